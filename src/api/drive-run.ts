@@ -32,38 +32,38 @@ interface RunToDrive {
 
 /** Runs what is in the plan, which this process holds, or leaves it to a daemon. */
 export async function driveRun(open: Opened, run: RunToDrive): Promise<Course> {
-  const { parts } = open;
+  const { engine } = open;
   const { planId, config, signal, refused = [], spentBefore = 0 } = run;
   const spend = (spentSeconds: number) =>
-    parts.store.updatePlan(planId, (latest) =>
+    engine.store.updatePlan(planId, (latest) =>
       latest.kind === 'run' ? { ...latest, run: { ...latest.run, spentSeconds } } : latest,
     );
   // Recorded now, because this part may be killed.
   if (spentBefore > 0) await spend(spentBefore);
   // A run whose issues are all complete leaves nothing for a daemon.
   const detached =
-    config.detach && ticketsOf(parts.store.view(), planId).some(({ status }) => status !== 'complete');
+    config.detach && ticketsOf(engine.store.view(), planId).some(({ status }) => status !== 'complete');
   if (detached) {
     open.write((log) => log.update(), planId);
-    await letGo(parts, planId);
+    await letGo(engine, planId);
   } else {
     // Written now: a kill while agents end must not leave the log unfinished.
     const onAbort = () => open.write((log) => log.finish({ aborted: true }), planId);
     signal?.addEventListener('abort', onAbort, { once: true });
     try {
-      await runPlan(parts, {
+      await runPlan(engine, {
         planId,
-        maxConcurrency: capOf(parts.settings, config.concurrency),
-        lookEveryMs: parts.settings.pollInterval * 1000,
+        maxConcurrency: capOf(engine.settings, config.concurrency),
+        lookEveryMs: engine.settings.pollInterval * 1000,
         signal: signal ?? new AbortController().signal,
       });
     } finally {
       signal?.removeEventListener('abort', onAbort);
     }
-    await restSuperseded(parts, planId);
+    await restSuperseded(engine, planId);
   }
-  const plan = parts.store.plan(planId);
-  const tickets = ticketsOf(parts.store.view(), planId);
+  const plan = engine.store.plan(planId);
+  const tickets = ticketsOf(engine.store.view(), planId);
   const results = tickets.map((ticket) => issueResult(ticket, plan));
   if (!detached) await spend(atLeast(spentBefore + open.seconds(), results));
   // A signal after the last issue completed has stopped nothing.
@@ -85,7 +85,7 @@ function capOf({ maxConcurrency, origin }: Settings, concurrency: number): numbe
 }
 
 export interface Opened {
-  parts: EngineContext;
+  engine: EngineContext;
   /** Numbers of issues, by the id of their ticket. */
   numbers: Map<string, number | null>;
   log: RunLogWriter | null;
@@ -122,7 +122,7 @@ export function openRun(
       harmless(onEvent, (error) => events.push(problem(event.planId, `onEvent: ${messageOf(error)}`)))(event);
   };
   const opened: Opened = {
-    parts: openEngine({ settings, env, by: 'run', listen }),
+    engine: openEngine({ settings, env, by: 'run', listen }),
     numbers,
     log: null,
     seconds: () => (performance.now() - began) / 1000,

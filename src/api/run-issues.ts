@@ -55,8 +55,8 @@ export async function runIssues(given: Given, input: RunInput): Promise<Course> 
   for (const text of input.known ? [] : input.references) parseReference(text, { cwd });
   const open = given.open(input);
   open.log = input.writer ?? null;
-  const { parts } = open;
-  const prepared = await prepare(parts, given, input);
+  const { engine } = open;
+  const prepared = await prepare(engine, given, input);
   if (prepared === null) {
     const reason = `stopped by ${stopperOf(signal?.reason)}`;
     const results = await Promise.all(
@@ -74,7 +74,7 @@ export async function runIssues(given: Given, input: RunInput): Promise<Course> 
   );
   const nothing = { logPath: null, worktreeMap: new Map(), issueInfoMap, planId: null };
   if (config.dryRun) {
-    const dryRun = preview(parts, prepared, input.batches !== null);
+    const dryRun = preview(engine, prepared, input.batches !== null);
     return { ...nothing, results: refused, dryRun };
   }
   if (prepared.tickets.length === 0) return { ...nothing, results: refused };
@@ -86,20 +86,20 @@ export async function runIssues(given: Given, input: RunInput): Promise<Course> 
   const run = { ...plan.run, log: file, detached: config.detach, spentSeconds };
   if (file && input.log) {
     checkLogPlace(file, top);
-    open.log = openRunLog(parts, { path: file, planId: plan.id, config, refused, spentSeconds });
-    for (const message of rotateLogs(file, input.log.rotation, (runId) => isUnderWay(parts, runId)))
-      parts.listen({ type: 'problem', planId: plan.id, ticketId: null, path: null, message });
+    open.log = openRunLog(engine, { path: file, planId: plan.id, config, refused, spentSeconds });
+    for (const message of rotateLogs(file, input.log.rotation, (runId) => isUnderWay(engine, runId)))
+      engine.listen({ type: 'problem', planId: plan.id, ticketId: null, path: null, message });
   }
   const tickets = prepared.tickets.map((ticket) => inWorktree(ticket, input.worktrees));
   // Another run has claimed some of the issues meanwhile: prepare again, which refuses those.
-  if (!(await startIssueRun(parts, { ...prepared, tickets, plan: { ...plan, run } }, signal)))
+  if (!(await startIssueRun(engine, { ...prepared, tickets, plan: { ...plan, run } }, signal)))
     return runIssues(given, input);
   if (given.onPhasePlan) reportPhases(prepared, given.onPhasePlan);
   return { ...(await driveRun(open, { planId: plan.id, config, signal, refused })), issueInfoMap };
 }
 
 /** Null when the signal stopped it before there was anything to stop. */
-async function prepare(parts: EngineContext, given: Given, input: RunInput): Promise<PreparedRun | null> {
+async function prepare(engine: EngineContext, given: Given, input: RunInput): Promise<PreparedRun | null> {
   const { cwd, references, batches, known } = input;
   const { config, signal } = given;
   const isStopped = () => signal?.aborted === true;
@@ -108,7 +108,7 @@ async function prepare(parts: EngineContext, given: Given, input: RunInput): Pro
   const packageManager = manifest.packageManager ?? null;
   const run = { config, options: input.options ?? null, batched: batches !== null, manifest };
   try {
-    const prepared = await prepareIssueRun(parts, {
+    const prepared = await prepareIssueRun(engine, {
       cwd,
       config,
       references,

@@ -194,23 +194,23 @@ export class RunOrchestrator {
     const { env } = surroundingsOf(init);
     checkSettings(settings);
     checkSignal(init.signal);
-    const parts = openEngine({ settings, env, by: 'run' });
-    const stored = storedRun(parts.store.plan(runId));
+    const engine = openEngine({ settings, env, by: 'run' });
+    const stored = storedRun(engine.store.plan(runId));
     const asked = stored?.options as MergedRunOptions | null | undefined;
     const mergedOptions = asked ?? resolveRunOptions({}, settings, { env });
     const kept = stored?.config ?? buildExecutionConfig(mergedOptions, settings, 1);
     const config = { ...kept, detach: false };
     return RunOrchestrator.#whole(init, config, mergedOptions, async (orchestrator) => {
       const open = orchestrator.#open({ settings, env });
-      for (const ticket of ticketsOf(parts.store.view(), runId))
+      for (const ticket of ticketsOf(engine.store.view(), runId))
         open.numbers.set(ticket.ticketId, numberOf(ticket));
-      const spentSeconds = spentOn(parts, runId);
+      const spentSeconds = spentOn(engine, runId);
       if (stored?.log) {
-        checkLogPlace(stored.log, repositoryOf(parts.store.plan(runId).repo ?? '/') ?? '/');
-        open.log = openRunLog(open.parts, { path: stored.log, planId: runId, config, spentSeconds });
+        checkLogPlace(stored.log, repositoryOf(engine.store.plan(runId).repo ?? '/') ?? '/');
+        open.log = openRunLog(open.engine, { path: stored.log, planId: runId, config, spentSeconds });
       }
       const spentBefore = open.log?.spentSeconds ?? spentSeconds;
-      await takeRun(open.parts, runId);
+      await takeRun(open.engine, runId);
       return {
         ...(await driveRun(open, { planId: runId, config, signal: init.signal, spentBefore })),
         spentBefore,

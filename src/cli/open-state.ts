@@ -79,9 +79,9 @@ export function trusted(settings: Settings): void {
 }
 
 export async function openRunner(...args: Parameters<typeof openEngine>): Promise<EngineContext> {
-  const parts = await openEngine(...args);
-  trusted(parts.settings);
-  return parts;
+  const engine = await openEngine(...args);
+  trusted(engine.settings);
+  return engine;
 }
 
 /** Refuses what is not a positive whole number, before anything is opened. */

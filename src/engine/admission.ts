@@ -41,66 +41,66 @@ export function overviewOf(tickets: Iterable<Ticket>): Overview {
 }
 
 /** The agent of a phase: the phase's own, then what the plan's kind says, the ticket's, the plan's, the default. */
-export function agentOf(parts: EngineContext, phase: Phase | undefined, ticket: Ticket, plan: Plan): string {
+export function agentOf(engine: EngineContext, phase: Phase | undefined, ticket: Ticket, plan: Plan): string {
   const own = phase?.type === 'agent' ? phase.agent : undefined;
-  const ofKind = () => hooksOf(parts, plan).agent?.(plan, ticket);
-  return own ?? ofKind() ?? ticket.agent ?? plan.agent ?? parts.settings.defaultAgent;
+  const ofKind = () => hooksOf(engine, plan).agent?.(plan, ticket);
+  return own ?? ofKind() ?? ticket.agent ?? plan.agent ?? engine.settings.defaultAgent;
 }
 
 /** Whether an agent may start on a phase now: the named one, a substitute, or none. */
 export function admission(
-  parts: EngineContext,
+  engine: EngineContext,
   plan: Plan,
   ticket: Ticket,
   phase: PhaseOf<'agent'>,
-  overview: Overview = overviewOf(othersAnd(parts, ticket)),
+  overview: Overview = overviewOf(othersAnd(engine, ticket)),
 ): Admission {
-  const { settings, now } = parts;
+  const { settings, now } = engine;
   return admit({
     plan,
     ticket,
     phase,
-    agent: agentOf(parts, phase, ticket, plan),
+    agent: agentOf(engine, phase, ticket, plan),
     agents: settings.agents,
-    suits: (agent) => suits(parts, agent, phase),
+    suits: (agent) => suits(engine, agent, phase),
     ...overview,
     budgets: settings.budgets,
-    pending: pendingLaunches(parts),
-    crowded: (agent) => roomFor(parts, agent, ticket, overview),
+    pending: pendingLaunches(engine),
+    crowded: (agent) => roomFor(engine, agent, ticket, overview),
     now: now(),
   });
 }
 
 /** The present answer for a ticket that an earlier one holds back. Undefined when it cannot be known. */
 export function stillHeld(
-  parts: EngineContext,
+  engine: EngineContext,
   plan: Plan,
   ticket: Ticket,
   overview: Overview,
 ): Hold | null | undefined {
-  const workflow = knownPinned(parts, ticket)?.workflow;
+  const workflow = knownPinned(engine, ticket)?.workflow;
   if (!workflow) return undefined;
   const phase = phaseOf(workflow, ticket.currentPhase ?? firstPhase(workflow).id);
   if (phase?.type !== 'agent') return null;
-  const answer = admission(parts, plan, ticket, phase, overview);
-  return 'hold' in answer ? redactAll(answer.hold, parts.redact) : null;
+  const answer = admission(engine, plan, ticket, phase, overview);
+  return 'hold' in answer ? redactAll(answer.hold, engine.redact) : null;
 }
 
 /** What an attempt may use. Checked while it runs, because other tickets use the same budgets. */
 export function allowanceOf(
-  parts: EngineContext,
+  engine: EngineContext,
   plan: Plan,
   ticket: Ticket,
   phase: PhaseOf<'agent'>,
 ): Allowance | null {
-  const { settings, store, now } = parts;
+  const { settings, store, now } = engine;
   const pursesNow = (): Purse[] => {
     const latest = planOf(store.glance(), plan.id) ?? plan;
-    const tickets = othersAnd(parts, ticket);
+    const tickets = othersAnd(engine, ticket);
     // A person may raise the budget of a running ticket.
     const current = ticketOf(store.glance(), ticket)?.budget ?? ticket.budget;
     const asked = { ...ticket, budget: current };
-    const pending = pendingLaunches(parts);
+    const pending = pendingLaunches(engine);
     const { budgets } = settings;
     return pursesOf({ plan: latest, ticket: asked, phase, tickets, budgets, pending, now: now() });
   };
@@ -110,7 +110,7 @@ export function allowanceOf(
   const key = refKey(ticket);
   const open = openAttempt(ticket);
   const began = Date.parse(open?.startedAt ?? now());
-  const jobDir = open ? parts.machine.job(ticket, open) : '';
+  const jobDir = open ? engine.machine.job(ticket, open) : '';
   return {
     usd: leftOf(purses, 'usd'),
     over: (usage) => {
@@ -124,7 +124,7 @@ export function allowanceOf(
     },
     launch: () => {
       const hold = noLaunchLeft(pursesNow(), launchesOf(jobDir), now());
-      if (!hold) parts.machine.memory.again(key);
+      if (!hold) engine.machine.memory.again(key);
       return hold;
     },
   };
@@ -157,10 +157,10 @@ function pendingLaunches({ machine, store }: EngineContext): Pending[] {
   });
 }
 
-function othersAnd(parts: EngineContext, ticket: Ticket): Ticket[] {
+function othersAnd(engine: EngineContext, ticket: Ticket): Ticket[] {
   const key = refKey(ticket);
-  const others = [...parts.store.glance().tickets].flatMap(([each, other]) => (each === key ? [] : [other]));
-  return [...others, ...deletedUsage(parts), ticket];
+  const others = [...engine.store.glance().tickets].flatMap(([each, other]) => (each === key ? [] : [other]));
+  return [...others, ...deletedUsage(engine), ticket];
 }
 
 function suits({ settings }: EngineContext, name: string, phase: PhaseOf<'agent'>): boolean {
@@ -170,10 +170,10 @@ function suits({ settings }: EngineContext, name: string, phase: PhaseOf<'agent'
   return capabilityProblems(adapterFor(agent.adapter), asked).length === 0;
 }
 
-function roomFor(parts: EngineContext, agent: string, ticket: Ticket, overview: Overview): string | null {
-  const time = Date.parse(parts.now());
+function roomFor(engine: EngineContext, agent: string, ticket: Ticket, overview: Overview): string | null {
+  const time = Date.parse(engine.now());
   const others = new Map<string, { agent: string; age: number }>();
-  for (const [key, each] of parts.machine.memory.agents) others.set(key, { agent: each.agent, age: 0 });
+  for (const [key, each] of engine.machine.memory.agents) others.set(key, { agent: each.agent, age: 0 });
   for (const each of overview.atWork) {
     const open = openAttempt(each);
     if (open?.agent) others.set(refKey(each), { agent: open.agent, age: time - Date.parse(open.startedAt) });
@@ -181,9 +181,9 @@ function roomFor(parts: EngineContext, agent: string, ticket: Ticket, overview: 
   others.delete(refKey(ticket));
   if (others.size === 0) return null;
   const atWork = [...others].map(([key, each]): AtWork => {
-    return { expected: sizeOf(parts, each.agent), now: parts.machine.memory.sizeOf(key), age: each.age };
+    return { expected: sizeOf(engine, each.agent), now: engine.machine.memory.sizeOf(key), age: each.age };
   });
-  return crowded({ agent, need: sizeOf(parts, agent), free: parts.machine.memory.free(), atWork });
+  return crowded({ agent, need: sizeOf(engine, agent), free: engine.machine.memory.free(), atWork });
 }
 
 function sizeOf({ settings, machine }: EngineContext, agent: string): number {
@@ -199,8 +199,8 @@ function sizeOf({ settings, machine }: EngineContext, agent: string): number {
 const KEPT_MS = 7 * 86_400_000;
 
 /** Called before tickets are deleted: what their agents used still counts for daily budgets and usage limits. */
-export async function keepUsage(parts: EngineContext, tickets: readonly Ticket[]): Promise<void> {
-  const { store, now } = parts;
+export async function keepUsage(engine: EngineContext, tickets: readonly Ticket[]): Promise<void> {
+  const { store, now } = engine;
   const time = now();
   if (!tickets.some((ticket) => essence(ticket, time))) return;
   await store.updateDeletedUsage((kept) =>

@@ -41,12 +41,12 @@ interface SessionLaunch {
 
 /** How a person continues a session: decided here, started by the caller. */
 export function planSession(
-  parts: EngineContext,
+  engine: EngineContext,
   ref: TicketRef,
   wanted: string | undefined,
   phase: string | undefined,
 ): SessionLaunch {
-  const { store, settings } = parts;
+  const { store, settings } = engine;
   const ticket = store.ticket(ref);
   const all = sessionsOf(ticket, phase);
   const entry = wanted ? all.find((each) => each.sessionId === wanted) : all.at(-1);
@@ -94,12 +94,12 @@ export function planSession(
  * that it starts, which waits until it is recorded: the claim lasts as long as that process.
  */
 export async function inSession(
-  parts: EngineContext,
+  engine: EngineContext,
   ref: TicketRef,
   launch: SessionLaunch,
   body: (started: (pid: number) => Promise<void>) => Promise<number>,
 ): Promise<number> {
-  const { store, holder, workspaces, settings } = parts;
+  const { store, holder, workspaces, settings } = engine;
   const ticket = await store.updateTicket(ref, (latest) => {
     if (latest.claim && holder.isLive(latest.claim)) {
       throw new HeldError('ticket/held', `${refKey(ref)} is driven by ${sayHolder(latest.claim)}.`, {
@@ -107,7 +107,7 @@ export async function inSession(
         details: { holder: latest.claim },
       });
     }
-    return { ...latest, claim: holder.claim(parts.now()) };
+    return { ...latest, claim: holder.claim(engine.now()) };
   });
   await holder.start();
   try {
@@ -117,7 +117,7 @@ export async function inSession(
     await workspaces.ensure({ ...workspace, path: launch.cwd, recordedBase: ticket.base, install });
     await workspaces.verify(workspace);
     return await body(async (pid) => {
-      parts.crash('session:waits');
+      engine.crash('session:waits');
       const agent = { pid, started: processStart(pid) ?? '' };
       await store.updateTicket(ref, (latest) =>
         latest.claim?.token === holder.token ? { ...latest, claim: { ...latest.claim, agent } } : latest,

@@ -51,7 +51,7 @@ export interface EngineContext {
 /** What an action works with. */
 export interface ActionCall {
   /** Settings are those of the ticket's repository; programs that are started carry the mark of the attempt's job. */
-  parts: EngineContext;
+  engine: EngineContext;
   ref: TicketRef;
   phase: string;
   place: Place;
@@ -180,12 +180,12 @@ export function isFatal(error: unknown): boolean {
 }
 
 /** Stores an event and shows it. A lost event must not stop the work, so a full disk is only reported here. */
-export function emit(parts: EngineContext, told: EngineEvent): void {
-  const event = redactAll(told, parts.redact);
+export function emit(engine: EngineContext, told: EngineEvent): void {
+  const event = redactAll(told, engine.redact);
   if (!TRANSIENT.has(event.type)) {
-    const stored = { ...event, v: 1, at: parts.now() } as const;
-    parts.store.append(event.planId, stored).catch((error: unknown) =>
-      parts.listen({
+    const stored = { ...event, v: 1, at: engine.now() } as const;
+    engine.store.append(event.planId, stored).catch((error: unknown) =>
+      engine.listen({
         type: 'problem',
         planId: event.planId,
         ticketId: null,
@@ -194,5 +194,5 @@ export function emit(parts: EngineContext, told: EngineEvent): void {
       }),
     );
   }
-  parts.listen(event);
+  engine.listen(event);
 }

@@ -32,26 +32,31 @@ const STOP_TIMEOUT_MS = 30_000;
 const SKIP_MARGIN_MS = 10_000;
 
 /** Carries out a person's command and returns when it is true: the processes of a paused ticket have ended. */
-export async function control(parts: EngineContext, ref: TicketRef, wish: Wish, by: string): Promise<Ticket> {
-  const { store, now } = parts;
+export async function control(
+  engine: EngineContext,
+  ref: TicketRef,
+  wish: Wish,
+  by: string,
+): Promise<Ticket> {
+  const { store, now } = engine;
   const plan = store.plan(ref.planId);
   const found = store.ticket(ref);
-  const orphaned = found.claim !== null && !parts.holder.isLive(found.claim);
-  if (orphaned && found.status !== 'running') await recoverOrphan(parts, found, store.view());
+  const orphaned = found.claim !== null && !engine.holder.isLive(found.claim);
+  if (orphaned && found.status !== 'running') await recoverOrphan(engine, found, store.view());
   const before = store.ticket(ref);
-  if (wish.type === 'pause' || wish.type === 'stop') refuseInSession(parts, before);
+  if (wish.type === 'pause' || wish.type === 'stop') refuseInSession(engine, before);
   const latest = wish.type === 'retry' && wish.latest === true;
   const { workflow, hash } = await pinnedFor(
-    parts,
+    engine,
     latest ? { ...before, workflowHash: null } : before,
     plan,
   );
-  const cmd = commandOf(wish, by, isUnblocked(parts, plan, ref));
+  const cmd = commandOf(wish, by, isUnblocked(engine, plan, ref));
   if (wish.type === 'skip' && before.status === 'running') {
     // Checked first, so that an unknown phase does not stop anything.
     command(workflow, { ...before, status: 'ready', phaseHistory: [] }, cmd, now());
     const goesOnBy = new Date(Date.parse(now()) + STOP_TIMEOUT_MS + SKIP_MARGIN_MS).toISOString();
-    await control(parts, ref, { type: 'pause', goesOnBy }, by);
+    await control(engine, ref, { type: 'pause', goesOnBy }, by);
   }
   const restart = wish.type === 'retry' && hasPrerequisites(plan, ref);
   const move = (ticket: Ticket) => {
@@ -62,19 +67,19 @@ export async function control(parts: EngineContext, ref: TicketRef, wish: Wish, 
   };
   const after =
     wish.type === 'respond'
-      ? await onceLooked(parts, ref, workflow, move)
+      ? await onceLooked(engine, ref, workflow, move)
       : await store.updateTicket(ref, move);
   const { type, ...detail } = wish;
-  emit(parts, { type: 'command', command: type, detail: detail as Record<string, Json>, ...ref });
-  reportStatus(parts, before, after);
+  emit(engine, { type: 'command', command: type, detail: detail as Record<string, Json>, ...ref });
+  reportStatus(engine, before, after);
   // No engine will drive it again.
   if (after.status === 'complete') {
-    const workspace = workspaceFor(after, plan, parts.settings, store.view());
-    await recordTip(parts, after, workspace);
-    await releaseWorkspace(parts, after, workspace);
-    await completeUnwatched(parts, ref.planId);
+    const workspace = workspaceFor(after, plan, engine.settings, store.view());
+    await recordTip(engine, after, workspace);
+    await releaseWorkspace(engine, after, workspace);
+    await completeUnwatched(engine, ref.planId);
   }
-  return wish.type === 'pause' || wish.type === 'stop' ? untilStopped(parts, ref) : after;
+  return wish.type === 'pause' || wish.type === 'stop' ? untilStopped(engine, ref) : after;
 }
 
 /** Only the person in a session can end it: a command that waited for that would seem to hang. */
@@ -94,24 +99,24 @@ function hasPrerequisites(plan: Plan, { ticketId }: TicketRef): boolean {
 
 /** A gate with a command checks for answers from time to time; a person's answer waits until such a check has ended. */
 async function onceLooked(
-  parts: EngineContext,
+  engine: EngineContext,
   ref: TicketRef,
   workflow: Workflow,
   move: (ticket: Ticket) => Ticket,
 ): Promise<Ticket> {
-  const lookMs = parts.settings.timeouts.pollCheckSeconds * 1000;
+  const lookMs = engine.settings.timeouts.pollCheckSeconds * 1000;
   const deadline = performance.now() + lookMs + STOP_TIMEOUT_MS;
   for (;;) {
     let looks = false;
     // Checked within the write: the next check may begin at any time.
-    const after = await parts.store.updateTicket(ref, (ticket) => {
+    const after = await engine.store.updateTicket(ref, (ticket) => {
       const gate = phaseOf(workflow, openAttempt(ticket)?.phase ?? '')?.type === 'gate';
-      const live = ticket.claim !== null && parts.holder.isLive(ticket.claim);
+      const live = ticket.claim !== null && engine.holder.isLive(ticket.claim);
       looks = gate && live && ticket.status === 'running' && performance.now() < deadline;
       return looks ? ticket : move(ticket);
     });
     if (!looks) return after;
-    await changed(parts);
+    await changed(engine);
   }
 }
 
@@ -130,21 +135,21 @@ function commandOf(wish: Wish, by: string, ready: boolean): TicketCommand {
   }
 }
 
-function isUnblocked(parts: EngineContext, plan: Plan, ref: TicketRef): boolean {
+function isUnblocked(engine: EngineContext, plan: Plan, ref: TicketRef): boolean {
   const entry = entryOf(plan, ref);
-  return !entry || blockedBy(parts.store.view(), plan, entry) === null;
+  return !entry || blockedBy(engine.store.view(), plan, entry) === null;
 }
 
 /** Waits until the engine that drives the ticket has released it; without one, does what that engine would do. */
-async function untilStopped(parts: EngineContext, ref: TicketRef): Promise<Ticket> {
-  const { store, holder } = parts;
+async function untilStopped(engine: EngineContext, ref: TicketRef): Promise<Ticket> {
+  const { store, holder } = engine;
   const deadline = performance.now() + STOP_TIMEOUT_MS;
   for (;;) {
     const ticket = store.ticket(ref);
     const live = ticket.claim !== null && holder.isLive(ticket.claim);
     const waits = ticket.hold?.kind === 'gate' || ticket.hold?.kind === 'poll';
     if (!live && (ticket.claim || (openAttempt(ticket) && !waits))) {
-      await recoverOrphan(parts, ticket, store.view());
+      await recoverOrphan(engine, ticket, store.view());
       return store.ticket(ref);
     }
     if (!live) return ticket;
@@ -158,12 +163,12 @@ async function untilStopped(parts: EngineContext, ref: TicketRef): Promise<Ticke
         },
       );
     }
-    await changed(parts);
+    await changed(engine);
   }
 }
 
 /** Resolves at the next change in the store, or after a moment. */
-function changed(parts: EngineContext): Promise<void> {
+function changed(engine: EngineContext): Promise<void> {
   return new Promise((resolve) => {
     const end = () => {
       clearTimeout(timer);
@@ -171,36 +176,36 @@ function changed(parts: EngineContext): Promise<void> {
       resolve();
     };
     const timer = setTimeout(end, 200);
-    const unwatch = parts.store.watch(end);
+    const unwatch = engine.store.watch(end);
   });
 }
 
 /** Stops what runs for a plan and leaves its tickets' status as it is, so that resuming needs no list. */
-export async function pausePlan(parts: EngineContext, planId: string, by: string): Promise<Plan> {
-  const plan = await parts.store.updatePlan(planId, (latest) => {
+export async function pausePlan(engine: EngineContext, planId: string, by: string): Promise<Plan> {
+  const plan = await engine.store.updatePlan(planId, (latest) => {
     if (latest.status !== 'active') throw illegalPlan(latest, 'pause', 'active');
-    return { ...latest, status: 'paused', pausedBy: by, pausedAt: parts.now() };
+    return { ...latest, status: 'paused', pausedBy: by, pausedAt: engine.now() };
   });
-  emit(parts, { type: 'plan:status', planId, status: plan.status });
+  emit(engine, { type: 'plan:status', planId, status: plan.status });
   for (const entry of plan.tickets) {
-    const ticket = ticketOf(parts.store.view(), { planId, ticketId: entry.ticketId });
-    if (ticket?.claim && ticket.claim.by !== 'session') await untilStopped(parts, ticket);
+    const ticket = ticketOf(engine.store.view(), { planId, ticketId: entry.ticketId });
+    if (ticket?.claim && ticket.claim.by !== 'session') await untilStopped(engine, ticket);
   }
   return plan;
 }
 
-export async function resumePlan(parts: EngineContext, planId: string): Promise<Plan> {
-  const before = parts.store.plan(planId);
-  const plan = await parts.store.updatePlan(planId, (latest) => {
+export async function resumePlan(engine: EngineContext, planId: string): Promise<Plan> {
+  const before = engine.store.plan(planId);
+  const plan = await engine.store.updatePlan(planId, (latest) => {
     if (latest.status !== 'paused') throw illegalPlan(latest, 'resume', 'paused');
     return { ...latest, status: 'active', pausedBy: null };
   });
-  emit(parts, { type: 'plan:status', planId, status: plan.status });
+  emit(engine, { type: 'plan:status', planId, status: plan.status });
   // Tickets that were stopped with the plan continue with it; those that a person paused do not.
   const together = stoppedTogether(before);
-  for (const ticket of ticketsOf(parts.store.view(), planId)) {
+  for (const ticket of ticketsOf(engine.store.view(), planId)) {
     if (ticket.status !== 'paused' || ticket.hold?.reason !== together) continue;
-    await control(parts, { planId, ticketId: ticket.ticketId }, { type: 'resume' }, 'a person');
+    await control(engine, { planId, ticketId: ticket.ticketId }, { type: 'resume' }, 'a person');
   }
   return plan;
 }
@@ -222,14 +227,14 @@ function illegalPlan(plan: Plan, verb: string, from: string): IllegalMoveError {
 
 /** Continues a plan and every ticket in it that was paused or stopped. */
 export async function resumeAll(
-  parts: EngineContext,
+  engine: EngineContext,
   planId: string,
 ): Promise<{ plan: Plan; tickets: string[] }> {
-  const paused = () => stoppedIn(parts, planId);
+  const paused = () => stoppedIn(engine, planId);
   const tickets = paused().map((ticket) => ticket.ticketId);
-  const found = parts.store.plan(planId);
-  const plan = found.status === 'active' && tickets.length > 0 ? found : await resumePlan(parts, planId);
+  const found = engine.store.plan(planId);
+  const plan = found.status === 'active' && tickets.length > 0 ? found : await resumePlan(engine, planId);
   for (const { ticketId } of paused())
-    await control(parts, { planId, ticketId }, { type: 'resume' }, 'a person');
+    await control(engine, { planId, ticketId }, { type: 'resume' }, 'a person');
   return { plan, tickets };
 }

@@ -12,30 +12,30 @@ interface DaemonOptions {
 }
 
 /** Runs everything that no foreground run has claimed, until stopped. One per state directory. */
-export async function runDaemon(parts: EngineContext, options: DaemonOptions): Promise<void> {
+export async function runDaemon(engine: EngineContext, options: DaemonOptions): Promise<void> {
   const { maxConcurrency, lookEveryMs, signal } = options;
-  const claim = await parts.holder.claimDaemon(parts.now());
-  const engine = new Engine(parts, { mode: 'forever', maxConcurrency, lookEveryMs });
-  const stop = () => void engine.stop('leave', 'the daemon');
+  const claim = await engine.holder.claimDaemon(engine.now());
+  const loop = new Engine(engine, { mode: 'forever', maxConcurrency, lookEveryMs });
+  const stop = () => void loop.stop('leave', 'the daemon');
   signal.addEventListener('abort', stop);
   try {
     options.onSeat?.(claim);
     if (signal.aborted) stop();
-    await engine.run();
+    await loop.run();
   } finally {
     signal.removeEventListener('abort', stop);
-    await parts.holder.releaseDaemon();
+    await engine.holder.releaseDaemon();
   }
 }
 
 /** Starts what can start, waits for it, and ends. */
-export async function runTick(parts: EngineContext, options: Omit<DaemonOptions, 'onSeat'>): Promise<void> {
+export async function runTick(engine: EngineContext, options: Omit<DaemonOptions, 'onSeat'>): Promise<void> {
   const { maxConcurrency, lookEveryMs, signal } = options;
-  const engine = new Engine(parts, { mode: 'once', maxConcurrency, lookEveryMs });
-  const stop = () => void engine.stop('leave', 'tick');
+  const loop = new Engine(engine, { mode: 'once', maxConcurrency, lookEveryMs });
+  const stop = () => void loop.stop('leave', 'tick');
   signal.addEventListener('abort', stop);
   try {
-    await engine.run();
+    await loop.run();
   } finally {
     signal.removeEventListener('abort', stop);
   }

@@ -15,27 +15,27 @@ interface Kept {
  * Deletes the output of attempts that is older than the retention setting allows, then the oldest until the rest fits.
  * Runs once a day. Output of unfinished tickets stays; events and results are never deleted.
  */
-export function sweepOutput(parts: EngineContext, force = false): number {
-  const root = parts.machine.jobs;
+export function sweepOutput(engine: EngineContext, force = false): number {
+  const root = engine.machine.jobs;
   const mark = join(root, '.swept');
   const last = statSync(mark, { throwIfNoEntry: false })?.mtimeMs ?? 0;
-  if (!existsSync(root) || (!force && Date.parse(parts.now()) - last < DAY_MS)) return 0;
-  const old = oldOutput(parts);
+  if (!existsSync(root) || (!force && Date.parse(engine.now()) - last < DAY_MS)) return 0;
+  const old = oldOutput(engine);
   for (const { path } of old) rmSync(path, { recursive: true, force: true });
   writeFileSync(mark, '', { mode: 0o600 });
   return old.length;
 }
 
 /** What a sweep would delete now. */
-export function oldOutput(parts: EngineContext): Kept[] {
-  const root = parts.machine.jobs;
+export function oldOutput(engine: EngineContext): Kept[] {
+  const root = engine.machine.jobs;
   if (!existsSync(root)) return [];
-  const now = Date.parse(parts.now());
+  const now = Date.parse(engine.now());
   const open = new Set<string>();
-  for (const ticket of parts.store.view().tickets.values()) {
-    if (ticket.status !== 'complete') open.add(parts.machine.jobsOf(ticket));
+  for (const ticket of engine.store.view().tickets.values()) {
+    if (ticket.status !== 'complete') open.add(engine.machine.jobsOf(ticket));
   }
-  const { days, gigabytes } = parts.settings.retention;
+  const { days, gigabytes } = engine.settings.retention;
   const all = attempts(root).filter((kept) => !open.has(dirname(kept.path)));
   all.sort((a, b) => a.at - b.at);
   let bytes = all.reduce((sum, kept) => sum + kept.bytes, 0);

@@ -40,26 +40,26 @@ interface Drive {
 
 /** Drives one ticket as far as possible: to its end, to a hold, or until it is stopped. */
 export async function driveTicket(
-  parts: EngineContext,
+  engine: EngineContext,
   ref: TicketRef,
   options: DriveOptions,
 ): Promise<void> {
-  const found = parts.store.ticket(ref);
-  const plan = parts.store.plan(ref.planId);
+  const found = engine.store.ticket(ref);
+  const plan = engine.store.plan(ref.planId);
   let pinned: Pinned;
   try {
-    pinned = await pinnedFor(parts, found, plan);
+    pinned = await pinnedFor(engine, found, plan);
   } catch (error) {
-    return holdBroken(parts, ref, explained(error));
+    return holdBroken(engine, ref, explained(error));
   }
-  const writer = new TicketWriter(parts, pinned.workflow, found);
-  if (!(await claim(parts, writer, pinned, options))) return;
-  parts.crash('ticket:claimed');
+  const writer = new TicketWriter(engine, pinned.workflow, found);
+  if (!(await claim(engine, writer, pinned, options))) return;
+  engine.crash('ticket:claimed');
   options.onClaim?.(writer);
-  const tell = new StatusTeller(parts, writer, found);
+  const tell = new StatusTeller(engine, writer, found);
   tell.status();
   try {
-    await driveClaimed(parts, { plan, pinned, writer, found, options, tell });
+    await driveClaimed(engine, { plan, pinned, writer, found, options, tell });
   } catch (error) {
     // Another engine has it now, and with it everything that is left to do.
     if (error instanceof HeldError) return;
@@ -67,32 +67,32 @@ export async function driveTicket(
     await writer.giveUp(error);
     tell.status();
   } finally {
-    parts.machine.memory.end(refKey(ref));
+    engine.machine.memory.end(refKey(ref));
   }
 }
 
-async function driveClaimed(parts: EngineContext, drive: Drive): Promise<void> {
+async function driveClaimed(engine: EngineContext, drive: Drive): Promise<void> {
   const { plan, writer, found, tell } = drive;
-  const workspace = workspaceFor(writer.ticket, plan, parts.settings, parts.store.glance());
-  const hooks = hooksOf(parts, plan);
+  const workspace = workspaceFor(writer.ticket, plan, engine.settings, engine.store.glance());
+  const hooks = hooksOf(engine, plan);
   const hold = await hooks.mayDrive?.(plan, writer.ticket, workspace);
   if (hold) {
     await releaseUntil(writer, hold);
     return tell.status();
   }
   tell.begin();
-  if (workspace.inPlace) await checkCheckout(parts, plan, { found, writer, workspace });
-  await takeSteps(parts, drive, workspace);
+  if (workspace.inPlace) await checkCheckout(engine, plan, { found, writer, workspace });
+  await takeSteps(engine, drive, workspace);
   const isComplete = writer.ticket.status === 'complete';
-  const tip = isComplete ? await readTip(parts, workspace) : undefined;
-  if (isComplete) await releaseWorkspace(parts, writer.ticket, workspace);
+  const tip = isComplete ? await readTip(engine, workspace) : undefined;
+  if (isComplete) await releaseWorkspace(engine, writer.ticket, workspace);
   await writer.apply({ type: 'release', tip });
   tell.status();
-  await recordLeft(parts, writer.ticket, workspace);
-  await hooks.left?.(plan, parts.store.ticket(refOf(writer.ticket)), workspace);
+  await recordLeft(engine, writer.ticket, workspace);
+  await hooks.left?.(plan, engine.store.ticket(refOf(writer.ticket)), workspace);
 }
 
-async function takeSteps(parts: EngineContext, drive: Drive, workspace: TicketWorkspace): Promise<void> {
+async function takeSteps(engine: EngineContext, drive: Drive, workspace: TicketWorkspace): Promise<void> {
   const { plan, pinned, writer, options, tell } = drive;
   const { signal, slot } = options;
   const mayBegin = ({ phase }: Step) =>
@@ -104,7 +104,7 @@ async function takeSteps(parts: EngineContext, drive: Drive, workspace: TicketWo
     const ours = step.do === 'continue' && attemptKey(step.attempt) === begun;
     if (!ours && !mayBegin(step)) return;
     const fresh = ours || step.do === 'start';
-    begun = await takeStep(parts, { plan, pinned, writer, workspace, mayBegin, signal, step, fresh });
+    begun = await takeStep(engine, { plan, pinned, writer, workspace, mayBegin, signal, step, fresh });
     tell.status();
   }
 }
@@ -118,13 +118,13 @@ async function releaseUntil(writer: TicketWriter, hold: Hold): Promise<void> {
 
 /** Reports each change of a ticket's status. A check that finds nothing new is not reported. */
 class StatusTeller {
-  readonly #parts: EngineContext;
+  readonly #engine: EngineContext;
   readonly #writer: TicketWriter;
   readonly #polls: boolean;
   #known: string | undefined;
 
-  constructor(parts: EngineContext, writer: TicketWriter, { hold }: Ticket) {
-    this.#parts = parts;
+  constructor(engine: EngineContext, writer: TicketWriter, { hold }: Ticket) {
+    this.#engine = engine;
     this.#writer = writer;
     this.#polls = hold?.kind === 'poll' || hold?.kind === 'gate';
     this.#known = this.#polls || hold?.lock ? hold?.reason : undefined;
@@ -138,7 +138,7 @@ class StatusTeller {
   status(): void {
     const { before, ticket } = this.#writer;
     const same = ticket.status === 'running' || ticket.hold?.reason === this.#known;
-    if (this.#known === undefined || !same) reportStatus(this.#parts, before, ticket);
+    if (this.#known === undefined || !same) reportStatus(this.#engine, before, ticket);
   }
 }
 
@@ -147,12 +147,12 @@ class StatusTeller {
  * otherwise two engines could both take the last slot.
  */
 function claim(
-  parts: EngineContext,
+  engine: EngineContext,
   writer: TicketWriter,
   { hash }: Pinned,
   { slot, maxConcurrency, lost }: DriveOptions,
 ): Promise<boolean> {
-  const { store, holder, now } = parts;
+  const { store, holder, now } = engine;
   const take = () => writer.claim(hash, { lost, mayTake: (latest) => mayTake(latest, now()) });
   if (!slot) return take();
   return store.alone('slots', async () => {
@@ -173,18 +173,18 @@ function mayTake(ticket: Ticket, now: string): boolean {
 }
 
 /** A ticket that cannot be claimed waits for a person, with the reason. One that another engine drives stays as it is. */
-export async function holdBroken(parts: EngineContext, ref: TicketRef, reason: string): Promise<void> {
-  const { store, holder } = parts;
+export async function holdBroken(engine: EngineContext, ref: TicketRef, reason: string): Promise<void> {
+  const { store, holder } = engine;
   const isTheirs = ({ claim }: Ticket) =>
     claim !== null && claim.token !== holder.token && holder.isLive(claim);
   let before = store.ticket(ref);
   if (isTheirs(before)) return;
   const open = openAttempt(before);
-  if (open) await stopJob(parts.machine.job(ref, open), 'stopped');
-  const now = parts.now();
+  if (open) await stopJob(engine.machine.job(ref, open), 'stopped');
+  const now = engine.now();
   const after = await store.updateTicket(ref, (latest) => {
     before = latest;
     return isTheirs(latest) ? latest : broken(latest, reason, now);
   });
-  reportStatus(parts, before, after);
+  reportStatus(engine, before, after);
 }

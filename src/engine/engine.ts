@@ -30,7 +30,7 @@ const TIDY_EVERY_MS = 3_600_000;
 
 /** Starts and stops tickets. All decisions come from the pure model; the engine puts their effects in order. */
 export class Engine {
-  readonly #parts: EngineContext;
+  readonly #engine: EngineContext;
   readonly #options: EngineOptions;
   readonly #running: RunningTickets;
   readonly #reported = new Set<string>();
@@ -42,12 +42,12 @@ export class Engine {
   #failure: unknown;
   #tidyAfter = 0;
 
-  constructor(parts: EngineContext, options: EngineOptions) {
-    this.#parts = parts;
+  constructor(engine: EngineContext, options: EngineOptions) {
+    this.#engine = engine;
     this.#options = options;
-    this.#notifier = parts.notifications?.(parts);
-    this.#outside = new OutsideChanges(parts);
-    this.#running = new RunningTickets(parts, {
+    this.#notifier = engine.notifications?.(engine);
+    this.#outside = new OutsideChanges(engine);
+    this.#running = new RunningTickets(engine, {
       outside: this.#outside,
       maxConcurrency: options.maxConcurrency,
       onEnd: () => this.wake(),
@@ -57,7 +57,7 @@ export class Engine {
 
   /** Runs until done by its mode or stopped. Throws only when nothing can continue, such as with a full disk. */
   async run(): Promise<void> {
-    const { store, holder } = this.#parts;
+    const { store, holder } = this.#engine;
     await holder.start();
     const unwatch = store.watch(() => this.wake());
     try {
@@ -75,10 +75,10 @@ export class Engine {
   async #passes(): Promise<void> {
     for (let passes = 0; !this.#stopping && !this.#failure; passes++) {
       this.#woken = false;
-      const view = this.#parts.store.view();
+      const view = this.#engine.store.view();
       this.#reportOutside(view);
       this.#notifier?.look(view, (plan) => this.#isMyPlan(plan));
-      await recoverOrphans(this.#parts, view);
+      await recoverOrphans(this.#engine, view);
       this.#running.obey(view);
       const decision = this.#decide(view);
       this.#reportHeld(view);
@@ -95,7 +95,7 @@ export class Engine {
   #tidy(): void {
     if (this.#running.size > 0 || performance.now() < this.#tidyAfter) return;
     this.#tidyAfter = performance.now() + TIDY_EVERY_MS;
-    sweepOutput(this.#parts);
+    sweepOutput(this.#engine);
   }
 
   /** Checks everything again now. */
@@ -120,7 +120,7 @@ export class Engine {
   }
 
   #decide(view: StoreView): Decision {
-    const { holder, now } = this.#parts;
+    const { holder, now } = this.#engine;
     const broken = this.#broken(view);
     const { driven, busy } = this.#running.keys();
     for (const [key, ticket] of view.tickets) {
@@ -133,8 +133,8 @@ export class Engine {
     const mine = (plan: Plan, entry: PlanEntry) => this.#isMine(plan, entry);
     let overview: Overview | undefined;
     const admits = (plan: Plan, ticket: Ticket) => {
-      overview ??= overviewOf([...view.tickets.values(), ...deletedUsage(this.#parts)]);
-      return stillHeld(this.#parts, plan, ticket, overview);
+      overview ??= overviewOf([...view.tickets.values(), ...deletedUsage(this.#engine)]);
+      return stillHeld(this.#engine, plan, ticket, overview);
     };
     const decision = eligible(
       { plans: view.plans, tickets: view.tickets, broken },
@@ -165,7 +165,7 @@ export class Engine {
   /** A store that was given may have plans of kinds that are not registered here. */
   #kindProblem(plan: Plan): [{ ticketId: null; message: string }] | undefined {
     try {
-      hooksOf(this.#parts, plan);
+      hooksOf(this.#engine, plan);
       return undefined;
     } catch (error) {
       return [{ ticketId: null, message: messageOf(error) }];
@@ -179,7 +179,7 @@ export class Engine {
     const key = `${planId}/${ticketId}: ${message}`;
     if (this.#reported.has(key)) return;
     this.#reported.add(key);
-    this.#parts.listen({ type: 'problem', planId, ticketId, message, path });
+    this.#engine.listen({ type: 'problem', planId, ticketId, message, path });
   }
 
   /** Reports once that a run has to wait for other plans, and again for a ticket when nothing of its plan is running. */
@@ -191,7 +191,7 @@ export class Engine {
       this.#reported.add(key);
       const reason = `waits for a free slot (maxConcurrency ${maxConcurrency})`;
       const hold: Hold = { kind: 'blocked', reason, until: null };
-      this.#parts.listen({ type: 'ticket:status', status, hold, error: null, phase, ...ref });
+      this.#engine.listen({ type: 'ticket:status', status, hold, error: null, phase, ...ref });
     }
   }
 
@@ -204,7 +204,7 @@ export class Engine {
       if (this.#reported.has(key)) continue;
       this.#reported.add(key);
       const hold = heldBy(claim, ticket, plan);
-      this.#parts.listen({ type: 'ticket:status', status, hold, error, phase, ...refOf(ticket) });
+      this.#engine.listen({ type: 'ticket:status', status, hold, error, phase, ...refOf(ticket) });
     }
   }
 
@@ -219,7 +219,7 @@ export class Engine {
   }
 
   #isOthers(claim: Claim | null): claim is Claim {
-    return claim !== null && claim.token !== this.#parts.holder.token && this.#parts.holder.isLive(claim);
+    return claim !== null && claim.token !== this.#engine.holder.token && this.#engine.holder.isLive(claim);
   }
 
   /** True: something has changed. */
@@ -228,7 +228,7 @@ export class Engine {
     for (const changed of decision.changes)
       done += await this.#ifPossible(changed, () => this.#change(changed));
     for (const planId of decision.completed)
-      done += await this.#ifPossible({ planId, ticketId: null }, () => completePlan(this.#parts, planId));
+      done += await this.#ifPossible({ planId, ticketId: null }, () => completePlan(this.#engine, planId));
     // Stopped meanwhile: nothing would stop what is started now.
     if (this.#stopping || this.#failure) return done > 0;
     for (const { planId, ticketId, slot } of decision.dispatch)
@@ -253,13 +253,13 @@ export class Engine {
   }
 
   async #change(changed: Ticket): Promise<void> {
-    const { store } = this.#parts;
+    const { store } = this.#engine;
     const before = store.ticket(changed);
     const after = await store.updateTicket(changed, (latest) =>
       latest.rev === changed.rev ? changed : latest,
     );
     this.#outside.know(after);
-    reportStatus(this.#parts, before, after);
+    reportStatus(this.#engine, before, after);
   }
 
   #reportOutside(view: StoreView): void {
@@ -299,7 +299,7 @@ export class Engine {
   async #sleep(wakeAt: string | null): Promise<void> {
     if (this.#woken) return;
     const due =
-      wakeAt === null ? Number.POSITIVE_INFINITY : Date.parse(wakeAt) - Date.parse(this.#parts.now());
+      wakeAt === null ? Number.POSITIVE_INFINITY : Date.parse(wakeAt) - Date.parse(this.#engine.now());
     const ms = Math.max(1, Math.min(due, this.#options.lookEveryMs));
     await new Promise<void>((resolve) => {
       const timer = setTimeout(resolve, ms);

@@ -11,19 +11,19 @@ export interface Pinned extends PinnedWorkflow {
 
 const byHash = new WeakMap<EngineContext, Map<string, Pinned>>();
 
-function cacheOf(parts: EngineContext): Map<string, Pinned> {
-  const cache = byHash.get(parts) ?? new Map<string, Pinned>();
-  byHash.set(parts, cache);
+function cacheOf(engine: EngineContext): Map<string, Pinned> {
+  const cache = byHash.get(engine) ?? new Map<string, Pinned>();
+  byHash.set(engine, cache);
   return cache;
 }
 
 /** The workflow that a ticket started with; undefined before its start. */
-export function knownPinned(parts: EngineContext, { workflowHash }: Ticket): Pinned | undefined {
+export function knownPinned(engine: EngineContext, { workflowHash }: Ticket): Pinned | undefined {
   if (!workflowHash) return undefined;
-  const cache = cacheOf(parts);
+  const cache = cacheOf(engine);
   const known = cache.get(workflowHash);
   if (known) return known;
-  const text = parts.store.pinned(workflowHash);
+  const text = engine.store.pinned(workflowHash);
   if (!text) return undefined;
   const pinned = { ...readPinned(text), hash: workflowHash };
   cache.set(workflowHash, pinned);
@@ -31,11 +31,11 @@ export function knownPinned(parts: EngineContext, { workflowHash }: Ticket): Pin
 }
 
 /** The workflow that a ticket started with; before its start the present one, which is then stored by its hash. */
-export async function pinnedFor(parts: EngineContext, ticket: Ticket, plan: Plan): Promise<Pinned> {
-  const { store, settings } = parts;
-  const known = knownPinned(parts, ticket);
+export async function pinnedFor(engine: EngineContext, ticket: Ticket, plan: Plan): Promise<Pinned> {
+  const { store, settings } = engine;
+  const known = knownPinned(engine, ticket);
   if (known) return known;
-  const cache = cacheOf(parts);
+  const cache = cacheOf(engine);
   const resolved = await resolveWorkflow(workflowNameOf(ticket, plan, settings), settings.searchPath);
   const { hash, text } = resolved;
   if (!cache.has(hash)) await store.pin(hash, text);

@@ -11,8 +11,8 @@ function isOthers({ holder }: EngineContext, claim: Claim | null): claim is Clai
 }
 
 /** Throws when another process runs the plan. `called` names the plan for people, such as `plan "night"`. */
-export function refuseHeld(parts: EngineContext, { id, claim }: Plan, called: string): void {
-  if (!isOthers(parts, claim)) return;
+export function refuseHeld(engine: EngineContext, { id, claim }: Plan, called: string): void {
+  if (!isOthers(engine, claim)) return;
   throw new HeldError(
     'plan/held',
     `${called.replace(/^./, (first) => first.toUpperCase())} is already being run by ${sayOther(claim)}.`,
@@ -21,10 +21,10 @@ export function refuseHeld(parts: EngineContext, { id, claim }: Plan, called: st
 }
 
 /** Claims a plan for this process. A claim that it has already keeps its time, which shows how long the run takes. */
-export async function claimPlan(parts: EngineContext, planId: string): Promise<void> {
-  const { store, holder, now } = parts;
+export async function claimPlan(engine: EngineContext, planId: string): Promise<void> {
+  const { store, holder, now } = engine;
   await store.updatePlan(planId, (plan) => {
-    refuseHeld(parts, plan, `plan "${planId}"`);
+    refuseHeld(engine, plan, `plan "${planId}"`);
     return plan.claim?.token === holder.token ? plan : { ...plan, claim: holder.claim(now()) };
   });
 }
@@ -34,13 +34,13 @@ export async function claimPlan(parts: EngineContext, planId: string): Promise<v
  * claimed: the daemon continues it.
  */
 export async function claimToResume(
-  parts: EngineContext,
+  engine: EngineContext,
   planId: string,
   { called, leave = false }: { called(plan: Plan): string; leave?: boolean },
 ): Promise<Plan> {
-  const { store, holder, now } = parts;
+  const { store, holder, now } = engine;
   return store.updatePlan(planId, (latest) => {
-    refuseHeld(parts, latest, called(latest));
+    refuseHeld(engine, latest, called(latest));
     if (latest.status !== 'active' && latest.status !== 'paused')
       throw new IllegalMoveError('plan/illegal', `Cannot resume ${called(latest)}: it is ${latest.status}.`, {
         hint: `See: signalbox status --plan ${planId}`,
@@ -59,36 +59,36 @@ export async function claimToResume(
 }
 
 /** Gives up the claim on a plan without stopping it: another process may continue it. */
-export async function letGo(parts: EngineContext, planId: string): Promise<void> {
-  const { store, holder } = parts;
-  for (const hooks of parts.kinds.values()) hooks.released?.(planId);
+export async function letGo(engine: EngineContext, planId: string): Promise<void> {
+  const { store, holder } = engine;
+  for (const hooks of engine.kinds.values()) hooks.released?.(planId);
   await store.updatePlan(planId, (latest) =>
     latest.claim?.token === holder.token ? { ...latest, claim: null } : latest,
   );
 }
 
 /** Whether a daemon is running that continues the plan: the plan was left to it, or it has claimed tickets of it. */
-export function isWithDaemon(parts: EngineContext, planId: string): boolean {
-  const daemon = parts.holder.daemon();
+export function isWithDaemon(engine: EngineContext, planId: string): boolean {
+  const daemon = engine.holder.daemon();
   if (!daemon) return false;
-  if (parts.store.plan(planId).run?.detached) return true;
-  return ticketsOf(parts.store.view(), planId).some(({ claim }) => claim?.token === daemon.token);
+  if (engine.store.plan(planId).run?.detached) return true;
+  return ticketsOf(engine.store.view(), planId).some(({ claim }) => claim?.token === daemon.token);
 }
 
 /** Completes a plan whose tickets are all complete; a planner may have added one since the last check. */
-export async function completePlan(parts: EngineContext, planId: string): Promise<void> {
-  const { store, now } = parts;
+export async function completePlan(engine: EngineContext, planId: string): Promise<void> {
+  const { store, now } = engine;
   const isDone = (latest: Plan) => latest.status === 'active' && isAllComplete(store.view(), latest);
   const plan = await store.updatePlan(planId, (latest) =>
     isDone(latest) ? { ...latest, status: 'complete', completedAt: now() } : latest,
   );
-  if (plan.status === 'complete') emit(parts, { type: 'plan:status', planId, status: 'complete' });
+  if (plan.status === 'complete') emit(engine, { type: 'plan:status', planId, status: 'complete' });
 }
 
 /** The same after a person's command, where no engine is running that would do it. */
-export async function completeUnwatched(parts: EngineContext, planId: string): Promise<void> {
-  const { store, holder } = parts;
+export async function completeUnwatched(engine: EngineContext, planId: string): Promise<void> {
+  const { store, holder } = engine;
   const { claim, status } = store.plan(planId);
   if (status !== 'active' || (claim && holder.isLive(claim)) || holder.daemon()) return;
-  if (isAllComplete(store.view(), store.plan(planId))) await completePlan(parts, planId);
+  if (isAllComplete(store.view(), store.plan(planId))) await completePlan(engine, planId);
 }

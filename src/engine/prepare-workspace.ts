@@ -17,40 +17,40 @@ import { type TicketWorkspace, workspaceFor } from './ticket-defaults.ts';
  * for example, it is on no branch, and refusing it then would leave the process running unwatched.
  */
 export function adoptedPlace(
-  parts: EngineContext,
+  engine: EngineContext,
   ticket: Ticket,
   workspace: TicketWorkspace,
 ): Place | undefined {
   const open = openAttempt(ticket);
   if (!open || !ticket.base || ticket.worktree !== workspace.path) return undefined;
-  const { state } = readJob(parts.machine.job(ticket, open));
+  const { state } = readJob(engine.machine.job(ticket, open));
   if (state !== 'running' && state !== 'ended') return undefined;
   return placeOf(workspace, ticket.base);
 }
 
 /** The directory is the expected worktree on the expected branch; otherwise it throws and nothing runs. */
 export async function preparePlace(
-  parts: EngineContext,
+  engine: EngineContext,
   plan: Plan,
   ticket: Ticket,
   workspace: TicketWorkspace,
 ): Promise<Place> {
-  const { workspaces } = parts;
+  const { workspaces } = engine;
   const { shared, inPlace, path } = workspace;
-  if (shared && workspaces.isReady(path)) await putBack(parts, ticket, workspace);
-  const moved = inPlace ? null : await hooksOf(parts, plan).startFrom?.(plan, ticket, workspace);
+  if (shared && workspaces.isReady(path)) await putBack(engine, ticket, workspace);
+  const moved = inPlace ? null : await hooksOf(engine, plan).startFrom?.(plan, ticket, workspace);
   const known = !moved && ticket.worktree === path ? ticket.base : null;
   if (known && (await workspaces.verifyReady(workspace))) {
-    await catchUp(parts, plan, ticket, workspace);
+    await catchUp(engine, plan, ticket, workspace);
     return placeOf(workspace, known);
   }
   if (inPlace) {
     await workspaces.verify(workspace);
-    return placeOf(workspace, await handOver(parts, plan, ticket, workspace));
+    return placeOf(workspace, await handOver(engine, plan, ticket, workspace));
   }
-  const made = await create(parts, ticket, moved ?? workspace, moved !== null && moved !== undefined);
-  await catchUp(parts, plan, ticket, workspace);
-  const base = shared ? await handOver(parts, plan, ticket, workspace) : made.base;
+  const made = await create(engine, ticket, moved ?? workspace, moved !== null && moved !== undefined);
+  await catchUp(engine, plan, ticket, workspace);
+  const base = shared ? await handOver(engine, plan, ticket, workspace) : made.base;
   return placeOf(workspace, base);
 }
 
@@ -59,55 +59,55 @@ function placeOf({ repo, branch, path: worktree, inPlace }: TicketWorkspace, bas
 }
 
 /** Creates the worktree, or finds it. `moved`: it starts from something else than what the ticket has recorded. */
-async function create(parts: EngineContext, ticket: Ticket, workspace: TicketWorkspace, moved: boolean) {
-  const made = await parts.workspaces.ensure({
+async function create(engine: EngineContext, ticket: Ticket, workspace: TicketWorkspace, moved: boolean) {
+  const made = await engine.workspaces.ensure({
     ...workspace,
     ...(moved ? { recordedBase: null, formerBase: ticket.base } : { recordedBase: ticket.base }),
   });
-  await parts.workspaces.verify(workspace);
+  await engine.workspaces.verify(workspace);
   const about = { ...refOf(ticket), path: made.path, branch: made.branch };
-  if (made.created || made.reused) emit(parts, { type: 'workspace:ready', reused: made.reused, ...about });
-  for (const message of made.notes) emit(parts, { type: 'problem', message, path: null, ...refOf(ticket) });
+  if (made.created || made.reused) emit(engine, { type: 'workspace:ready', reused: made.reused, ...about });
+  for (const message of made.notes) emit(engine, { type: 'problem', message, path: null, ...refOf(ticket) });
   return made;
 }
 
 /** After the first successful attempt, agents install what they need themselves. */
 async function catchUp(
-  parts: EngineContext,
+  engine: EngineContext,
   plan: Plan,
   ticket: Ticket,
   workspace: TicketWorkspace,
 ): Promise<void> {
-  await hooksOf(parts, plan).catchUp?.(plan, ticket, workspace);
+  await hooksOf(engine, plan).catchUp?.(plan, ticket, workspace);
   if (ticket.phaseHistory.some(({ status }) => status === 'success')) return;
-  await parts.workspaces.refresh(workspace);
+  await engine.workspaces.refresh(workspace);
 }
 
 /** Removes the worktree of a finished ticket; what would be lost with it is kept and reported. */
 export async function releaseWorkspace(
-  parts: EngineContext,
+  engine: EngineContext,
   ticket: Ticket,
   workspace: TicketWorkspace,
 ): Promise<void> {
-  if (!existsSync(workspace.path) || isStillNeeded(parts, ticket, workspace)) return;
+  if (!existsSync(workspace.path) || isStillNeeded(engine, ticket, workspace)) return;
   let kept: string | undefined;
   try {
-    const released = await parts.workspaces.release(workspace);
+    const released = await engine.workspaces.release(workspace);
     kept = released.released ? undefined : released.reason;
   } catch (error) {
     if (isFatal(error)) throw error;
     kept = messageOf(error);
   }
-  parts.crash('workspace:released');
+  engine.crash('workspace:released');
   const about = { ...refOf(ticket), path: workspace.path };
-  if (kept === undefined) emit(parts, { type: 'workspace:release', ...about });
-  else emit(parts, { type: 'workspace:keep', reason: kept, ...about });
+  if (kept === undefined) emit(engine, { type: 'workspace:release', ...about });
+  else emit(engine, { type: 'workspace:keep', reason: kept, ...about });
 }
 
 /** The commit of a branch; undefined where the branch or its repository is gone. */
-export async function readTip(parts: EngineContext, workspace: WorkspaceSpec): Promise<string | undefined> {
+export async function readTip(engine: EngineContext, workspace: WorkspaceSpec): Promise<string | undefined> {
   try {
-    return await parts.workspaces.tip(workspace);
+    return await engine.workspaces.tip(workspace);
   } catch (error) {
     if (!(error instanceof WorkspaceError)) throw error;
     return undefined;
@@ -116,13 +116,13 @@ export async function readTip(parts: EngineContext, workspace: WorkspaceSpec): P
 
 /** Keeps the last commit of a complete ticket, because a person may delete the branch. */
 export async function recordTip(
-  parts: EngineContext,
+  engine: EngineContext,
   ticket: Ticket,
   workspace: TicketWorkspace,
 ): Promise<void> {
-  const tip = await readTip(parts, workspace);
+  const tip = await readTip(engine, workspace);
   if (tip === undefined || tip === tipOf(ticket)) return;
-  await parts.store.updateTicket(ticket, (latest) => ({ ...latest, tip }));
+  await engine.store.updateTicket(ticket, (latest) => ({ ...latest, tip }));
 }
 
 interface Done {
@@ -132,8 +132,8 @@ interface Done {
 }
 
 /** Creates a ticket's worktree, or finds it, as the engine does before a phase. */
-export async function ensureFor(parts: EngineContext, ref: TicketRef): Promise<Done> {
-  const { store, settings, workspaces } = parts;
+export async function ensureFor(engine: EngineContext, ref: TicketRef): Promise<Done> {
+  const { store, settings, workspaces } = engine;
   const ticket = store.ticket(ref);
   const workspace = workspaceFor(ticket, store.plan(ref.planId), settings, store.view());
   const made = await workspaces.ensure({ ...workspace, recordedBase: ticket.base });
@@ -143,8 +143,8 @@ export async function ensureFor(parts: EngineContext, ref: TicketRef): Promise<D
 }
 
 /** Removes a worktree. Inside a phase, which still runs in it, the engine removes it when the ticket ends. */
-export async function releaseFor(parts: EngineContext, ref: TicketRef, insidePhase: boolean): Promise<Done> {
-  const { store, settings, workspaces, holder } = parts;
+export async function releaseFor(engine: EngineContext, ref: TicketRef, insidePhase: boolean): Promise<Done> {
+  const { store, settings, workspaces, holder } = engine;
   const ticket = store.ticket(ref);
   const workspace = workspaceFor(ticket, store.plan(ref.planId), settings, store.view());
   if (insidePhase)
@@ -170,11 +170,11 @@ export async function releaseFor(parts: EngineContext, ref: TicketRef, insidePha
 
 /** The diff of a ticket's work against its base. */
 export async function diffTicket(
-  parts: EngineContext,
+  engine: EngineContext,
   ref: TicketRef,
   stat: boolean,
 ): Promise<{ base: string; branch: string; text: string }> {
-  const { store, settings, workspaces } = parts;
+  const { store, settings, workspaces } = engine;
   const ticket = store.ticket(ref);
   if (!ticket.base) {
     throw new IllegalMoveError(

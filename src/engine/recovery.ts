@@ -14,35 +14,35 @@ import { workspaceFor } from './ticket-defaults.ts';
  * one, releases the worktree of a finished one, and clears their claims. Tickets that were running are driven again, which
  * adopts, reads or repeats their attempt.
  */
-export async function recoverOrphans(parts: EngineContext, view: StoreView): Promise<void> {
+export async function recoverOrphans(engine: EngineContext, view: StoreView): Promise<void> {
   for (const ticket of view.tickets.values()) {
-    const orphaned = ticket.claim !== null && !parts.holder.isLive(ticket.claim);
+    const orphaned = ticket.claim !== null && !engine.holder.isLive(ticket.claim);
     const settled = ticket.status !== 'running' && ticket.status !== 'ready' && ticket.status !== 'queued';
     if (!orphaned || !settled) continue;
     try {
-      await recoverOrphan(parts, ticket, view);
+      await recoverOrphan(engine, ticket, view);
     } catch (error) {
       if (isFatal(error)) throw error;
       const { planId, ticketId } = ticket;
-      parts.listen({ type: 'problem', planId, ticketId, message: messageOf(error), path: null });
+      engine.listen({ type: 'problem', planId, ticketId, message: messageOf(error), path: null });
     }
   }
 }
 
-export async function recoverOrphan(parts: EngineContext, ticket: Ticket, view: StoreView): Promise<void> {
+export async function recoverOrphan(engine: EngineContext, ticket: Ticket, view: StoreView): Promise<void> {
   const plan = planOf(view, ticket.planId);
   if (!plan) return;
   const open = openAttempt(ticket);
   const waits = ticket.hold?.kind === 'gate' || ticket.hold?.kind === 'poll';
-  const { workflow } = await pinnedFor(parts, ticket, plan);
-  if (open && !waits) await stopJob(parts.machine.job(ticket, open), 'stopped');
-  const workspace = workspaceFor(ticket, plan, parts.settings, view);
-  await parts.workspaces.endSetup(workspace.path);
-  const tip = ticket.status === 'complete' ? await readTip(parts, workspace) : undefined;
-  if (ticket.status === 'complete') await releaseWorkspace(parts, ticket, workspace);
-  await parts.store.updateTicket(ticket, (latest) => {
-    if (latest.claim && parts.holder.isLive(latest.claim)) return latest;
-    const now = parts.now();
+  const { workflow } = await pinnedFor(engine, ticket, plan);
+  if (open && !waits) await stopJob(engine.machine.job(ticket, open), 'stopped');
+  const workspace = workspaceFor(ticket, plan, engine.settings, view);
+  await engine.workspaces.endSetup(workspace.path);
+  const tip = ticket.status === 'complete' ? await readTip(engine, workspace) : undefined;
+  if (ticket.status === 'complete') await releaseWorkspace(engine, ticket, workspace);
+  await engine.store.updateTicket(ticket, (latest) => {
+    if (latest.claim && engine.holder.isLive(latest.claim)) return latest;
+    const now = engine.now();
     const deliberate = latest.status === 'paused';
     const reason = saidWhy(ticket, latest);
     const end = { type: 'interrupted', reason, deliberate } as const;

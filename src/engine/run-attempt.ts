@@ -42,21 +42,21 @@ interface StepInput {
 }
 
 /** Takes one step to its end. Returns the key of the next attempt where that was recorded in the same write. */
-export async function takeStep(parts: EngineContext, input: StepInput): Promise<string | undefined> {
+export async function takeStep(engine: EngineContext, input: StepInput): Promise<string | undefined> {
   const { plan, writer, step } = input;
-  const start = step.do === 'start' ? startOf(parts, plan, writer.ticket, step) : undefined;
+  const start = step.do === 'start' ? startOf(engine, plan, writer.ticket, step) : undefined;
   if (start?.type === 'hold') {
     await writer.apply(start);
     return undefined;
   }
-  const placed = await placeFor(parts, input);
-  parts.crash('workspace:ready');
+  const placed = await placeFor(engine, input);
+  engine.crash('workspace:ready');
   const begin = [...placed.events, ...(start ? [start] : [])];
   if (begin.length > 0) await writer.apply(...begin);
-  parts.crash('attempt:recorded');
+  engine.crash('attempt:recorded');
   const attempt = openAttempt(writer.ticket);
   if (!attempt) return undefined;
-  return runAttempt(parts, input, attempt, placed);
+  return runAttempt(engine, input, attempt, placed);
 }
 
 interface Placed {
@@ -68,14 +68,14 @@ interface Placed {
 }
 
 /** The worktree that an attempt runs in. A gate needs none. */
-async function placeFor(parts: EngineContext, input: StepInput): Promise<Placed> {
+async function placeFor(engine: EngineContext, input: StepInput): Promise<Placed> {
   const { plan, writer, workspace, step, fresh, signal } = input;
   const { ticket } = writer;
   if (step.phase.type === 'gate') return { events: [] };
   try {
     const place =
-      (fresh ? recordedPlace(input) : adoptedPlace(parts, ticket, workspace)) ??
-      (await preparePlace(parts, plan, ticket, { ...workspace, signal }));
+      (fresh ? recordedPlace(input) : adoptedPlace(engine, ticket, workspace)) ??
+      (await preparePlace(engine, plan, ticket, { ...workspace, signal }));
     const { branch, worktree, base } = place;
     const isKnown = ticket.base?.commit === base.commit && ticket.worktree === worktree;
     const { ref, commit } = base;
@@ -99,35 +99,35 @@ function recordedPlace({ pinned, step, workspace, writer }: StepInput): Place | 
 }
 
 async function runAttempt(
-  parts: EngineContext,
+  engine: EngineContext,
   input: StepInput,
   attempt: Attempt,
   { place, refused }: Placed,
 ): Promise<string | undefined> {
   const { plan, pinned, writer, step, fresh } = input;
   const about = attemptRef(writer.ticket, attempt);
-  const recorder = new AttemptRecorder(parts, writer, about);
-  const context = phaseContext(parts, input, { attempt, place, recorder });
+  const recorder = new AttemptRecorder(engine, writer, about);
+  const context = phaseContext(engine, input, { attempt, place, recorder });
   const agent = step.phase.type === 'agent' ? context.agentName : null;
-  if (fresh) emit(parts, { type: 'attempt:start', agent, kind: step.phase.type, ...about });
+  if (fresh) emit(engine, { type: 'attempt:start', agent, kind: step.phase.type, ...about });
   else if (step.phase.type !== 'poll' && step.phase.type !== 'gate')
-    emit(parts, { type: 'attempt:adopt', ...about });
-  const end = await endOf(parts, context, { agent, refused });
-  parts.crash('attempt:performed');
+    emit(engine, { type: 'attempt:adopt', ...about });
+  const end = await endOf(engine, context, { agent, refused });
+  engine.crash('attempt:performed');
   await recorder.settled();
   await writer.apply({ type: 'end', end }, (ticket) => {
     const after = next(pinned.workflow, ticket);
-    return after?.do === 'start' && input.mayBegin(after) ? startOf(parts, plan, ticket, after) : undefined;
+    return after?.do === 'start' && input.mayBegin(after) ? startOf(engine, plan, ticket, after) : undefined;
   });
-  parts.crash('attempt:closed');
-  reportEnd(parts, writer.ticket, about);
+  engine.crash('attempt:closed');
+  reportEnd(engine, writer.ticket, about);
   const open = openAttempt(writer.ticket);
   return open && attemptKey(open) !== attemptKey(attempt) ? attemptKey(open) : undefined;
 }
 
 /** Performs the attempt, or reads how it ended, and adds what the engine knows about it. */
 async function endOf(
-  parts: EngineContext,
+  engine: EngineContext,
   context: PhaseContext,
   { agent, refused }: { agent: string | null; refused: AttemptEnd | undefined },
 ): Promise<AttemptEnd> {
@@ -135,27 +135,27 @@ async function endOf(
   const key = refKey(ticket);
   const before = resumed ? endedBefore(jobDir) : undefined;
   const launched = launchesOf(jobDir);
-  if (phase.type !== 'gate') parts.rememberSecrets();
-  if (agent) parts.machine.memory.begin(key, agent, jobDir);
-  const ended = refused ?? (await perform(context).finally(() => parts.machine.memory.end(key)));
+  if (phase.type !== 'gate') engine.rememberSecrets();
+  if (agent) engine.machine.memory.begin(key, agent, jobDir);
+  const ended = refused ?? (await perform(context).finally(() => engine.machine.memory.end(key)));
   const seen = agent && !refused ? await afterStraying(context, ended) : ended;
   return {
-    ...redactAll(seen, parts.redact),
+    ...redactAll(seen, engine.redact),
     ...(agent ? { launches: launchesOf(jobDir) } : {}),
     ...(before && launchesOf(jobDir) === launched ? { endedAt: before } : {}),
   };
 }
 
 function phaseContext(
-  parts: EngineContext,
+  engine: EngineContext,
   { plan, pinned, writer, workspace, step, fresh, signal }: StepInput,
   given: { attempt: Attempt; place: Place | undefined; recorder: AttemptRecorder },
 ): PhaseContext {
   const { attempt, recorder } = given;
   const { ticket } = writer;
   const { phase } = step;
-  const hooks = hooksOf(parts, plan);
-  const named = agentOf(parts, phase, ticket, plan);
+  const hooks = hooksOf(engine, plan);
+  const named = agentOf(engine, phase, ticket, plan);
   const agent = phase.type === 'agent' ? (attempt.agent ?? named) : null;
   const { repo, branch, path: worktree } = workspace;
   return {
@@ -167,19 +167,19 @@ function phaseContext(
     place: given.place ?? { repo, branch, worktree, base: { ref: '', commit: '' } },
     agentName: agent ?? named,
     standsIn: agent !== null && agent !== named,
-    allowance: phase.type === 'agent' ? allowanceOf(parts, plan, ticket, phase) : null,
+    allowance: phase.type === 'agent' ? allowanceOf(engine, plan, ticket, phase) : null,
     rules: hooks.evidence?.(plan, ticket) ?? null,
     variables: hooks.variables?.(plan, ticket) ?? {},
-    others: () => hiddenPaths(parts, writer.ticket),
-    settings: parts.settings,
-    workspaces: parts.workspaces,
-    act: (request) => runAction(parts, { ref: refOf(ticket), phase: phase.id, request }),
-    jobDir: parts.machine.job(ticket, attempt),
+    others: () => hiddenPaths(engine, writer.ticket),
+    settings: engine.settings,
+    workspaces: engine.workspaces,
+    act: (request) => runAction(engine, { ref: refOf(ticket), phase: phase.id, request }),
+    jobDir: engine.machine.job(ticket, attempt),
     resumed: !fresh,
     signal,
-    now: parts.now,
-    env: parts.env,
-    onProcess: () => parts.crash('attempt:running'),
+    now: engine.now,
+    env: engine.env,
+    onProcess: () => engine.crash('attempt:running'),
     onSession: (id) => recorder.session(id, agent),
     onUsage: (usage) => recorder.usage(usage),
     onNote: (note) => recorder.note(note),
@@ -194,34 +194,34 @@ function attemptRef(ticket: Ticket, { phase, visit, attempt }: Attempt): Attempt
 
 /** The beginning of an attempt, or why none begins now. */
 function startOf(
-  parts: EngineContext,
+  engine: EngineContext,
   plan: Plan,
   ticket: Ticket,
   step: Extract<Step, { do: 'start' }>,
 ): Extract<TicketEvent, { type: 'start' | 'hold' }> {
   if (step.phase.type !== 'agent') return { type: 'start', attempt: step.attempt, agent: null };
-  const admitted = admission(parts, plan, ticket, step.phase);
-  if ('hold' in admitted) return { type: 'hold', hold: redactAll(admitted.hold, parts.redact) };
-  parts.machine.memory.reserve(refKey(ticket), admitted.agent, ticket.phaseHistory.length + 1);
+  const admitted = admission(engine, plan, ticket, step.phase);
+  if ('hold' in admitted) return { type: 'hold', hold: redactAll(admitted.hold, engine.redact) };
+  engine.machine.memory.reserve(refKey(ticket), admitted.agent, ticket.phaseHistory.length + 1);
   return { type: 'start', attempt: step.attempt, agent: admitted.agent };
 }
 
 /** Repositories, git directories and worktrees of all known tickets, except the ticket's own worktree. */
-async function hiddenPaths(parts: EngineContext, own: Ticket): Promise<string[]> {
-  const view = parts.store.glance();
+async function hiddenPaths(engine: EngineContext, own: Ticket): Promise<string[]> {
+  const view = engine.store.glance();
   const plans = new Map(view.plans.map((plan) => [plan.id, plan]));
   const repos = new Set<string>();
   const trees = new Set<string>();
   for (const [key, ticket] of view.tickets) {
     const plan = plans.get(ticket.planId);
-    const workspace = plan && ifKnown(() => workspaceFor(ticket, plan, parts.settings, view));
+    const workspace = plan && ifKnown(() => workspaceFor(ticket, plan, engine.settings, view));
     if (!workspace) continue;
     repos.add(workspace.repo);
     if (isMade(workspace)) trees.add(workspace.worktreeRoot);
     if (key !== refKey(own)) trees.add(workspace.path);
   }
   const roots = [...repos].filter((path) => existsSync(path));
-  const gitDirs = (await Promise.all(roots.map((repo) => parts.workspaces.gitDirs(repo)))).flat();
+  const gitDirs = (await Promise.all(roots.map((repo) => engine.workspaces.gitDirs(repo)))).flat();
   return [...roots, ...gitDirs, ...[...trees].filter((path) => existsSync(path))];
 }
 
@@ -240,24 +240,24 @@ function isMade({ repo, worktreeRoot }: TicketWorkspace): boolean {
 
 /** Runs an action with what the command line in a script of the phase would have had. */
 async function runAction(
-  parts: EngineContext,
+  engine: EngineContext,
   { ref, phase, request }: { ref: TicketRef; phase: string; request: ActionRequest },
 ): Promise<ActionEnd> {
   const { action, inputs, place, jobDir, signal } = request;
-  const run = parts.actions[action];
+  const run = engine.actions[action];
   if (!run) throw new InputError('action/unknown', `The action "${action}" is not available here.`);
-  const { packageDir } = parts.settings;
+  const { packageDir } = engine.settings;
   const settings = await loadSettings({ cwd: place.worktree, env: request.env, packageDir });
   const own = Object.entries(request.env).filter(([name]) => name.startsWith('SIGNALBOX_'));
   const env = { ...Object.fromEntries(own), [MARKER]: jobDir };
-  const workspaces = parts.workspaces.patient({ signal, strict: true, env });
+  const workspaces = engine.workspaces.patient({ signal, strict: true, env });
   const end = await run({
-    parts: { ...parts, settings, job: jobDir, signal, workspaces },
+    engine: { ...engine, settings, job: jobDir, signal, workspaces },
     ref,
     phase,
     place,
     inputs,
   });
-  parts.crash('action:done');
+  engine.crash('action:done');
   return end;
 }

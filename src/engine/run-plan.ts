@@ -34,15 +34,15 @@ export interface RunOptions {
 }
 
 /** Runs a plan, or some of its tickets, until nothing can continue without a person. Claims the plan for that time. */
-export async function runPlan(parts: EngineContext, options: RunOptions): Promise<RunResult> {
+export async function runPlan(engine: EngineContext, options: RunOptions): Promise<RunResult> {
   const { planId, ticketIds } = options;
-  checkRunnable(parts, planId, ticketIds);
-  await claimPlan(parts, planId);
-  tellHolds(parts, planId, ticketIds);
+  checkRunnable(engine, planId, ticketIds);
+  await claimPlan(engine, planId);
+  tellHolds(engine, planId, ticketIds);
   const warming = new AbortController();
-  warmUp(parts, { ...options, signal: warming.signal });
+  warmUp(engine, { ...options, signal: warming.signal });
   const scope: EngineOptions['scope'] = ticketIds ? { planId, ticketIds } : { planId };
-  const engine = new Engine(parts, {
+  const loop = new Engine(engine, {
     mode: 'until-idle',
     maxConcurrency: options.maxConcurrency,
     lookEveryMs: options.lookEveryMs,
@@ -51,31 +51,35 @@ export async function runPlan(parts: EngineContext, options: RunOptions): Promis
   const by = () => stopperOf(options.signal.reason);
   let pausing: Promise<void> | undefined;
   const interrupt = () => {
-    void engine.stop('pause', by());
+    void loop.stop('pause', by());
     // At once, so that no daemon continues the plan if this process is killed while agents end.
-    pausing = pausePlan(parts, planId, by()).catch((error: unknown) =>
-      parts.listen({ type: 'problem', planId, ticketId: null, message: messageOf(error), path: null }),
+    pausing = pausePlan(engine, planId, by()).catch((error: unknown) =>
+      engine.listen({ type: 'problem', planId, ticketId: null, message: messageOf(error), path: null }),
     );
   };
   if (options.signal.aborted) interrupt();
   options.signal.addEventListener('abort', interrupt);
   try {
-    await engine.run();
+    await loop.run();
   } finally {
     options.signal.removeEventListener('abort', interrupt);
     warming.abort();
     await pausing;
-    if (options.signal.aborted) await endStopped(parts, planId, by());
-    await letGo(parts, planId);
+    if (options.signal.aborted) await endStopped(engine, planId, by());
+    await letGo(engine, planId);
   }
-  return resultOf(parts, planId, ticketIds);
+  return resultOf(engine, planId, ticketIds);
 }
 
-function checkRunnable(parts: EngineContext, planId: string, ticketIds: readonly string[] | undefined): void {
-  const plan = parts.store.plan(planId);
-  hooksOf(parts, plan);
-  for (const ticketId of ticketIds ?? []) parts.store.ticket({ planId, ticketId });
-  const problems = planProblems(plan, parts.store.view());
+function checkRunnable(
+  engine: EngineContext,
+  planId: string,
+  ticketIds: readonly string[] | undefined,
+): void {
+  const plan = engine.store.plan(planId);
+  hooksOf(engine, plan);
+  for (const ticketId of ticketIds ?? []) engine.store.ticket({ planId, ticketId });
+  const problems = planProblems(plan, engine.store.view());
   if (problems.length > 0) {
     throw new InputError('plan/dependencies', problems.map((problem) => problem.message).join(' '), {
       hint: `Correct the plan's files; see all problems with: signalbox plan check ${planId}`,
@@ -84,7 +88,7 @@ function checkRunnable(parts: EngineContext, planId: string, ticketIds: readonly
   }
   if (plan.tickets.length === 0) {
     throw new InputError('plan/empty', `Plan "${planId}" has no tickets.`, {
-      hint: `List them under "tickets" in ${parts.store.location({ planId, ticketId: null })}.`,
+      hint: `List them under "tickets" in ${engine.store.location({ planId, ticketId: null })}.`,
     });
   }
   const fix: Partial<Record<Plan['status'], string>> = {
@@ -116,48 +120,52 @@ function tellHolds(
 
 /** Fetches the repositories while workflows are read, because new worktrees start from origin's present state. */
 function warmUp(
-  parts: EngineContext,
+  engine: EngineContext,
   { planId, ticketIds, signal }: Pick<RunOptions, 'planId' | 'ticketIds' | 'signal'>,
 ): void {
-  const view = parts.store.view();
-  const plan = parts.store.plan(planId);
+  const view = engine.store.view();
+  const plan = engine.store.plan(planId);
   const repos = new Set<string>();
   for (const ticket of ticketsOf(view, planId)) {
     if (ticket.status !== 'queued' || ticketIds?.includes(ticket.ticketId) === false) continue;
-    const workspace = ifKnown(() => workspaceFor(ticket, plan, parts.settings, view));
+    const workspace = ifKnown(() => workspaceFor(ticket, plan, engine.settings, view));
     if (workspace?.inPlace) return;
     if (!workspace || repos.has(workspace.repo)) continue;
     repos.add(workspace.repo);
-    parts.workspaces.patient({ signal, graceMs: 0 }).warm({ repo: workspace.repo, base: workspace.base });
+    engine.workspaces.patient({ signal, graceMs: 0 }).warm({ repo: workspace.repo, base: workspace.base });
     if (workspace.shared) return;
   }
 }
 
 /** Pauses a stopped plan, unless its last ticket was complete by then. */
-async function endStopped(parts: EngineContext, planId: string, by: string): Promise<void> {
-  const { store, holder } = parts;
-  if (!isAllComplete(store.view(), store.plan(planId))) return pausePlan(parts, planId, by);
+async function endStopped(engine: EngineContext, planId: string, by: string): Promise<void> {
+  const { store, holder } = engine;
+  if (!isAllComplete(store.view(), store.plan(planId))) return pausePlan(engine, planId, by);
   await store.updatePlan(planId, (latest) => {
     const own = latest.claim?.token === holder.token && latest.pausedBy === by;
     return own && latest.status === 'paused' ? { ...latest, status: 'active', pausedBy: null } : latest;
   });
-  await completePlan(parts, planId);
+  await completePlan(engine, planId);
 }
 
 /** Pauses an active plan. */
-async function pausePlan(parts: EngineContext, planId: string, by: string): Promise<void> {
-  const { store, holder, now } = parts;
+async function pausePlan(engine: EngineContext, planId: string, by: string): Promise<void> {
+  const { store, holder, now } = engine;
   let paused = false;
   await store.updatePlan(planId, (latest) => {
     paused = latest.claim?.token === holder.token && latest.status === 'active';
     return paused ? { ...latest, status: 'paused', pausedBy: by, pausedAt: now() } : latest;
   });
-  if (paused) emit(parts, { type: 'plan:status', planId, status: 'paused' });
+  if (paused) emit(engine, { type: 'plan:status', planId, status: 'paused' });
 }
 
-function resultOf(parts: EngineContext, planId: string, ticketIds: readonly string[] | undefined): RunResult {
-  const view = parts.store.view();
-  const plan = parts.store.plan(planId);
+function resultOf(
+  engine: EngineContext,
+  planId: string,
+  ticketIds: readonly string[] | undefined,
+): RunResult {
+  const view = engine.store.view();
+  const plan = engine.store.plan(planId);
   const wanted = plan.tickets.filter((entry) => !ticketIds || ticketIds.includes(entry.ticketId));
   const tickets = ticketsOf(view, { ...plan, tickets: wanted });
   const problems = view.problems
@@ -165,7 +173,7 @@ function resultOf(parts: EngineContext, planId: string, ticketIds: readonly stri
     .map((problem) => problem.message);
   const ok = tickets.length === wanted.length && tickets.every((ticket) => ticket.status === 'complete');
   const held = tickets.flatMap((ticket): [string, string][] =>
-    ticket.claim && ticket.claim.token !== parts.holder.token && parts.holder.isLive(ticket.claim)
+    ticket.claim && ticket.claim.token !== engine.holder.token && engine.holder.isLive(ticket.claim)
       ? [[ticket.ticketId, heldBy(ticket.claim, ticket, plan).reason]]
       : [],
   );

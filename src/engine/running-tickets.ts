@@ -35,14 +35,14 @@ interface RunningOptions {
 
 /** The tickets that this engine drives now. */
 export class RunningTickets {
-  readonly #parts: EngineContext;
+  readonly #engine: EngineContext;
   readonly #options: RunningOptions;
   readonly #tickets = new Map<string, Running>();
   /** Tickets whose files could no longer be written, and when to try again; some still have our claim. */
   readonly #lost = new Map<string, number>();
 
-  constructor(parts: EngineContext, options: RunningOptions) {
-    this.#parts = parts;
+  constructor(engine: EngineContext, options: RunningOptions) {
+    this.#engine = engine;
     this.#options = options;
   }
 
@@ -70,7 +70,7 @@ export class RunningTickets {
     this.#tickets.set(key, running);
     const { maxConcurrency } = this.#options;
     const lost = this.#lost.has(key);
-    running.done = driveTicket(this.#parts, ref, {
+    running.done = driveTicket(this.#engine, ref, {
       slot,
       maxConcurrency,
       signal: abort.signal,
@@ -91,15 +91,15 @@ export class RunningTickets {
   async #crashed({ ref, writer }: Running, error: unknown): Promise<void> {
     const key = refKey(ref);
     if (!this.#lost.has(key))
-      this.#parts.listen({ type: 'problem', ...ref, message: messageOf(error), path: null });
+      this.#engine.listen({ type: 'problem', ...ref, message: messageOf(error), path: null });
     if (isFatal(error)) return this.#options.onFatal(error);
     try {
       // It may be readable again at the next check, and nothing was started for it.
-      if (!writer && wasOutOfReach(error, this.#parts.store.location(ref))) throw error;
-      if (!writer) await holdBroken(this.#parts, ref, messageOf(error));
+      if (!writer && wasOutOfReach(error, this.#engine.store.location(ref))) throw error;
+      if (!writer) await holdBroken(this.#engine, ref, messageOf(error));
       else {
         await writer.giveUp(error);
-        reportStatus(this.#parts, writer.before, writer.ticket);
+        reportStatus(this.#engine, writer.before, writer.ticket);
       }
       this.#lost.delete(key);
     } catch (worse) {
@@ -116,14 +116,14 @@ export class RunningTickets {
       const ticket = view.tickets.get(key);
       const plan = status.get(running.ref.planId);
       if (ticket?.status === 'paused' || plan === 'paused' || plan === 'archived') running.abort.abort();
-      if (ticket?.claim?.token !== this.#parts.holder.token) void this.#reclaim(running);
+      if (ticket?.claim?.token !== this.#engine.holder.token) void this.#reclaim(running);
     }
   }
 
   /** Without our claim, another engine would start the ticket a second time. */
   async #reclaim(running: Running): Promise<void> {
     const { writer } = running;
-    if (running.reclaiming || writer?.ticket.claim?.token !== this.#parts.holder.token) return;
+    if (running.reclaiming || writer?.ticket.claim?.token !== this.#engine.holder.token) return;
     running.reclaiming = true;
     try {
       await writer.reclaim();
@@ -142,9 +142,9 @@ export class RunningTickets {
   }
 
   async #pause(running: Running, by: string): Promise<void> {
-    const { store, now } = this.#parts;
+    const { store, now } = this.#engine;
     const ticket = store.ticket(running.ref);
-    const { workflow } = await pinnedFor(this.#parts, ticket, store.plan(running.ref.planId));
+    const { workflow } = await pinnedFor(this.#engine, ticket, store.plan(running.ref.planId));
     // A gate's question stays open, so that it can be answered.
     const works = ({ status, currentPhase }: Ticket) =>
       status === 'running' && phaseOf(workflow, currentPhase ?? '')?.type !== 'gate';
@@ -152,7 +152,7 @@ export class RunningTickets {
       works(latest) ? command(workflow, latest, { type: 'stop', by }, now()) : latest,
     );
     this.#options.outside.know(after);
-    reportStatus(this.#parts, ticket, after);
+    reportStatus(this.#engine, ticket, after);
   }
 
   /** Stops the processes of all tickets. */

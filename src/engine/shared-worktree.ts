@@ -17,29 +17,29 @@ export function failedRef(ticket: Ticket): string {
  * from where the branch is now. Calling it again, after a crash at any point, has the same result.
  */
 export async function handOver(
-  parts: EngineContext,
+  engine: EngineContext,
   plan: Plan,
   ticket: Ticket,
   workspace: TicketWorkspace,
 ): Promise<{ ref: string; commit: string }> {
-  for (const left of leftBehind(parts, plan, ticket, workspace)) await takeOut(parts, left, workspace);
-  const { commit: head } = await parts.workspaces.head(workspace.path);
-  const { dirty } = await parts.workspaces.evidence(workspace.path, head, { files: false });
-  if (dirty.length > 0 && !workspace.inPlace) await sweep(parts, ticket, workspace, head);
+  for (const left of leftBehind(engine, plan, ticket, workspace)) await takeOut(engine, left, workspace);
+  const { commit: head } = await engine.workspaces.head(workspace.path);
+  const { dirty } = await engine.workspaces.evidence(workspace.path, head, { files: false });
+  if (dirty.length > 0 && !workspace.inPlace) await sweep(engine, ticket, workspace, head);
   else if (dirty.length > 0)
     throw new WorkspaceError(
       'workspace/dirty',
       `${workspace.path} has changes that nobody committed: ${dirty.slice(0, 5).join(', ')}${dirty.length > 5 ? '…' : ''}.`,
       { hint: `Commit or stash them, then: signalbox retry ${ticket.planId} ${ticket.ticketId}` },
     );
-  const committed = await hooksOf(parts, plan).handOver?.(plan, ticket, workspace);
-  const commit = committed ? (await parts.workspaces.head(workspace.path)).commit : head;
+  const committed = await hooksOf(engine, plan).handOver?.(plan, ticket, workspace);
+  const commit = committed ? (await engine.workspaces.head(workspace.path)).commit : head;
   return { ref: workspace.branch, commit };
 }
 
 /** Files that checks leave in a worktree, such as reports, are kept on a ref so that the next ticket starts clean. */
 async function sweep(
-  parts: EngineContext,
+  engine: EngineContext,
   ticket: Ticket,
   workspace: TicketWorkspace,
   to: string,
@@ -47,24 +47,28 @@ async function sweep(
   const { planId, ticketId } = ticket;
   const keepAt = `refs/signalbox/left/${planId}/before-${ticketId}`;
   const message = `What lay in the tree before ${refKey(ticket)} began`;
-  const { keptAt } = await parts.workspaces.rewind({ ...workspace, to, keepAt, message });
+  const { keptAt } = await engine.workspaces.rewind({ ...workspace, to, keepAt, message });
   if (keptAt === null) return;
   const reason = `files that nobody had committed were taken out of the tree and are kept at ${keptAt}`;
-  emit(parts, { type: 'workspace:keep', planId, ticketId, path: workspace.path, reason });
+  emit(engine, { type: 'workspace:keep', planId, ticketId, path: workspace.path, reason });
 }
 
 /** Failed tickets whose work is still in the worktree. */
-function leftBehind(parts: EngineContext, plan: Plan, ticket: Ticket, workspace: TicketWorkspace): Ticket[] {
-  return ticketsOf(parts.store.view(), plan).filter(
+function leftBehind(engine: EngineContext, plan: Plan, ticket: Ticket, workspace: TicketWorkspace): Ticket[] {
+  return ticketsOf(engine.store.view(), plan).filter(
     ({ status, base, worktree, ticketId }) =>
       status === 'failed' && base !== null && worktree === workspace.path && ticketId !== ticket.ticketId,
   );
 }
 
 /** Takes a ticket's work out of a shared worktree and keeps it on a ref. */
-export async function takeOut(parts: EngineContext, left: Ticket, workspace: TicketWorkspace): Promise<void> {
+export async function takeOut(
+  engine: EngineContext,
+  left: Ticket,
+  workspace: TicketWorkspace,
+): Promise<void> {
   if (!left.base) return;
-  const { keptAt } = await parts.workspaces.rewind({
+  const { keptAt } = await engine.workspaces.rewind({
     repo: workspace.repo,
     path: workspace.path,
     branch: workspace.branch,
@@ -72,12 +76,16 @@ export async function takeOut(parts: EngineContext, left: Ticket, workspace: Tic
     keepAt: failedRef(left),
     message: `What ${refKey(left)} left when it failed\n\n${left.error ?? ''}`,
   });
-  const at = parts.now();
-  await parts.store.updateTicket(left, (latest) => ({ ...latest, base: null, rewound: { at, ref: keptAt } }));
+  const at = engine.now();
+  await engine.store.updateTicket(left, (latest) => ({
+    ...latest,
+    base: null,
+    rewound: { at, ref: keptAt },
+  }));
   if (keptAt === null) return;
   const { planId, ticketId } = left;
   const reason = `its work was taken out of the tree and is kept at ${keptAt}`;
-  emit(parts, { type: 'workspace:keep', planId, ticketId, path: workspace.path, reason });
+  emit(engine, { type: 'workspace:keep', planId, ticketId, path: workspace.path, reason });
 }
 
 /**
@@ -85,12 +93,12 @@ export async function takeOut(parts: EngineContext, left: Ticket, workspace: Tic
  * ref. The user's checkout stays as it is, because the user may have switched it.
  */
 export async function putBack(
-  parts: EngineContext,
+  engine: EngineContext,
   ticket: Ticket,
   workspace: TicketWorkspace,
 ): Promise<void> {
   if (workspace.inPlace) return;
-  const { keptAt } = await parts.workspaces.comeBack({
+  const { keptAt } = await engine.workspaces.comeBack({
     repo: workspace.repo,
     path: workspace.path,
     branch: workspace.branch,
@@ -101,16 +109,16 @@ export async function putBack(
   if (keptAt === null) return;
   const { planId, ticketId } = ticket;
   const reason = `it was on another branch; what lay there is kept at ${keptAt}`;
-  emit(parts, { type: 'workspace:keep', planId, ticketId, path: workspace.path, reason });
+  emit(engine, { type: 'workspace:keep', planId, ticketId, path: workspace.path, reason });
 }
 
 /** A shared worktree stays until all tickets of the plan are complete; a checkout is never removed. */
 export function isStillNeeded(
-  parts: EngineContext,
+  engine: EngineContext,
   ticket: Ticket,
   { shared, inPlace }: TicketWorkspace,
 ): boolean {
   if (!shared) return false;
   if (inPlace) return true;
-  return !isAllComplete(parts.store.view(), parts.store.plan(ticket.planId));
+  return !isAllComplete(engine.store.view(), engine.store.plan(ticket.planId));
 }

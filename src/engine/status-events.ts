@@ -15,23 +15,23 @@ function sameStatus(before: Pick<Ticket, 'status' | 'hold'>, after: Ticket): boo
   );
 }
 
-export function reportStatus(parts: EngineContext, before: Ticket, after: Ticket): void {
+export function reportStatus(engine: EngineContext, before: Ticket, after: Ticket): void {
   if (sameStatus(before, after)) return;
   const { status, hold: why, error, currentPhase } = after;
-  emit(parts, { type: 'ticket:status', status, hold: why, error, phase: currentPhase, ...refOf(after) });
+  emit(engine, { type: 'ticket:status', status, hold: why, error, phase: currentPhase, ...refOf(after) });
 }
 
 /** Names one attempt. */
 export type AttemptRef = TicketRef & { phase: string; visit: number; attempt: number };
 
-export function reportEnd(parts: EngineContext, ticket: Ticket, about: AttemptRef): void {
+export function reportEnd(engine: EngineContext, ticket: Ticket, about: AttemptRef): void {
   const closed = ticket.phaseHistory.findLast(
     (entry) => entry.phase === about.phase && entry.visit === about.visit && entry.attempt === about.attempt,
   );
   if (!closed?.completedAt) return;
   const ms = Math.max(0, Date.parse(closed.completedAt) - Date.parse(closed.startedAt));
   const { status, outcome, error, usage, sessionId } = closed;
-  emit(parts, { type: 'attempt:end', status, outcome, error, ms, usage, sessionId, ...about });
+  emit(engine, { type: 'attempt:end', status, outcome, error, ms, usage, sessionId, ...about });
 }
 
 type Known = Pick<Ticket, 'rev' | 'status' | 'hold'>;

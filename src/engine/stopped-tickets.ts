@@ -5,8 +5,8 @@ import { isOver, isSuperseded, type Ticket } from '../model/ticket.ts';
 import { type EngineContext, hooksOf } from './context.ts';
 
 /** Tickets that a person or the end of a run has stopped, except those that a newer run has taken over. */
-export function stoppedIn(parts: Pick<EngineContext, 'store'>, planId: string): Ticket[] {
-  return ticketsOf(parts.store.view(), planId).filter(
+export function stoppedIn(engine: Pick<EngineContext, 'store'>, planId: string): Ticket[] {
+  return ticketsOf(engine.store.view(), planId).filter(
     (ticket) => ticket.status === 'paused' && !isSuperseded(ticket),
   );
 }
@@ -24,17 +24,17 @@ export function stopperOf(reason: unknown): string {
 }
 
 /** The plan that stopped last; inside a repository, the one of this repository. */
-export async function latestStopped(parts: EngineContext, cwd: string): Promise<string> {
-  const found = parts.store
+export async function latestStopped(engine: EngineContext, cwd: string): Promise<string> {
+  const found = engine.store
     .view()
     .plans.flatMap((plan) => {
-      const at = stoppedAt(parts, plan);
+      const at = stoppedAt(engine, plan);
       return at === null ? [] : [{ plan, at }];
     })
     .sort((a, b) => b.at.localeCompare(a.at));
-  const here = await commonDirOf(parts, cwd);
+  const here = await commonDirOf(engine, cwd);
   for (const { plan } of found)
-    if (here === undefined || (await reposOf(parts, plan)).has(here)) return plan.id;
+    if (here === undefined || (await reposOf(engine, plan)).has(here)) return plan.id;
   const [other] = found;
   if (!other)
     throw new IllegalMoveError('plan/none', 'Nothing is paused or stopped.', {
@@ -49,10 +49,10 @@ export async function latestStopped(parts: EngineContext, cwd: string): Promise<
 }
 
 /** The repositories that tickets of a plan work in. */
-async function reposOf(parts: EngineContext, plan: Plan): Promise<Set<string | undefined>> {
-  const tickets = ticketsOf(parts.store.view(), plan);
+async function reposOf(engine: EngineContext, plan: Plan): Promise<Set<string | undefined>> {
+  const tickets = ticketsOf(engine.store.view(), plan);
   const paths = new Set(tickets.flatMap((ticket) => ticket.repo ?? plan.repo ?? []));
-  return new Set(await Promise.all([...paths].map((path) => commonDirOf(parts, path))));
+  return new Set(await Promise.all([...paths].map((path) => commonDirOf(engine, path))));
 }
 
 async function commonDirOf(
@@ -68,13 +68,13 @@ async function commonDirOf(
 }
 
 /** When an unfinished plan stopped; null: it did not. */
-function stoppedAt(parts: EngineContext, plan: Plan): string | null {
-  const tickets = ticketsOf(parts.store.view(), plan);
+function stoppedAt(engine: EngineContext, plan: Plan): string | null {
+  const tickets = ticketsOf(engine.store.view(), plan);
   if (tickets.every((ticket) => isOver(ticket) || isSuperseded(ticket))) return null;
-  const times = stoppedIn(parts, plan.id).map((ticket) => ticket.since ?? '');
+  const times = stoppedIn(engine, plan.id).map((ticket) => ticket.since ?? '');
   if (plan.status === 'paused') times.push(String(plan.pausedAt ?? plan.createdAt ?? ''));
-  const left = plan.status === 'active' && plan.claim !== null && !parts.holder.isLive(plan.claim);
+  const left = plan.status === 'active' && plan.claim !== null && !engine.holder.isLive(plan.claim);
   if (left && plan.claim) times.push(plan.claim.renewedAt);
-  times.push(...(hooksOf(parts, plan).stoppedAt?.(plan, tickets) ?? []));
+  times.push(...(hooksOf(engine, plan).stoppedAt?.(plan, tickets) ?? []));
   return times.sort().at(-1) ?? null;
 }

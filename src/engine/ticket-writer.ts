@@ -32,7 +32,7 @@ type EventAfter = (ticket: Ticket) => TicketEvent | undefined;
 
 /** The only way in which an engine changes a ticket: events through `reduce`, fenced by the claim. */
 export class TicketWriter {
-  readonly #parts: EngineContext;
+  readonly #engine: EngineContext;
   readonly #workflow: Workflow;
   readonly #ref: TicketRef;
   #released = false;
@@ -40,8 +40,8 @@ export class TicketWriter {
   /** The stored ticket before the last change; differs from our last state when a person changed it. */
   before: Ticket;
 
-  constructor(parts: EngineContext, workflow: Workflow, ticket: Ticket) {
-    this.#parts = parts;
+  constructor(engine: EngineContext, workflow: Workflow, ticket: Ticket) {
+    this.#engine = engine;
     this.#workflow = workflow;
     this.#ref = { planId: ticket.planId, ticketId: ticket.ticketId };
     this.ticket = ticket;
@@ -53,10 +53,10 @@ export class TicketWriter {
     workflowHash: string,
     { mayTake, lost = false }: { mayTake: (ticket: Ticket) => boolean; lost?: boolean | undefined },
   ): Promise<boolean> {
-    const { holder } = this.#parts;
+    const { holder } = this.#engine;
     let taken = false;
-    const now = this.#parts.now();
-    this.ticket = await this.#parts.store.updateTicket(this.#ref, (latest) => {
+    const now = this.#engine.now();
+    this.ticket = await this.#engine.store.updateTicket(this.#ref, (latest) => {
       const free = lost && latest.claim?.token === holder.token;
       taken = (free || !(latest.claim && holder.isLive(latest.claim))) && mayTake(latest);
       if (!taken) return latest;
@@ -74,7 +74,7 @@ export class TicketWriter {
   async apply(...events: (TicketEvent | EventAfter)[]): Promise<Ticket> {
     // After the release another engine may have the ticket.
     if (this.#released) return this.ticket;
-    const now = this.#parts.now();
+    const now = this.#engine.now();
     this.#released = events.some((event) => typeof event === 'object' && event.type === 'release');
     const change = (latest: Ticket) => {
       this.before = latest;
@@ -93,10 +93,10 @@ export class TicketWriter {
    */
   async giveUp(error: unknown): Promise<Ticket> {
     const open = openAttempt(this.ticket);
-    if (open) await stopJob(this.#parts.machine.job(this.#ref, open), 'stopped');
-    const now = this.#parts.now();
+    if (open) await stopJob(this.#engine.machine.job(this.#ref, open), 'stopped');
+    const now = this.#engine.now();
     const reason = explained(error);
-    const events: TicketEvent[] = wasOutOfReach(error, this.#parts.store.location(this.#ref))
+    const events: TicketEvent[] = wasOutOfReach(error, this.#engine.store.location(this.#ref))
       ? [{ type: 'end', end: { type: 'interrupted', reason, deliberate: true } }, { type: 'release' }]
       : [{ type: 'broken', reason }];
     const wasReleased = this.#released;
@@ -111,13 +111,13 @@ export class TicketWriter {
   }
 
   #isTheirs({ claim }: Ticket): boolean {
-    const { holder } = this.#parts;
+    const { holder } = this.#engine;
     return claim !== null && claim.token !== holder.token && holder.isLive(claim);
   }
 
   /** The latest state with our fields; throws when another engine has the ticket. */
   #mine(latest: Ticket): Ticket {
-    const ours = latest.claim?.token === this.#parts.holder.token;
+    const ours = latest.claim?.token === this.#engine.holder.token;
     if (ours && latest.rev >= this.ticket.rev) return latest;
     if (this.#isTheirs(latest)) {
       throw new HeldError(
@@ -134,7 +134,7 @@ export class TicketWriter {
 
   /** Waits for an editor that is saving; then sets an unreadable file aside and continues from memory. */
   async #persist(change: (latest: Ticket) => Ticket): Promise<Ticket> {
-    const { store } = this.#parts;
+    const { store } = this.#engine;
     for (let tries = 0; ; tries++) {
       try {
         return await store.updateTicket(this.#ref, change);
@@ -156,7 +156,7 @@ const SHOWN_PER_SECOND = 100;
 
 /** Records and shows what an attempt reports while it runs. Writes happen one after the other, in the background. */
 export class AttemptRecorder {
-  readonly #parts: EngineContext;
+  readonly #engine: EngineContext;
   readonly #writer: TicketWriter;
   readonly #about: AttemptRef;
   readonly #mayShow = limiter(SHOWN_PER_SECOND);
@@ -165,8 +165,8 @@ export class AttemptRecorder {
   #session: string | null = null;
   #usageAt = Number.NEGATIVE_INFINITY;
 
-  constructor(parts: EngineContext, writer: TicketWriter, about: AttemptRef) {
-    this.#parts = parts;
+  constructor(engine: EngineContext, writer: TicketWriter, about: AttemptRef) {
+    this.#engine = engine;
     this.#writer = writer;
     this.#about = about;
   }
@@ -175,29 +175,29 @@ export class AttemptRecorder {
     if (sessionId === this.#session) return;
     this.#session = sessionId;
     this.#later({ type: 'session', sessionId });
-    emit(this.#parts, { type: 'attempt:session', agent, sessionId, ...this.#about });
+    emit(this.#engine, { type: 'attempt:session', agent, sessionId, ...this.#about });
   }
 
   usage(usage: Usage): void {
     if (performance.now() - this.#usageAt < USAGE_EVERY_MS) return;
     this.#usageAt = performance.now();
     this.#later({ type: 'usage', usage });
-    emit(this.#parts, { type: 'attempt:usage', usage, ...this.#about });
+    emit(this.#engine, { type: 'attempt:usage', usage, ...this.#about });
   }
 
   /** Said by the engine, not by the agent. */
   note(note: string): void {
     this.#later({ type: 'note', note });
-    emit(this.#parts, { type: 'attempt:text', text: note, notice: true, ...this.#about });
+    emit(this.#engine, { type: 'attempt:text', text: note, notice: true, ...this.#about });
   }
 
   text(text: string): void {
     if (text.trim() === '' || !this.#mayShow()) return;
-    emit(this.#parts, { type: 'attempt:text', text, ...this.#about });
+    emit(this.#engine, { type: 'attempt:text', text, ...this.#about });
   }
 
   tool(name: string, summary: string, done: boolean): void {
-    emit(this.#parts, { type: 'attempt:tool', name, summary, done, ...this.#about });
+    emit(this.#engine, { type: 'attempt:tool', name, summary, done, ...this.#about });
   }
 
   /** Resolves when everything is written; throws what went wrong, such as a lost claim. */

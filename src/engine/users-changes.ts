@@ -19,9 +19,9 @@ export function notOf(left: TreeLeft | undefined, now: TreeLeft): string[] {
 }
 
 /** A checkout as it is: its commit, and what is not committed by its content. */
-async function readCheckout(parts: EngineContext, path: string): Promise<TreeLeft> {
-  const { commit } = await parts.workspaces.head(path);
-  const { dirty } = await parts.workspaces.evidence(path, commit, { files: false });
+async function readCheckout(engine: EngineContext, path: string): Promise<TreeLeft> {
+  const { commit } = await engine.workspaces.head(path);
+  const { dirty } = await engine.workspaces.evidence(path, commit, { files: false });
   return { head: commit, files: Object.fromEntries(dirty.map((file) => [file, sumOf(join(path, file))])) };
 }
 
@@ -35,19 +35,19 @@ function sumOf(path: string): string {
 
 /** Records how a ticket leaves the checkout, so that later changes are known to be the user's. */
 export async function recordLeft(
-  parts: EngineContext,
+  engine: EngineContext,
   ticket: Ticket,
   { path, inPlace }: TicketWorkspace,
 ): Promise<void> {
   if (!inPlace || ticket.base === null || ticket.status === 'complete') return;
   try {
-    const left = await readCheckout(parts, path);
-    await parts.store.updateTicket(ticket, (latest) => (latest.claim ? latest : { ...latest, left }));
+    const left = await readCheckout(engine, path);
+    await engine.store.updateTicket(ticket, (latest) => (latest.claim ? latest : { ...latest, left }));
   } catch (error) {
     if (isFatal(error)) throw error;
     const { planId, ticketId } = ticket;
     const message = `what it left in ${path} cannot be told: ${messageOf(error)}`;
-    parts.listen({ type: 'problem', planId, ticketId, message, path });
+    engine.listen({ type: 'problem', planId, ticketId, message, path });
   }
 }
 
@@ -72,19 +72,19 @@ interface UsersChanges {
 
 /** Uncommitted files of a plan's checkout that are not known to be an agent's; null: there are none. */
 export async function usersChanges(
-  parts: EngineContext,
+  engine: EngineContext,
   plan: Plan,
   tickets: readonly Ticket[],
 ): Promise<UsersChanges | null> {
   const path = plan.repo ?? '';
   const owner = inCheckout(tickets);
-  const now = await readCheckout(parts, path);
-  const left = owner && (await howLeft(parts, owner, path, now));
+  const now = await readCheckout(engine, path);
+  const left = owner && (await howLeft(engine, owner, path, now));
   const files = notOf(left, now);
   if (files.length === 0) return null;
   // The agent's process may have ended after its engine was killed, and nothing recorded when.
-  const unsure = owner !== undefined && wasKilled(owner) && lastJob(parts, owner)?.state === 'lost';
-  if (owner) await recordKnown(parts, owner, left ?? { head: now.head, files: {} });
+  const unsure = owner !== undefined && wasKilled(owner) && lastJob(engine, owner)?.state === 'lost';
+  if (owner) await recordKnown(engine, owner, left ?? { head: now.head, files: {} });
   const named = `${files.slice(0, 5).join(', ')}${files.length > 5 ? ', …' : ''}`;
   const what = unsure
     ? `has changes that may be yours or of ${owner.ticketId}, which was cut off`
@@ -94,22 +94,22 @@ export async function usersChanges(
 
 /** How a ticket left the checkout: as its engine recorded it, or as it can be found out where the engine was killed. */
 async function howLeft(
-  parts: EngineContext,
+  engine: EngineContext,
   ticket: Ticket,
   path: string,
   now: TreeLeft,
 ): Promise<TreeLeft | undefined> {
   const recorded = ticket.left;
   if (!wasKilled(ticket)) return recorded;
-  const traces = await tracesOf(parts, ticket, path, now);
+  const traces = await tracesOf(engine, ticket, path, now);
   return traces ?? (recorded?.after === lastKey(ticket) ? recorded : undefined);
 }
 
 /** Changes from now on are the user's, even where the origin of the earlier ones is unknown. */
-async function recordKnown(parts: EngineContext, ticket: Ticket, left: TreeLeft): Promise<void> {
+async function recordKnown(engine: EngineContext, ticket: Ticket, left: TreeLeft): Promise<void> {
   const after = lastKey(ticket);
   if (ticket.left?.after === after || !wasKilled(ticket)) return;
-  await parts.store.updateTicket(ticket, (latest) => ({ ...latest, left: { ...left, after } }));
+  await engine.store.updateTicket(ticket, (latest) => ({ ...latest, left: { ...left, after } }));
 }
 
 function lastKey(ticket: Ticket): string {
@@ -119,40 +119,40 @@ function lastKey(ticket: Ticket): string {
 
 /** In a checkout nothing starts or continues on top of the user's changes; the user's commits are not the ticket's. */
 export async function checkCheckout(
-  parts: EngineContext,
+  engine: EngineContext,
   plan: Plan,
   { found, writer, workspace }: { found: Ticket; writer: TicketWriter; workspace: TicketWorkspace },
 ): Promise<void> {
-  const others = ticketsOf(parts.store.view(), plan).filter(({ ticketId }) => ticketId !== found.ticketId);
-  const changes = await usersChanges(parts, plan, [found, ...others]);
+  const others = ticketsOf(engine.store.view(), plan).filter(({ ticketId }) => ticketId !== found.ticketId);
+  const changes = await usersChanges(engine, plan, [found, ...others]);
   if (changes)
     throw new InputError('workspace/dirty', changes.message, {
       hint: `Commit or stash them, then go on with: signalbox resume ${plan.id}`,
       details: { files: changes.files },
     });
-  const base = await baseAfterUser(parts, found, workspace.path);
+  const base = await baseAfterUser(engine, found, workspace.path);
   const { branch, path: worktree } = workspace;
   if (base) await writer.apply({ type: 'base', base, branch, worktree });
 }
 
 /** The user's commits since a ticket stopped neither count as its work nor are taken out: it continues from them. */
 async function baseAfterUser(
-  parts: EngineContext,
+  engine: EngineContext,
   ticket: Ticket,
   path: string,
 ): Promise<Ticket['base'] | undefined> {
   if (!ticket.base) return undefined;
-  const now = await readCheckout(parts, path);
-  const left = await howLeft(parts, ticket, path, now);
+  const now = await readCheckout(engine, path);
+  const left = await howLeft(engine, ticket, path, now);
   return left && now.head !== left.head ? { ...ticket.base, commit: now.head } : undefined;
 }
 
 /** Lets the ticket in a plan's checkout continue from the user's commits. */
-export async function keepUsersCommits(parts: EngineContext, planId: string): Promise<void> {
-  const plan = parts.store.plan(planId);
-  const owner = inCheckout(ticketsOf(parts.store.view(), plan));
-  const base = owner && plan.repo ? await baseAfterUser(parts, owner, plan.repo) : undefined;
-  if (owner && base) await parts.store.updateTicket(owner, (latest) => ({ ...latest, base }));
+export async function keepUsersCommits(engine: EngineContext, planId: string): Promise<void> {
+  const plan = engine.store.plan(planId);
+  const owner = inCheckout(ticketsOf(engine.store.view(), plan));
+  const base = owner && plan.repo ? await baseAfterUser(engine, owner, plan.repo) : undefined;
+  if (owner && base) await engine.store.updateTicket(owner, (latest) => ({ ...latest, base }));
 }
 
 /** An attempt may have more processes than its first. */
@@ -163,19 +163,19 @@ const TURNS = ['', '.repair', '.landing'];
  * that, what was last changed before the process ended; where that time is unknown, nothing.
  */
 async function tracesOf(
-  parts: EngineContext,
+  engine: EngineContext,
   ticket: Ticket,
   path: string,
   now: TreeLeft,
 ): Promise<TreeLeft | undefined> {
-  const job = lastJob(parts, ticket);
+  const job = lastJob(engine, ticket);
   if (job?.state === 'running') return now;
   if (job?.state === 'lost') return undefined;
   if (job?.state !== 'ended') return { head: ticket.base?.commit ?? now.head, files: {} };
   const files: Record<string, string> = {};
   for (const [file, sum] of Object.entries(now.files))
-    if (await isUntouched(parts, path, file, job.endedAt)) files[file] = sum;
-  return { head: (await parts.workspaces.headAt(path, job.endedAt)) ?? now.head, files };
+    if (await isUntouched(engine, path, file, job.endedAt)) files[file] = sum;
+  return { head: (await engine.workspaces.headAt(path, job.endedAt)) ?? now.head, files };
 }
 
 /** The process that a ticket had last; undefined where it had none. */
@@ -190,8 +190,8 @@ function lastJob({ machine }: EngineContext, ticket: Ticket): JobState | undefin
 }
 
 /** Whether the process of an open attempt runs, or has ended and no engine has read its result. */
-export function isAtWork(parts: EngineContext, ticket: Ticket): boolean {
-  const state = openAttempt(ticket) ? lastJob(parts, ticket)?.state : undefined;
+export function isAtWork(engine: EngineContext, ticket: Ticket): boolean {
+  const state = openAttempt(ticket) ? lastJob(engine, ticket)?.state : undefined;
   return (state === 'running' || state === 'ended') && ticket.hold?.kind !== 'gate';
 }
 
@@ -203,7 +203,7 @@ function endOf(job: JobState): number {
  * Uses change times, which only the kernel sets. A deleted file changed its directory; a file that was moved here with its
  * directory keeps its own time, but the directory's is new.
  */
-async function isUntouched(parts: EngineContext, root: string, file: string, since: Date): Promise<boolean> {
+async function isUntouched(engine: EngineContext, root: string, file: string, since: Date): Promise<boolean> {
   const isOld = (name: string) => {
     const stat = lstatSync(join(root, name), { throwIfNoEntry: false });
     return stat !== undefined && Math.floor(stat.ctimeMs) <= since.getTime();
@@ -216,6 +216,6 @@ async function isUntouched(parts: EngineContext, root: string, file: string, sin
   }
   if (stat.isDirectory() || !isOld(file)) return false;
   for (let above = dirname(file); above !== '.'; above = dirname(above))
-    if (!isOld(above) && !(await parts.workspaces.isTracked(root, above))) return false;
+    if (!isOld(above) && !(await engine.workspaces.isTracked(root, above))) return false;
   return true;
 }

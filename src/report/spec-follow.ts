@@ -23,17 +23,17 @@ export interface FollowOptions {
 }
 
 /** Shows windows and keeps the summary of specs that an engine without a terminal runs. */
-export function followSpecs(parts: EngineContext, options: FollowOptions): SpecFollower {
+export function followSpecs(engine: EngineContext, options: FollowOptions): SpecFollower {
   const views = new Map<string, TmuxView | null>();
   const waiting = new Set<string>();
   let work: Promise<void> = Promise.resolve();
   const planOf = (planId: string): Plan | undefined =>
-    parts.store.hasPlan(planId) ? parts.store.plan(planId) : undefined;
+    engine.store.hasPlan(planId) ? engine.store.plan(planId) : undefined;
   const view = (planId: string): TmuxView | null => {
     const known = views.get(planId);
     if (known !== undefined) return known;
     const plan = planOf(planId);
-    const made = plan?.spec ? windowsOf(parts, plan, options) : null;
+    const made = plan?.spec ? windowsOf(engine, plan, options) : null;
     views.set(planId, made);
     return made;
   };
@@ -41,10 +41,10 @@ export function followSpecs(parts: EngineContext, options: FollowOptions): SpecF
     waiting.delete(planId);
     try {
       const plan = planOf(planId);
-      if (plan?.spec) await tellEnd(parts, plan);
+      if (plan?.spec) await tellEnd(engine, plan);
     } catch (error) {
       const message = `the summary cannot be made: ${messageOf(error)}`;
-      parts.listen({ type: 'problem', planId, ticketId: null, message, path: null });
+      engine.listen({ type: 'problem', planId, ticketId: null, message, path: null });
     }
   };
   return {
@@ -67,14 +67,14 @@ export function followSpecs(parts: EngineContext, options: FollowOptions): SpecF
 }
 
 function windowsOf(
-  parts: EngineContext,
+  engine: EngineContext,
   plan: Plan,
   { env, cli, onProblem }: FollowOptions,
 ): TmuxView | null {
   const wanted = plan.windows;
   if (!wanted) return null;
   const { TMUX: _, TMUX_TMPDIR: __, ...rest } = env;
-  const { stateDir, configFile } = parts.settings;
+  const { stateDir, configFile } = engine.settings;
   return openTmuxView({
     session: wanted.session,
     stateDir,
@@ -87,10 +87,10 @@ function windowsOf(
 }
 
 /** Keeps the summary when nothing moves any more. A run with a terminal does this itself. */
-async function tellEnd(parts: EngineContext, plan: Plan): Promise<void> {
-  const own = ticketsOf(parts.store.view(), plan);
+async function tellEnd(engine: EngineContext, plan: Plan): Promise<void> {
+  const own = ticketsOf(engine.store.view(), plan);
   if (plan.claim !== null || plan.status === 'archived' || !specRests(plan, own)) return;
-  const since = plan.starts?.since ?? plan.createdAt ?? parts.now();
-  const ms = Math.max(0, Date.parse(parts.now()) - Date.parse(since));
-  await keepSummary(parts, await specResult(parts, plan.id, { since, ms }));
+  const since = plan.starts?.since ?? plan.createdAt ?? engine.now();
+  const ms = Math.max(0, Date.parse(engine.now()) - Date.parse(since));
+  await keepSummary(engine, await specResult(engine, plan.id, { since, ms }));
 }

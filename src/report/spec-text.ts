@@ -116,13 +116,13 @@ function uncheckedText({ unchecked }: SpecResult): string {
 }
 
 /** Keeps the summary in the plan, for `status` and the progress file. A run that did nothing keeps the last one. */
-export async function keepSummary(parts: EngineContext, result: SpecResult): Promise<void> {
+export async function keepSummary(engine: EngineContext, result: SpecResult): Promise<void> {
   const planId = result.plan.id;
-  const ended = { at: parts.now(), lines: summaryFacts(result) };
-  await updateSpecPlan(parts, planId, (latest) =>
+  const ended = { at: engine.now(), lines: summaryFacts(result) };
+  await updateSpecPlan(engine, planId, (latest) =>
     result.counts.attempts === 0 && latest.ended ? latest : { ...latest, ended },
   );
-  await parts.flush(planId);
+  await engine.flush(planId);
 }
 
 /** The result of a spec run: a row per unit, the changes, and how to continue. */

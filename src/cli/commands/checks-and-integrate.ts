@@ -36,9 +36,9 @@ async function relatedChecks(cwd: string, { env }: Io) {
 
 export async function integrate(io: Io, options: GlobalOptions, plan?: string, ticket?: string) {
   const ref = ticketHere(io, plan, ticket);
-  const parts = await openEngine(io, options, 'integrate');
+  const engine = await openEngine(io, options, 'integrate');
   const { integrateStep } = await import('../../features/integrate/integrate-ticket.ts');
-  outStep(io, options, await integrateStep({ parts, ref, inPhase: inPhase(io) }));
+  outStep(io, options, await integrateStep({ engine, ref, inPhase: inPhase(io) }));
 }
 
 /** Whether a script of a phase made this call. It gets exit codes that the engine understands. */

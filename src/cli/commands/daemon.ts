@@ -32,23 +32,23 @@ export async function daemonStart(io: Io, options: Options): Promise<void> {
   if (options.detach) return detach(options, io);
   const { runDaemon } = await import('../../engine/daemon.ts');
   io.keepHeapSmall();
-  await runAllPlans(io, options, 'daemon', flags, (parts, view, signal) => {
-    const { stateDir } = parts.settings;
+  await runAllPlans(io, options, 'daemon', flags, (engine, view, signal) => {
+    const { stateDir } = engine.settings;
     const onSeat = ({ pid }: Claim) =>
       view.out(
         options.json
           ? JSON.stringify({ type: 'daemon:start', pid, stateDir })
           : `Daemon ${pid} works on ${stateDir}. Ctrl-C stops it.`,
       );
-    return runDaemon(parts, { ...limitsOf(parts.settings), signal, onSeat });
+    return runDaemon(engine, { ...limitsOf(engine.settings), signal, onSeat });
   });
   if (!options.json) io.out('The daemon has stopped.');
 }
 
 export async function tick(io: Io, options: Options): Promise<void> {
   const { runTick } = await import('../../engine/daemon.ts');
-  await runAllPlans(io, options, 'tick', {}, async (parts, _view, signal) => {
-    await runTick(parts, { ...limitsOf(parts.settings), signal });
+  await runAllPlans(io, options, 'tick', {}, async (engine, _view, signal) => {
+    await runTick(engine, { ...limitsOf(engine.settings), signal });
     if (signal.aborted) io.exit(signalCode(signal.reason));
   });
 }
@@ -59,7 +59,7 @@ async function runAllPlans(
   options: Options,
   by: 'daemon' | 'tick',
   flags: Record<string, unknown>,
-  work: (parts: EngineContext, view: EventView, signal: AbortSignal) => Promise<void>,
+  work: (engine: EngineContext, view: EventView, signal: AbortSignal) => Promise<void>,
 ): Promise<void> {
   const view = await eventView(io, { ...options, withPlan: true });
   const [{ followLogs }, { followSpecs }] = await Promise.all([
@@ -67,18 +67,18 @@ async function runAllPlans(
     import('../../report/spec-follow.ts'),
   ]);
   const listeners = [view.listen];
-  const parts = await openRunner(io, options, by, {
+  const engine = await openRunner(io, options, by, {
     flags,
     listen: (event) => {
       for (const listen of listeners) listen(event);
     },
   });
-  const specs = followSpecs(parts, { env: io.env, cli: ownCommand(), onProblem: view.err });
-  listeners.push(followLogs(parts, view.listen), specs.listen);
-  view.watch(parts.store);
+  const specs = followSpecs(engine, { env: io.env, cli: ownCommand(), onProblem: view.err });
+  listeners.push(followLogs(engine, view.listen), specs.listen);
+  view.watch(engine.store);
   const what = by === 'daemon' ? 'the daemon and its agents' : 'the agents';
-  await untilStopped(io, { view, what, stateDir: parts.settings.stateDir }, async (signal) => {
-    await work(parts, view, signal);
+  await untilStopped(io, { view, what, stateDir: engine.settings.stateDir }, async (signal) => {
+    await work(engine, view, signal);
     await specs.close();
   });
 }

@@ -16,12 +16,12 @@ type Options = GlobalOptions & ActionInputs & { key?: string; bodyFile?: string 
 export function githubCommand(step: ForgeStep | 'comment') {
   return async (io: Io, options: Options, plan?: string, ticket?: string): Promise<void> => {
     const ref = ticketHere(io, plan, ticket);
-    const parts = await openEngine(io, options, 'forge');
-    const call = { parts, ref, inputs: options, inPhase: inPhase(io) };
+    const engine = await openEngine(io, options, 'forge');
+    const call = { engine, ref, inputs: options, inPhase: inPhase(io) };
     if (step !== 'comment') return outStep(io, options, await forgeStep(step, call));
     const { key = '', bodyFile = '' } = options;
     const end = await waitingOut(call, async () => {
-      const data = await commentOnPull(parts, ref, { key, text: textOf(bodyFile, io) });
+      const data = await commentOnPull(engine, ref, { key, text: textOf(bodyFile, io) });
       return { exit: EXIT.done, out: data.url, data };
     });
     outStep(io, options, end);

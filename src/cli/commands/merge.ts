@@ -21,14 +21,14 @@ export async function merge(io: Io, options: Options, planId: string | null = nu
     'merge.method': options.method,
     'merge.waitSeconds': options.wait,
   };
-  const parts = await openRunner(io, options, 'merge', { flags });
-  const loads = await loadTrains(parts, { planId, cwd: io.cwd });
-  if (options.dryRun) return preview(parts, loads, options, io);
+  const engine = await openRunner(io, options, 'merge', { flags });
+  const loads = await loadTrains(engine, { planId, cwd: io.cwd });
+  if (options.dryRun) return preview(engine, loads, options, io);
   const view = { err: io.err, close: () => undefined };
-  const { stateDir } = parts.settings;
+  const { stateDir } = engine.settings;
   await untilStopped(io, { view, what: 'the merge', stateDir }, async (signal) => {
     try {
-      await run(parts, loads, signal, options, io);
+      await run(engine, loads, signal, options, io);
     } catch (error) {
       if (!(error instanceof SignalboxError) || error.code !== 'merge/stopped') throw error;
       io.err(error.message);
@@ -38,18 +38,18 @@ export async function merge(io: Io, options: Options, planId: string | null = nu
 }
 
 async function run(
-  parts: EngineContext,
+  engine: EngineContext,
   loads: readonly Trainload[],
   signal: AbortSignal,
   options: Options,
   io: Io,
 ): Promise<void> {
-  const { pr } = parts.settings.merge;
+  const { pr } = engine.settings.merge;
   const results = [];
   for (const load of loads) {
-    const result = await runTrain(parts, load, { pr, signal, say: io.err });
+    const result = await runTrain(engine, load, { pr, signal, say: io.err });
     results.push(result);
-    if (!options.json) io.out(trainText(result, { trusted: isTrusted(load.repo, parts.settings.home) }));
+    if (!options.json) io.out(trainText(result, { trusted: isTrusted(load.repo, engine.settings.home) }));
   }
   const ok = results.every(({ returned, left }) => returned.length + left.length === 0);
   if (options.json) outJson(io, { ok, trains: results });
@@ -58,13 +58,13 @@ async function run(
 }
 
 async function preview(
-  parts: EngineContext,
+  engine: EngineContext,
   loads: readonly Trainload[],
   options: Options,
   io: Io,
 ): Promise<void> {
   const previews = [];
-  for (const load of loads) previews.push(await previewTrain(parts, load, { pr: parts.settings.merge.pr }));
+  for (const load of loads) previews.push(await previewTrain(engine, load, { pr: engine.settings.merge.pr }));
   const clear = previews.every(({ order }) => order.every(({ conflict }) => conflict.length === 0));
   if (options.json) outJson(io, { ok: clear, trains: previews });
   else if (previews.length === 0) io.out('Nothing to merge.');

@@ -62,21 +62,21 @@ export async function planShow(io: Io, options: GlobalOptions, id: string): Prom
 }
 
 export async function planCheck(io: Io, options: GlobalOptions, id: string): Promise<void> {
-  const parts = await openEngine(io, options, 'check');
+  const engine = await openEngine(io, options, 'check');
   const { checkPlan } = await import('../../features/plans/check-plan.ts');
-  const problems = await checkPlan(parts, id);
+  const problems = await checkPlan(engine, id);
   const ok = problems.every((problem) => problem.severity !== 'error');
   if (!ok) io.exit(1);
   if (options.json) return outJson(io, { plan: id, ok, problems });
   const { planSummary } = await import('../../report/plan-text.ts');
   const look = style(io.color);
-  const view = parts.store.view();
+  const view = engine.store.view();
   const plan = planOf(view, id);
   if (plan) {
     // A repository or base that is missing is among the problems.
     const from =
-      plan.repo === null ? null : parts.workspaces.startsFrom(plan.repo, plan.base).catch(() => null);
-    io.out(`${planSummary(plan, view, parts.settings, look, await from)}\n`);
+      plan.repo === null ? null : engine.workspaces.startsFrom(plan.repo, plan.base).catch(() => null);
+    io.out(`${planSummary(plan, view, engine.settings, look, await from)}\n`);
   }
   for (const { severity, ticketId, place, message, hint } of problems) {
     const mark = severity === 'error' ? look.red('✗') : look.yellow('!');
@@ -90,37 +90,37 @@ export async function planCheck(io: Io, options: GlobalOptions, id: string): Pro
 }
 
 export async function planApprove(io: Io, options: GlobalOptions, id: string): Promise<void> {
-  const parts = await openEngine(io, options, 'approve');
+  const engine = await openEngine(io, options, 'approve');
   const [{ approvePlan }, { nextStep }] = await Promise.all([
     import('../../features/plans/lifecycle.ts'),
     import('./ticket-decisions.ts'),
   ]);
-  const plan = await approvePlan(parts, id);
-  answer(io, options, plan, `Plan ${id} is ${plan.status}.${nextStep(parts, id)}`);
+  const plan = await approvePlan(engine, id);
+  answer(io, options, plan, `Plan ${id} is ${plan.status}.${nextStep(engine, id)}`);
 }
 
 export async function planArchive(io: Io, options: GlobalOptions, id: string): Promise<void> {
-  const parts = await openEngine(io, options, 'archive');
+  const engine = await openEngine(io, options, 'archive');
   const { archivePlan } = await import('../../features/plans/lifecycle.ts');
-  const plan = await archivePlan(parts, id);
+  const plan = await archivePlan(engine, id);
   answer(io, options, plan, `Plan ${id} is ${plan.status}.`);
 }
 
 export async function planDelete(io: Io, options: GlobalOptions & { force?: boolean }, id: string) {
-  const parts = await openEngine(io, options, 'delete');
+  const engine = await openEngine(io, options, 'delete');
   const { deletePlan } = await import('../../features/plans/lifecycle.ts');
-  await deletePlan(parts, id, options.force === true);
+  await deletePlan(engine, id, options.force === true);
   answer(io, options, { deleted: id }, `Plan ${id} is deleted.`);
 }
 
 /** Makes a plan without a model, from a script or by hand. */
 export async function planNew(io: Io, flags: Flags, planId: string): Promise<void> {
   const unit = flags.unit === undefined ? undefined : oneOf('--unit', flags.unit, ['parent', 'leaf']);
-  const parts = await openEngine(io, flags, 'new');
+  const engine = await openEngine(io, flags, 'new');
   const { draftPlan } = await import('../../features/plans/draft-plan.ts');
   const repo = flags.repo === undefined ? repositoryOf(io.cwd) : resolve(io.cwd, flags.repo);
   const { repo: _, ...edit } = planFields(flags, io);
-  const { plan, tickets, notes } = await draftPlan(parts, {
+  const { plan, tickets, notes } = await draftPlan(engine, {
     planId,
     from: flags.from ?? [],
     cwd: io.cwd,
@@ -139,28 +139,28 @@ export async function planAdd(io: Io, flags: Flags, planId: string, ticketId: st
   const { title, ...rest } = ticketFields(flags, io);
   if (title === undefined || title.trim() === '')
     throw new InputError('usage', 'A ticket needs a title.', { hint: 'Say it with --title "…"' });
-  const parts = await openEngine(io, flags, 'add');
+  const engine = await openEngine(io, flags, 'add');
   const { addTicket } = await import('../../features/plans/edit.ts');
-  const ticket = await addTicket(parts, { planId, ticketId }, { ...rest, title }, entryFields(flags));
+  const ticket = await addTicket(engine, { planId, ticketId }, { ...rest, title }, entryFields(flags));
   answer(io, flags, ticket, `${planId} has a ticket ${ticketId}.`);
 }
 
 export async function planEdit(io: Io, flags: Flags, planId: string, ticketId?: string): Promise<void> {
   refuseMixed(ticketId, flags);
-  const parts = await openEngine(io, flags, 'edit');
+  const engine = await openEngine(io, flags, 'edit');
   const { editPlan, editTicket } = await import('../../features/plans/edit.ts');
   const changed =
     ticketId === undefined
-      ? await editPlan(parts, planId, planFields(flags, io))
-      : await editTicket(parts, { planId, ticketId }, ticketFields(flags, io), entryFields(flags));
+      ? await editPlan(engine, planId, planFields(flags, io))
+      : await editTicket(engine, { planId, ticketId }, ticketFields(flags, io), entryFields(flags));
   const what = ticketId === undefined ? `Plan ${planId}` : `${planId}/${ticketId}`;
   answer(io, flags, changed, `${what} is changed.`);
 }
 
 export async function planRemove(io: Io, options: GlobalOptions, planId: string, ticketId: string) {
-  const parts = await openEngine(io, options, 'remove');
+  const engine = await openEngine(io, options, 'remove');
   const { removeTicket } = await import('../../features/plans/edit.ts');
-  await removeTicket(parts, { planId, ticketId });
+  await removeTicket(engine, { planId, ticketId });
   answer(io, options, { removed: `${planId}/${ticketId}` }, `${ticketId} is no longer in ${planId}.`);
 }
 

@@ -58,16 +58,16 @@ export async function runSpec(
 ): Promise<void> {
   const request = requestOf(dir, options, units, io);
   const view = await eventView(io, { ...options, withPlan: false });
-  const { parts, windows } = await openWithWindows(view, options, io);
-  const prepared = await prepareSpecRun(parts, request);
+  const { engine, windows } = await openWithWindows(view, options, io);
+  const prepared = await prepareSpecRun(engine, request);
   if (options.dryRun) return preview(prepared, options, io);
   for (const note of prepared.notes) view.err(note);
-  const planId = await startSpecRun(parts, request, prepared);
+  const planId = await startSpecRun(engine, request, prepared);
   // `resume` shows the run in the same way.
   const shown = { tmux: options.tmux !== false, session: options.tmuxSession ?? null };
-  await updateSpecPlan(parts, planId, (latest) => ({ ...latest, shown }));
-  if (options.detach) return detach(parts, planId, prepared.spec.name, options, io);
-  await follow(parts, planId, { view, windows: windows(prepared.spec.name, planId) }, options, io);
+  await updateSpecPlan(engine, planId, (latest) => ({ ...latest, shown }));
+  if (options.detach) return detach(engine, planId, prepared.spec.name, options, io);
+  await follow(engine, planId, { view, windows: windows(prepared.spec.name, planId) }, options, io);
 }
 
 /** An engine whose events go to the view, and to tmux windows once they are asked for. */
@@ -77,8 +77,8 @@ async function openWithWindows(view: EventView, options: SpecRunOptions, io: Io)
     if (!options.detach) view.listen(event);
     tmux?.listen(event);
   };
-  const parts = await openRunner(io, options, 'spec', { listen });
-  const { stateDir, configFile } = parts.settings;
+  const engine = await openRunner(io, options, 'spec', { listen });
+  const { stateDir, configFile } = engine.settings;
   const windows = (name: string, planId: string): TmuxView | undefined => {
     if (options.tmux === false) return undefined;
     const renamed = renamedText(options.tmuxSession ?? '');
@@ -87,7 +87,7 @@ async function openWithWindows(view: EventView, options: SpecRunOptions, io: Io)
     tmux = openTmuxView({
       session: sessionOf(options, name),
       stateDir,
-      repo: parts.store.plan(planId).repo,
+      repo: engine.store.plan(planId).repo,
       cwd: io.cwd,
       env: { ...io.env, ...(configFile ? { SIGNALBOX_CONFIG: configFile } : {}) },
       cli: ownCommand(),
@@ -97,7 +97,7 @@ async function openWithWindows(view: EventView, options: SpecRunOptions, io: Io)
     else if (!options.json && findExecutable('tmux', io.env)) view.out(`Windows: signalbox attach ${planId}`);
     return tmux;
   };
-  return { parts, windows };
+  return { engine, windows };
 }
 
 function sessionOf({ tmuxSession }: SpecRunOptions, name: string): string {
@@ -106,22 +106,22 @@ function sessionOf({ tmuxSession }: SpecRunOptions, name: string): string {
 
 /** Runs a spec's plan, which this process holds, and prints the result. */
 async function follow(
-  parts: EngineContext,
+  engine: EngineContext,
   planId: string,
   { view, windows }: { view: EventView; windows: TmuxView | undefined },
   options: SpecRunOptions,
   io: Io,
 ): Promise<void> {
-  view.watch(parts.store, { planId });
+  view.watch(engine.store, { planId });
   io.keepHeapSmall();
-  const isAtWork = () => ticketsOf(parts.store.view(), planId).some((each) => each.status === 'running');
+  const isAtWork = () => ticketsOf(engine.store.view(), planId).some((each) => each.status === 'running');
   const what = () => (isAtWork() ? 'the agent' : 'the run');
-  const since = parts.now();
+  const since = engine.now();
   const began = performance.now();
-  await untilStopped(io, { view, what, stateDir: parts.settings.stateDir }, async (signal) => {
-    await runPlan(parts, { planId, ...limitsOf(parts.settings), signal });
-    const result = await specResult(parts, planId, { since, ms: performance.now() - began });
-    await Promise.all([keepSummary(parts, result), windows?.close()]);
+  await untilStopped(io, { view, what, stateDir: engine.settings.stateDir }, async (signal) => {
+    await runPlan(engine, { planId, ...limitsOf(engine.settings), signal });
+    const result = await specResult(engine, planId, { since, ms: performance.now() - began });
+    await Promise.all([keepSummary(engine, result), windows?.close()]);
     view.close();
     const exitCode = signal.aborted ? signalCode(signal.reason) : result.exitCode;
     io.exit(exitCode);
@@ -146,14 +146,14 @@ export async function resumeSpec(
     ...(shown?.session ? { tmuxSession: shown.session } : {}),
   };
   const view = await eventView(io, { ...options, withPlan: false });
-  const { parts, windows } = await openWithWindows(view, options, io);
-  if (options.answer !== undefined) await answerHalt(parts, planId, options.answer);
-  const { name } = await takeSpec(parts, planId);
-  await follow(parts, planId, { view, windows: windows(name, planId) }, options, io);
+  const { engine, windows } = await openWithWindows(view, options, io);
+  if (options.answer !== undefined) await answerHalt(engine, planId, options.answer);
+  const { name } = await takeSpec(engine, planId);
+  await follow(engine, planId, { view, windows: windows(name, planId) }, options, io);
 }
 
 async function detach(
-  parts: EngineContext,
+  engine: EngineContext,
   planId: string,
   name: string,
   options: SpecRunOptions,
@@ -165,9 +165,9 @@ async function detach(
   const renamed = renamedText(session);
   if (shown && options.tmuxSession && renamed) io.err(`tmux: ${renamed}`);
   const windows = shown ? { session, cwd: io.cwd, env: { TMUX, TMUX_TMPDIR } } : null;
-  await updateSpecPlan(parts, planId, (latest) => ({ ...latest, windows, run: { detached: true } }));
-  await letGo(parts, planId);
-  await parts.flush(planId);
+  await updateSpecPlan(engine, planId, (latest) => ({ ...latest, windows, run: { detached: true } }));
+  await letGo(engine, planId);
+  await engine.flush(planId);
   const daemon = await handOver(planId, options, io, 5);
   if (daemon === undefined) return;
   if (options.json) io.out(JSON.stringify({ type: 'result', ok: true, planId, detached: true, daemon }));

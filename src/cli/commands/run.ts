@@ -129,20 +129,20 @@ async function runTickets(planId: string, ticketIds: string[], options: IssueOpt
   // The header comes with the first event: before it, the run may be refused.
   let begun = !view.live;
   const listen = (event: EngineEvent) => {
-    if (!begun) view.out(planHeader(parts.store.view(), scope, look).join('\n'));
+    if (!begun) view.out(planHeader(engine.store.view(), scope, look).join('\n'));
     begun = true;
     view.listen(event);
     if (!options.json && event.type === 'ticket:status' && event.hold?.kind === 'gate')
-      view.out(look.dim(`  → ${answerTo(event, parts.store.plan(event.planId))}`));
+      view.out(look.dim(`  → ${answerTo(event, engine.store.plan(event.planId))}`));
   };
-  const parts = await openRunner(io, options, 'run', { flags, listen });
-  view.watch(parts.store, scope);
+  const engine = await openRunner(io, options, 'run', { flags, listen });
+  view.watch(engine.store, scope);
   const { runPlan } = await import('../../engine/run-plan.ts');
   io.keepHeapSmall();
   const began = performance.now();
-  const { stateDir } = parts.settings;
+  const { stateDir } = engine.settings;
   await untilStopped(io, { view, what: 'the agents', stateDir }, async (signal) => {
-    const result = await runPlan(parts, { ...scope, ...limitsOf(parts.settings), signal });
+    const result = await runPlan(engine, { ...scope, ...limitsOf(engine.settings), signal });
     view.close();
     const { plan, tickets, problems, ok } = result;
     const [ms, stopped] = [performance.now() - began, signal.aborted];

@@ -41,10 +41,10 @@ export async function specTick(
   ticketId: string | undefined,
 ): Promise<void> {
   const ref = ticketHere(io, planId, ticketId);
-  const parts = await openEngine(io, options, 'tick');
+  const engine = await openEngine(io, options, 'tick');
   const { tickStep } = await import('../../features/spec-runs/tick-unit.ts');
   const { SIGNALBOX_PHASE: phase } = io.env;
-  outStep(io, options, await tickStep({ parts, ref, phase, inPhase: inPhase(io) }));
+  outStep(io, options, await tickStep({ engine, ref, phase, inPhase: inPhase(io) }));
 }
 
 export async function specCheck(io: Io, options: Options, dir: string): Promise<void> {

@@ -51,25 +51,25 @@ async function act(
   [planId, ticketId]: [string, string],
   wish: Wish,
 ): Promise<void> {
-  const parts = await openEngine(io, options, wish.type);
-  const ticket = await control(parts, { planId, ticketId }, wish, 'a person');
+  const engine = await openEngine(io, options, wish.type);
+  const ticket = await control(engine, { planId, ticketId }, wish, 'a person');
   const { status, currentPhase } = ticket;
   const at = currentPhase && currentPhase !== status ? ` at ${currentPhase}` : '';
   const moves = status === 'ready' || status === 'queued' || status === 'running';
-  const next = moves ? nextStep(parts, planId) : '';
+  const next = moves ? nextStep(engine, planId) : '';
   answer(io, options, ticket, `${planId}/${ticketId} is ${status.replace('_', ' ')}${at}.${next}`);
 }
 
 export async function pausePlan(io: Io, options: GlobalOptions, planId: string): Promise<void> {
-  const parts = await openEngine(io, options, 'pause-plan');
-  const plan = await pauseIn(parts, planId, 'a person');
+  const engine = await openEngine(io, options, 'pause-plan');
+  const plan = await pauseIn(engine, planId, 'a person');
   answer(io, options, plan, `Plan ${planId} is ${plan.status}.`);
 }
 
 export async function resumePlan(io: Io, options: GlobalOptions, planId: string): Promise<void> {
-  const parts = await openEngine(io, options, 'resume-plan');
-  const plan = await resumeIn(parts, planId);
-  answer(io, options, plan, `Plan ${planId} is ${plan.status}.${nextStep(parts, planId)}`);
+  const engine = await openEngine(io, options, 'resume-plan');
+  const plan = await resumeIn(engine, planId);
+  answer(io, options, plan, `Plan ${planId} is ${plan.status}.${nextStep(engine, planId)}`);
 }
 
 /** Runs of issues and specs continue here, unless a daemon has them. Other plans continue where they are run. */
@@ -84,27 +84,27 @@ export async function resume(
       hint: 'Write what the agent should know: --answer "Use the new table."',
     });
   if (planId && ticketId) return act(io, options, [planId, ticketId], { type: 'resume' });
-  const parts = await openEngine(io, options, 'resume');
-  const id = planId || (await latestStopped(parts, io.cwd));
-  const found = parts.store.plan(id);
+  const engine = await openEngine(io, options, 'resume');
+  const id = planId || (await latestStopped(engine, io.cwd));
+  const found = engine.store.plan(id);
   io.resumesSpec = found.kind === 'spec';
-  if (found.kind === 'spec') return resumeSpecHere(io, options, parts, id);
+  if (found.kind === 'spec') return resumeSpecHere(io, options, engine, id);
   if (options.answer !== undefined)
     throw new InputError('usage', `--answer is for runs of specs, and "${id}" is none.`, {
       hint: `Answer a gate with: signalbox respond ${id} <ticket> <decision> "…"`,
     });
   if (found.kind === 'run') {
-    if (!isWithDaemon(parts, id)) return (await import('./run.ts')).resumeIssues(id, options, io);
+    if (!isWithDaemon(engine, id)) return (await import('./run.ts')).resumeIssues(id, options, io);
     const { adoptFinished } = await import('../../features/issue-runs/resume.ts');
-    await adoptFinished(parts, id);
-    if (found.status === 'active' && stoppedIn(parts, id).length === 0) {
-      const text = `Run ${id} is ${found.status}.${nextStep(parts, id)}`;
+    await adoptFinished(engine, id);
+    if (found.status === 'active' && stoppedIn(engine, id).length === 0) {
+      const text = `Run ${id} is ${found.status}.${nextStep(engine, id)}`;
       return answer(io, options, { plan: found, resumed: [] }, text);
     }
   }
-  const { plan, tickets } = await resumeAll(parts, id);
+  const { plan, tickets } = await resumeAll(engine, id);
   const which = tickets.length > 0 ? ` (${tickets.join(', ')} resumed)` : '';
-  const text = `Plan ${plan.id} is ${plan.status}${which}.${nextStep(parts, plan.id)}`;
+  const text = `Plan ${plan.id} is ${plan.status}${which}.${nextStep(engine, plan.id)}`;
   answer(io, options, { plan, resumed: tickets }, text);
 }
 
@@ -112,24 +112,24 @@ export async function resume(
 async function resumeSpecHere(
   io: Io,
   options: GlobalOptions & { answer?: string },
-  parts: EngineContext,
+  engine: EngineContext,
   planId: string,
 ): Promise<void> {
-  if (!isWithDaemon(parts, planId)) return (await import('./run-spec.ts')).resumeSpec(planId, options, io);
+  if (!isWithDaemon(engine, planId)) return (await import('./run-spec.ts')).resumeSpec(planId, options, io);
   const { answerHalt, takeSpec } = await import('../../features/spec-runs/start.ts');
-  if (options.answer !== undefined) await answerHalt(parts, planId, options.answer);
-  const plan = await takeSpec(parts, planId, { leave: true });
-  const text = `Plan ${planId} is ${plan.status}.${nextStep(parts, planId)}`;
+  if (options.answer !== undefined) await answerHalt(engine, planId, options.answer);
+  const plan = await takeSpec(engine, planId, { leave: true });
+  const text = `Plan ${planId} is ${plan.status}.${nextStep(engine, planId)}`;
   answer(io, options, { plan, resumed: [] }, text);
 }
 
 /** What continues a plan: the daemon or run that has it, or a command. */
-export function nextStep(parts: EngineContext, planId: string): string {
-  const plan = parts.store.plan(planId);
+export function nextStep(engine: EngineContext, planId: string): string {
+  const plan = engine.store.plan(planId);
   const { claim, status } = plan;
   if (status === 'paused') return ` Its plan is paused. Continue with: signalbox resume ${planId}`;
-  if (claim && parts.holder.isLive(claim)) return ` Its run (pid ${claim.pid}) continues it.`;
-  const daemon = parts.holder.daemon();
+  if (claim && engine.holder.isLive(claim)) return ` Its run (pid ${claim.pid}) continues it.`;
+  const daemon = engine.holder.daemon();
   if (daemon) return ` Daemon ${daemon.pid} continues it.`;
   return ` ${plan.kind === undefined ? 'Run it' : 'Continue'} with: ${runCommand(plan)}`;
 }

@@ -13,8 +13,8 @@ import { findRunner } from './test-runners.ts';
 export const NO_CHECKS = 'No checks are configured and the project has none of its own.';
 
 /** Runs the project's checks as one job of its own commands. */
-export const checksAction: Action = async ({ parts, place }) => {
-  const checks = await checksOf(parts.settings.checks, place.worktree);
+export const checksAction: Action = async ({ engine, place }) => {
+  const checks = await checksOf(engine.settings.checks, place.worktree);
   return checks.length === 0 ? { exit: EXIT.done, out: NO_CHECKS } : { job: checkJob(checks) };
 };
 

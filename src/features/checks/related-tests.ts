@@ -15,8 +15,8 @@ export interface RelatedPlan {
 }
 
 /** Runs the tests that the ticket's changes touch as one job. What cannot be found out is no failure: the full checks come later. */
-export const relatedAction: Action = async ({ parts, place }) => {
-  const { checks, notes } = await relatedTests(parts.workspaces, place.worktree, place.base.commit || null);
+export const relatedAction: Action = async ({ engine, place }) => {
+  const { checks, notes } = await relatedTests(engine.workspaces, place.worktree, place.base.commit || null);
   return checks.length === 0 ? { exit: EXIT.done, out: notes.join('\n') } : { job: checkJob(checks, notes) };
 };
 

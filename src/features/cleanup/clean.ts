@@ -25,15 +25,15 @@ const DAY_MS = 86_400_000;
 
 /** Lists what is left over; with `remove`, also removes what can be removed without loss. */
 export async function clean(
-  parts: EngineContext,
+  engine: EngineContext,
   options: { cwd: string; remove: boolean; all: boolean },
 ): Promise<{ items: Stale[]; notes: string[]; others: string[] }> {
-  const inventory = await takeInventory(parts, options.cwd, options.all);
-  const worktrees = await staleWorktrees(parts, inventory, options.cwd);
+  const inventory = await takeInventory(engine, options.cwd, options.all);
+  const worktrees = await staleWorktrees(engine, inventory, options.cwd);
   const found = [
     ...worktrees.found,
-    ...(await staleBranches(parts, inventory, worktrees)),
-    ...oldFiles(parts),
+    ...(await staleBranches(engine, inventory, worktrees)),
+    ...oldFiles(engine),
   ];
   if (options.remove) for (const each of found) await removeOne(each);
   const others = [...inventory.repos].flatMap(([dir, root]) => (isCovered(inventory, dir) ? [] : [root]));
@@ -52,25 +52,25 @@ async function removeOne({ item, remove }: Found): Promise<void> {
 }
 
 /** Output of attempts beyond the retention setting, and log files of the same age. */
-function oldFiles(parts: EngineContext): Found[] {
-  const { settings } = parts;
+function oldFiles(engine: EngineContext): Found[] {
+  const { settings } = engine;
   const { days } = settings.retention;
   const found: Found[] = [];
-  const output = oldOutput(parts);
+  const output = oldOutput(engine);
   if (output.length > 0) {
     const why = `output of ${plural(output.length, 'attempt')} beyond the retention setting; events and results stay`;
-    const item = stale('output', parts.machine.jobs, null, why);
+    const item = stale('output', engine.machine.jobs, null, why);
     item.bytes = output.reduce((sum, { bytes }) => sum + bytes, 0);
     const remove = async () => {
-      sweepOutput(parts, true);
+      sweepOutput(engine, true);
       return null;
     };
     found.push({ item, remove });
   }
-  const daemon = parts.holder.daemon() !== undefined;
+  const daemon = engine.holder.daemon() !== undefined;
   for (const path of filesIn(settings.logDir)) {
     const { mtimeMs, size } = statSync(path);
-    if (Date.parse(parts.now()) - mtimeMs <= days * DAY_MS) continue;
+    if (Date.parse(engine.now()) - mtimeMs <= days * DAY_MS) continue;
     const item = stale('log', path, null, `not written to for more than ${plural(days, 'day')}`);
     item.bytes = size;
     // Everything that the daemon writes to a deleted file is lost.
@@ -93,7 +93,7 @@ function filesIn(dir: string): string[] {
 
 /** Branches of tickets that are done or deleted. Merged ones are safe to delete. */
 async function staleBranches(
-  parts: EngineContext,
+  engine: EngineContext,
   inventory: Inventory,
   worktrees: StaleWorktrees,
 ): Promise<Found[]> {
@@ -117,19 +117,19 @@ async function staleBranches(
   const going = worktrees.found.filter(({ item }) => item.keep === null).map(({ item }) => item.name);
   const found: Found[] = [];
   for (const { spec, why } of wanted.values()) {
-    const each = await branch(parts, { spec, why, going });
+    const each = await branch(engine, { spec, why, going });
     if (each) found.push(each);
   }
   return found;
 }
 
 async function branch(
-  parts: EngineContext,
+  engine: EngineContext,
   { spec, why, going }: { spec: BranchSpec; why: string; going: string[] },
 ): Promise<Found | undefined> {
   const item = stale('branch', spec.branch, spec.repo, why);
   try {
-    const state = await parts.workspaces.examineBranch(spec);
+    const state = await engine.workspaces.examineBranch(spec);
     if (!state) return undefined;
     item.loses.commits = state.pushed ? 0 : state.unmerged;
     item.keep = whyKeepBranch(state, going) ?? null;
@@ -140,7 +140,7 @@ async function branch(
   return {
     item,
     remove: async () => {
-      const done = await parts.workspaces.deleteBranch(spec);
+      const done = await engine.workspaces.deleteBranch(spec);
       return done.deleted ? null : done.reason;
     },
   };

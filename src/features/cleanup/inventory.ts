@@ -33,28 +33,28 @@ export interface Inventory {
 }
 
 /** Inside a repository it covers only that one, unless `all` is set. */
-export async function takeInventory(parts: EngineContext, cwd: string, all = false): Promise<Inventory> {
-  const view = parts.store.view();
+export async function takeInventory(engine: EngineContext, cwd: string, all = false): Promise<Inventory> {
+  const view = engine.store.view();
   const inventory: Inventory = { view, tickets: [], repos: new Map(), only: null, notes: [] };
   const gone = new Set<string>();
   for (const ticket of view.tickets.values()) {
     const plan = planOf(view, ticket.planId);
     if (!plan) continue;
-    const spec = specOf(parts, ticket, plan, view);
-    const found = spec ? await openRepo(parts, inventory, spec.repo) : null;
+    const spec = specOf(engine, ticket, plan, view);
+    const found = spec ? await openRepo(engine, inventory, spec.repo) : null;
     if (found instanceof WorkspaceError) gone.add(messageOf(found));
     const commonDir = typeof found === 'string' ? found : null;
-    inventory.tickets.push({ ticket, done: isDone(parts, ticket, plan), spec, commonDir });
+    inventory.tickets.push({ ticket, done: isDone(engine, ticket, plan), spec, commonDir });
   }
-  const here = await openRepo(parts, inventory, cwd);
+  const here = await openRepo(engine, inventory, cwd);
   if (!all && typeof here === 'string') inventory.only = here;
   else inventory.notes.push(...gone);
   return inventory;
 }
 
-function specOf(parts: EngineContext, ticket: Ticket, plan: Plan, view: StoreView): WorkspaceSpec | null {
+function specOf(engine: EngineContext, ticket: Ticket, plan: Plan, view: StoreView): WorkspaceSpec | null {
   try {
-    return workspaceFor(ticket, plan, parts.settings, view);
+    return workspaceFor(ticket, plan, engine.settings, view);
   } catch (error) {
     if (error instanceof InputError) return null;
     throw error;
@@ -62,12 +62,12 @@ function specOf(parts: EngineContext, ticket: Ticket, plan: Plan, view: StoreVie
 }
 
 async function openRepo(
-  parts: EngineContext,
+  engine: EngineContext,
   { repos }: Inventory,
   path: string,
 ): Promise<string | WorkspaceError> {
   try {
-    const { root, commonDir } = await parts.workspaces.checkRepo(path);
+    const { root, commonDir } = await engine.workspaces.checkRepo(path);
     if (!repos.has(commonDir)) repos.set(commonDir, root);
     return commonDir;
   } catch (error) {
@@ -106,15 +106,15 @@ export function needsBranch({ tickets }: Inventory, commonDir: string, branch: s
 
 /** Why the worktree of an owner (`plan/ticket`) is no longer needed; undefined while it may be. */
 export function whyStale(
-  parts: EngineContext,
+  engine: EngineContext,
   inventory: Inventory,
   { owner, usedAt, left }: { owner: string; usedAt: number; left: boolean },
 ): string | undefined {
-  const { store, settings } = parts;
+  const { store, settings } = engine;
   const ref = parseRef(owner, '');
   if (idProblem(ref.planId) || idProblem(ref.ticketId)) return undefined;
   if (!store.exists({ planId: ref.planId, ticketId: null })) {
-    const quiet = left || Date.parse(parts.now()) - usedAt > QUIET_MS;
+    const quiet = left || Date.parse(engine.now()) - usedAt > QUIET_MS;
     return quiet ? `there is no plan ${ref.planId} in ${settings.stateDir}` : undefined;
   }
   const counted = inventory.tickets.find(({ ticket }) => refKey(ticket) === owner);

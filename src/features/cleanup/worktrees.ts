@@ -19,20 +19,20 @@ export interface StaleWorktrees {
 }
 
 export async function staleWorktrees(
-  parts: EngineContext,
+  engine: EngineContext,
   inventory: Inventory,
   cwd: string,
 ): Promise<StaleWorktrees> {
   const all: StaleWorktrees = { found: [], orphans: [] };
   for (const [commonDir, repo] of inventory.repos) {
     if (!isCovered(inventory, commonDir)) continue;
-    for (const known of await parts.workspaces.list(repo)) {
-      if (known.kind === 'slot') all.found.push(slot(parts, repo, known));
-      if (known.kind === 'aside') all.found.push(await aside(parts, repo, known));
+    for (const known of await engine.workspaces.list(repo)) {
+      if (known.kind === 'slot') all.found.push(slot(engine, repo, known));
+      if (known.kind === 'aside') all.found.push(await aside(engine, repo, known));
       if (known.kind !== 'worktree' || !known.created || needsPath(inventory, known.path)) continue;
-      const why = whyStale(parts, inventory, known);
+      const why = whyStale(engine, inventory, known);
       if (why === undefined) continue;
-      all.found.push(await worktree(parts, { repo, known, why, cwd }));
+      all.found.push(await worktree(engine, { repo, known, why, cwd }));
       const counted = inventory.tickets.some(
         ({ ticket }) => `${ticket.planId}/${ticket.ticketId}` === known.owner,
       );
@@ -49,7 +49,7 @@ interface WorktreeFacts {
   cwd: string;
 }
 
-async function worktree(parts: EngineContext, { repo, known, why, cwd }: WorktreeFacts): Promise<Found> {
+async function worktree(engine: EngineContext, { repo, known, why, cwd }: WorktreeFacts): Promise<Found> {
   const item = stale('worktree', known.path, repo, why);
   if (!known.exists) {
     // It may be on a disk that is not mounted.
@@ -66,38 +66,38 @@ async function worktree(parts: EngineContext, { repo, known, why, cwd }: Worktre
     slots: 0,
     caches: [],
   };
-  const { keep, files, commits, ignored } = await parts.workspaces.examine(spec);
+  const { keep, files, commits, ignored } = await engine.workspaces.examine(spec);
   item.ignored = ignored;
   item.loses = { files, commits };
   item.keep = keep;
   return {
     item,
     remove: async () => {
-      const now = await takeInventory(parts, cwd);
-      if (needsPath(now, known.path) || whyStale(parts, now, known) === undefined)
+      const now = await takeInventory(engine, cwd);
+      if (needsPath(now, known.path) || whyStale(engine, now, known) === undefined)
         return 'it is in use again';
-      const done = await parts.workspaces.release(spec);
+      const done = await engine.workspaces.release(spec);
       return done.released ? null : done.reason;
     },
   };
 }
 
 /** A warm worktree for the next ticket. */
-function slot(parts: EngineContext, repo: string, { path }: KnownWorktree): Found {
+function slot(engine: EngineContext, repo: string, { path }: KnownWorktree): Found {
   return {
     item: stale('slot', path, repo, 'it is free, kept warm for the next ticket'),
     remove: async () => {
-      if (existsSync(path)) await parts.workspaces.sweep({ repo, worktreeRoot: dirname(dirname(path)) });
+      if (existsSync(path)) await engine.workspaces.sweep({ repo, worktreeRoot: dirname(dirname(path)) });
       return existsSync(path) ? 'it was taken again, or something was put into it' : null;
     },
   };
 }
 
-async function aside(parts: EngineContext, repo: string, { path }: KnownWorktree): Promise<Found> {
+async function aside(engine: EngineContext, repo: string, { path }: KnownWorktree): Promise<Found> {
   const item = stale('worktree', path, repo, 'it was set aside when it could not be used again');
   item.keep = 'something in it may be nowhere else; check it and remove it by hand';
-  const { commit } = await parts.workspaces.head(path);
-  item.loses = { files: (await parts.workspaces.evidence(path, commit)).dirty.length, commits: 0 };
+  const { commit } = await engine.workspaces.head(path);
+  item.loses = { files: (await engine.workspaces.evidence(path, commit)).dirty.length, commits: 0 };
   return { item, remove: async () => item.keep };
 }
 

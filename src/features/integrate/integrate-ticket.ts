@@ -17,14 +17,14 @@ const NOT_THE_TICKETS = new Set(['merge/base-conflict', 'workspace/no-base-branc
 
 /** Merges a ticket's branch for a phase or for a person, who may also merge what is still to be verified. */
 export async function integrateStep({
-  parts,
+  engine,
   ref,
   inPhase,
-}: Pick<ActionCall, 'parts' | 'ref'> & { inPhase: boolean }): Promise<StepEnd> {
-  const left = inPhase ? await leftToVerify(parts, ref) : undefined;
+}: Pick<ActionCall, 'engine' | 'ref'> & { inPhase: boolean }): Promise<StepEnd> {
+  const left = inPhase ? await leftToVerify(engine, ref) : undefined;
   if (left !== undefined) return { exit: EXIT.done, out: left, data: { left } };
   try {
-    const data = await integrateTicket(parts, ref);
+    const data = await integrateTicket(engine, ref);
     const { target, branch } = data;
     if ('conflict' in data) {
       const err = `Conflict with the base in ${data.conflict.join(', ')}. Merge ${target} into ${branch}, resolve, and commit.`;
@@ -42,19 +42,19 @@ export async function integrateStep({
 
 /** Merges a ticket's branch into the base it started from. */
 async function integrateTicket(
-  parts: EngineContext,
+  engine: EngineContext,
   ref: TicketRef,
 ): Promise<Integrated & { branch: string }> {
-  const { store, settings, workspaces } = parts;
+  const { store, settings, workspaces } = engine;
   const ticket = store.ticket(ref);
   const plan = store.plan(ref.planId);
   const spec = workspaceFor(ticket, plan, settings, store.view());
   // A run without its work phase has not checked that there are commits.
   if (plan.kind === 'run' && ticket.skipPhases.includes(WORK_PHASE))
-    await checkWork(parts, spec, ticket.base);
-  parts.crash('integrate:ready');
+    await checkWork(engine, spec, ticket.base);
+  engine.crash('integrate:ready');
   const done = await workspaces.integrate({ ...spec, message: ticket.title, recordedBase: ticket.base });
-  parts.crash('integrate:done');
+  engine.crash('integrate:done');
   return { ...done, branch: spec.branch };
 }
 
@@ -77,11 +77,11 @@ async function checkWork(
  * Why a run does not merge a ticket by itself: a person has to verify it, or unmerged work that it builds on. Undefined
  * where nothing is in the way.
  */
-async function leftToVerify(parts: EngineContext, ref: TicketRef): Promise<string | undefined> {
-  const ticket = parts.store.ticket(ref);
+async function leftToVerify(engine: EngineContext, ref: TicketRef): Promise<string | undefined> {
+  const ticket = engine.store.ticket(ref);
   const open: Ticket[] = [];
-  for (const each of [ticket, ...ancestorsOf(ticket, parts.store.view())])
-    if (needsVerification(each) && !(await isMerged(parts, each))) open.unshift(each);
+  for (const each of [ticket, ...ancestorsOf(ticket, engine.store.view())])
+    if (needsVerification(each) && !(await isMerged(engine, each))) open.unshift(each);
   if (open.length === 0) return undefined;
   const below = open.filter((each) => each !== ticket);
   const commands = [...below, ticket].map(
@@ -95,11 +95,11 @@ async function leftToVerify(parts: EngineContext, ref: TicketRef): Promise<strin
 }
 
 /** Whether the base or its integration branch has all of the work. */
-async function isMerged(parts: EngineContext, ticket: Ticket): Promise<boolean> {
-  const { store, settings } = parts;
+async function isMerged(engine: EngineContext, ticket: Ticket): Promise<boolean> {
+  const { store, settings } = engine;
   const spec = workspaceFor(ticket, store.plan(ticket.planId), settings, store.view());
-  const tip = (await readTip(parts, spec)) ?? tipOf(ticket);
+  const tip = (await readTip(engine, spec)) ?? tipOf(ticket);
   return (
-    tip !== null && (await landed(parts, { ...spec, tickets: [ticket], commit: tip }, ['history'])) !== null
+    tip !== null && (await landed(engine, { ...spec, tickets: [ticket], commit: tip }, ['history'])) !== null
   );
 }

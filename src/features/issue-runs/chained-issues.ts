@@ -13,17 +13,17 @@ import type { Refused } from './types.ts';
  * Only links that were done one upon the other are skipped. One without the finished work of the link before it is done
  * again, and gets a note.
  */
-export async function openLooseLinks(parts: EngineContext, issues: readonly Candidate[]): Promise<void> {
+export async function openLooseLinks(engine: EngineContext, issues: readonly Candidate[]): Promise<void> {
   let before: Candidate | undefined;
   let firm = true;
   for (const link of orderByDependencies(issues).order) {
     const { done } = link;
     // Every link has what is in the base already.
-    if (done && (await isInBase(parts, link, done))) {
+    if (done && (await isInBase(engine, link, done))) {
       link.done = { ...done, merged: true };
       continue;
     }
-    firm = firm && workOf(link) !== undefined && (!before || (await isUpon(parts, link, before)));
+    firm = firm && workOf(link) !== undefined && (!before || (await isUpon(engine, link, before)));
     if (done && !firm && before) {
       delete link.done;
       link.supersedes.push(done.by);
@@ -40,26 +40,30 @@ function workOf({ done, resumed, wanted }: Candidate): Pick<DoneBefore, 'tip'> |
   return !works && resumed.tip !== null ? resumed : undefined;
 }
 
-async function isInBase(parts: EngineContext, { place }: Candidate, { merged, branch, tip, by }: DoneBefore) {
+async function isInBase(
+  engine: EngineContext,
+  { place }: Candidate,
+  { merged, branch, tip, by }: DoneBefore,
+) {
   if (merged || branch === null) return true;
   if (tip === null) return false;
-  const view = parts.store.view();
+  const view = engine.store.view();
   const base = planOf(view, view.tickets.get(by)?.planId)?.base ?? null;
   const work = { repo: place.repo, branch, base, recordedBase: null, tickets: [], commit: tip };
-  return (await landed(parts, work, ['history'])) !== null;
+  return (await landed(engine, work, ['history'])) !== null;
 }
 
 /** Whether a done link was built upon the other: it has its commits, or began with what there was of it elsewhere. */
 async function isUpon(
-  parts: EngineContext,
+  engine: EngineContext,
   { done, place: { repo } }: Candidate,
   before: Candidate,
 ): Promise<boolean> {
   const tip = workOf(before)?.tip ?? null;
   if (!done?.branch || before.place.repo !== repo) return true;
   if (tip === null) return false;
-  if (await parts.workspaces.branchHas({ repo, branch: done.branch, commit: tip })) return true;
-  const view = parts.store.view();
+  if (await engine.workspaces.branchHas({ repo, branch: done.branch, commit: tip })) return true;
+  const view = engine.store.view();
   const ticket = view.tickets.get(done.by);
   const blockers = ticket ? blockersOf(view, ticket) : [];
   return blockers.some((blocker) => sourceKey(blocker) === before.key && tipOf(blocker) === tip);

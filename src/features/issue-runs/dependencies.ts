@@ -11,7 +11,7 @@ import type { IssueRunRequest, Refused } from './types.ts';
 
 /** Dependencies that are not run now and were finished before: their keys with the tickets that finished them. */
 export async function finishedOutside(
-  parts: EngineContext,
+  engine: EngineContext,
   issues: readonly Candidate[],
   earlier: EarlierIssues,
   workflow: Workflow,
@@ -21,7 +21,7 @@ export async function finishedOutside(
   for (const { dependsOn, place } of issues.filter(({ done }) => !done)) {
     for (const key of dependsOn.filter((each) => !here.has(each) && !finished.has(each))) {
       const tickets = await earlier.mentioned(key, place.repo);
-      const ticket = await finishedWork(parts, { tickets, earlier, workflow });
+      const ticket = await finishedWork(engine, { tickets, earlier, workflow });
       if (ticket) finished.set(key, refKey(ticket));
     }
   }
@@ -30,7 +30,7 @@ export async function finishedOutside(
 
 /** Refuses issues that depend on one which is open, unfinished and not part of this run. Returns the others. */
 export async function withDependencies(
-  parts: EngineContext,
+  engine: EngineContext,
   request: IssueRunRequest,
   {
     issues,
@@ -43,7 +43,7 @@ export async function withDependencies(
   const dependencies = new Set(issues.filter(({ done }) => !done).flatMap(({ dependsOn }) => dependsOn));
   const outside = [...dependencies].filter((key) => !here.has(key));
   const references = outside.flatMap((key) => referenceFromKey(key) ?? []);
-  const found = references.length > 0 ? await fetchItems(references, fetchOptions(parts, request)) : null;
+  const found = references.length > 0 ? await fetchItems(references, fetchOptions(engine, request)) : null;
   const over = found?.items.filter((item) => item.state === 'closed') ?? [];
   const closed = new Set(
     over.flatMap((item) => [item.key, ...(isForeign(item) ? [] : [`number:${item.number}`])]),
@@ -115,6 +115,6 @@ function sayKey(key: string, item: WorkItem): string {
   return key.startsWith(`${own}#`) && !isForeign(item) ? number : `${repository}${number}`;
 }
 
-export function fetchOptions(parts: EngineContext, { cwd, signal }: IssueRunRequest): GhOptions {
-  return { cwd, env: parts.env, gh: parts.settings.ghCommand, signal };
+export function fetchOptions(engine: EngineContext, { cwd, signal }: IssueRunRequest): GhOptions {
+  return { cwd, env: engine.env, gh: engine.settings.ghCommand, signal };
 }

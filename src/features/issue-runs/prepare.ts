@@ -22,17 +22,17 @@ import { EarlierIssues, leftToDo } from './previous-runs.ts';
 import type { IssueRunRequest, PreparedRun, Refused } from './types.ts';
 
 /** Finds out everything that can be known before anything is changed. */
-export async function prepareIssueRun(parts: EngineContext, request: IssueRunRequest): Promise<PreparedRun> {
+export async function prepareIssueRun(engine: EngineContext, request: IssueRunRequest): Promise<PreparedRun> {
   const { config, batches } = request;
   const { force } = config;
   const mode = runMode(config);
-  const root = await repositoryAt(parts, request.cwd);
-  const { items, places, keys, refused } = await collectItems(parts, request);
+  const root = await repositoryAt(engine, request.cwd);
+  const { items, places, keys, refused } = await collectItems(engine, request);
   const refuse = (item: WorkItem, why: Omit<Refused, 'reference' | 'item'>) =>
     void refused.push({ reference: sayItem(item), item, ...why });
-  const resolved = await resolveWorkflow(WORKFLOW, parts.settings.searchPath);
+  const resolved = await resolveWorkflow(WORKFLOW, engine.settings.searchPath);
   const { workflow } = resolved;
-  const earlier = new EarlierIssues(parts);
+  const earlier = new EarlierIssues(engine);
   let issues: Candidate[] = [];
   for (const item of items) {
     const place = places.get(item.key);
@@ -42,12 +42,12 @@ export async function prepareIssueRun(parts: EngineContext, request: IssueRunReq
     const wanted = phasesAhead(variant, skipped);
     const tickets = await earlier.of(item.key, place.repo);
     const closed = item.state === 'closed' && !force;
-    const claim = tickets.map((ticket) => liveClaim(parts, earlier, ticket)).find(Boolean);
+    const claim = tickets.map((ticket) => liveClaim(engine, earlier, ticket)).find(Boolean);
     const gate = force || closed ? undefined : tickets.findLast((each) => isAtGate(each, earlier));
     if (claim) refuse(item, lockedBy(claim));
     else if (gate) refuse(item, { waiting: true, ...wayOnAt(gate) });
     else {
-      const left = force ? {} : await leftToDo(parts, { tickets, earlier, workflow, wanted, closed });
+      const left = force ? {} : await leftToDo(engine, { tickets, earlier, workflow, wanted, closed });
       const over = tickets.filter((ticket) => !isOver(ticket) || ticket.status === 'failed');
       if (closed && !left.done)
         refuse(item, { reason: 'the issue is closed', hint: 'Run it all the same with --force.' });
@@ -64,14 +64,14 @@ export async function prepareIssueRun(parts: EngineContext, request: IssueRunReq
         });
     }
   }
-  if (mode === 'chain') await openLooseLinks(parts, issues);
-  issues = await checkBases(parts, request, issues, refuse);
-  const finished = await finishedOutside(parts, issues, earlier, workflow);
-  if (!force) issues = await withDependencies(parts, request, { issues, finished, refused });
+  if (mode === 'chain') await openLooseLinks(engine, issues);
+  issues = await checkBases(engine, request, issues, refuse);
+  const finished = await finishedOutside(engine, issues, earlier, workflow);
+  if (!force) issues = await withDependencies(engine, request, { issues, finished, refused });
   const groups = batches && batchKeys(batches, keys);
   issues = stopAtRefused({ mode, asked: items, issues, refused, groups });
-  const now = parts.now();
-  const planId = `run-${now.slice(0, 19).replace(/[-:]/g, '').replace('T', '-')}-${parts.holder.token.slice(0, 4)}`;
+  const now = engine.now();
+  const planId = `run-${now.slice(0, 19).replace(/[-:]/g, '').replace('T', '-')}-${engine.holder.token.slice(0, 4)}`;
   const planned = planIssues({ planId, now, request, mode, root, issues, finished, groups });
   return {
     ...planned,
@@ -89,9 +89,9 @@ export async function prepareIssueRun(parts: EngineContext, request: IssueRunReq
 }
 
 /** Outside a repository the call is wrong, not a workspace. */
-async function repositoryAt(parts: EngineContext, cwd: string): Promise<string> {
+async function repositoryAt(engine: EngineContext, cwd: string): Promise<string> {
   try {
-    return (await parts.workspaces.checkRepo(cwd)).root;
+    return (await engine.workspaces.checkRepo(cwd)).root;
   } catch (error) {
     if (!(error instanceof WorkspaceError)) throw error;
     const { code, message, details } = error;
@@ -104,13 +104,13 @@ async function repositoryAt(parts: EngineContext, cwd: string): Promise<string> 
 }
 
 /** Fetches what the caller does not know. Bad references, and in a chain or sequence anything missing, refuse the whole run. */
-async function collectItems(parts: EngineContext, request: IssueRunRequest) {
+async function collectItems(engine: EngineContext, request: IssueRunRequest) {
   const { known = [] } = request;
   const open = request.references.filter((text) => !known.some((item) => item.id === text.replace(/^#/, '')));
-  const options = fetchOptions(parts, request);
+  const options = fetchOptions(engine, request);
   const fetched = await fetchItems(open, options);
   const all = await joinNumbered([...known, ...fetched.items], options);
-  const checkouts = { workspaces: parts.workspaces, repos: parts.settings.repos };
+  const checkouts = { workspaces: engine.workspaces, repos: engine.settings.repos };
   const { places, refused: elsewhere } = await placeItems(checkouts, request.cwd, all);
   const missing = fetched.problems.map(
     ({ reference, message, hint }): Refused => ({ reference, item: null, reason: message, hint }),
@@ -190,7 +190,7 @@ function wayOnAt({ planId, ticketId, status }: Ticket): Pick<Refused, 'reason' |
 
 /** A named base must exist, and existing branches of the issues must have begun at it. */
 async function checkBases(
-  parts: EngineContext,
+  engine: EngineContext,
   { config: { base, force } }: IssueRunRequest,
   issues: readonly Candidate[],
   refuse: (item: WorkItem, why: Pick<Refused, 'reason' | 'hint'>) => void,
@@ -205,9 +205,9 @@ async function checkBases(
       throw new InputError('run/base', error.message, { hint, details: { repo, base } });
     });
   for (const repo of new Set(issues.map(({ place }) => place.repo)))
-    await known(repo, parts.workspaces.checkBase({ repo, base }));
+    await known(repo, engine.workspaces.checkBase({ repo, base }));
   for (const issue of issues) {
-    const found = issue.done ? null : await known(issue.place.repo, basedOn(parts, issue, base));
+    const found = issue.done ? null : await known(issue.place.repo, basedOn(engine, issue, base));
     if (found?.branch !== 'other') kept.push(issue);
     else {
       const { branch } = issue;
@@ -226,13 +226,13 @@ async function checkBases(
 }
 
 async function basedOn(
-  parts: EngineContext,
+  engine: EngineContext,
   { id, title, branch, place: { repo } }: Candidate,
   base: string,
 ) {
-  const { workspaces, settings, store } = parts;
+  const { workspaces, settings, store } = engine;
   const view = store.view();
-  const plan = TicketPlan.parse({ id: 'run', name: 'run', createdAt: parts.now(), repo, tickets: [] });
+  const plan = TicketPlan.parse({ id: 'run', name: 'run', createdAt: engine.now(), repo, tickets: [] });
   const ticket = TicketBase.parse({ planId: plan.id, ticketId: id, title, branch });
   const { path } = workspaceFor(ticket, plan, settings, view);
   const before = [...view.tickets.values()].findLast((each) => {

@@ -12,14 +12,14 @@ import type { Candidate, DoneBefore } from './plan.ts';
 
 /** Tickets of issues, by the issue and the repository they are of; worktrees of one repository are the same one. */
 export class EarlierIssues {
-  readonly #parts: EngineContext;
+  readonly #engine: EngineContext;
   readonly #plans: ReadonlyMap<string, Plan>;
   readonly #tickets: Ticket[];
   readonly #commonDirs = new Map<string, Promise<string>>();
 
-  constructor(parts: EngineContext) {
-    const view = parts.store.view();
-    this.#parts = parts;
+  constructor(engine: EngineContext) {
+    const view = engine.store.view();
+    this.#engine = engine;
     this.#plans = new Map(view.plans.map((plan) => [plan.id, plan]));
     // As they ended, one after the other.
     this.#tickets = [...view.tickets.values()]
@@ -70,7 +70,7 @@ export class EarlierIssues {
 
   async #exists(repo: string, branch: string): Promise<boolean> {
     try {
-      return (await this.#parts.workspaces.tip({ repo, branch })) !== undefined;
+      return (await this.#engine.workspaces.tip({ repo, branch })) !== undefined;
     } catch (error) {
       // The checkout that it was run in is not there any more.
       if (error instanceof WorkspaceError) return false;
@@ -79,7 +79,7 @@ export class EarlierIssues {
   }
 
   #commonDir(path: string): Promise<string> {
-    const known = this.#commonDirs.get(path) ?? commonDirOf(this.#parts, path);
+    const known = this.#commonDirs.get(path) ?? commonDirOf(this.#engine, path);
     this.#commonDirs.set(path, known);
     return known;
   }
@@ -128,7 +128,7 @@ interface LeftInput {
  * branch or merged. Where they cover a part, the issue continues from there. Neither: all of it is left to do.
  */
 export async function leftToDo(
-  parts: EngineContext,
+  engine: EngineContext,
   input: LeftInput,
 ): Promise<Pick<Candidate, 'done' | 'resumed'>> {
   const { tickets, workflow, wanted, closed } = input;
@@ -136,7 +136,7 @@ export async function leftToDo(
   const last = complete.at(-1);
   if (!last) return {};
   const covered = coveredBy(complete, workflow);
-  const place = await placeOf(parts, input.earlier, last);
+  const place = await placeOf(engine, input.earlier, last);
   const worked = covered.has(WORK_PHASE);
   if (place === 'gone' && !(closed && worked)) return {};
   const missing = wanted.filter((phase) => {
@@ -162,13 +162,13 @@ export async function leftToDo(
 
 /** The finished work of an issue that is not run now, for those that depend on it. */
 export async function finishedWork(
-  parts: EngineContext,
+  engine: EngineContext,
   { tickets, earlier, workflow }: Pick<LeftInput, 'tickets' | 'earlier' | 'workflow'>,
 ): Promise<Ticket | undefined> {
   const complete = tickets.filter((ticket) => ticket.status === 'complete' && !isNoted(ticket));
   const last = complete.at(-1);
   if (!last || !coveredBy(complete, workflow).has(WORK_PHASE)) return undefined;
-  return (await placeOf(parts, earlier, last)) === 'gone' ? undefined : last;
+  return (await placeOf(engine, earlier, last)) === 'gone' ? undefined : last;
 }
 
 /** Phases that succeeded, unless an earlier phase has run again since. */
@@ -186,12 +186,12 @@ function coveredBy(tickets: readonly Ticket[], { phases }: Workflow): Set<string
   return new Set(covered);
 }
 
-async function placeOf(parts: EngineContext, earlier: EarlierIssues, ticket: Ticket) {
+async function placeOf(engine: EngineContext, earlier: EarlierIssues, ticket: Ticket) {
   const { branch, base } = ticket;
   const repo = earlier.repoOf(ticket);
   if (branch === null || repo === undefined) return 'gone';
   const planBase = earlier.planOf(ticket)?.base ?? null;
-  return whereIs(parts, ticket, { repo, branch, base: planBase, recordedBase: base });
+  return whereIs(engine, ticket, { repo, branch, base: planBase, recordedBase: base });
 }
 
 function doneBefore(ticket: Ticket): Omit<DoneBefore, 'merged'> {

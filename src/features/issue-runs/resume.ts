@@ -11,36 +11,36 @@ import { resolveWorkflow } from '../../workflows/resolve-workflow.ts';
 import { EarlierIssues, finishedWork, sourceKey } from './previous-runs.ts';
 
 /** Claims an issue run that was stopped, or whose process is gone, and resumes its stopped tickets. */
-export async function takeRun(parts: EngineContext, planId: string): Promise<Plan> {
-  if (parts.store.plan(planId).kind !== 'run')
+export async function takeRun(engine: EngineContext, planId: string): Promise<Plan> {
+  if (engine.store.plan(planId).kind !== 'run')
     throw new InputError('run/plan', `"${planId}" is a plan, not a run of issues.`, {
       hint: `Run it with: signalbox run ${planId}`,
     });
-  const plan = await claimToResume(parts, planId, { called: ({ id }) => `run "${id}"` });
+  const plan = await claimToResume(engine, planId, { called: ({ id }) => `run "${id}"` });
   try {
-    await adoptFinished(parts, planId);
-    emit(parts, { type: 'plan:status', planId, status: plan.status });
-    for (const ticket of stoppedIn(parts, planId))
-      await control(parts, { planId, ticketId: ticket.ticketId }, { type: 'resume' }, 'a person');
+    await adoptFinished(engine, planId);
+    emit(engine, { type: 'plan:status', planId, status: plan.status });
+    for (const ticket of stoppedIn(engine, planId))
+      await control(engine, { planId, ticketId: ticket.ticketId }, { type: 'resume' }, 'a person');
   } catch (error) {
-    await letGo(parts, planId);
+    await letGo(engine, planId);
     throw error;
   }
   return plan;
 }
 
 /** Issues that newer runs took over and finished are complete here as well: dependent issues start from that work. */
-export async function adoptFinished(parts: EngineContext, planId: string): Promise<void> {
-  const { store, settings, now } = parts;
+export async function adoptFinished(engine: EngineContext, planId: string): Promise<void> {
+  const { store, settings, now } = engine;
   const plan = store.plan(planId);
   const taken = ticketsOf(store.view(), plan).filter((ticket) => newerRunOf(ticket) !== undefined);
   if (taken.length === 0) return;
-  const earlier = new EarlierIssues(parts);
+  const earlier = new EarlierIssues(engine);
   const { workflow } = await resolveWorkflow(plan.workflow ?? settings.defaultWorkflow, settings.searchPath);
   for (const ticket of taken) {
     const tickets = await earlier.of(sourceKey(ticket) ?? '', earlier.repoOf(ticket) ?? '');
     if (latestOf(ticket, tickets)?.status !== 'complete') continue;
-    const work = await finishedWork(parts, { tickets, earlier, workflow });
+    const work = await finishedWork(engine, { tickets, earlier, workflow });
     if (!work) continue;
     const { pr_url } = work.context;
     await store.updateTicket(ticket, (latest) => {
@@ -71,8 +71,8 @@ function latestOf(ticket: Ticket, tickets: readonly Ticket[]): Ticket | undefine
 }
 
 /** Pauses a run when newer runs have all issues that it has left: nothing in it will move. */
-export async function restSuperseded(parts: EngineContext, planId: string): Promise<void> {
-  const { store, holder, now } = parts;
+export async function restSuperseded(engine: EngineContext, planId: string): Promise<void> {
+  const { store, holder, now } = engine;
   const view = store.view();
   const before = view.plans.find(({ id }) => id === planId);
   if (before?.kind !== 'run' || before.status !== 'active') return;
@@ -83,5 +83,5 @@ export async function restSuperseded(parts: EngineContext, planId: string): Prom
       ? { ...latest, status: 'paused', pausedBy: 'a newer run', pausedAt: now() }
       : latest,
   );
-  if (plan.status === 'paused') emit(parts, { type: 'plan:status', planId, status: 'paused' });
+  if (plan.status === 'paused') emit(engine, { type: 'plan:status', planId, status: 'paused' });
 }

@@ -24,7 +24,7 @@ const RECENT_MS = 60_000;
  * same run. Null: nothing has changed.
  */
 export async function withPrerequisitesNow(
-  parts: EngineContext,
+  engine: EngineContext,
   ticket: Ticket,
   spec: TicketWorkspace,
 ): Promise<TicketWorkspace | null> {
@@ -32,7 +32,7 @@ export async function withPrerequisitesNow(
   const worked = ended.some(({ phase, status }) => phase === WORK_PHASE && status === 'success');
   // Work that is done or under way keeps what it began with.
   if (spec.stackOn.length === 0 || worked || ended.at(-1)?.status === 'success') return null;
-  const prerequisites = new Prerequisites(parts, ticket, spec, ended.length === 0);
+  const prerequisites = new Prerequisites(engine, ticket, spec, ended.length === 0);
   for (const blocker of prerequisites.blockersOf(ticket))
     if (spec.stackOn.includes(branchOf(blocker))) await prerequisites.check(blocker);
   const { stackOn, mergedOn, stackThere } = prerequisites;
@@ -45,7 +45,7 @@ class Prerequisites {
   readonly stackOn: string[] = [];
   readonly mergedOn: string[];
   readonly stackThere: Record<string, StackedThere> = {};
-  readonly #parts: EngineContext;
+  readonly #engine: EngineContext;
   readonly #ticket: Ticket;
   readonly #spec: TicketWorkspace;
   readonly #isFirst: boolean;
@@ -54,18 +54,18 @@ class Prerequisites {
   readonly #checked = new Set<string>();
 
   /** `isFirst`: no attempt of the ticket has ended. */
-  constructor(parts: EngineContext, ticket: Ticket, spec: TicketWorkspace, isFirst: boolean) {
+  constructor(engine: EngineContext, ticket: Ticket, spec: TicketWorkspace, isFirst: boolean) {
     const { signal } = spec;
-    this.#parts = {
-      ...parts,
-      workspaces: parts.workspaces.patient({ signal }),
-      signal: signal ?? parts.signal,
+    this.#engine = {
+      ...engine,
+      workspaces: engine.workspaces.patient({ signal }),
+      signal: signal ?? engine.signal,
     };
     this.#ticket = ticket;
     this.#spec = spec;
     this.#isFirst = isFirst;
-    this.#view = parts.store.view();
-    this.#earlier = new EarlierIssues(parts);
+    this.#view = engine.store.view();
+    this.#earlier = new EarlierIssues(engine);
     this.mergedOn = [...(spec.mergedOn ?? [])];
   }
 
@@ -73,17 +73,17 @@ class Prerequisites {
   blockersOf(ticket: Ticket): Ticket[] {
     return blockersOf(this.#view, ticket).filter((blocker) => {
       const owner = planOf(this.#view, blocker.planId);
-      return blocker.branch && owner && repoOf(blocker, owner, this.#parts.settings) === this.#spec.repo;
+      return blocker.branch && owner && repoOf(blocker, owner, this.#engine.settings) === this.#spec.repo;
     });
   }
 
   async check(blocker: Ticket): Promise<void> {
-    const { workspaces, now } = this.#parts;
+    const { workspaces, now } = this.#engine;
     const { repo, signal } = this.#spec;
     const branch = branchOf(blocker);
     if (this.#checked.has(branch)) return;
     this.#checked.add(branch);
-    const pushed = await lastPushed(this.#parts, blocker, { repo, branch });
+    const pushed = await lastPushed(this.#engine, blocker, { repo, branch });
     const age = Date.parse(now()) - Date.parse(pushed?.at ?? '');
     const ofThisRun = blocker.planId === this.#ticket.planId && !isNoted(blocker) && this.#isFirst;
     const there =
@@ -126,7 +126,7 @@ class Prerequisites {
 
   /** Where the ticket's pull request was merged, and whether commits are here that were not in it. */
   async #mergedPullOf(own: Ticket) {
-    const work = await forgeWork(this.#parts, own);
+    const work = await forgeWork(this.#engine, own);
     const pull = await ticketPull(work);
     if (pull?.state !== 'MERGED') return undefined;
     const { baseRefName: into } = pull;
@@ -136,7 +136,7 @@ class Prerequisites {
 
   /** What origin's branch has that is to be built upon; undefined when that is here already. */
   async #newsOf(branch: string, there: string, known: string): Promise<StackedThere | undefined> {
-    const { workspaces } = this.#parts;
+    const { workspaces } = this.#engine;
     const { repo } = this.#spec;
     const has = (commit: string, ancestor: string) => workspaces.contains({ repo, commit, ancestor });
     const here = await workspaces.tip({ repo, branch });
@@ -163,7 +163,7 @@ class Prerequisites {
   }
 
   #report(message: string): void {
-    report(this.#parts, this.#ticket, message);
+    report(this.#engine, this.#ticket, message);
   }
 }
 
@@ -172,42 +172,42 @@ class Prerequisites {
  * pushed any more. Only checked where an earlier run has pushed the branch.
  */
 export async function beginWithPushed(
-  parts: EngineContext,
+  engine: EngineContext,
   ticket: Ticket,
   spec: WorkspaceSpec,
 ): Promise<void> {
   if (ticket.skipPhases?.includes('pull_request')) return;
   if (ticket.phaseHistory.some(({ status }) => status === 'success')) return;
-  const known = (await lastPushed(parts, ticket, spec))?.commit;
+  const known = (await lastPushed(engine, ticket, spec))?.commit;
   if (known === undefined) return;
   const { repo, path, branch, signal } = spec;
   let done: CaughtUp;
   try {
     const wish = { repo, path, branch, known, base: null, takeTheirs: false };
-    done = await parts.workspaces.patient({ signal }).catchUp(wish);
+    done = await engine.workspaces.patient({ signal }).catchUp(wish);
   } catch (error) {
     if (!(error instanceof GitError) || signal?.aborted) throw error;
     // Deleted there, it is pushed anew; whether origin can be reached shows at the push.
     if (!/couldn't find remote ref/.test(error.stderr))
-      report(parts, ticket, `What people pushed to ${branch} could not be checked: ${error.message}`);
+      report(engine, ticket, `What people pushed to ${branch} could not be checked: ${error.message}`);
     return;
   }
   if (done.state === 'conflict' || done.state === 'rewritten') throw apart(ticket, spec, done);
-  forgeJournal(parts, ticket).note('found', { commit: done.there });
+  forgeJournal(engine, ticket).note('found', { commit: done.there });
   if (done.state === 'advanced' || done.state === 'merged')
-    report(parts, ticket, `${branch} continues with ${count(done.by)} that somebody else pushed to it.`);
+    report(engine, ticket, `${branch} continues with ${count(done.by)} that somebody else pushed to it.`);
 }
 
 /** What origin had last by our own doing, in this run or an earlier one. */
 async function lastPushed(
-  parts: EngineContext,
+  engine: EngineContext,
   ticket: Ticket,
   spec: Pick<WorkspaceSpec, 'repo' | 'branch'>,
 ): Promise<{ commit: string; at: string } | undefined> {
-  const earlier = await new EarlierIssues(parts).of(sourceKey(ticket) ?? '', spec.repo);
+  const earlier = await new EarlierIssues(engine).of(sourceKey(ticket) ?? '', spec.repo);
   return [...earlier, ticket]
     .filter(({ branch }) => branch === spec.branch)
-    .flatMap((each) => forgeJournal(parts, each).heads())
+    .flatMap((each) => forgeJournal(engine, each).heads())
     .sort((a, b) => a.at.localeCompare(b.at))
     .at(-1);
 }
@@ -233,8 +233,8 @@ function apart(
   );
 }
 
-function report(parts: EngineContext, ticket: Ticket, message: string): void {
-  emit(parts, { type: 'problem', message, path: null, ...refOf(ticket) });
+function report(engine: EngineContext, ticket: Ticket, message: string): void {
+  emit(engine, { type: 'problem', message, path: null, ...refOf(ticket) });
 }
 
 const count = (commits: number) => (commits === 1 ? 'a commit' : `${commits} commits`);

@@ -18,80 +18,80 @@ import type { PreparedRun } from './types.ts';
  * same time has one of the issues: prepare again.
  */
 export async function startIssueRun(
-  parts: EngineContext,
+  engine: EngineContext,
   { plan, tickets, workflows, notes, refused }: PreparedRun,
   signal?: AbortSignal,
 ): Promise<boolean> {
-  const { store, holder } = parts;
+  const { store, holder } = engine;
   for (const { hash, text } of workflows) await store.pin(hash, text);
   // Finding out who has an issue and taking it are one step among all runs of this state.
   const created = await store.alone('runs', async () => {
-    if (await isTaken(parts, plan, tickets)) return false;
-    await store.create({ ...plan, claim: holder.claim(parts.now()) }, tickets);
+    if (await isTaken(engine, plan, tickets)) return false;
+    await store.create({ ...plan, claim: holder.claim(engine.now()) }, tickets);
     return true;
   });
   if (!created) return false;
   try {
-    emit(parts, { type: 'plan:status', planId: plan.id, status: 'active' });
+    emit(engine, { type: 'plan:status', planId: plan.id, status: 'active' });
     for (const [ticketId, message] of notes)
-      parts.listen({ type: 'problem', planId: plan.id, ticketId, message, path: null });
+      engine.listen({ type: 'problem', planId: plan.id, ticketId, message, path: null });
     for (const { reference, item, reason } of refused) {
       const message = `${item ? sayItem(item) : sayReference(reference)} is not run: ${reason}`;
-      parts.listen({ type: 'problem', planId: plan.id, ticketId: null, message, path: null });
+      engine.listen({ type: 'problem', planId: plan.id, ticketId: null, message, path: null });
     }
-    for (const ticket of tickets) await supersede(parts, ticket);
+    for (const ticket of tickets) await supersede(engine, ticket);
     const first = plan.tickets.filter((entry) => entry.blockedBy.length === 0 && entry.group === 0);
     const groups = plan.concurrency === 1 ? first.slice(0, 1) : first;
-    await Promise.all(groups.map((entry) => makeWorkspace(parts, plan, entry.ticketId, signal)));
+    await Promise.all(groups.map((entry) => makeWorkspace(engine, plan, entry.ticketId, signal)));
   } catch (error) {
-    await letGo(parts, plan.id);
+    await letGo(engine, plan.id);
     throw error;
   }
   return true;
 }
 
 /** Whether another engine has taken one of these issues since they were compared. */
-async function isTaken(parts: EngineContext, plan: Plan, tickets: readonly Ticket[]): Promise<boolean> {
-  const earlier = new EarlierIssues(parts);
+async function isTaken(engine: EngineContext, plan: Plan, tickets: readonly Ticket[]): Promise<boolean> {
+  const earlier = new EarlierIssues(engine);
   for (const ticket of tickets) {
     const mine = await earlier.of(sourceKey(ticket) ?? '', ticket.repo ?? plan.repo ?? '');
-    if (mine.some((each) => liveClaim(parts, earlier, each) !== undefined)) return true;
+    if (mine.some((each) => liveClaim(engine, earlier, each) !== undefined)) return true;
   }
   return false;
 }
 
-async function supersede(parts: EngineContext, ticket: Ticket): Promise<void> {
+async function supersede(engine: EngineContext, ticket: Ticket): Promise<void> {
   for (const key of ticket.supersedes ?? []) {
     const [planId = '', ticketId = ''] = key.split('/');
-    await parts.store.updateTicket({ planId, ticketId }, (old) => {
+    await engine.store.updateTicket({ planId, ticketId }, (old) => {
       if (old.status === 'failed' && old.source) return { ...old, supersededBy: ticket.planId };
       if (isOver(old)) return old;
-      return settle(old, parts.now(), { status: 'paused', hold: supersededHold(ticket.planId) });
+      return settle(old, engine.now(), { status: 'paused', hold: supersededHold(ticket.planId) });
     });
-    await restSuperseded(parts, planId);
+    await restSuperseded(engine, planId);
   }
 }
 
 /** One that cannot be made fails its own issue, at its first phase, with the reason. */
 async function makeWorkspace(
-  parts: EngineContext,
+  engine: EngineContext,
   plan: Plan,
   ticketId: string,
   signal: AbortSignal | undefined,
 ): Promise<void> {
-  const ticket = parts.store.ticket({ planId: plan.id, ticketId });
+  const ticket = engine.store.ticket({ planId: plan.id, ticketId });
   if (ticket.status === 'complete') return;
-  const spec = workspaceFor(ticket, plan, parts.settings, parts.store.view());
+  const spec = workspaceFor(ticket, plan, engine.settings, engine.store.view());
   try {
-    const made = await parts.workspaces.ensure({ ...spec, ...(signal ? { signal } : {}) });
-    const after = await parts.store.updateTicket(ticket, (latest) => ({
+    const made = await engine.workspaces.ensure({ ...spec, ...(signal ? { signal } : {}) });
+    const after = await engine.store.updateTicket(ticket, (latest) => ({
       ...latest,
       base: made.base,
       branch: spec.branch,
       worktree: spec.path,
     }));
-    reportStatus(parts, ticket, after);
-    emit(parts, {
+    reportStatus(engine, ticket, after);
+    emit(engine, {
       type: 'workspace:ready',
       planId: plan.id,
       ticketId,
@@ -100,9 +100,9 @@ async function makeWorkspace(
       reused: made.reused,
     });
     for (const message of made.notes)
-      emit(parts, { type: 'problem', message, path: null, planId: plan.id, ticketId });
+      emit(engine, { type: 'problem', message, path: null, planId: plan.id, ticketId });
   } catch (error) {
     if (signal?.aborted) return;
-    parts.listen({ type: 'problem', planId: plan.id, ticketId, message: explained(error), path: spec.path });
+    engine.listen({ type: 'problem', planId: plan.id, ticketId, message: explained(error), path: spec.path });
   }
 }

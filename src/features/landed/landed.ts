@@ -24,31 +24,31 @@ export interface Landed {
 
 /** Whether work is in the base that it is for, as far as the given ways show it. */
 export async function landed(
-  parts: EngineContext,
+  engine: EngineContext,
   work: Work,
   ways: readonly Way[] = WAYS,
 ): Promise<Landed | null> {
   for (const how of WAYS) {
-    const where = ways.includes(how) ? await ANSWERS[how](parts, work) : null;
+    const where = ways.includes(how) ? await ANSWERS[how](engine, work) : null;
     if (where !== null) return { how, where };
   }
   return null;
 }
 
-const ANSWERS: Record<Way, (parts: EngineContext, work: Work) => Promise<string | null>> = {
+const ANSWERS: Record<Way, (engine: EngineContext, work: Work) => Promise<string | null>> = {
   /** A ticket's history or its forge journal has the merge of this commit. */
-  record: async (parts, work) =>
-    work.tickets.some((ticket) => isRecorded(parts, ticket, work.commit)) ? nameOf(work) : null,
+  record: async (engine, work) =>
+    work.tickets.some((ticket) => isRecorded(engine, ticket, work.commit)) ? nameOf(work) : null,
   /** The base, here or on origin, or its integration branch has the commit. */
   history: async ({ workspaces }, work) =>
     (await workspaces.baseHas(work, work.commit)) ? nameOf(work) : null,
   /** The base has the branch's changes in other commits: squashed, rebased or picked. */
   changes: ({ workspaces }, work) => workspaces.takenIn(work),
   /** GitHub merged the pull request of a ticket into the base, with all commits that are here. */
-  'pull-request': async (parts, work) => {
-    const base = await parts.workspaces.mergeTarget({ repo: work.repo, base: baseOf(work) });
+  'pull-request': async (engine, work) => {
+    const base = await engine.workspaces.mergeTarget({ repo: work.repo, base: baseOf(work) });
     for (const ticket of work.tickets) {
-      const pull = await mergedOnGitHub(parts, ticket);
+      const pull = await mergedOnGitHub(engine, ticket);
       if (pull && pull.baseRefName === base) return byPullRequest(base, pull.number);
     }
     return null;
@@ -62,32 +62,32 @@ export function byPullRequest(base: string, number: number): string {
   return `${base} by pull request #${number}`;
 }
 
-function isRecorded(parts: EngineContext, ticket: Ticket, commit: string): boolean {
+function isRecorded(engine: EngineContext, ticket: Ticket, commit: string): boolean {
   if (endedMerged(ticket) && (tipOf(ticket) ?? commit) === commit) return true;
-  return forgeJournal(parts, ticket).merged().includes(commit);
+  return forgeJournal(engine, ticket).merged().includes(commit);
 }
 
 /** The merged pull request of a ticket that was pushed; undefined also where GitHub cannot be asked. */
-async function mergedOnGitHub(parts: EngineContext, ticket: Ticket): Promise<PullRequest | undefined> {
-  if (forgeJournal(parts, ticket).heads().length === 0) return undefined;
+async function mergedOnGitHub(engine: EngineContext, ticket: Ticket): Promise<PullRequest | undefined> {
+  if (forgeJournal(engine, ticket).heads().length === 0) return undefined;
   try {
-    return await mergedPullOf(parts, ticket);
+    return await mergedPullOf(engine, ticket);
   } catch (error) {
     if (error instanceof SignalboxError) return undefined;
     throw error;
   }
 }
 
-async function mergedPullOf(parts: EngineContext, ticket: Ticket): Promise<PullRequest | undefined> {
-  return mergedPull(await forgeWork(parts, ticket));
+async function mergedPullOf(engine: EngineContext, ticket: Ticket): Promise<PullRequest | undefined> {
+  return mergedPull(await forgeWork(engine, ticket));
 }
 
 /** Where the work of a complete ticket is by now. GitHub is asked only where git does not find it. */
-export async function whereIs(parts: EngineContext, ticket: Ticket, spec: BranchSpec): Promise<Whereabouts> {
+export async function whereIs(engine: EngineContext, ticket: Ticket, spec: BranchSpec): Promise<Whereabouts> {
   try {
-    const place = await parts.workspaces.whereabouts({ ...spec, tip: tipOf(ticket) });
+    const place = await engine.workspaces.whereabouts({ ...spec, tip: tipOf(ticket) });
     if (place !== 'gone' || pullNumberOf(ticket) === null) return place;
-    return (await mergedPullOf(parts, ticket)) ? 'merged' : 'gone';
+    return (await mergedPullOf(engine, ticket)) ? 'merged' : 'gone';
   } catch (error) {
     // The base or the repository is gone, or GitHub cannot be asked.
     if (error instanceof SignalboxError) return 'gone';

@@ -60,40 +60,40 @@ interface Ready {
  * repository. Where pull requests are merged, tickets that only wait for their merge count as well.
  */
 export async function loadTrains(
-  parts: EngineContext,
+  engine: EngineContext,
   where: { planId: string | null; cwd: string },
 ): Promise<Trainload[]> {
-  const view = parts.store.view();
-  const plans = where.planId === null ? livePlans(view) : [namedPlan(parts, where.planId)];
-  const only = where.planId === null ? await here(parts, where.cwd) : null;
+  const view = engine.store.view();
+  const plans = where.planId === null ? livePlans(view) : [namedPlan(engine, where.planId)];
+  const only = where.planId === null ? await here(engine, where.cwd) : null;
   const found: Ready[] = [];
-  for (const plan of plans) found.push(...(await readyIn(parts, plan, view, only)));
+  for (const plan of plans) found.push(...(await readyIn(engine, plan, view, only)));
   const loads = new Map<string, Trainload>();
   const branches = new Map<string, string>();
   for (const ready of newest(found)) {
     for (const ticket of ready.tickets) branches.set(refKey(ticket), ready.spec.branch);
     const { plan, spec, tickets } = ready;
-    const trains = await parts.workspaces.trains(spec.repo);
+    const trains = await engine.workspaces.trains(spec.repo);
     const base = await trains.baseName({ base: plan.base, recordedBase: spec.recordedBase ?? null });
     const key = `${ready.commonDir}\n${base}`;
     const load = loads.get(key) ?? { repo: spec.repo, base, cars: [], left: [], already: [] };
     loads.set(key, load);
-    const reason = notYet(parts, ready, view);
+    const reason = notYet(engine, ready, view);
     const ref = refOf(tickets.at(-1) as Ticket);
-    const already = reason ? null : await alreadyIn(parts, spec, tickets);
+    const already = reason ? null : await alreadyIn(engine, spec, tickets);
     const { branch } = spec;
     if (reason) load.left.push({ ...ref, branch, reason });
     else if (already) load.already.push({ ...ref, branch, into: already.where });
     else load.cars.push(carOf(ready, ref, view));
   }
-  for (const load of loads.values()) await arrange(parts, load, view, branches);
+  for (const load of loads.values()) await arrange(engine, load, view, branches);
   return [...loads.values()].filter(
     ({ cars, left, already }) => cars.length + left.length + already.length > 0,
   );
 }
 
-function namedPlan(parts: EngineContext, planId: string): Plan {
-  const plan = parts.store.plan(planId);
+function namedPlan(engine: EngineContext, planId: string): Plan {
+  const plan = engine.store.plan(planId);
   if (plan.status !== 'archived') return plan;
   throw new IllegalMoveError('plan/status', `Plan "${planId}" is archived.`, {
     hint: 'What fails could not go back to its tickets. Merge its branches one by one with: signalbox integrate',
@@ -108,9 +108,9 @@ function livePlans(view: StoreView): Plan[] {
   );
 }
 
-async function here(parts: EngineContext, cwd: string): Promise<string> {
+async function here(engine: EngineContext, cwd: string): Promise<string> {
   try {
-    return (await parts.workspaces.checkRepo(cwd)).commonDir;
+    return (await engine.workspaces.checkRepo(cwd)).commonDir;
   } catch (error) {
     throw new InputError('merge/nothing-named', `${cwd} is in no repository, and no plan is named.`, {
       hint: 'Name a plan, or go into the repository.',
@@ -121,7 +121,7 @@ async function here(parts: EngineContext, cwd: string): Promise<string> {
 
 /** Branches of a plan that a complete ticket has worked on, in the plan's order. Several tickets may share one. */
 async function readyIn(
-  parts: EngineContext,
+  engine: EngineContext,
   plan: Plan,
   view: StoreView,
   only: string | null,
@@ -133,7 +133,7 @@ async function readyIn(
   })) {
     // A ticket without a base never had a branch.
     if (!ticket.base) continue;
-    const place = await placeOf(parts, ticket, plan, view).catch((error: unknown) => {
+    const place = await placeOf(engine, ticket, plan, view).catch((error: unknown) => {
       // A ticket whose repository is unknown is not one of this repository.
       if (only !== null && error instanceof SignalboxError) return null;
       throw error;
@@ -148,7 +148,7 @@ async function readyIn(
   const ready: Ready[] = [];
   for (const each of byBranch.values()) {
     const { tickets, spec } = each;
-    if (tickets.some((ticket) => isReady(parts, ticket)) && !(await isInBase(parts, spec, tickets)))
+    if (tickets.some((ticket) => isReady(engine, ticket)) && !(await isInBase(engine, spec, tickets)))
       ready.push(each);
   }
   return ready;
@@ -156,33 +156,33 @@ async function readyIn(
 
 /** Whether nothing is left to merge: the base has the branch's commits, or the branch is gone. */
 async function isInBase(
-  parts: EngineContext,
+  engine: EngineContext,
   spec: WorkspaceSpec,
   tickets: readonly Ticket[],
 ): Promise<boolean> {
-  const commit = await parts.workspaces.tip(spec);
+  const commit = await engine.workspaces.tip(spec);
   return (
     commit === undefined ||
-    (await landed(parts, { ...spec, tickets, commit }, ['record', 'history'])) !== null
+    (await landed(engine, { ...spec, tickets, commit }, ['record', 'history'])) !== null
   );
 }
 
 /** Where the work of complete tickets came by other commits than theirs. */
 async function alreadyIn(
-  parts: EngineContext,
+  engine: EngineContext,
   spec: WorkspaceSpec,
   tickets: readonly Ticket[],
 ): Promise<Landed | null> {
-  const commit = await parts.workspaces.tip(spec);
+  const commit = await engine.workspaces.tip(spec);
   if (commit === undefined || tickets.some(({ status }) => status !== 'complete')) return null;
   // A train that merges pull requests asks for each of them anyway.
-  const asks = parts.settings.merge.pr ? [] : (['pull-request'] as const);
-  return landed(parts, { ...spec, tickets, commit }, ['changes', ...asks]);
+  const asks = engine.settings.merge.pr ? [] : (['pull-request'] as const);
+  return landed(engine, { ...spec, tickets, commit }, ['changes', ...asks]);
 }
 
-async function placeOf(parts: EngineContext, ticket: Ticket, plan: Plan, view: StoreView) {
-  const spec = workspaceFor(ticket, plan, parts.settings, view);
-  const { commonDir } = await parts.workspaces.checkRepo(spec.repo);
+async function placeOf(engine: EngineContext, ticket: Ticket, plan: Plan, view: StoreView) {
+  const spec = workspaceFor(ticket, plan, engine.settings, view);
+  const { commonDir } = await engine.workspaces.checkRepo(spec.repo);
   return { spec, commonDir };
 }
 
@@ -193,11 +193,11 @@ function newest(found: readonly Ready[]): Ready[] {
 }
 
 /** Why a branch with finished work cannot be merged yet. */
-function notYet(parts: EngineContext, { plan, tickets, spec }: Ready, view: StoreView): string | undefined {
-  const open = tickets.find((ticket) => !isReady(parts, ticket));
+function notYet(engine: EngineContext, { plan, tickets, spec }: Ready, view: StoreView): string | undefined {
+  const open = tickets.find((ticket) => !isReady(engine, ticket));
   if (open) return `${open.ticketId} works on the same branch and is ${open.status}`;
   const held = tickets.find(
-    ({ status, claim }) => status === 'complete' && claim && parts.holder.isLive(claim),
+    ({ status, claim }) => status === 'complete' && claim && engine.holder.isLive(claim),
   );
   if (held) return 'an engine still has it';
   const other = [...view.tickets.values()].find(
@@ -216,7 +216,7 @@ function carOf({ spec, tickets, plan }: Ready, ref: TicketRef, view: StoreView):
 
 /** Puts the cars in order, and leaves out those that need work which is neither in the base nor in the train. */
 async function arrange(
-  parts: EngineContext,
+  engine: EngineContext,
   load: Trainload,
   view: StoreView,
   branches: ReadonlyMap<string, string>,
@@ -231,7 +231,7 @@ async function arrange(
       const branch = branches.get(blocker);
       if (branch === car.key || (branch !== undefined && inBase.has(branch))) continue;
       if (branch !== undefined && inTrain.has(branch)) keys.push(branch);
-      else if (await isOpen(parts, blocker, car, view))
+      else if (await isOpen(engine, blocker, car, view))
         missing.set(car, `waits for ${blocker}, whose work is not in ${load.base}`);
     }
     Object.assign(car, { dependsOn: keys });
@@ -246,24 +246,24 @@ async function arrange(
 }
 
 /** Whether a prerequisite in the same repository has work that its base lacks. */
-async function isOpen(parts: EngineContext, key: string, car: TrainCar, view: StoreView): Promise<boolean> {
+async function isOpen(engine: EngineContext, key: string, car: TrainCar, view: StoreView): Promise<boolean> {
   const ticket = view.tickets.get(key);
   const plan = planOf(view, ticket?.planId);
   if (!ticket?.base || !plan) return false;
-  const spec = workspaceFor(ticket, plan, parts.settings, view);
-  if (spec.repo !== car.spec.repo || (await isInBase(parts, spec, [ticket]))) return false;
-  return (await alreadyIn(parts, spec, [ticket])) === null;
+  const spec = workspaceFor(ticket, plan, engine.settings, view);
+  if (spec.repo !== car.spec.repo || (await isInBase(engine, spec, [ticket]))) return false;
+  return (await alreadyIn(engine, spec, [ticket])) === null;
 }
 
 /** Complete; where pull requests are merged, also waiting for nothing but that merge. */
-export function isReady(parts: EngineContext, ticket: Ticket): boolean {
-  return ticket.status === 'complete' || (parts.settings.merge.pr && awaitsMerge(parts, ticket));
+export function isReady(engine: EngineContext, ticket: Ticket): boolean {
+  return ticket.status === 'complete' || (engine.settings.merge.pr && awaitsMerge(engine, ticket));
 }
 
-function awaitsMerge(parts: EngineContext, ticket: Ticket): boolean {
-  if (ticket.status !== 'running' && ticket.status !== 'ready' && !stoppedWithRun(parts, ticket))
+function awaitsMerge(engine: EngineContext, ticket: Ticket): boolean {
+  if (ticket.status !== 'running' && ticket.status !== 'ready' && !stoppedWithRun(engine, ticket))
     return false;
-  const workflow = knownPinned(parts, ticket)?.workflow;
+  const workflow = knownPinned(engine, ticket)?.workflow;
   const phase = workflow?.phases.find(({ id }) => id === ticket.currentPhase);
   if (phase?.type !== 'poll') return false;
   if (phase.action === 'pull-request-poll') return phase.with?.for === 'merge';
@@ -271,6 +271,6 @@ function awaitsMerge(parts: EngineContext, ticket: Ticket): boolean {
 }
 
 /** A run may be stopped while it polls a pull request: the work is still ready. A ticket that was paused by itself is not. */
-function stoppedWithRun(parts: EngineContext, { planId, status, hold }: Ticket): boolean {
-  return status === 'paused' && hold?.reason === stoppedTogether(parts.store.plan(planId));
+function stoppedWithRun(engine: EngineContext, { planId, status, hold }: Ticket): boolean {
+  return status === 'paused' && hold?.reason === stoppedTogether(engine.store.plan(planId));
 }

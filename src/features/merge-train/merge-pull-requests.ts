@@ -38,16 +38,16 @@ interface FindOptions {
 
 /** Finds the cars whose pull request can be merged now; the others are left out, each with a reason. */
 export async function findPulls(
-  parts: EngineContext,
+  engine: EngineContext,
   cars: readonly TrainCar[],
   { trains, base, patience }: FindOptions,
 ): Promise<{ pulls: Pulls; cars: TrainCar[]; left: LeftOut[]; already: Already[] }> {
-  const to = { base, isOurs: (branch: string, car: TrainCar) => isStackedOn(parts, car.ref, branch) };
+  const to = { base, isOurs: (branch: string, car: TrainCar) => isStackedOn(engine, car.ref, branch) };
   const pulls: Pulls = { to, open: new Map() };
   const left: LeftOut[] = [];
   const already: Already[] = [];
   for (const car of cars) {
-    const work = await forgeWork(parts, car.ref);
+    const work = await forgeWork(engine, car.ref);
     const all = await findPullRequests(work.head, work.gh);
     const tip = await trains.tipOf(car.key);
     const open = all.find(({ state }) => state === 'OPEN');
@@ -71,7 +71,7 @@ export async function findPulls(
       : `it has no pull request; open one with: ${push}`;
     left.push({ ...car.ref, branch: car.key, reason });
   }
-  const against = await lastObjections(parts, [...pulls.open.values()], to, patience);
+  const against = await lastObjections(engine, [...pulls.open.values()], to, patience);
   for (const { car } of pulls.open.values()) {
     const objection = against.get(car.key);
     if (!objection) continue;
@@ -116,7 +116,7 @@ export interface LandOptions {
  * first one that GitHub refuses.
  */
 export async function landPulls(
-  parts: EngineContext,
+  engine: EngineContext,
   placed: readonly Placed[],
   pulls: Pulls,
   { cars, trains, spec, track }: LandOptions,
@@ -128,7 +128,7 @@ export async function landPulls(
     if ((await trains.treeOf(tip)) !== (await trains.treeOf(before)))
       return { landed, left: [], stale: true };
     try {
-      landed.push({ ...each, pullRequest: await landPull(parts, each, pulls, track.name) });
+      landed.push({ ...each, pullRequest: await landPull(engine, each, pulls, track.name) });
     } catch (error) {
       if (!(error instanceof SignalboxError)) throw error;
       const { car } = each;
@@ -148,7 +148,7 @@ export async function landPulls(
 }
 
 async function landPull(
-  parts: EngineContext,
+  engine: EngineContext,
   { car, tip }: Placed,
   { to, open }: Pulls,
   base: string,
@@ -157,10 +157,10 @@ async function landPull(
   if (!candidate)
     throw new SignalboxError('merge/no-pull-request', `${refKey(car.ref)} has no pull request.`);
   // Its own workflow may have continued: then an agent is working on the branch.
-  if (!isReady(parts, parts.store.ticket(car.ref)))
+  if (!isReady(engine, engine.store.ticket(car.ref)))
     throw new SignalboxError('merge/moved', 'it is being worked on again');
   // Reviews may have come in during the checks.
-  const against = (await objections(parts, [candidate], to)).get(car.key);
+  const against = (await objections(engine, [candidate], to)).get(car.key);
   if (against) throw new SignalboxError('merge/objection', against.reason);
   const { work, pull } = candidate;
   const { head, gh, journal } = work;
@@ -170,11 +170,11 @@ async function landPull(
       await editPullRequest({ repository: head.repository, number, bodyFile: null, base }, gh);
       return {};
     });
-  const { method } = parts.settings.merge;
+  const { method } = engine.settings.merge;
   await journal.record('merge', { number, commit: tip, base, method }, async () => {
     await mergePullRequest({ head, number, commit: tip, method }, gh);
     return { number, url };
   });
-  await forgetPull({ cacheDir: parts.machine.githubCache, repository: head.repository }, car.key);
+  await forgetPull({ cacheDir: engine.machine.githubCache, repository: head.repository }, car.key);
   return { number, url };
 }

@@ -62,17 +62,21 @@ interface TrainOptions {
 const MAX_TRIES = 5;
 
 /** Merges the branches that pass together, and sends the others back to their tickets. */
-export function runTrain(parts: EngineContext, load: Trainload, options: TrainOptions): Promise<TrainResult> {
-  return parts.workspaces.withTrainLock(load.repo, async () => {
-    const trains = await parts.workspaces.trains(load.repo);
+export function runTrain(
+  engine: EngineContext,
+  load: Trainload,
+  options: TrainOptions,
+): Promise<TrainResult> {
+  return engine.workspaces.withTrainLock(load.repo, async () => {
+    const trains = await engine.workspaces.trains(load.repo);
     const [first] = load.cars;
-    const checks = first && new TrainChecks(parts, { ...options, trains, setup: first.spec });
-    const notifier = new Notifier(parts);
+    const checks = first && new TrainChecks(engine, { ...options, trains, setup: first.spec });
+    const notifier = new Notifier(engine);
     try {
       await checks?.open();
-      const result = await drive(parts, load, { ...options, trains, checks });
+      const result = await drive(engine, load, { ...options, trains, checks });
       const plans = new Set(result.returned.map(({ planId }) => planId));
-      notifier.look(parts.store.view(), ({ id }) => plans.has(id));
+      notifier.look(engine.store.view(), ({ id }) => plans.has(id));
       await notifier.settled();
       return result;
     } finally {
@@ -87,13 +91,13 @@ interface Drive extends TrainOptions {
   checks: TrainChecks | undefined;
 }
 
-async function drive(parts: EngineContext, load: Trainload, options: Drive): Promise<TrainResult> {
+async function drive(engine: EngineContext, load: Trainload, options: Drive): Promise<TrainResult> {
   const { trains, checks, pr, say } = options;
   const spec: TrackSpec = { base: load.base, recordedBase: null, remote: pr };
   // Another merge may have sent tickets back while this one waited for the lock.
-  const still = load.cars.filter(({ ref }) => isReady(parts, parts.store.ticket(ref)));
-  const patience = { ...options, seconds: parts.settings.merge.waitSeconds };
-  const found = await withPulls(parts, { ...load, cars: still }, { pr, trains, patience });
+  const still = load.cars.filter(({ ref }) => isReady(engine, engine.store.ticket(ref)));
+  const patience = { ...options, seconds: engine.settings.merge.waitSeconds };
+  const found = await withPulls(engine, { ...load, cars: still }, { pr, trains, patience });
   const { pulls, left, already } = found;
   let { cars } = found;
   const done: Landed[] = [];
@@ -101,14 +105,14 @@ async function drive(parts: EngineContext, load: Trainload, options: Drive): Pro
     const track = await trains.track(spec);
     const check = checks ? (commit: string) => checks.check(commit) : null;
     const sorted = await sortOut(cars, { trains, track, check, say });
-    parts.crash('merge:checked');
-    const landing = await land(parts, sorted, pulls, { cars, trains, spec, track });
-    done.push(...landing.landed.map((each) => reportLanded(parts, each, landing.track.branch)));
+    engine.crash('merge:checked');
+    const landing = await land(engine, sorted, pulls, { cars, trains, spec, track });
+    done.push(...landing.landed.map((each) => reportLanded(engine, each, landing.track.branch)));
     left.push(...landing.left);
     if (!landing.stale) {
-      parts.crash('merge:landed');
-      const returned = await giveBack(parts, sorted, landing.track.from);
-      const noChecks = parts.settings.checks ? 'The setting `checks` is empty.' : NO_CHECKS;
+      engine.crash('merge:landed');
+      const returned = await giveBack(engine, sorted, landing.track.from);
+      const noChecks = engine.settings.checks ? 'The setting `checks` is empty.' : NO_CHECKS;
       return {
         repo: load.repo,
         base: load.base,
@@ -142,19 +146,19 @@ async function drive(parts: EngineContext, load: Trainload, options: Drive): Pro
 
 /** The cars of a load; when pull requests are merged, those whose pull request can be merged now. */
 async function withPulls(
-  parts: EngineContext,
+  engine: EngineContext,
   { base, cars, left, already }: Trainload,
   { pr, trains, patience }: { pr: boolean; trains: Trains; patience: Patience | null },
 ) {
   const found =
     pr && cars.length > 0
-      ? await findPulls(parts, cars, { trains, base, patience })
+      ? await findPulls(engine, cars, { trains, base, patience })
       : { pulls: null, cars, left: [], already: [] };
   return { ...found, left: [...left, ...found.left], already: [...already, ...found.already] };
 }
 
 async function land(
-  parts: EngineContext,
+  engine: EngineContext,
   { placed, faults }: Sorted,
   pulls: Pulls | null,
   options: LandOptions,
@@ -162,24 +166,24 @@ async function land(
   const { trains, spec, track } = options;
   const nothing = { track, landed: [], left: [], stale: false };
   if (placed.length === 0 && (pulls || faults.length === 0)) return nothing;
-  if (pulls) return { ...(await landPulls(parts, placed, pulls, options)), track: await trains.track(spec) };
+  if (pulls) return { ...(await landPulls(engine, placed, pulls, options)), track: await trains.track(spec) };
   const moved = await trains.land(spec, track, placed.at(-1)?.commit ?? track.tip);
   return moved ? { ...nothing, track: moved, landed: placed } : { ...nothing, stale: true };
 }
 
 function reportLanded(
-  parts: EngineContext,
+  engine: EngineContext,
   { car, commit, pullRequest }: Landing['landed'][number],
   onto: string,
 ): Landed {
   const detail = { branch: car.key, onto, ...(pullRequest ? { number: pullRequest.number } : { commit }) };
-  emit(parts, { type: 'command', command: 'merge', detail, ...car.ref });
+  emit(engine, { type: 'command', command: 'merge', detail, ...car.ref });
   return { ...car.ref, branch: car.key, pullRequest: pullRequest ?? null };
 }
 
 /** Runs after the merge, so that the base has the work that a returned branch must be fixed against. */
 async function giveBack(
-  parts: EngineContext,
+  engine: EngineContext,
   { faults }: Sorted,
   onto: string,
 ): Promise<{ returned: Returned[]; left: LeftOut[] }> {
@@ -191,10 +195,10 @@ async function giveBack(
       left.push(leaving(fault.car, findingsOf(fault, onto).message));
       continue;
     }
-    const back = await returnTicket(parts, fault, onto);
+    const back = await returnTicket(engine, fault, onto);
     if (back) returned.push(back);
     else left.push(leaving(fault.car, 'its ticket has changed in the meantime'));
-    parts.crash('merge:returned');
+    engine.crash('merge:returned');
   }
   return { returned, left };
 }
@@ -211,14 +215,14 @@ export interface Preview {
 
 /** The branches that a train would merge, in order and with their conflicts. Changes nothing. */
 export async function previewTrain(
-  parts: EngineContext,
+  engine: EngineContext,
   load: Trainload,
   { pr }: { pr: boolean },
 ): Promise<Preview> {
-  const trains = await parts.workspaces.trains(load.repo, { dry: true });
+  const trains = await engine.workspaces.trains(load.repo, { dry: true });
   try {
     const track = await trains.track({ base: load.base, recordedBase: null, remote: pr });
-    const found = await withPulls(parts, load, { pr, trains, patience: null });
+    const found = await withPulls(engine, load, { pr, trains, patience: null });
     const options = { trains, track, check: null, say: () => undefined };
     const { faults, left, already } = await sortOut(found.cars, options);
     const out = new Set([...left, ...already].map(({ branch }) => branch));
@@ -255,26 +259,30 @@ interface Returned {
 }
 
 /** Sends the ticket of a faulty branch back to work; undefined when the ticket has changed in the meantime. */
-async function returnTicket(parts: EngineContext, fault: Fault, onto: string): Promise<Returned | undefined> {
-  const { store, now } = parts;
+async function returnTicket(
+  engine: EngineContext,
+  fault: Fault,
+  onto: string,
+): Promise<Returned | undefined> {
+  const { store, now } = engine;
   const { ref, key: branch } = fault.car;
   const before = store.ticket(ref);
   const plan = store.plan(ref.planId);
-  const { workflow } = await pinnedFor(parts, before, plan);
+  const { workflow } = await pinnedFor(engine, before, plan);
   const findings = findingsOf(fault, onto);
   const move = (ticket: Ticket) => sendBack(workflow, ticket, findings, now());
-  keepLog(parts, fault, move(before));
+  keepLog(engine, fault, move(before));
   const after = await store.updateTicket(ref, move);
   if (after.rev === before.rev || after.status === 'complete') return undefined;
   const detail = { branch, onto, reason: findings.message };
-  emit(parts, { type: 'command', command: 'merge', detail, ...ref });
-  reportStatus(parts, before, after);
+  emit(engine, { type: 'command', command: 'merge', detail, ...ref });
+  reportStatus(engine, before, after);
   if (plan.status === 'complete') {
     // A plan is complete only while all its tickets are.
     const active = await store.updatePlan(plan.id, (latest) =>
       latest.status === 'complete' ? { ...latest, status: 'active', completedAt: null } : latest,
     );
-    emit(parts, { type: 'plan:status', planId: plan.id, status: active.status });
+    emit(engine, { type: 'plan:status', planId: plan.id, status: active.status });
   }
   return {
     ...ref,
@@ -301,10 +309,10 @@ function findingsOf(fault: Fault, onto: string): Findings {
 }
 
 /** `logs` shows it as the output of the entry that sent the ticket back. */
-function keepLog(parts: EngineContext, fault: Fault, after: Ticket): void {
+function keepLog(engine: EngineContext, fault: Fault, after: Ticket): void {
   const note = after.phaseHistory.findLast((entry) => entry.error?.class === 'merge');
   if (!note) return;
-  const dir = parts.machine.job(fault.car.ref, note);
+  const dir = engine.machine.job(fault.car.ref, note);
   mkdirSync(dir, { recursive: true, mode: 0o700 });
   if ('red' in fault) copyFileSync(fault.red.logFile, join(dir, 'stdout'));
   else writeFileSync(join(dir, 'stdout'), `${note.output ?? ''}\n`, { mode: 0o600 });

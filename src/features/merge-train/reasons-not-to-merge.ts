@@ -33,12 +33,12 @@ interface Objection {
 
 /** Asks GitHub again for reasons not to merge these, in one query; by branch. */
 export async function objections(
-  parts: EngineContext,
+  engine: EngineContext,
   candidates: readonly Candidate[],
   to: Destination,
 ): Promise<Map<string, Objection>> {
-  const { forge } = parts.settings;
-  const cacheDir = parts.machine.githubCache;
+  const { forge } = engine.settings;
+  const cacheDir = engine.machine.githubCache;
   const watches = candidates.map(({ car, work, number }): Watch => {
     return { branch: car.key, number, owner: work.head.owner };
   });
@@ -47,21 +47,21 @@ export async function objections(
   const found = new Map<string, Objection>();
   for (const [index, { car, work, number }] of candidates.entries()) {
     const watch = watches[index] as Watch;
-    const options = { cacheDir, repository: work.head.repository, gh: work.gh, now: () => parts.now() };
+    const options = { cacheDir, repository: work.head.repository, gh: work.gh, now: () => engine.now() };
     const ages = { maxAgeSeconds: Math.max(forge.cacheSeconds, 5), reserve: forge.reserve };
     const seen = await seePull(watch, { ...options, ...ages }, () => watches.slice(index + 1));
     const pull = 'later' in seen ? undefined : seen.pulls.find((each) => each.number === number);
     const objection: Objection | undefined =
       'later' in seen
         ? { reason: seen.later, passing: 'later' }
-        : pull && (await against(parts, car, pull, to));
+        : pull && (await against(engine, car, pull, to));
     if (objection) found.set(car.key, objection);
   }
   return found;
 }
 
 async function against(
-  parts: EngineContext,
+  engine: EngineContext,
   car: TrainCar,
   pull: Watched,
   { base, isOurs }: Destination,
@@ -71,9 +71,9 @@ async function against(
     return { reason: `${name} is for ${pull.base}, not for ${base}` };
   if (pull.isDraft)
     return { reason: `${name} is a draft; say that it is ready with: gh pr ready ${pull.url}` };
-  const objection = objectionTo(pull, parts.settings.forge.reviewers);
+  const objection = objectionTo(pull, engine.settings.forge.reviewers);
   if (objection !== undefined) return { reason: `${name} ${objection}` };
-  const news = car.waiting ? await newsOf(parts, car) : undefined;
+  const news = car.waiting ? await newsOf(engine, car) : undefined;
   if (news !== undefined) return { reason: `${name} has news: ${news}` };
   const pending = pendingChecks(pull);
   if (pending.length === 0) return undefined;
@@ -85,8 +85,8 @@ async function against(
 }
 
 /** What people said since, which the ticket's own workflow will answer. */
-async function newsOf(parts: EngineContext, car: TrainCar): Promise<string | undefined> {
-  const standing = await watchPull(parts, car.ref, 'merge');
+async function newsOf(engine: EngineContext, car: TrainCar): Promise<string | undefined> {
+  const standing = await watchPull(engine, car.ref, 'merge');
   const said = 'outcome' in standing && (standing.outcome === 'changes' || standing.outcome === 'moved');
   return said ? standing.message.split('\n').slice(0, 2).join(' ') : undefined;
 }
@@ -103,18 +103,18 @@ const MAX_INTERVAL_SECONDS = 15;
 
 /** Reasons not to merge these, once their checks have ended or the time is over. */
 export async function lastObjections(
-  parts: EngineContext,
+  engine: EngineContext,
   candidates: readonly Candidate[],
   to: Destination,
   patience: Patience | null,
 ): Promise<Map<string, Objection>> {
-  let found = await objections(parts, candidates, to);
+  let found = await objections(engine, candidates, to);
   if (!patience) return found;
-  const end = Date.parse(parts.now()) + patience.seconds * 1000;
-  const every = Math.min(parts.settings.forge.cacheSeconds, MAX_INTERVAL_SECONDS) * 1000;
+  const end = Date.parse(engine.now()) + patience.seconds * 1000;
+  const every = Math.min(engine.settings.forge.cacheSeconds, MAX_INTERVAL_SECONDS) * 1000;
   for (let said = ''; ; ) {
     const running = candidates.filter(({ car }) => found.get(car.key)?.passing === 'checks');
-    const left = end - Date.parse(parts.now());
+    const left = end - Date.parse(engine.now());
     if (running.length === 0 || left <= 0) return found;
     const waiting = running.map(({ car, number }) => `${refKey(car.ref)} (#${number})`).join(', ');
     if (waiting !== said)
@@ -123,10 +123,10 @@ export async function lastObjections(
     await pause(Math.min(Math.max(every, 100), left), patience.signal);
     // While GitHub cannot be asked, the last answer counts.
     try {
-      const now = await objections(parts, candidates, to);
+      const now = await objections(engine, candidates, to);
       if (![...now.values()].some(({ passing }) => passing === 'later')) found = now;
     } catch (error) {
-      if (!(await troubleOf(parts, error))) throw error;
+      if (!(await troubleOf(engine, error))) throw error;
     }
   }
 }

@@ -32,7 +32,7 @@ interface CheckOptions {
 
 /** Runs the project's checks on commits, in a scratch worktree that is created on first use. */
 export class TrainChecks {
-  readonly #parts: EngineContext;
+  readonly #engine: EngineContext;
   readonly #options: CheckOptions;
   readonly #verdicts = new Map<string, Verdict>();
   readonly commands = new Set<string>();
@@ -40,8 +40,8 @@ export class TrainChecks {
   #jobs = '';
   #count = 0;
 
-  constructor(parts: EngineContext, options: CheckOptions) {
-    this.#parts = parts;
+  constructor(engine: EngineContext, options: CheckOptions) {
+    this.#engine = engine;
     this.#options = options;
   }
 
@@ -56,7 +56,7 @@ export class TrainChecks {
   }
 
   async #run(commit: string): Promise<Verdict> {
-    const configured = this.#parts.settings.checks;
+    const configured = this.#engine.settings.checks;
     if (configured?.length === 0) return { green: true };
     const scratch = await this.open();
     this.#unlessStopped();
@@ -74,7 +74,7 @@ export class TrainChecks {
     if (this.#scratch) return this.#scratch;
     const { trains, setup, signal } = this.#options;
     const { worktreeRoot, hooks, install, copy, caches } = setup;
-    this.#jobs = this.#parts.machine.mergeJobs(trains.id);
+    this.#jobs = this.#engine.machine.mergeJobs(trains.id);
     for (const name of existsSync(this.#jobs) ? readdirSync(this.#jobs) : [])
       await stopJob(join(this.#jobs, name), 'stopped');
     rmSync(this.#jobs, { recursive: true, force: true });
@@ -84,7 +84,7 @@ export class TrainChecks {
 
   async #check({ command, script }: Check, cwd: string): Promise<Verdict> {
     const { say, signal } = this.#options;
-    const { env, settings } = this.#parts;
+    const { env, settings } = this.#engine;
     say(`$ ${command}`);
     this.commands.add(command);
     const dir = join(this.#jobs, String(++this.#count));

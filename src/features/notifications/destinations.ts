@@ -37,20 +37,20 @@ export interface PlaceOptions {
 }
 
 /** The places that the settings name and that exist here. */
-export function placesOf(parts: EngineContext, options: PlaceOptions = {}): NotifyPlace[] {
-  const { notify } = parts.settings;
+export function placesOf(engine: EngineContext, options: PlaceOptions = {}): NotifyPlace[] {
+  const { notify } = engine.settings;
   const { platform = process.platform, http = {} } = options;
   const places: NotifyPlace[] = [];
-  const { bell } = parts;
+  const { bell } = engine;
   if (notify.bell && bell)
     places.push({ name: 'bell', label: 'the terminal’s bell', send: async () => bell() });
-  if (notify.desktop) places.push(desktop(parts, platform));
-  if (notify.command !== null) places.push(command(parts, notify.command));
+  if (notify.desktop) places.push(desktop(engine, platform));
+  if (notify.command !== null) places.push(command(engine, notify.command));
   if (notify.webhook !== null) places.push(webhook(notify.webhook, http));
   return places;
 }
 
-function desktop(parts: EngineContext, platform: NodeJS.Platform): NotifyPlace {
+function desktop(engine: EngineContext, platform: NodeJS.Platform): NotifyPlace {
   const program = platform === 'darwin' ? 'osascript' : 'notify-send';
   const send = async ({ text }: Notice, signal: AbortSignal) => {
     // Texts are arguments, never part of a script.
@@ -59,15 +59,15 @@ function desktop(parts: EngineContext, platform: NodeJS.Platform): NotifyPlace {
       program === 'osascript'
         ? [program, ...script.flatMap((line) => ['-e', line]), text]
         : [program, '--app-name=Signalbox', '--', 'Signalbox', text];
-    await runProgram(argv, { ...common(parts), signal, input: '' });
+    await runProgram(argv, { ...common(engine), signal, input: '' });
   };
   return { name: 'desktop', label: `the desktop (${program})`, send };
 }
 
-function command(parts: EngineContext, line: string): NotifyPlace {
+function command(engine: EngineContext, line: string): NotifyPlace {
   const send = async (notice: Notice, signal: AbortSignal) => {
     const json = JSON.stringify(notice);
-    const { cwd, env, timeoutMs } = common(parts);
+    const { cwd, env, timeoutMs } = common(engine);
     const own = {
       SIGNALBOX_EVENT: notice.event,
       SIGNALBOX_EVENT_TEXT: notice.text,

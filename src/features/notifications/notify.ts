@@ -20,7 +20,7 @@ const PATIENCE_MS = 20_000;
 
 /** Notifies people when they are needed: each notice once at each place, without holding up the engine. */
 export class Notifier implements Notifications {
-  readonly #parts: EngineContext;
+  readonly #engine: EngineContext;
   readonly #places: NotifyPlace[];
   readonly #start: string;
   readonly #seen = new Set<string>();
@@ -28,16 +28,16 @@ export class Notifier implements Notifications {
   readonly #abort = new AbortController();
   #tails = new Map<string, Promise<void>>();
 
-  constructor(parts: EngineContext, options: PlaceOptions = {}) {
-    this.#parts = parts;
-    this.#places = placesOf(parts, options);
-    this.#start = this.#places.length > 0 ? parts.now() : '';
+  constructor(engine: EngineContext, options: PlaceOptions = {}) {
+    this.#engine = engine;
+    this.#places = placesOf(engine, options);
+    this.#start = this.#places.length > 0 ? engine.now() : '';
   }
 
   /** Sees what is new. Returns at once and never throws. */
   look(view: StoreView, mine: (plan: Plan) => boolean): void {
     if (this.#places.length === 0) return;
-    const news = noticesIn(view, mine, this.#parts.settings.notify.on);
+    const news = noticesIn(view, mine, this.#engine.settings.notify.on);
     for (const { id } of view.plans.filter(mine)) {
       const fresh = news.filter(({ key, notice }) => notice.plan === id && !this.#seen.has(`${id} ${key}`));
       // The start of watching is recorded per plan at once: what happens later is reported even after a crash.
@@ -58,11 +58,11 @@ export class Notifier implements Notifications {
   async #claim(planId: string, news: readonly Keyed[]): Promise<void> {
     const places = this.#places.map(({ name }) => name);
     const wanted = news.flatMap(({ key, since }) => places.map((place) => ({ key, place, since })));
-    const mine = await this.#parts.store.claimNotices(planId, {
+    const mine = await this.#engine.store.claimNotices(planId, {
       places,
       wanted,
       start: this.#start,
-      now: this.#parts.now(),
+      now: this.#engine.now(),
     });
     for (const each of mine) {
       const place = this.#places.find(({ name }) => name === each.place);
@@ -79,9 +79,9 @@ export class Notifier implements Notifications {
     } catch (error) {
       if (this.#abort.signal.aborted) return;
       state = 'failed';
-      this.#problem(place.name, notice, sayFailure(place, error, this.#parts.settings));
+      this.#problem(place.name, notice, sayFailure(place, error, this.#engine.settings));
     }
-    await this.#parts.store.endNotice(notice.plan, wanted, { state, now: this.#parts.now() });
+    await this.#engine.store.endNotice(notice.plan, wanted, { state, now: this.#engine.now() });
   }
 
   /** One after the other at each place; places do not wait for each other. */
@@ -101,7 +101,7 @@ export class Notifier implements Notifications {
     if (this.#failed.has(what)) return;
     this.#failed.add(what);
     const { plan: planId = '', ticket: ticketId = null } = notice ?? {};
-    this.#parts.listen({ type: 'problem', planId, ticketId, message, path: null });
+    this.#engine.listen({ type: 'problem', planId, ticketId, message, path: null });
   }
 }
 
@@ -114,19 +114,19 @@ interface SendResult {
 }
 
 /** Sends one notice to every place, to see whether they are reached. Nothing is remembered of it. */
-export async function tryPlaces(parts: EngineContext, options: PlaceOptions = {}): Promise<SendResult[]> {
+export async function tryPlaces(engine: EngineContext, options: PlaceOptions = {}): Promise<SendResult[]> {
   const text = 'Signalbox can reach you here.';
   const about = { plan: 'test', ticket: null, title: text, phase: null, reason: null };
-  const notice: Notice = { event: 'test', text, ...about, at: parts.now() };
+  const notice: Notice = { event: 'test', text, ...about, at: engine.now() };
   const signal = AbortSignal.timeout(PATIENCE_MS);
   return Promise.all(
-    placesOf(parts, options).map(async (place) => {
+    placesOf(engine, options).map(async (place) => {
       const { name, label } = place;
       try {
         await place.send(notice, signal);
         return { place: name, label, ok: true, error: null };
       } catch (error) {
-        return { place: name, label, ok: false, error: sayFailure(place, error, parts.settings) };
+        return { place: name, label, ok: false, error: sayFailure(place, error, engine.settings) };
       }
     }),
   );

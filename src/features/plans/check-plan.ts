@@ -18,10 +18,10 @@ import { MAX_PROMPT_BYTES } from '../../workflows/find-content.ts';
 import { type Finding, fileProblems, noMergeTarget, obstacles, type Problem } from './problems.ts';
 
 /** Everything that is wrong with a plan, found before anything runs. */
-export async function checkPlan(parts: EngineContext, planId: string): Promise<Problem[]> {
-  const { store } = parts;
+export async function checkPlan(engine: EngineContext, planId: string): Promise<Problem[]> {
+  const { store } = engine;
   const view = store.view();
-  const files = fileProblems(parts, planId, view);
+  const files = fileProblems(engine, planId, view);
   const plan = planOf(view, planId);
   if (!plan) {
     // A plan that does not exist is another error.
@@ -41,12 +41,12 @@ export async function checkPlan(parts: EngineContext, planId: string): Promise<P
   }
   if (plan.tickets.length === 0)
     add(null, { place: 'plan.json: tickets', path: 'tickets', message: 'The plan has no tickets.' });
-  if (plan.agent !== null && !Object.hasOwn(parts.settings.agents, plan.agent))
-    add(null, { place: 'agent', message: unknownAgent(parts, plan.agent) });
+  if (plan.agent !== null && !Object.hasOwn(engine.settings.agents, plan.agent))
+    add(null, { place: 'agent', message: unknownAgent(engine, plan.agent) });
   const ofPlan = new Set<string>();
   for (const ticket of ticketsOf(view, plan)) {
     const { ticketId } = ticket;
-    for (const finding of await checkTicket(parts, plan, ticket, view)) {
+    for (const finding of await checkTicket(engine, plan, ticket, view)) {
       const shared = finding.file === planFile;
       // A wrong value of the plan is found by every ticket that uses it.
       if (shared && ofPlan.has(finding.message)) continue;
@@ -78,13 +78,13 @@ export async function checkPlan(parts: EngineContext, planId: string): Promise<P
 }
 
 async function checkTicket(
-  parts: EngineContext,
+  engine: EngineContext,
   plan: Plan,
   ticket: Ticket,
   view: StoreView,
 ): Promise<Finding[]> {
   const problems: Finding[] = [];
-  const planFile = parts.store.location({ planId: plan.id, ticketId: null });
+  const planFile = engine.store.location({ planId: plan.id, ticketId: null });
   /** A value that comes from the plan has to be fixed in the plan's file. */
   const whereOf = (field: 'repo' | 'workflow') => (ticket[field] === null ? { file: planFile } : {});
   const attempt = async (place: string, more: Partial<Finding>, fn: () => unknown) => {
@@ -96,21 +96,21 @@ async function checkTicket(
     }
   };
   await attempt('repo', whereOf('repo'), async () => {
-    const repo = repoOf(ticket, plan, parts.settings);
-    await parts.workspaces.checkRepo(repo);
+    const repo = repoOf(ticket, plan, engine.settings);
+    await engine.workspaces.checkRepo(repo);
     await attempt('branch', {}, () => branchOf(ticket));
-    if (!hasBegun(ticket)) problems.push(...(await obstacles(parts, plan, ticket, view)));
+    if (!hasBegun(ticket)) problems.push(...(await obstacles(engine, plan, ticket, view)));
     // A ticket that was held before it had a workspace still needs its base.
     else if (ticket.base === null && ticket.status !== 'complete')
-      problems.push(...(await obstacles(parts, plan, ticket, view)).filter(({ place }) => place === 'base'));
+      problems.push(...(await obstacles(engine, plan, ticket, view)).filter(({ place }) => place === 'base'));
   });
   problems.push(...held(ticket));
-  if (ticket.agent !== null && !Object.hasOwn(parts.settings.agents, ticket.agent))
-    problems.push({ place: 'agent', message: unknownAgent(parts, ticket.agent) });
+  if (ticket.agent !== null && !Object.hasOwn(engine.settings.agents, ticket.agent))
+    problems.push({ place: 'agent', message: unknownAgent(engine, ticket.agent) });
   await attempt('workflow', whereOf('workflow'), async () => {
-    const { workflow, prompts } = await pinnedFor(parts, ticket, plan);
+    const { workflow, prompts } = await pinnedFor(engine, ticket, plan);
     if (!isOver(ticket)) problems.push(...tooLong(ticket, workflow, prompts));
-    problems.push(...(await noMergeTarget(parts, plan, { workflow, ticket, view })));
+    problems.push(...(await noMergeTarget(engine, plan, { workflow, ticket, view })));
     for (const [field, names] of [
       ['skipPhases', ticket.skipPhases],
       ['currentPhase', ticket.currentPhase === null ? [] : [ticket.currentPhase]],
@@ -118,13 +118,13 @@ async function checkTicket(
       await attempt(field, {}, () => checkPhaseNames(workflow, names));
     for (const phase of workflow.phases) {
       if (phase.type !== 'agent') continue;
-      const name = agentOf(parts, phase, ticket, plan);
+      const name = agentOf(engine, phase, ticket, plan);
       // Already reported for the ticket or the plan that names it.
-      if (name === ticket.agent && !Object.hasOwn(parts.settings.agents, name)) continue;
-      if (name === plan.agent && !Object.hasOwn(parts.settings.agents, name)) continue;
-      await attempt(`phase ${phase.id}`, { path: 'workflow' }, () => checkAgent(parts, name, phase));
+      if (name === ticket.agent && !Object.hasOwn(engine.settings.agents, name)) continue;
+      if (name === plan.agent && !Object.hasOwn(engine.settings.agents, name)) continue;
+      await attempt(`phase ${phase.id}`, { path: 'workflow' }, () => checkAgent(engine, name, phase));
       if (!isOver(ticket) && !ticket.skipPhases.includes(phase.id))
-        problems.push(...notInstalled(parts, name, planFile));
+        problems.push(...notInstalled(engine, name, planFile));
     }
   });
   for (const path of ticket.paths ?? []) {
@@ -187,12 +187,12 @@ function checkPhaseNames(workflow: Workflow, names: readonly string[]): void {
 }
 
 function checkAgent(
-  parts: EngineContext,
+  engine: EngineContext,
   name: string,
   phase: Parameters<typeof capabilityProblems>[1],
 ): void {
-  const agent = Object.hasOwn(parts.settings.agents, name) ? parts.settings.agents[name] : undefined;
-  if (!agent) throw new Error(unknownAgent(parts, name));
+  const agent = Object.hasOwn(engine.settings.agents, name) ? engine.settings.agents[name] : undefined;
+  if (!agent) throw new Error(unknownAgent(engine, name));
   const [problem] = capabilityProblems(adapterFor(agent.adapter), phase);
   if (problem) throw new Error(`Agent "${name}": ${problem}`);
 }

@@ -33,13 +33,13 @@ export interface Drafted {
 }
 
 /** Creates a draft plan from issues, files or a spec, without a model. Writes nothing if one of them cannot be read. */
-export async function draftPlan(parts: EngineContext, request: DraftRequest): Promise<Drafted> {
-  const { store } = parts;
+export async function draftPlan(engine: EngineContext, request: DraftRequest): Promise<Drafted> {
+  const { store } = engine;
   if (store.hasPlan(request.planId))
     throw new InputError('plan/exists', `A plan "${request.planId}" already exists.`, {
       hint: `Choose another id, or add to it: signalbox plan add ${request.planId} <ticket> --title "…"`,
     });
-  const root = request.repo === null ? null : (await parts.workspaces.checkRepo(request.repo)).root;
+  const root = request.repo === null ? null : (await engine.workspaces.checkRepo(request.repo)).root;
   const {
     items,
     problems,
@@ -47,8 +47,8 @@ export async function draftPlan(parts: EngineContext, request: DraftRequest): Pr
   } = await collectWork(request.from, {
     cwd: root ?? request.cwd,
     filesFrom: request.cwd,
-    env: parts.env,
-    gh: parts.settings.ghCommand,
+    env: engine.env,
+    gh: engine.settings.ghCommand,
     ...(request.unit ? { unit: request.unit } : {}),
     ...(request.signal ? { signal: request.signal } : {}),
   });
@@ -57,8 +57,8 @@ export async function draftPlan(parts: EngineContext, request: DraftRequest): Pr
   const notes = items
     .filter(({ state }) => state === 'closed')
     .map((item) => `${sayItem(item)} is done and left out.`);
-  const repos = root === null ? new Map<string, string>() : await reposOf(parts, root, open);
-  const drafted = plannedWork({ request, root, items: open, known: items, repos, now: parts.now() });
+  const repos = root === null ? new Map<string, string>() : await reposOf(engine, root, open);
+  const drafted = plannedWork({ request, root, items: open, known: items, repos, now: engine.now() });
   await store.create(drafted.plan, drafted.tickets);
   return { ...drafted, notes: [...notes, ...said, ...drafted.notes] };
 }
@@ -85,12 +85,12 @@ function notHad(problems: readonly SourceProblem[]): InputError {
 
 /** Local checkouts of other repositories' issues, by key. */
 async function reposOf(
-  parts: EngineContext,
+  engine: EngineContext,
   root: string,
   items: readonly WorkItem[],
 ): Promise<Map<string, string>> {
   const { places, refused } = await placeItems(
-    { workspaces: parts.workspaces, repos: parts.settings.repos },
+    { workspaces: engine.workspaces, repos: engine.settings.repos },
     root,
     items,
   );

@@ -26,19 +26,19 @@ export type PlanEdit = Partial<
 
 /** Adds a ticket to a plan. Writes nothing if a value or a dependency is wrong. */
 export async function addTicket(
-  parts: EngineContext,
+  engine: EngineContext,
   ref: TicketRef,
   edit: TicketEdit & { title: string },
   entry: EntryEdit = {},
 ): Promise<Ticket> {
-  const { store } = parts;
+  const { store } = engine;
   const plan = store.plan(ref.planId);
   checkEditable(plan);
   const ticket = parsed(TicketBase, { ...ref, ...edit }, 'add');
   if (plan.tickets.some(({ ticketId }) => ticketId === ref.ticketId)) throw taken(ref);
   const order = entry.order ?? Math.max(0, ...plan.tickets.map((each) => each.order)) + 1;
   const listed = withEntry({ ticketId: ref.ticketId, blockedBy: [], group: 0, ...entry, order });
-  checkWaits(plan, listed(plan), parts);
+  checkWaits(plan, listed(plan), engine);
   await store.addTicket(ticket);
   await store.updatePlan(ref.planId, (latest) => {
     if (latest.tickets.some(({ ticketId }) => ticketId === ref.ticketId)) throw taken(ref);
@@ -49,12 +49,12 @@ export async function addTicket(
 
 /** Changes fields of a ticket and of its entry in the plan. */
 export async function editTicket(
-  parts: EngineContext,
+  engine: EngineContext,
   ref: TicketRef,
   edit: TicketEdit,
   entry: EntryEdit = {},
 ): Promise<Ticket> {
-  const { store } = parts;
+  const { store } = engine;
   const plan = store.plan(ref.planId);
   checkEditable(plan);
   const fields = [...Object.keys(edit), ...Object.keys(entry)];
@@ -70,7 +70,7 @@ export async function editTicket(
     ...latest,
     tickets: latest.tickets.map((each) => (each.ticketId === ref.ticketId ? { ...each, ...entry } : each)),
   });
-  if (old && entry.blockedBy) checkWaits(plan, changed(plan), parts);
+  if (old && entry.blockedBy) checkWaits(plan, changed(plan), engine);
   const ticket = await store.updateTicket(ref, (latest) => {
     checkEdit(latest, fields);
     return parsed(ticketSchemaFor(latest), { ...latest, ...edit }, 'edit');
@@ -79,26 +79,26 @@ export async function editTicket(
   return ticket;
 }
 
-export async function editPlan(parts: EngineContext, planId: string, edit: PlanEdit): Promise<Plan> {
+export async function editPlan(engine: EngineContext, planId: string, edit: PlanEdit): Promise<Plan> {
   if (Object.keys(edit).length === 0)
     throw new InputError('usage', 'Nothing to change was named.', {
       hint: `For example: signalbox plan edit ${planId} --workflow local`,
     });
-  checkEditable(parts.store.plan(planId));
+  checkEditable(engine.store.plan(planId));
   const moves = ['repo', 'base', 'worktreeRoot', 'workflow'].filter((field) => field in edit);
-  const begun = ticketsOf(parts.store.view(), planId).filter(hasBegun);
+  const begun = ticketsOf(engine.store.view(), planId).filter(hasBegun);
   if (moves.length > 0 && begun.length > 0)
     throw new IllegalMoveError(
       'plan/begun',
       `${begun[0]?.ticketId} of plan "${planId}" has begun, so ${moves.join(', ')} of the plan cannot be changed.`,
       { hint: 'Set it on the tickets that have not begun: signalbox plan edit <plan> <ticket> …' },
     );
-  return parts.store.updatePlan(planId, (latest) => parsed(TicketPlan, { ...latest, ...edit }, 'edit'));
+  return engine.store.updatePlan(planId, (latest) => parsed(TicketPlan, { ...latest, ...edit }, 'edit'));
 }
 
 /** Removes a ticket that has not begun from its plan. */
-export async function removeTicket(parts: EngineContext, ref: TicketRef): Promise<void> {
-  const { store } = parts;
+export async function removeTicket(engine: EngineContext, ref: TicketRef): Promise<void> {
+  const { store } = engine;
   const plan = store.plan(ref.planId);
   checkEditable(plan);
   if (!plan.tickets.some(({ ticketId }) => ticketId === ref.ticketId)) store.ticket(ref);
@@ -154,8 +154,8 @@ function taken({ planId, ticketId }: TicketRef): InputError {
 }
 
 /** Refuses new dependency problems; `plan check` reports the old ones. */
-function checkWaits(before: Plan, after: Plan, parts: EngineContext): void {
-  const others = parts.store.view().plans.filter(({ id }) => id !== after.id);
+function checkWaits(before: Plan, after: Plan, engine: EngineContext): void {
+  const others = engine.store.view().plans.filter(({ id }) => id !== after.id);
   const known = new Set(dependencyProblems(before, others).map(({ message }) => message));
   const [problem] = dependencyProblems(after, others).filter(({ message }) => !known.has(message));
   if (problem)

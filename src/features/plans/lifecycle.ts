@@ -12,10 +12,10 @@ import { landed } from '../landed/landed.ts';
 import { checkPlan } from './check-plan.ts';
 
 /** Makes a draft active; refuses while the check finds an error. */
-export async function approvePlan(parts: EngineContext, planId: string): Promise<Plan> {
-  const before = parts.store.plan(planId);
+export async function approvePlan(engine: EngineContext, planId: string): Promise<Plan> {
+  const before = engine.store.plan(planId);
   if (before.status !== 'draft') throw move(before, 'approve', ['draft']);
-  const errors = (await checkPlan(parts, planId)).filter((problem) => problem.severity === 'error');
+  const errors = (await checkPlan(engine, planId)).filter((problem) => problem.severity === 'error');
   if (errors.length > 0) {
     throw new IllegalMoveError(
       'plan/broken',
@@ -26,23 +26,23 @@ export async function approvePlan(parts: EngineContext, planId: string): Promise
       },
     );
   }
-  return setStatus(parts, planId, 'active', ['draft'], 'approve');
+  return setStatus(engine, planId, 'active', ['draft'], 'approve');
 }
 
-export async function archivePlan(parts: EngineContext, planId: string): Promise<Plan> {
-  for (const ticket of ticketsOf(parts.store.view(), planId)) assertFree(parts, ticket);
-  return setStatus(parts, planId, 'archived', ['draft', 'active', 'paused', 'complete'], 'archive');
+export async function archivePlan(engine: EngineContext, planId: string): Promise<Plan> {
+  for (const ticket of ticketsOf(engine.store.view(), planId)) assertFree(engine, ticket);
+  return setStatus(engine, planId, 'archived', ['draft', 'active', 'paused', 'complete'], 'archive');
 }
 
 /** Deletes a plan; refuses when work would be lost. */
-export async function deletePlan(parts: EngineContext, planId: string, force: boolean): Promise<void> {
-  const plan = parts.store.plan(planId);
-  const view = parts.store.view();
-  for (const ticket of ticketsOf(parts.store.view(), planId)) {
-    assertFree(parts, ticket);
+export async function deletePlan(engine: EngineContext, planId: string, force: boolean): Promise<void> {
+  const plan = engine.store.plan(planId);
+  const view = engine.store.view();
+  for (const ticket of ticketsOf(engine.store.view(), planId)) {
+    assertFree(engine, ticket);
     if (!ticket.base) continue;
-    const spec = workspaceFor(ticket, plan, parts.settings, view);
-    if (!force && (await isUnmerged(parts, ticket, spec))) {
+    const spec = workspaceFor(ticket, plan, engine.settings, view);
+    if (!force && (await isUnmerged(engine, ticket, spec))) {
       const state = isOver(ticket) ? 'not merged' : `${ticket.status}, not merged`;
       throw new IllegalMoveError(
         'plan/unmerged',
@@ -52,7 +52,7 @@ export async function deletePlan(parts: EngineContext, planId: string, force: bo
         },
       );
     }
-    const released = await parts.workspaces.release(spec);
+    const released = await engine.workspaces.release(spec);
     if (!released.released) {
       throw new IllegalMoveError(
         'plan/unmerged',
@@ -63,22 +63,22 @@ export async function deletePlan(parts: EngineContext, planId: string, force: bo
       );
     }
   }
-  await keepUsage(parts, ticketsOf(parts.store.view(), planId));
-  await parts.store.deletePlan(planId);
-  parts.machine.removeJobs(planId);
+  await keepUsage(engine, ticketsOf(engine.store.view(), planId));
+  await engine.store.deletePlan(planId);
+  engine.machine.removeJobs(planId);
 }
 
 /** A branch that is gone has nothing left to merge. */
-async function isUnmerged(parts: EngineContext, ticket: Ticket, spec: WorkspaceSpec): Promise<boolean> {
-  const commit = await parts.workspaces.tip(spec);
+async function isUnmerged(engine: EngineContext, ticket: Ticket, spec: WorkspaceSpec): Promise<boolean> {
+  const commit = await engine.workspaces.tip(spec);
   if (commit === undefined) return false;
-  return (await landed(parts, { ...spec, tickets: [ticket], commit }, ['history'])) === null;
+  return (await landed(engine, { ...spec, tickets: [ticket], commit }, ['history'])) === null;
 }
 
 /** Refuses while an engine or a person's session has the ticket. */
-function assertFree(parts: EngineContext, ticket: Ticket): void {
+function assertFree(engine: EngineContext, ticket: Ticket): void {
   const { claim, planId, ticketId } = ticket;
-  if (!claim || !parts.holder.isLive(claim)) return;
+  if (!claim || !engine.holder.isLive(claim)) return;
   const inSession = claim.by === 'session';
   throw new IllegalMoveError(
     'plan/busy',
@@ -93,17 +93,17 @@ function assertFree(parts: EngineContext, ticket: Ticket): void {
 }
 
 async function setStatus(
-  parts: EngineContext,
+  engine: EngineContext,
   planId: string,
   status: Plan['status'],
   from: Plan['status'][],
   verb: string,
 ): Promise<Plan> {
-  const plan = await parts.store.updatePlan(planId, (latest) => {
+  const plan = await engine.store.updatePlan(planId, (latest) => {
     if (!from.includes(latest.status)) throw move(latest, verb, from);
     return { ...latest, status };
   });
-  emit(parts, { type: 'plan:status', planId, status });
+  emit(engine, { type: 'plan:status', planId, status });
   return plan;
 }
 

@@ -13,18 +13,18 @@ import type { StoreView } from '../../store/store-interface.ts';
 
 /** What would keep a ticket's branch and worktree from being created. */
 export async function obstacles(
-  parts: EngineContext,
+  engine: EngineContext,
   plan: Plan,
   ticket: Ticket,
   view: StoreView,
 ): Promise<Finding[]> {
-  const spec = workspaceFor(ticket, plan, parts.settings, view);
-  const found = await parts.workspaces.foresee({ ...spec, stackOn: [] });
-  const planFile = parts.store.location({ planId: plan.id, ticketId: null });
+  const spec = workspaceFor(ticket, plan, engine.settings, view);
+  const found = await engine.workspaces.foresee({ ...spec, stackOn: [] });
+  const planFile = engine.store.location({ planId: plan.id, ticketId: null });
   const fetched =
-    found.some(({ field }) => field === 'base') && (await parts.workspaces.hasRemote(spec.repo));
+    found.some(({ field }) => field === 'base') && (await engine.workspaces.hasRemote(spec.repo));
   return [
-    ...sameBranch(parts, plan, ticket, view),
+    ...sameBranch(engine, plan, ticket, view),
     ...found.map(({ field, message, hint }) => ({
       place: field,
       message,
@@ -40,7 +40,7 @@ export async function obstacles(
 
 /** Reports a missing merge target before agents do the work. */
 export async function noMergeTarget(
-  parts: EngineContext,
+  engine: EngineContext,
   plan: Plan,
   { workflow, ticket, view }: { workflow: Workflow; ticket: Ticket; view: StoreView },
 ): Promise<Finding[]> {
@@ -48,9 +48,9 @@ export async function noMergeTarget(
     (phase) => actionOf(phase) === 'integrate' || commandOf(phase) === scriptInstead('integrate'),
   );
   if (!merges || ticket.skipPhases.includes(merges.id) || hasBegun(ticket)) return [];
-  const spec = ifKnown(() => workspaceFor(ticket, plan, parts.settings, view));
+  const spec = ifKnown(() => workspaceFor(ticket, plan, engine.settings, view));
   try {
-    if (!spec || (await parts.workspaces.mergeTarget(spec)) !== undefined) return [];
+    if (!spec || (await engine.workspaces.mergeTarget(spec)) !== undefined) return [];
   } catch (error) {
     // A wrong base or repository is reported elsewhere.
     if (error instanceof WorkspaceError) return [];
@@ -59,7 +59,7 @@ export async function noMergeTarget(
   return [
     {
       place: 'base',
-      file: parts.store.location({ planId: plan.id, ticketId: null }),
+      file: engine.store.location({ planId: plan.id, ticketId: null }),
       message: `The work would start from a commit on no branch, and phase "${merges.id}" could not merge it.`,
       hint: 'Set `base` of the plan to a branch.',
     },
@@ -67,9 +67,9 @@ export async function noMergeTarget(
 }
 
 /** Unfinished tickets of other plans that work on the same branch. */
-function sameBranch(parts: EngineContext, plan: Plan, ticket: Ticket, view: StoreView): Finding[] {
+function sameBranch(engine: EngineContext, plan: Plan, ticket: Ticket, view: StoreView): Finding[] {
   const branch = branchOf(ticket);
-  const repo = repoOf(ticket, plan, parts.settings);
+  const repo = repoOf(ticket, plan, engine.settings);
   const own = ticket.supersedes ?? [];
   for (const other of view.plans) {
     if (other.id === plan.id || other.status === 'archived' || other.status === 'complete') continue;
@@ -78,7 +78,7 @@ function sameBranch(parts: EngineContext, plan: Plan, ticket: Ticket, view: Stor
       if (found.status === 'complete' || own.includes(name)) continue;
       const theirs = found.branch ?? defaultBranch(found);
       if (theirs !== branch && !exclude(theirs, branch)) continue;
-      if ((found.repo ?? other.repo) === null || repoOf(found, other, parts.settings) !== repo) continue;
+      if ((found.repo ?? other.repo) === null || repoOf(found, other, engine.settings) !== repo) continue;
       const message =
         theirs === branch
           ? `Branch "${branch}" is also the branch of ${name}, which is ${found.status}.`
@@ -108,8 +108,8 @@ export type Finding = Pick<Problem, 'place' | 'message'> &
   Partial<Pick<Problem, 'path' | 'hint' | 'severity' | 'file'>>;
 
 /** Everything that makes files unreadable, and fields that look misspelt. */
-export function fileProblems(parts: EngineContext, planId: string, view: StoreView): Problem[] {
-  const { store } = parts;
+export function fileProblems(engine: EngineContext, planId: string, view: StoreView): Problem[] {
+  const { store } = engine;
   const found: Problem[] = [];
   const inspected = (ticketId: string | null, file: string) => {
     const issues = inspectState(store, { planId, ticketId });

@@ -9,7 +9,7 @@ import { openPullRequest } from './open-pull-request.ts';
 import { mergeTicketPull, pushTicket, syncTicket } from './push-sync-merge.ts';
 import { reviewOf, watchPull } from './watch-pull-request.ts';
 
-type Call = Pick<ActionCall, 'parts' | 'ref' | 'inputs'> & {
+type Call = Pick<ActionCall, 'engine' | 'ref' | 'inputs'> & {
   /** False for a person at the command line, who sees every error. */
   inPhase: boolean;
 };
@@ -20,23 +20,23 @@ const done = (data: { url: string }): StepEnd => ({ exit: EXIT.done, out: data.u
 
 /** What is done for a ticket on GitHub. Phases and the command line call the same steps. */
 const STEPS = {
-  'push-branch': async ({ parts, ref }) => {
-    const data = await pushTicket(parts, ref);
+  'push-branch': async ({ engine, ref }) => {
+    const data = await pushTicket(engine, ref);
     return { exit: EXIT.done, out: data.commit, data };
   },
-  'pull-request': async ({ parts, ref }) => done(await openPullRequest(parts, ref)),
-  'sync-branch': async ({ parts, ref, inputs, inPhase }) => {
-    const data = await syncTicket(parts, ref, inputs.theirs === true);
+  'pull-request': async ({ engine, ref }) => done(await openPullRequest(engine, ref)),
+  'sync-branch': async ({ engine, ref, inputs, inPhase }) => {
+    const data = await syncTicket(engine, ref, inputs.theirs === true);
     return { ...syncEnd(data, inPhase), data };
   },
-  'answer-review': async ({ parts, ref }) => done(await answerReview(parts, ref)),
-  'merge-pull-request': async ({ parts, ref }) => done(await mergeTicketPull(parts, ref)),
+  'answer-review': async ({ engine, ref }) => done(await answerReview(engine, ref)),
+  'merge-pull-request': async ({ engine, ref }) => done(await mergeTicketPull(engine, ref)),
 } as const satisfies Partial<Record<ActionName, Step>>;
 
 /** Steps that only read, for polls and gates. */
 const POLLS = {
-  'pull-request-poll': async ({ parts, ref, inputs, inPhase }) => {
-    const data = await watchPull(parts, ref, inputs.for ?? 'review');
+  'pull-request-poll': async ({ engine, ref, inputs, inPhase }) => {
+    const data = await watchPull(engine, ref, inputs.for ?? 'review');
     // A phase would only start another round.
     if ('unsolved' in data && data.unsolved !== undefined && inPhase)
       throw new SignalboxError('forge/unsolved', data.unsolved, {
@@ -45,8 +45,8 @@ const POLLS = {
     if (!('waiting' in data)) return { exit: EXIT.done, out: `${data.outcome}\n${data.message}`, data };
     return { exit: data.unseen && inPhase ? EXIT.notNow : EXIT.waiting, out: data.waiting, data };
   },
-  'pull-request-review': async ({ parts, ref }) => {
-    const data = await reviewOf(parts, ref);
+  'pull-request-review': async ({ engine, ref }) => {
+    const data = await reviewOf(engine, ref);
     if ('waiting' in data) return { exit: EXIT.waiting, out: data.waiting, data };
     return { exit: EXIT.done, out: `${data.decision}\n${data.message}`, data };
   },
@@ -61,7 +61,7 @@ export async function forgeStep(name: ForgeStep, call: Call): Promise<StepEnd> {
 
 /** Trouble that passes does not fail a phase: its end says when to try again. What never passes is refused. */
 export async function waitingOut(
-  { parts, inPhase }: Pick<Call, 'parts' | 'inPhase'>,
+  { engine, inPhase }: Pick<Call, 'engine' | 'inPhase'>,
   step: () => Promise<StepEnd>,
 ): Promise<StepEnd> {
   try {
@@ -69,7 +69,7 @@ export async function waitingOut(
   } catch (error) {
     if (!inPhase) throw error;
     if (isForGood(error)) return { exit: EXIT.refused, err: said(error, ' '), data: null };
-    const trouble = await troubleOf(parts, error);
+    const trouble = await troubleOf(engine, error);
     if (!trouble) throw error;
     return { exit: EXIT.notNow, out: `${trouble.until}\n${trouble.reason}`, data: null };
   }

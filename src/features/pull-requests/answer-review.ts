@@ -30,8 +30,8 @@ const POLL_MS = 500;
  * Pushes what was done about the feedback that the workflow captured, says so in a comment, and records that it was
  * answered. Repeating it after a crash pushes nothing twice and makes no second comment.
  */
-export async function answerReview(parts: EngineContext, ref: TicketRef): Promise<AnsweredReview> {
-  const work = await forgeWork(parts, ref);
+export async function answerReview(engine: EngineContext, ref: TicketRef): Promise<AnsweredReview> {
+  const work = await forgeWork(engine, ref);
   const known = await livePull(work, 'to answer on');
   // A merged pull request takes no more commits: the next poll checks whether any are left here.
   const isOver = known.state === 'MERGED';
@@ -39,7 +39,7 @@ export async function answerReview(parts: EngineContext, ref: TicketRef): Promis
     return { number: known.number, url: known.url, pushed: false, comment: null };
   const { number, url, pushed } = isOver
     ? { ...known, pushed: false }
-    : await openPullRequest(parts, ref, { again: false });
+    : await openPullRequest(engine, ref, { again: false });
   const ids = capturedFeedback(work);
   // What the agent said at the end, as the workflow captured it.
   const { review_answer: answer } = work.ticket.context;
@@ -62,11 +62,11 @@ interface CommentWish {
 
 /** Comments on a ticket's pull request, once per key. */
 export async function commentOnPull(
-  parts: EngineContext,
+  engine: EngineContext,
   ref: TicketRef,
   wish: CommentWish,
 ): Promise<{ number: number; url: string; posted: boolean }> {
-  const work = await forgeWork(parts, ref);
+  const work = await forgeWork(engine, ref);
   const { number } = await livePull(work, 'to answer on');
   return { number, ...(await postComment(work, number, wish)) };
 }
@@ -95,10 +95,10 @@ async function postComment(
  * Records what a text of feedback is about, in a file named after the text: another poll in between finds another text
  * and overwrites nothing. This alone answers nothing.
  */
-export function keepFeedback({ parts, dir }: ForgeWork, { message, ids, outcome }: Standing): void {
+export function keepFeedback({ engine, dir }: ForgeWork, { message, ids, outcome }: Standing): void {
   mkdirSync(dir, { recursive: true, mode: 0o700 });
   // The workflow captures the redacted text.
-  writeAtomic(feedbackFile(dir, parts.redact(message)), `${JSON.stringify({ outcome, ids })}\n`);
+  writeAtomic(feedbackFile(dir, engine.redact(message)), `${JSON.stringify({ outcome, ids })}\n`);
 }
 
 /** Ids of the feedback that the workflow captured and the agent got. */

@@ -25,17 +25,17 @@ import type { WorkspaceSpec } from '../../workspaces/workspaces.ts';
 
 /** A ticket with its branch. */
 interface LocalWork {
-  parts: EngineContext;
+  engine: EngineContext;
   view: StoreView;
   ticket: Ticket;
   spec: WorkspaceSpec;
 }
 
-export function localWork(parts: EngineContext, ref: TicketRef): LocalWork {
-  const { store, settings } = parts;
+export function localWork(engine: EngineContext, ref: TicketRef): LocalWork {
+  const { store, settings } = engine;
   const view = store.view();
   const ticket = ticketOf(view, ref) ?? store.ticket(ref);
-  return { parts, view, ticket, spec: workspaceFor(ticket, store.plan(ref.planId), settings, view) };
+  return { engine, view, ticket, spec: workspaceFor(ticket, store.plan(ref.planId), settings, view) };
 }
 
 /** A ticket with its branch, its repository on GitHub and what was done there for it. */
@@ -51,15 +51,15 @@ export interface ForgeWork extends LocalWork {
   forget(): Promise<void>;
 }
 
-export async function forgeWork(parts: EngineContext, ref: TicketRef): Promise<ForgeWork> {
-  const { workspaces, machine } = parts;
-  const local = localWork(parts, ref);
+export async function forgeWork(engine: EngineContext, ref: TicketRef): Promise<ForgeWork> {
+  const { workspaces, machine } = engine;
+  const local = localWork(engine, ref);
   const { repo, branch } = local.spec;
   const origin = parseRemote(await workspaces.pushUrl(repo));
-  const gh = ghOptions(parts, repo);
+  const gh = ghOptions(engine, repo);
   const repository = await ownRepository(gh, new KnownRepositories(machine.githubCache));
   const head: Head = { repository, branch, owner: origin?.owner ?? null };
-  const journal = forgeJournal(parts, ref);
+  const journal = forgeJournal(engine, ref);
   const known = () => journal.heads().at(-1)?.commit ?? null;
   const forget = () => forgetPull({ cacheDir: machine.githubCache, repository }, branch);
   return { ...local, head, gh, journal, dir: machine.jobsOf(ref), known, forget };
@@ -71,8 +71,8 @@ function ghOptions({ settings, env, job, signal }: EngineContext, cwd: string): 
   return { gh: settings.ghCommand, cwd, env: marked, ...(signal ? { signal } : {}) };
 }
 
-export function forgeJournal(parts: EngineContext, ref: TicketRef): ForgeJournal {
-  return new ForgeJournal(join(parts.machine.jobsOf(ref), 'forge.jsonl'), parts.now, parts.crash);
+export function forgeJournal(engine: EngineContext, ref: TicketRef): ForgeJournal {
+  return new ForgeJournal(join(engine.machine.jobsOf(ref), 'forge.jsonl'), engine.now, engine.crash);
 }
 
 /** The number in the address that the workflow captured as `pr_url`. */
@@ -89,10 +89,10 @@ export function ownBaseOf({ ticket, spec }: Pick<ForgeWork, 'ticket' | 'spec'>):
 }
 
 /** The commit that a ticket's branch has here; undefined before there is one. */
-export async function localTip({ parts, ticket, spec }: ForgeWork): Promise<string | undefined> {
+export async function localTip({ engine, ticket, spec }: ForgeWork): Promise<string | undefined> {
   if (!ticket.base) return undefined;
   const { repo, branch } = spec;
-  return (await parts.workspaces.branchAhead({ repo, branch, of: ticket.base.commit }))?.tip;
+  return (await engine.workspaces.branchAhead({ repo, branch, of: ticket.base.commit }))?.tip;
 }
 
 /** What identifies a ticket's pull request. For one that is still to be opened, only the work as it is now counts. */
@@ -135,7 +135,7 @@ export async function isLeftOver(
   const tip = await localTip(work);
   if (tip === undefined || tip === head) return false;
   const { repo } = work.spec;
-  if (await work.parts.workspaces.contains({ repo, commit: head, ancestor: tip })) return false;
+  if (await work.engine.workspaces.contains({ repo, commit: head, ancestor: tip })) return false;
   // Commits that people saw on the branch and removed before the merge were removed on purpose.
   const heads = work.journal.heads();
   return !heads.some(({ commit, at }) => commit === tip && Date.parse(at) <= Date.parse(mergedAt));
@@ -150,10 +150,10 @@ const PAUSE_MS = 60_000;
 
 /** Why nothing can be done on GitHub now, and when to try again; undefined for errors that waiting does not fix. */
 export async function troubleOf(
-  parts: EngineContext,
+  engine: EngineContext,
   error: unknown,
 ): Promise<{ reason: string; until: string } | undefined> {
-  const soon = () => new Date(Date.parse(parts.now()) + PAUSE_MS).toISOString();
+  const soon = () => new Date(Date.parse(engine.now()) + PAUSE_MS).toISOString();
   if (error instanceof WorkspaceError) {
     const { stderr } = error.details;
     const unreachable = typeof stderr === 'string' && UNREACHABLE.test(stderr);
@@ -163,14 +163,14 @@ export async function troubleOf(
   if (error.failure !== 'rate-limited') return { reason: error.message, until: soon() };
   const { host } = error.details;
   const where = typeof host === 'string' ? host : 'github.com';
-  const until = error.resetAt ?? (await endOfLimit(parts, where)) ?? soon();
-  new BudgetBook(parts.machine.githubCache).exhausted(where, until, parts.now());
+  const until = error.resetAt ?? (await endOfLimit(engine, where)) ?? soon();
+  new BudgetBook(engine.machine.githubCache).exhausted(where, until, engine.now());
   return { reason: `GitHub takes no more questions until ${until}`, until };
 }
 
-async function endOfLimit(parts: EngineContext, host: string): Promise<string | undefined> {
+async function endOfLimit(engine: EngineContext, host: string): Promise<string | undefined> {
   try {
-    return await limitEnd(host, ghOptions(parts, parts.settings.packageDir));
+    return await limitEnd(host, ghOptions(engine, engine.settings.packageDir));
   } catch (error) {
     // A gh that cannot answer this either is asked again after the pause.
     if (error instanceof GhError) return undefined;

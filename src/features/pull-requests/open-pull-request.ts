@@ -41,13 +41,13 @@ export interface OpenedPullRequest {
  * repeating it after a crash has the same result. `again`: also where somebody deleted the branch.
  */
 export async function openPullRequest(
-  parts: EngineContext,
+  engine: EngineContext,
   ref: TicketRef,
   { again }: { again: boolean } = { again: true },
 ): Promise<OpenedPullRequest> {
   // GitHub is not asked about a ticket that has nothing to push.
-  const tip = await tipWithWork(localWork(parts, ref));
-  const work = await forgeWork(parts, ref);
+  const tip = await tipWithWork(localWork(engine, ref));
+  const work = await forgeWork(engine, ref);
   const { ticket, head, gh } = work;
   const found = await findPullRequests(head, gh);
   const open = found.find(({ state }) => state === 'OPEN');
@@ -60,7 +60,7 @@ export async function openPullRequest(
   const { pushed } = await push(work, { again, from }).catch((error: unknown) => {
     throw withWayOut(error, ticket);
   });
-  const stack = await stackOf(parts, ticket, work.view);
+  const stack = await stackOf(engine, ticket, work.view);
   const base = await baseBranch(work, stack);
   const section = pullRequestSection(bodyFacts(ticket, stack, head.repository));
   const done = open ? await update(work, open, { section, base }) : await create(work, { section, base });
@@ -77,14 +77,14 @@ function withWayOut(error: unknown, { planId, ticketId }: Ticket): unknown {
 }
 
 /** GitHub closes a pull request whose branch is deleted; pushing the branch again needs a new one. */
-async function wasDeleted({ parts, spec }: ForgeWork, { state }: PullRequest): Promise<boolean> {
+async function wasDeleted({ engine, spec }: ForgeWork, { state }: PullRequest): Promise<boolean> {
   if (state !== 'CLOSED') return false;
   const { repo, branch } = spec;
-  return !(await parts.workspaces.remoteTips({ repo, branches: [branch] })).has(branch);
+  return !(await engine.workspaces.remoteTips({ repo, branches: [branch] })).has(branch);
 }
 
 /** The branch's commit; refuses a ticket that has nothing to show. */
-async function tipWithWork({ parts, ticket, spec }: ReturnType<typeof localWork>): Promise<string> {
+async function tipWithWork({ engine, ticket, spec }: ReturnType<typeof localWork>): Promise<string> {
   if (!ticket.base)
     throw new IllegalMoveError(
       'ticket/unstarted',
@@ -92,7 +92,7 @@ async function tipWithWork({ parts, ticket, spec }: ReturnType<typeof localWork>
       { hint: `See: signalbox status --plan ${ticket.planId}` },
     );
   const { repo, branch } = spec;
-  const state = await parts.workspaces.branchAhead({ repo, branch, of: ticket.base.commit });
+  const state = await engine.workspaces.branchAhead({ repo, branch, of: ticket.base.commit });
   if (!state)
     throw new WorkspaceError('workspace/branch-missing', `The branch ${branch} does not exist in ${repo}.`);
   if (state.ahead > 0) return state.tip;
@@ -135,12 +135,12 @@ async function create({ ticket, head, gh, journal, dir }: ForgeWork, { section, 
 
 /** The commits are there with the push. Its title stays, and so does what people wrote into its text. */
 async function update(work: ForgeWork, pull: PullRequest, content: Content) {
-  const { parts, ticket, head, gh, journal, dir } = work;
+  const { engine, ticket, head, gh, journal, dir } = work;
   const { number, url, body: old, baseRefName } = pull;
   journal.settle('create', { number, url });
   const body = mergeBody(old, content.section);
   // Only a base that was another ticket's branch is ours to change.
-  const stacked = isStackedOn(parts, ticket, baseRefName);
+  const stacked = isStackedOn(engine, ticket, baseRefName);
   const base = stacked && content.base !== baseRefName ? content.base : null;
   const bodyFile = body === old.replace(/\r\n/g, '\n') ? null : writeBody(dir, body);
   if (bodyFile !== null || base !== null)
@@ -154,12 +154,12 @@ async function update(work: ForgeWork, pull: PullRequest, content: Content) {
 
 /** The nearest branch of the stack that is on origin and not merged yet, else the branch that the plan started from. */
 async function baseBranch(work: ForgeWork, { tickets, below }: Stack): Promise<string | null> {
-  const { parts, ticket, spec, head, gh } = work;
+  const { engine, ticket, spec, head, gh } = work;
   const own = ownBaseOf(work);
   // Only branches of the repository itself can be a base.
   if (isFork(head) || !below) return own;
   const branches = tickets.slice(0, tickets.indexOf(ticket)).map(branchOf).reverse();
-  const tips = await parts.workspaces.remoteTips({ repo: spec.repo, branches });
+  const tips = await engine.workspaces.remoteTips({ repo: spec.repo, branches });
   for (const branch of branches) {
     const tip = tips.get(branch);
     if (tip === undefined) continue;

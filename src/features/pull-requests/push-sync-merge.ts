@@ -7,8 +7,11 @@ import type { CaughtUp, Pushed } from '../../workspaces/workspaces.ts';
 import { type ForgeWork, forgeWork, isLeftOver, localTip, ownBaseOf, ticketPull } from './context.ts';
 
 /** Pushes a ticket's branch and nothing else. */
-export async function pushTicket(parts: EngineContext, ref: TicketRef): Promise<Pushed & { branch: string }> {
-  const work = await forgeWork(parts, ref);
+export async function pushTicket(
+  engine: EngineContext,
+  ref: TicketRef,
+): Promise<Pushed & { branch: string }> {
+  const work = await forgeWork(engine, ref);
   const pushed = await push(work, { again: true });
   await work.forget();
   return { branch: work.spec.branch, ...pushed };
@@ -16,11 +19,11 @@ export async function pushTicket(parts: EngineContext, ref: TicketRef): Promise<
 
 /** `again`: also where somebody deleted the branch. `from`: the base that must be on origin. */
 export function push(
-  { parts, journal, spec, known }: ForgeWork,
+  { engine, journal, spec, known }: ForgeWork,
   wish: { again: boolean; from?: string | null },
 ): Promise<Pushed> {
   return journal.record('push', { branch: spec.branch }, () =>
-    parts.workspaces.push({ ...spec, known: known(), ...wish }),
+    engine.workspaces.push({ ...spec, known: known(), ...wish }),
   );
 }
 
@@ -29,18 +32,19 @@ export function push(
  * the branch is the same here and there. A branch that somebody rewrote is taken only where that was asked for.
  */
 export async function syncTicket(
-  parts: EngineContext,
+  engine: EngineContext,
   ref: TicketRef,
   takeTheirs: boolean,
 ): Promise<CaughtUp> {
-  const work = await forgeWork(parts, ref);
+  const work = await forgeWork(engine, ref);
   const { repo, path, branch } = work.spec;
   const { repository } = work.head;
   const known = work.known();
-  const base = lastSeen({ cacheDir: parts.machine.githubCache, repository }, branch)?.base || ownBaseOf(work);
-  parts.crash('sync:ready');
-  const done = await parts.workspaces.catchUp({ repo, path, branch, known, base, takeTheirs });
-  parts.crash('sync:taken');
+  const base =
+    lastSeen({ cacheDir: engine.machine.githubCache, repository }, branch)?.base || ownBaseOf(work);
+  engine.crash('sync:ready');
+  const done = await engine.workspaces.catchUp({ repo, path, branch, known, base, takeTheirs });
+  engine.crash('sync:taken');
   // From now on origin is known to have had this commit: without it, the branch was rewritten.
   const open = done.state === 'conflict' || done.state === 'rewritten';
   if (!open && done.there !== known) work.journal.note('found', { commit: done.there });
@@ -72,10 +76,10 @@ export async function livePull(work: ForgeWork, purpose: string): Promise<PullRe
 
 /** Merges a ticket's pull request, if it still has the very commits that are here. `merged` is false when it was merged already. */
 export async function mergeTicketPull(
-  parts: EngineContext,
+  engine: EngineContext,
   ref: TicketRef,
 ): Promise<{ number: number; url: string; merged: boolean }> {
-  const work = await forgeWork(parts, ref);
+  const work = await forgeWork(engine, ref);
   const { head, gh, ticket, spec, journal } = work;
   const pull = await livePull(work, 'to merge');
   const { number, url } = pull;
@@ -94,7 +98,7 @@ export async function mergeTicketPull(
     throw new IllegalMoveError('ticket/unstarted', `${refKey(ticket)} has no branch yet.`, {
       hint: `See: signalbox status --plan ${ref.planId}`,
     });
-  const { method } = parts.settings.merge;
+  const { method } = engine.settings.merge;
   await journal.record('merge', { number, commit, method }, async () => {
     await mergePullRequest({ head, number, commit, method }, gh);
     return { number, url };

@@ -12,16 +12,16 @@ export interface Stack {
   below: Ticket | undefined;
 }
 
-export async function stackOf(parts: EngineContext, ticket: Ticket, view: StoreView): Promise<Stack> {
-  const below = await predecessor(parts, ticket, view);
+export async function stackOf(engine: EngineContext, ticket: Ticket, view: StoreView): Promise<Stack> {
+  const below = await predecessor(engine, ticket, view);
   const tickets = [ticket];
   for (let at = below; at && !tickets.includes(at); ) {
     tickets.unshift(at);
-    at = await predecessor(parts, at, view);
+    at = await predecessor(engine, at, view);
   }
   const stacks = below !== undefined || stacksUp(ticket, view);
   for (let at: Ticket | undefined = ticket; at; ) {
-    const next: Ticket | undefined = await successor(parts, { ticket: at, view, stacks });
+    const next: Ticket | undefined = await successor(engine, { ticket: at, view, stacks });
     if (!next || tickets.includes(next)) break;
     tickets.push(next);
     at = next;
@@ -36,11 +36,11 @@ function stacksUp({ planId, skipPhases }: Ticket, view: StoreView): boolean {
 
 /** The prerequisite that has the commit which the ticket started from, unless the base has that commit too. */
 async function predecessor(
-  parts: EngineContext,
+  engine: EngineContext,
   ticket: Ticket,
   view: StoreView,
 ): Promise<Ticket | undefined> {
-  const { workspaces, settings } = parts;
+  const { workspaces, settings } = engine;
   const plan = planOf(view, ticket.planId);
   if (!ticket.base || !plan) return undefined;
   const { commit } = ticket.base;
@@ -59,15 +59,15 @@ async function predecessor(
 }
 
 /** Whether a branch is another ticket's of the same plan: a pull request on top of it is one that we put there. */
-export function isStackedOn(parts: EngineContext, { planId, ticketId }: TicketRef, branch: string): boolean {
-  return ticketsOf(parts.store.view(), planId).some(
+export function isStackedOn(engine: EngineContext, { planId, ticketId }: TicketRef, branch: string): boolean {
+  return ticketsOf(engine.store.view(), planId).some(
     (other) => other.ticketId !== ticketId && other.branch === branch,
   );
 }
 
 /** The ticket that builds on this one alone: it started from its branch, or will where tickets are stacked. */
 async function successor(
-  parts: EngineContext,
+  engine: EngineContext,
   { ticket, view, stacks }: { ticket: Ticket; view: StoreView; stacks: boolean },
 ): Promise<Ticket | undefined> {
   const own = ticketsOf(view, ticket.planId);
@@ -76,8 +76,8 @@ async function successor(
   const [next] = direct;
   const plan = planOf(view, ticket.planId);
   if (!next || !plan || direct.length > 1) return undefined;
-  if (next.base) return (await predecessor(parts, next, view)) === ticket ? next : undefined;
-  const { settings } = parts;
+  if (next.base) return (await predecessor(engine, next, view)) === ticket ? next : undefined;
+  const { settings } = engine;
   const sameRepo = repoOf(next, plan, settings) === repoOf(ticket, plan, settings);
   const below = ancestorsOf(ticket, view);
   const alone = blockersOf(view, next).every((each) => each === ticket || below.has(each));

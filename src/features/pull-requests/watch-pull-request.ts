@@ -33,29 +33,29 @@ type Watching =
 const MAX_CONFLICT_ANSWERS = 2;
 
 /** The state of a ticket's pull request for a phase that waits. Asks GitHub at most once per interval for all phases. */
-export async function watchPull(parts: EngineContext, ref: TicketRef, awaited: PullWait): Promise<Watching> {
+export async function watchPull(engine: EngineContext, ref: TicketRef, awaited: PullWait): Promise<Watching> {
   try {
-    return await poll(await forgeWork(parts, ref), awaited);
+    return await poll(await forgeWork(engine, ref), awaited);
   } catch (error) {
-    const trouble = await troubleOf(parts, error);
+    const trouble = await troubleOf(engine, error);
     if (trouble) return { waiting: trouble.reason, unseen: true };
     throw error;
   }
 }
 
 async function poll(work: ForgeWork, awaited: PullWait): Promise<Watching> {
-  const { parts, head, gh, spec, journal } = work;
-  const { forge } = parts.settings;
+  const { engine, head, gh, spec, journal } = work;
+  const { forge } = engine.settings;
   const { repo, branch } = spec;
   const tip = await localTip(work);
   const ours = ourWork(work, tip, awaited);
   const options = {
-    cacheDir: parts.machine.githubCache,
+    cacheDir: engine.machine.githubCache,
     repository: head.repository,
     maxAgeSeconds: forge.cacheSeconds,
     reserve: forge.reserve,
     gh,
-    now: () => parts.now(),
+    now: () => engine.now(),
   };
   const watch = { branch, number: ours.number, owner: head.owner };
   const seen = await seePull(watch, options, () => othersWaiting(work));
@@ -69,7 +69,7 @@ async function poll(work: ForgeWork, awaited: PullWait): Promise<Watching> {
   }
   const known = work.known();
   const heads = [known, tip].filter((commit) => typeof commit === 'string');
-  const onOrigin = async () => (await parts.workspaces.remoteTips({ repo, branches: [branch] })).get(branch);
+  const onOrigin = async () => (await engine.workspaces.remoteTips({ repo, branches: [branch] })).get(branch);
   const answered = journal.answered();
   const standing = standingOf(pull, awaited, {
     heads,
@@ -101,13 +101,13 @@ function openingOf(work: ForgeWork): string {
 }
 
 /** Other tickets that wait in the same repository: one query asks for all. */
-function othersWaiting({ parts, ticket, spec, head }: ForgeWork): Watch[] {
-  const view = parts.store.view();
+function othersWaiting({ engine, ticket, spec, head }: ForgeWork): Watch[] {
+  const view = engine.store.view();
   return [...view.tickets.values()].flatMap((other) => {
     if (refKey(other) === refKey(ticket) || !waitsOutside(other)) return [];
     const plan = planOf(view, other.planId);
     try {
-      if (!plan || repoOf(other, plan, parts.settings) !== spec.repo) return [];
+      if (!plan || repoOf(other, plan, engine.settings) !== spec.repo) return [];
       return [{ branch: branchOf(other), number: pullNumberOf(other), owner: head.owner }];
     } catch (error) {
       // A ticket that names no repository waits nowhere.
@@ -130,8 +130,8 @@ export type ReviewAnswer = { decision: 'approve' | 'reject'; message: string } |
 
 const MAX_REVIEW_CHARS = 8000;
 
-export async function reviewOf(parts: EngineContext, ref: TicketRef): Promise<ReviewAnswer> {
-  const work = await forgeWork(parts, ref);
+export async function reviewOf(engine: EngineContext, ref: TicketRef): Promise<ReviewAnswer> {
+  const work = await forgeWork(engine, ref);
   const { head, gh, spec } = work;
   const latest = await ticketPull(work);
   if (!latest) return { waiting: `${spec.branch} has no pull request.` };

@@ -101,7 +101,7 @@ function decidedWith(ticket: Ticket): Map<string, Assignment> {
  * a group. A unit that has an owner keeps it unless a person decides otherwise.
  */
 export async function giveOwners(
-  parts: EngineContext,
+  engine: EngineContext,
   tickets: readonly Ticket[],
   byHand: ReadonlyMap<string, Assignment>,
 ): Promise<Ticket[]> {
@@ -120,7 +120,7 @@ export async function giveOwners(
   return Promise.all(
     tickets.map(async (ticket) => {
       if (!wanted(ticket)) return ticket;
-      return parts.store.updateTicket(ticket, (latest) => {
+      return engine.store.updateTicket(ticket, (latest) => {
         const assignment = wanted(latest);
         const checkpoint = latest.unit?.checkpoint ?? false;
         return assignment

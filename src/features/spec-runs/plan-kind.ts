@@ -44,18 +44,18 @@ function ownerAgent({ settings }: EngineContext, { context: { owner } }: Ticket)
  * out now, the next unit tries again.
  */
 async function giveUpTree(
-  parts: EngineContext,
+  engine: EngineContext,
   plan: SpecRunPlan,
   ticket: Ticket,
   workspace: TicketWorkspace,
 ): Promise<void> {
   if (plan.stopOnFailure || ticket.status !== 'failed' || ticket.base === null) return;
   try {
-    await putBack(parts, ticket, workspace);
-    await takeOut(parts, ticket, workspace);
+    await putBack(engine, ticket, workspace);
+    await takeOut(engine, ticket, workspace);
   } catch (error) {
     if (!(error instanceof WorkspaceError)) throw error;
     const { planId, ticketId } = ticket;
-    parts.listen({ type: 'problem', planId, ticketId, message: explained(error), path: workspace.path });
+    engine.listen({ type: 'problem', planId, ticketId, message: explained(error), path: workspace.path });
   }
 }

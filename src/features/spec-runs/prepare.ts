@@ -57,30 +57,30 @@ export interface PreparedSpec {
 }
 
 /** Plans a run without changing anything, and refuses what cannot be run. */
-export async function prepareSpecRun(parts: EngineContext, request: SpecRunRequest): Promise<PreparedSpec> {
+export async function prepareSpecRun(engine: EngineContext, request: SpecRunRequest): Promise<PreparedSpec> {
   const original = await readSpec(request.dir);
   const { inPlace } = request;
-  const { found, seen, ...place } = await placeOfRun(parts, request, original);
+  const { found, seen, ...place } = await placeOfRun(engine, request, original);
   const { before, root, branch } = place;
-  const kept = keptOf(original, place, parts.now());
+  const kept = keptOf(original, place, engine.now());
   refuseErrors(original.problems);
   const spec = withTasks(original, tasksAsKnown(original, kept, before, inPlace));
   const { units, problems: more } = unitsOf(spec, request.units);
-  const empty = await emptyCheckpoints(spec, units, root, async () => parts.settings.checks);
+  const empty = await emptyCheckpoints(spec, units, root, async () => engine.settings.checks);
   const problems = [...spec.problems, ...more, ...empty];
   refuseErrors(problems);
   if (before) refuseMoved(before, inPlace);
   const hashes = new Map(units.map((unit) => [unit.id, unitHash(unit)]));
   const beside = besideSpec(kept);
   const stated = statedOwners(beside, original.name);
-  const owners = ownersOf(parts.settings);
+  const owners = ownersOf(engine.settings);
   const strangers = [...stated.assignments].flatMap(([id, said]) =>
     hashes.has(id) ? unknownOwner(beside, id, said, owners) : [],
   );
   const assignments = knownOwners(seen, hashes, stated.assignments);
   const undecided = units.filter(({ id }) => !assignments.has(id));
-  const workflows = await pinWorkflows(parts, request, undecided, hashes);
-  const tree = inPlace ? { worktree: root, notes: [] } : await freeTree(parts, place);
+  const workflows = await pinWorkflows(engine, request, undecided, hashes);
+  const tree = inPlace ? { worktree: root, notes: [] } : await freeTree(engine, place);
   const prepared = planSpec({
     ...place,
     ...workflows,
@@ -90,16 +90,16 @@ export async function prepareSpecRun(parts: EngineContext, request: SpecRunReque
     kept: { ...kept, unselected: countUnselected(spec, request.units, units), parents: openParents(spec) },
     worktree: tree.worktree,
     assignments,
-    isAtWork: (ticket) => isAtWork(parts, ticket),
-    now: parts.now(),
+    isAtWork: (ticket) => isAtWork(engine, ticket),
+    now: engine.now(),
   });
-  if (inPlace) await refuseDirty(parts, prepared.plan, before?.tickets ?? []);
+  if (inPlace) await refuseDirty(engine, prepared.plan, before?.tickets ?? []);
   else {
-    await refuseCheckedOut(parts, prepared, branch);
-    await refuseBranchAbove(parts, root, branch);
-    await checkBase(parts, root, request.base);
+    await refuseCheckedOut(engine, prepared, branch);
+    await refuseBranchAbove(engine, root, branch);
+    await checkBase(engine, root, request.base);
   }
-  if (before && prepared.plan.status !== 'complete') await refuseLost(parts, before.plan, before.tickets);
+  if (before && prepared.plan.status !== 'complete') await refuseLost(engine, before.plan, before.tickets);
   const remarks = [...more.filter(({ code }) => code === 'spec/not-selected'), ...empty];
   return {
     spec,
@@ -127,25 +127,25 @@ interface RunPlace extends SpecLocation {
 }
 
 /** Where the spec is worked on: repository, plan, branch. Refuses a spec that another run has. */
-async function placeOfRun(parts: EngineContext, request: SpecRunRequest, original: Spec): Promise<RunPlace> {
+async function placeOfRun(engine: EngineContext, request: SpecRunRequest, original: Spec): Promise<RunPlace> {
   const { name } = original;
   const { inPlace } = request;
   const dir = realpathSync.native(original.dir);
-  const root = await repositoryOf(parts, request, dir);
-  checkAgents(parts, request);
-  const view = parts.store.view();
+  const root = await repositoryOf(engine, request, dir);
+  checkAgents(engine, request);
+  const view = engine.store.view();
   const found = view.plans.find(
     (plan) => plan.spec?.dir === dir && plan.repo === root && plan.status !== 'archived',
   );
   const seen = found ? ticketsOf(view, found) : [];
   if (found) {
-    refuseHeld(parts, found);
-    refuseDaemon(parts, found, seen);
+    refuseHeld(engine, found);
+    refuseDaemon(engine, found, seen);
   }
   const before = found && !request.fresh ? { plan: found, tickets: seen } : null;
-  const planId = before?.plan.id ?? (await freePlanId(parts, name));
-  const branch = await branchFor(parts, { root, before, name, inPlace });
-  await refuseLocked(parts, planId, { name, dir, repo: root, tree: inPlace ? root : branch });
+  const planId = before?.plan.id ?? (await freePlanId(engine, name));
+  const branch = await branchFor(engine, { root, before, name, inPlace });
+  await refuseLocked(engine, planId, { name, dir, repo: root, tree: inPlace ? root : branch });
   return { dir, root, planId, before, branch, found: found?.id ?? null, seen };
 }
 

@@ -29,8 +29,8 @@ export function checkAgents({ settings }: EngineContext, { backend, assignBacken
       );
 }
 
-export function refuseHeld(parts: EngineContext, plan: Plan): void {
-  refuseHeldPlan(parts, plan, sayPlan(plan));
+export function refuseHeld(engine: EngineContext, plan: Plan): void {
+  refuseHeldPlan(engine, plan, sayPlan(plan));
 }
 
 export function sayPlan({ name }: Plan): string {
@@ -98,11 +98,11 @@ export async function refuseCheckedOut(
 
 /** The user's uncommitted changes in the checkout must not get mixed up with the agent's. */
 export async function refuseDirty(
-  parts: EngineContext,
+  engine: EngineContext,
   plan: Plan,
   tickets: readonly Ticket[],
 ): Promise<void> {
-  const changes = await usersChanges(parts, plan, tickets);
+  const changes = await usersChanges(engine, plan, tickets);
   if (!changes) return;
   throw new InputError('spec/dirty', changes.message, {
     details: { files: changes.files },

@@ -38,12 +38,12 @@ export interface SpecResult {
 
 /** The result of a run of a spec. */
 export async function specResult(
-  parts: EngineContext,
+  engine: EngineContext,
   planId: string,
   { since, ms }: { since: string; ms: number },
 ): Promise<SpecResult> {
-  const plan = parts.store.plan(planId);
-  const view = parts.store.view();
+  const plan = engine.store.plan(planId);
+  const view = engine.store.view();
   const tickets = ticketsOf(view, plan);
   const during = tickets.flatMap(({ phaseHistory }) =>
     phaseHistory.filter(({ startedAt }) => Date.parse(startedAt) >= Date.parse(since)),
@@ -73,25 +73,25 @@ export async function specResult(
     counts,
     halted: halted ? { ticketId: halted.ticketId, reason: haltReason(halted) } : null,
     unchecked: tickedUnchecked(tickets, since),
-    ...(await changesOf(parts, plan, tickets)),
+    ...(await changesOf(engine, plan, tickets)),
     usage: totalUsage(during.map(({ usage }) => usage)),
     ms,
   };
 }
 
 async function changesOf(
-  parts: EngineContext,
+  engine: EngineContext,
   plan: Plan,
   tickets: readonly Ticket[],
 ): Promise<Pick<SpecResult, 'changes' | 'branchGone'>> {
   const base = plan.spec?.base;
   const [ticket] = tickets;
   if (!base || !ticket) return { changes: '', branchGone: false };
-  const spec = workspaceFor(ticket, plan, parts.settings, parts.store.view());
-  const found = await parts.workspaces.branchAhead({ ...spec, of: base });
+  const spec = workspaceFor(ticket, plan, engine.settings, engine.store.view());
+  const found = await engine.workspaces.branchAhead({ ...spec, of: base });
   if (!found) return { changes: '', branchGone: true };
   return {
-    changes: (await parts.workspaces.diff(spec, base, { stat: true })).trimEnd(),
+    changes: (await engine.workspaces.diff(spec, base, { stat: true })).trimEnd(),
     branchGone: false,
   };
 }

@@ -108,17 +108,17 @@ function plainName(name: string): string {
 type BranchInput = Pick<SpecLocation, 'root' | 'before'> & { name: string; inPlace: boolean };
 
 /** The branch of earlier runs, the checkout's own with `--in-place`, or a free one. */
-export async function branchFor(parts: EngineContext, input: BranchInput): Promise<string> {
+export async function branchFor(engine: EngineContext, input: BranchInput): Promise<string> {
   const known = input.before?.tickets[0]?.branch;
   if (known && (input.before?.plan.workspace === 'checkout') === input.inPlace) return known;
   if (input.inPlace) {
-    const { branch } = await parts.workspaces.head(input.root);
+    const { branch } = await engine.workspaces.head(input.root);
     if (branch !== undefined) return branch;
     throw new InputError('spec/detached', `The checkout ${input.root} is on no branch.`, {
       hint: `Switch to one: git -C ${input.root} switch -c spec/${slug(input.name)}`,
     });
   }
-  return freeBranch(parts, input);
+  return freeBranch(engine, input);
 }
 
 /** Branches are numbered among the plans of one repository, plan ids in the whole state directory. */
@@ -140,11 +140,11 @@ function freeBranch({ store }: EngineContext, { root, name }: BranchInput): Prom
  * repository has something there, the next free number is added.
  */
 export async function freeTree(
-  parts: EngineContext,
+  engine: EngineContext,
   { root, planId, before, branch }: SpecLocation,
 ): Promise<{ worktree: string | null; notes: string[] }> {
   const { worktreeRoot = null, workspace } = before?.plan ?? {};
-  const trees = worktreeRootOf({ worktreeRoot }, parts.settings, root);
+  const trees = worktreeRootOf({ worktreeRoot }, engine.settings, root);
   // Worktrees of several repositories may be in one directory: one whose branch is named after another plan gets its own plan's name.
   const name = `spec/${planId.slice('spec-'.length)}`;
   const named = branch === name || branchProblem(name) !== undefined ? null : join(trees, name);
@@ -152,8 +152,8 @@ export async function freeTree(
   const known =
     workspace === 'checkout' ? null : before?.tickets.find(({ worktree }) => worktree !== null)?.worktree;
   const first = known ?? usual;
-  const { commonDir } = await parts.workspaces.checkRepo(root);
-  const path = await firstFree(first, (each) => isForeign(parts, each, commonDir));
+  const { commonDir } = await engine.workspaces.checkRepo(root);
+  const path = await firstFree(first, (each) => isForeign(engine, each, commonDir));
   const note = `The worktree is ${path}: ${first} is taken by something else.`;
   return { worktree: path === usual ? named : path, notes: path === first ? [] : [note] };
 }

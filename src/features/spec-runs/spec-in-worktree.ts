@@ -36,7 +36,7 @@ export function placeInTree(dir: string, root: string): string {
  * user's file has by now.
  */
 export async function bringSpec(
-  parts: EngineContext,
+  engine: EngineContext,
   spec: WorkspaceSpec,
   kept: PlanSpec,
   known: readonly TaskIdentity[],
@@ -46,7 +46,7 @@ export async function bringSpec(
   const name = join(kept.inTree, kept.files.tasks);
   const original = join(kept.dir, kept.files.tasks);
   const place = () => placeOfFile(spec.path, name, original);
-  const isTracked = () => parts.workspaces.isTracked(spec.path, name);
+  const isTracked = () => engine.workspaces.isTracked(spec.path, name);
   if (dir === kept.dir || realOf(dir) === kept.dir)
     return { ...kept, tracked: await isTracked(), text: readFileSync(original, 'utf8'), list: place().name };
   const text = given ?? readFileSync(original, 'utf8');
@@ -56,7 +56,7 @@ export async function bringSpec(
     writeAt(place().file, readFileSync(original));
     writeFileSync(join(dir, '.gitignore'), '*\n');
   }
-  const others = await bringOthers(parts, spec, kept);
+  const others = await bringOthers(engine, spec, kept);
   const list = place();
   const brought = { ...kept, tracked, text, list: list.name, brought: others };
   if (!tracked) return brought;
@@ -74,22 +74,22 @@ export async function bringSpec(
   if (next === ours) return brought;
   writeAtomic(list.file, next, 0o644);
   const message = `Bring the tasks of ${kept.name} up to date`;
-  await parts.workspaces.commitPaths({ path: spec.path, files: [list.name], message });
+  await engine.workspaces.commitPaths({ path: spec.path, files: [list.name], message });
   return brought;
 }
 
 /** Brings a task list that was edited while a unit's work was in the worktree to the branch. True: there was one. */
 export async function bringPending(
-  parts: EngineContext,
+  engine: EngineContext,
   { id }: Pick<Plan, 'id'>,
   workspace: WorkspaceSpec,
 ): Promise<boolean> {
-  const plan = parts.store.plan(id);
+  const plan = engine.store.plan(id);
   if (plan.spec?.pending === undefined) return false;
   const { pending, ...kept } = plan.spec;
-  const ticks = engineTicks(plan, ticketsOf(parts.store.view(), plan));
-  const brought = await bringSpec(parts, workspace, kept, ticks, pending);
-  await updateSpecPlan(parts, id, (latest) => ({ ...latest, spec: brought }));
+  const ticks = engineTicks(plan, ticketsOf(engine.store.view(), plan));
+  const brought = await bringSpec(engine, workspace, kept, ticks, pending);
+  await updateSpecPlan(engine, id, (latest) => ({ ...latest, spec: brought }));
   return true;
 }
 

@@ -40,8 +40,8 @@ export function placeOf(plan: Plan, branch: string | null): SpecPlace | undefine
 }
 
 /** Refuses a spec whose directory or tree another run has, also one with another state directory. */
-export async function refuseLocked(parts: EngineContext, planId: string, place: SpecPlace): Promise<void> {
-  for (const file of await filesOf(parts, place)) refuse(parts, planId, place, file);
+export async function refuseLocked(engine: EngineContext, planId: string, place: SpecPlace): Promise<void> {
+  for (const file of await filesOf(engine, place)) refuse(engine, planId, place, file);
 }
 
 /**
@@ -49,25 +49,25 @@ export async function refuseLocked(parts: EngineContext, planId: string, place: 
  * its claim cannot stop a second run that begins at the same time.
  */
 export async function lockSpec(
-  parts: EngineContext,
+  engine: EngineContext,
   planId: string,
   place: SpecPlace,
   { first = false } = {},
 ): Promise<void> {
-  const key = keyOf(parts, planId);
+  const key = keyOf(engine, planId);
   if (held.has(key)) return;
-  const files = await filesOf(parts, place);
+  const files = await filesOf(engine, place);
   const lock: SpecLock = {
-    ...parts.holder.claim(parts.now()),
+    ...engine.holder.claim(engine.now()),
     plan: planId,
-    stateDir: parts.settings.stateDir,
+    stateDir: engine.settings.stateDir,
   };
   const taken: string[] = [];
   try {
     for (const file of files) {
       makeDirectory(join(file, '..'));
       await withLock(`${file}.lock`, () => {
-        refuse(parts, first ? null : planId, place, file);
+        refuse(engine, first ? null : planId, place, file);
         writeAtomic(file, `${JSON.stringify(lock)}\n`);
       });
       taken.push(file);
@@ -85,25 +85,25 @@ export async function lockSpec(
 const CHECK_MS = 10_000;
 
 /** Locks the spec of a plan for this process, or returns a hold that names the run that has it. */
-export async function waitForLock(parts: EngineContext, plan: Plan, branch: string): Promise<Hold | null> {
+export async function waitForLock(engine: EngineContext, plan: Plan, branch: string): Promise<Hold | null> {
   const place = placeOf(plan, branch);
   if (!place) return null;
   try {
-    await lockSpec(parts, plan.id, place);
+    await lockSpec(engine, plan.id, place);
     return null;
   } catch (error) {
     if (!(error instanceof HeldError)) throw error;
-    const until = new Date(Date.parse(parts.now()) + CHECK_MS).toISOString();
+    const until = new Date(Date.parse(engine.now()) + CHECK_MS).toISOString();
     return { kind: 'blocked', reason: error.message.replace(/\.$/, ''), until, lock: true };
   }
 }
 
-export function unlockSpec(parts: EngineContext, planId: string): void {
-  const own = held.get(keyOf(parts, planId));
+export function unlockSpec(engine: EngineContext, planId: string): void {
+  const own = held.get(keyOf(engine, planId));
   if (!own) return;
-  held.delete(keyOf(parts, planId));
+  held.delete(keyOf(engine, planId));
   clearInterval(own.timer);
-  for (const file of own.files) if (read(file)?.token === parts.holder.token) rmSync(file, { force: true });
+  for (const file of own.files) if (read(file)?.token === engine.holder.token) rmSync(file, { force: true });
 }
 
 function keyOf({ holder }: EngineContext, planId: string): string {
@@ -136,12 +136,12 @@ function read(file: string): SpecLock | undefined {
 }
 
 /** Between runs of one plan in one state directory the plan's claims decide; all other runs use these locks. */
-function refuse(parts: EngineContext, planId: string | null, { name }: SpecPlace, file: string): void {
+function refuse(engine: EngineContext, planId: string | null, { name }: SpecPlace, file: string): void {
   const lock = read(file);
   if (
     !lock ||
-    lock.token === parts.holder.token ||
-    (lock.plan === planId && lock.stateDir === parts.settings.stateDir)
+    lock.token === engine.holder.token ||
+    (lock.plan === planId && lock.stateDir === engine.settings.stateDir)
   )
     return;
   const where = `Its state is in ${lock.stateDir}.`;

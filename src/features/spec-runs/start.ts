@@ -26,54 +26,54 @@ import { besideSpec, engineTicks, updateSpecPlan } from './unit.ts';
 
 /** Writes the plan, which this process holds from the beginning, and prepares the worktree. Returns the plan's id. */
 export async function startSpecRun(
-  parts: EngineContext,
+  engine: EngineContext,
   request: SpecRunRequest,
   run: PreparedSpec,
 ): Promise<string> {
-  const { store, holder } = parts;
+  const { store, holder } = engine;
   const { plan, tickets } = run.prepared;
   if (request.inPlace)
-    await refuseDirty(parts, plan, run.isNew ? [] : ticketsOf(store.view(), store.plan(plan.id)));
+    await refuseDirty(engine, plan, run.isNew ? [] : ticketsOf(store.view(), store.plan(plan.id)));
   const place = placeOf(plan, tickets[0]?.branch ?? null);
-  if (place) await lockSpec(parts, plan.id, place, { first: run.isNew });
+  if (place) await lockSpec(engine, plan.id, place, { first: run.isNew });
   for (const { hash, text } of run.pinned) await store.pin(hash, text);
-  if (run.replaced !== null) await archive(parts, run.replaced);
-  const claim = holder.claim(parts.now());
-  if (run.isNew) await create(parts, { ...plan, claim }, tickets);
-  else await update(parts, run, claim);
+  if (run.replaced !== null) await archive(engine, run.replaced);
+  const claim = holder.claim(engine.now());
+  if (run.isNew) await create(engine, { ...plan, claim }, tickets);
+  else await update(engine, run, claim);
   try {
-    await continueTickets(parts, plan.id, run.workflowHash);
-    await prepareTree(parts, plan.id);
-    emit(parts, { type: 'plan:status', planId: plan.id, status: plan.status });
+    await continueTickets(engine, plan.id, run.workflowHash);
+    await prepareTree(engine, plan.id);
+    emit(engine, { type: 'plan:status', planId: plan.id, status: plan.status });
   } catch (error) {
-    await letGo(parts, plan.id);
+    await letGo(engine, plan.id);
     throw error;
   }
   return plan.id;
 }
 
 /** Another run may have started the spec since it was prepared. */
-async function create(parts: EngineContext, plan: Plan, tickets: readonly Ticket[]): Promise<void> {
-  if (parts.store.hasPlan(plan.id)) {
-    unlockSpec(parts, plan.id);
-    refuseHeld(parts, parts.store.plan(plan.id));
+async function create(engine: EngineContext, plan: Plan, tickets: readonly Ticket[]): Promise<void> {
+  if (engine.store.hasPlan(plan.id)) {
+    unlockSpec(engine, plan.id);
+    refuseHeld(engine, engine.store.plan(plan.id));
     throw new HeldError('plan/held', `Another run of spec "${plan.name}" has just ended.`, {
       hint: 'Run the spec again to continue where that one stopped.',
     });
   }
-  await parts.store.create(plan, tickets);
+  await engine.store.create(plan, tickets);
 }
 
 /** Changes the plan of an earlier run into that of this one. */
-async function update(parts: EngineContext, { prepared }: PreparedSpec, claim: Claim): Promise<void> {
-  const { store, holder } = parts;
+async function update(engine: EngineContext, { prepared }: PreparedSpec, claim: Claim): Promise<void> {
+  const { store, holder } = engine;
   const { plan, added, changed, dropped, aside } = prepared;
   await store.updatePlan(plan.id, (latest) => {
-    refuseHeld(parts, latest);
+    refuseHeld(engine, latest);
     return { ...latest, claim };
   });
-  if (plan.workspace === 'checkout') await keepUsersCommits(parts, plan.id);
-  for (const ticket of aside) await setAside(parts, plan, ticket);
+  if (plan.workspace === 'checkout') await keepUsersCommits(engine, plan.id);
+  for (const ticket of aside) await setAside(engine, plan, ticket);
   for (const ticket of added) await store.addTicket(ticket);
   for (const ticket of changed)
     await store.updateTicket(ticket, (latest) =>
@@ -82,49 +82,49 @@ async function update(parts: EngineContext, { prepared }: PreparedSpec, claim: C
         : { ...ticket, base: ticket.base && latest.base, rev: latest.rev },
     );
   await store.updatePlan(plan.id, (latest) => ({ ...plan, claim, rev: latest.rev }));
-  await keepUsage(parts, [...dropped, ...aside]);
+  await keepUsage(engine, [...dropped, ...aside]);
   for (const ticket of [...dropped, ...aside]) await store.removeTicket(ticket);
 }
 
 /** Takes the work of a ticket that this run does not include out of the worktree. */
-async function setAside(parts: EngineContext, plan: Plan, ticket: Ticket): Promise<void> {
-  const latest = parts.store.ticket(ticket);
+async function setAside(engine: EngineContext, plan: Plan, ticket: Ticket): Promise<void> {
+  const latest = engine.store.ticket(ticket);
   const open = openAttempt(latest);
-  if (open) await stopJob(parts.machine.job(latest, open), 'stopped');
-  const workspace = workspaceFor(latest, plan, parts.settings, parts.store.view());
+  if (open) await stopJob(engine.machine.job(latest, open), 'stopped');
+  const workspace = workspaceFor(latest, plan, engine.settings, engine.store.view());
   if (latest.base === null || latest.worktree !== workspace.path || !existsSync(workspace.path)) return;
-  await putBack(parts, latest, workspace);
-  await takeOut(parts, latest, workspace);
+  await putBack(engine, latest, workspace);
+  await takeOut(engine, latest, workspace);
 }
 
 /** Lets failed and stopped units continue with this run; a unit that waits for an answer keeps waiting. */
 async function continueTickets(
-  parts: EngineContext,
+  engine: EngineContext,
   planId: string,
   workflowHash: string | null,
 ): Promise<void> {
-  for (const ticket of ticketsOf(parts.store.view(), parts.store.plan(planId))) {
+  for (const ticket of ticketsOf(engine.store.view(), engine.store.plan(planId))) {
     const asks = ticket.status === 'needs_attention' && ticket.hold?.kind === 'gate';
     const ref = { planId, ticketId: ticket.ticketId };
-    if (ticket.status === 'paused') await control(parts, ref, { type: 'resume' }, 'the run');
+    if (ticket.status === 'paused') await control(engine, ref, { type: 'resume' }, 'the run');
     else if (ticket.status === 'failed' || (ticket.status === 'needs_attention' && !asks)) {
-      if (workflowHash) await parts.store.updateTicket(ref, (latest) => ({ ...latest, workflowHash }));
-      await control(parts, ref, { type: 'retry' }, 'the run');
+      if (workflowHash) await engine.store.updateTicket(ref, (latest) => ({ ...latest, workflowHash }));
+      await control(engine, ref, { type: 'retry' }, 'the run');
     }
   }
 }
 
-async function archive(parts: EngineContext, planId: string): Promise<void> {
-  await parts.store.updatePlan(planId, (latest) => {
-    refuseHeld(parts, latest);
+async function archive(engine: EngineContext, planId: string): Promise<void> {
+  await engine.store.updatePlan(planId, (latest) => {
+    refuseHeld(engine, latest);
     return { ...latest, status: 'archived', claim: null };
   });
-  emit(parts, { type: 'plan:status', planId, status: 'archived' });
+  emit(engine, { type: 'plan:status', planId, status: 'archived' });
 }
 
 /** Creates the worktree and brings the spec into it; while a unit's work is in it, the spec waits for that unit's end. */
-async function prepareTree(parts: EngineContext, planId: string): Promise<void> {
-  const { store, workspaces, settings } = parts;
+async function prepareTree(engine: EngineContext, planId: string): Promise<void> {
+  const { store, workspaces, settings } = engine;
   const plan = store.plan(planId);
   const kept = plan.spec;
   const view = store.view();
@@ -132,28 +132,28 @@ async function prepareTree(parts: EngineContext, planId: string): Promise<void> 
   const open = tickets.find((ticket) => ticket.status !== 'complete');
   const ticket = open ?? tickets[0];
   if (!kept || !plan.repo || !ticket) return;
-  if (!open && !(await hasNews(parts, plan, kept, tickets))) return;
+  if (!open && !(await hasNews(engine, plan, kept, tickets))) return;
   const { root, commonDir } = await workspaces.checkRepo(plan.repo);
   excludeFiles(commonDir, root, besideSpec(kept));
   if (ticketInTree(view, plan)) {
     const pending = readFileSync(join(kept.dir, kept.files.tasks), 'utf8');
-    await updateSpecPlan(parts, planId, (latest) => ({ ...latest, spec: { ...kept, pending } }));
+    await updateSpecPlan(engine, planId, (latest) => ({ ...latest, spec: { ...kept, pending } }));
     return;
   }
   const workspace = workspaceFor(ticket, plan, settings, view);
   const { path, inPlace } = workspace;
-  if (!inPlace && workspaces.isReady(path)) await putBack(parts, ticket, workspace);
+  if (!inPlace && workspaces.isReady(path)) await putBack(engine, ticket, workspace);
   const made = inPlace ? null : await workspaces.ensure(workspace);
   const base = kept.base ?? made?.base.commit ?? (await workspaces.head(path)).commit;
-  const brought = await bringSpec(parts, workspace, kept, engineTicks(plan, tickets));
+  const brought = await bringSpec(engine, workspace, kept, engineTicks(plan, tickets));
   const now = { ...brought, base, pending: undefined };
-  await updateSpecPlan(parts, planId, (latest) => ({ ...latest, spec: now }));
-  if (!open) await releaseWorkspace(parts, ticket, workspace);
+  await updateSpecPlan(engine, planId, (latest) => ({ ...latest, spec: now }));
+  if (!open) await releaseWorkspace(engine, ticket, workspace);
 }
 
 /** Whether the branch of a complete spec lacks something of the user's copy. A deleted branch lacks nothing. */
 async function hasNews(
-  parts: EngineContext,
+  engine: EngineContext,
   plan: Plan,
   kept: PlanSpec,
   tickets: readonly Ticket[],
@@ -161,56 +161,56 @@ async function hasNews(
   const branch = tickets[0]?.branch;
   if (!branch || !plan.repo || plan.workspace === 'checkout' || kept.text === '') return false;
   const file = kept.list ?? join(kept.inTree, kept.files.tasks);
-  const found = await parts.workspaces.readCommitted({ repo: plan.repo, branch, file });
+  const found = await engine.workspaces.readCommitted({ repo: plan.repo, branch, file });
   if (found === null) return false;
   const mine = readFileSync(join(kept.dir, kept.files.tasks), 'utf8');
   return mergedTasks({ was: kept.text, mine, branch: found }, engineTicks(plan, tickets)) !== found;
 }
 
 /** Answers the unit that has halted. The engine that has the plan continues it. */
-export async function answerHalt(parts: EngineContext, planId: string, answer: string): Promise<string> {
-  const plan = specPlan(parts, planId);
-  const halted = haltedTicket(ticketsOf(parts.store.view(), plan));
+export async function answerHalt(engine: EngineContext, planId: string, answer: string): Promise<string> {
+  const plan = specPlan(engine, planId);
+  const halted = haltedTicket(ticketsOf(engine.store.view(), plan));
   if (!halted)
     throw new IllegalMoveError('spec/not-halted', `Nothing in "${planId}" waits for an answer.`, {
       hint: `See: signalbox status --plan ${planId}`,
     });
-  await refuseChanged(parts, plan);
+  await refuseChanged(engine, plan);
   const ref = { planId, ticketId: halted.ticketId };
-  await control(parts, ref, { type: 'respond', decision: 'answer', message: answer }, 'a person');
+  await control(engine, ref, { type: 'respond', decision: 'answer', message: answer }, 'a person');
   return halted.ticketId;
 }
 
 /** Claims the plan of a spec to continue it in this process. With `leave`, the engine that has it continues. */
-export async function takeSpec(parts: EngineContext, planId: string, { leave = false } = {}): Promise<Plan> {
-  const { store } = parts;
-  await refuseChanged(parts, specPlan(parts, planId));
-  const plan = await claimToResume(parts, planId, { called: sayPlan, leave });
+export async function takeSpec(engine: EngineContext, planId: string, { leave = false } = {}): Promise<Plan> {
+  const { store } = engine;
+  await refuseChanged(engine, specPlan(engine, planId));
+  const plan = await claimToResume(engine, planId, { called: sayPlan, leave });
   try {
     const [first] = plan.tickets;
     const place = placeOf(plan, first ? store.ticket({ planId, ticketId: first.ticketId }).branch : null);
-    if (place && !leave) await lockSpec(parts, planId, place);
-    if (plan.workspace === 'checkout') await keepUsersCommits(parts, planId);
-    await continueTickets(parts, planId, null);
-    emit(parts, { type: 'plan:status', planId, status: plan.status });
+    if (place && !leave) await lockSpec(engine, planId, place);
+    if (plan.workspace === 'checkout') await keepUsersCommits(engine, planId);
+    await continueTickets(engine, planId, null);
+    emit(engine, { type: 'plan:status', planId, status: plan.status });
   } catch (error) {
-    await letGo(parts, planId);
+    await letGo(engine, planId);
     throw error;
   }
   return plan;
 }
 
 /** Refuses uncommitted changes of a person in the checkout, or a deleted branch. A live run checks that itself. */
-async function refuseChanged(parts: EngineContext, plan: Plan): Promise<void> {
-  const own = ticketsOf(parts.store.view(), plan);
+async function refuseChanged(engine: EngineContext, plan: Plan): Promise<void> {
+  const own = ticketsOf(engine.store.view(), plan);
   const claims = [plan.claim, ...own.map(({ claim }) => claim)];
-  if (claims.some((claim) => claim && parts.holder.isLive(claim))) return;
-  if (plan.workspace === 'checkout') await refuseDirty(parts, plan, own);
-  else await refuseLost(parts, plan, own);
+  if (claims.some((claim) => claim && engine.holder.isLive(claim))) return;
+  if (plan.workspace === 'checkout') await refuseDirty(engine, plan, own);
+  else await refuseLost(engine, plan, own);
 }
 
-function specPlan(parts: EngineContext, planId: string): Plan {
-  const plan = parts.store.plan(planId);
+function specPlan(engine: EngineContext, planId: string): Plan {
+  const plan = engine.store.plan(planId);
   if (plan.spec) return plan;
   throw new InputError('spec/none', `"${planId}" is not a run of a spec.`, {
     hint: `Answer a gate with: signalbox respond ${planId} <ticket> <decision> "…"`,

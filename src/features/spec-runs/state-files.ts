@@ -35,15 +35,15 @@ const WRITTEN_ON: ReadonlySet<EngineEvent['type']> = new Set([
  * written again with the next event.
  */
 export class SpecFiles {
-  readonly #parts: EngineContext;
+  readonly #engine: EngineContext;
   readonly #waiting = new Set<string>();
   /** Plans that are no specs; they never become one. */
   readonly #others = new Set<string>();
   #work: Promise<void> = Promise.resolve();
   #reported = false;
 
-  constructor(parts: EngineContext) {
-    this.#parts = parts;
+  constructor(engine: EngineContext) {
+    this.#engine = engine;
   }
 
   listen(event: EngineEvent): void {
@@ -62,26 +62,26 @@ export class SpecFiles {
   async #write(planId: string): Promise<void> {
     this.#waiting.delete(planId);
     try {
-      const { store } = this.#parts;
+      const { store } = this.#engine;
       if (!store.hasPlan(planId)) return;
       const plan = store.plan(planId);
       if (!plan.spec) this.#others.add(planId);
       if (!plan.spec || plan.status === 'archived') return;
       const tickets = ticketsOf(store.view(), plan);
-      await writeSpecFiles(this.#parts, plan, plan.spec, tickets);
-      if (plan.claim === null && specRests(plan, tickets)) unlockSpec(this.#parts, planId);
+      await writeSpecFiles(this.#engine, plan, plan.spec, tickets);
+      if (plan.claim === null && specRests(plan, tickets)) unlockSpec(this.#engine, planId);
     } catch (error) {
       // The files only show the run: the work continues without them.
       if (this.#reported) return;
       this.#reported = true;
       const message = `${STATE_FILE} and ${PROGRESS_FILE} cannot be written: ${messageOf(error)}`;
-      this.#parts.listen({ type: 'problem', planId, ticketId: null, message, path: null });
+      this.#engine.listen({ type: 'problem', planId, ticketId: null, message, path: null });
     }
   }
 }
 
 async function writeSpecFiles(
-  parts: EngineContext,
+  engine: EngineContext,
   plan: Plan,
   kept: PlanSpec,
   found: readonly Ticket[],
@@ -89,15 +89,15 @@ async function writeSpecFiles(
   const place = besideSpec(kept);
   if (!existsSync(place)) return;
   const key = createHash('sha256').update(place).digest('hex').slice(0, 16);
-  await parts.machine.lock(`spec-files-${key}`, async () => {
-    const tickets = await giveOwners(parts, found, statedOwners(place, kept.name).assignments);
+  await engine.machine.lock(`spec-files-${key}`, async () => {
+    const tickets = await giveOwners(engine, found, statedOwners(place, kept.name).assignments);
     for (const ticket of tickets) {
       const own = found.includes(ticket) ? undefined : assignmentOf(ticket);
       const { planId, ticketId } = ticket;
-      for (const message of own ? unknownOwner(place, ticketId, own, ownersOf(parts.settings)) : [])
-        parts.listen({ type: 'problem', planId, ticketId, message, path: null });
+      for (const message of own ? unknownOwner(place, ticketId, own, ownersOf(engine.settings)) : [])
+        engine.listen({ type: 'problem', planId, ticketId, message, path: null });
     }
-    const state = stateOf(plan, kept, tickets, parts.now());
+    const state = stateOf(plan, kept, tickets, engine.now());
     replace(join(place, STATE_FILE), (text) => withSpecState(text, kept.name, state));
     const part = renderProgress(progressOf(plan, kept, tickets));
     replace(join(place, PROGRESS_FILE), (text) => withProgress(text, kept.name, part));

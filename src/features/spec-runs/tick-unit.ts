@@ -34,13 +34,13 @@ interface TickedUnit {
 
 /** Ticks a unit's boxes for a phase or for a person. If a box cannot be ticked, a phase ends as refused. */
 export async function tickStep({
-  parts,
+  engine,
   ref,
   phase,
   inPhase,
-}: Pick<ActionCall, 'parts' | 'ref'> & { phase: string | undefined; inPhase: boolean }): Promise<StepEnd> {
+}: Pick<ActionCall, 'engine' | 'ref'> & { phase: string | undefined; inPhase: boolean }): Promise<StepEnd> {
   try {
-    const data = await tickUnit(parts, ref, { phase });
+    const data = await tickUnit(engine, ref, { phase });
     const all = [...data.ticked, ...data.already];
     const boxless = data.boxless.length > 0 ? ` ${data.boxless.join(', ')} has no box.` : '';
     const out = `${all.length > 0 ? `Ticked ${all.join(', ')} in ${data.file}.` : ''}${boxless}`.trim();
@@ -86,26 +86,28 @@ function placeOf({ store, settings }: EngineContext, ref: TicketRef): UnitPlace 
  * Boxes that neither the engine nor the user ticked are opened again. Calling it again changes nothing more.
  */
 export async function tickUnit(
-  parts: EngineContext,
+  engine: EngineContext,
   ref: TicketRef,
   { phase }: { phase?: string | undefined } = {},
 ): Promise<TickedUnit> {
-  const before = placeOf(parts, ref);
+  const before = placeOf(engine, ref);
   refuseUndone(before.ticket, phase);
   refuseNoTree(before);
   refuseNoList(before);
-  await putListBack(parts, before);
-  await bringFitting(parts, before);
-  const { unit, plan, kept, workspace, name, original } = placeOf(parts, ref);
+  await putListBack(engine, before);
+  await bringFitting(engine, before);
+  const { unit, plan, kept, workspace, name, original } = placeOf(engine, ref);
   const list = placeOfFile(workspace.path, name, original);
   const own = realOf(original) ?? original;
   const { file } = list;
   const outside = !kept.tracked && own !== file;
   const commitAs = async (message: string) =>
-    kept.tracked ? parts.workspaces.commitPaths({ path: workspace.path, files: [list.name], message }) : null;
+    kept.tracked
+      ? engine.workspaces.commitPaths({ path: workspace.path, files: [list.name], message })
+      : null;
   const found = readFileSync(file, 'utf8');
   const users = own !== file && existsSync(own) ? readFileSync(own, 'utf8') : kept.text;
-  const ticks = engineTicks(plan, ticketsOf(parts.store.view(), plan));
+  const ticks = engineTicks(plan, ticketsOf(engine.store.view(), plan));
   const known = { engine: [...ticks, ...unit.tasks], person: tickedIn(users) };
   const whole = own === file ? found : wholeList(found, kept.text, known, unit.tasks);
   const cleared = users === '' ? found : takeBack(whole, known);
@@ -121,11 +123,11 @@ export async function tickUnit(
     path,
     before,
   }));
-  parts.crash('tick:ready');
+  engine.crash('tick:ready');
   for (const { path, before, text } of done) if (text !== before) writeAtomic(path, text, 0o644);
-  parts.crash('tick:written');
+  engine.crash('tick:written');
   const commit = await commitAs(`Tick ${unit.id} of ${kept.name}`);
-  parts.crash('tick:done');
+  engine.crash('tick:done');
   const { ticked = [], already = [], boxless = [] } = done.at(-1) ?? {};
   return { file: outside ? original : file, ticked, already, boxless, commit };
 }
@@ -190,13 +192,13 @@ async function putListBack(
 
 /** Brings a list that was edited while the unit's work was in the tree to the branch, unless it has other tasks. */
 async function bringFitting(
-  parts: EngineContext,
+  engine: EngineContext,
   { unit, plan, kept, workspace, copy }: UnitPlace,
 ): Promise<void> {
   if (kept.pending === undefined || !fits(kept.pending, unit.tasks)) return;
   const found = readFileSync(copy, 'utf8');
   try {
-    await bringPending(parts, plan, workspace);
+    await bringPending(engine, plan, workspace);
   } catch (error) {
     // Two lists that cannot be merged stop the next unit, if this one can be ticked without.
     if (!(error instanceof InputError) || !fits(found, unit.tasks)) throw error;

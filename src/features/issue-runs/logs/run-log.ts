@@ -37,19 +37,19 @@ interface RunLogOptions {
 
 /** One file per run, rewritten whole whenever a phase or an issue ends, so that a kill loses nothing. A resumed run continues its file. */
 export function openRunLog(
-  parts: Pick<EngineContext, 'store' | 'now'>,
+  engine: Pick<EngineContext, 'store' | 'now'>,
   options: RunLogOptions,
 ): RunLogWriter {
   const { path, planId, config } = options;
   const before = earlierPart(path);
-  const began = Date.parse(parts.now());
-  const startTime = before?.startTime ?? parts.now();
+  const began = Date.parse(engine.now());
+  const startTime = before?.startTime ?? engine.now();
   const spent = Math.max(before?.summary?.totalDurationSeconds ?? 0, options.spentSeconds ?? 0);
   makePlace(dirname(path));
   const write = (end: { endTime: string | null; aborted: boolean }) => {
-    const { plan, tickets } = picture(parts, planId);
+    const { plan, tickets } = picture(engine, planId);
     const others = options.refused?.map((result) => issueLog(result, [], true)) ?? before?.issues ?? [];
-    const seconds = spent + Math.max(0, Date.parse(parts.now()) - began) / 1000;
+    const seconds = spent + Math.max(0, Date.parse(engine.now()) - began) / 1000;
     const log = runLog({ plan, tickets, config, startTime, seconds, others, ...end });
     writeAtomic(path, `${JSON.stringify(log, null, 2)}\n`, 0o644);
   };
@@ -57,7 +57,7 @@ export function openRunLog(
     path,
     spentSeconds: spent,
     update: () => write({ endTime: null, aborted: false }),
-    finish: ({ aborted }) => write({ endTime: parts.now(), aborted }),
+    finish: ({ aborted }) => write({ endTime: engine.now(), aborted }),
   };
 }
 
@@ -173,7 +173,7 @@ function statusOf(result: IssueResult, over: boolean): IssueLog['status'] {
 
 /** Writes the logs of runs that a daemon continues. Takes every event; problems are reported as events. */
 export function followLogs(
-  parts: Pick<EngineContext, 'store' | 'now'>,
+  engine: Pick<EngineContext, 'store' | 'now'>,
   report: (event: EngineEvent) => void,
 ): (event: EngineEvent) => void {
   const logs = new Map<string, RunLogWriter | null>();
@@ -181,10 +181,10 @@ export function followLogs(
     if (event.type !== 'attempt:end' && event.type !== 'ticket:status') return;
     const { planId } = event;
     try {
-      const plan = parts.store.plan(planId);
-      if (!logs.has(planId)) logs.set(planId, open(parts, plan));
+      const plan = engine.store.plan(planId);
+      if (!logs.has(planId)) logs.set(planId, open(engine, plan));
       const log = logs.get(planId);
-      if (isAtRest(parts, plan)) log?.finish({ aborted: false });
+      if (isAtRest(engine, plan)) log?.finish({ aborted: false });
       else log?.update();
     } catch (error) {
       logs.set(planId, null);
@@ -199,11 +199,11 @@ export function followLogs(
   };
 }
 
-function open(parts: Pick<EngineContext, 'store' | 'now'>, plan: Plan): RunLogWriter | null {
+function open(engine: Pick<EngineContext, 'store' | 'now'>, plan: Plan): RunLogWriter | null {
   const run = storedRun(plan);
   if (!run?.log) return null;
   checkLogPlace(run.log, plan.repo ?? '/');
-  return openRunLog(parts, { path: run.log, planId: plan.id, config: run.config });
+  return openRunLog(engine, { path: run.log, planId: plan.id, config: run.config });
 }
 
 /** No ticket of it will change without a person. */

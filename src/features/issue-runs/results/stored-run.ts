@@ -24,15 +24,15 @@ export function storedRun(
   return { ...plan.run, config, batched };
 }
 
-/** Seconds that a run took so far: its finished parts, and a killed one up to its last activity. */
-export function spentOn(parts: EngineContext, planId: string): number {
-  const { store, holder } = parts;
+/** Seconds that a run took so far: its finished engine, and a killed one up to its last activity. */
+export function spentOn(engine: EngineContext, planId: string): number {
+  const { store, holder } = engine;
   const plan = store.plan(planId);
   const spent = storedRun(plan)?.spentSeconds ?? 0;
   if (!plan.claim || holder.isLive(plan.claim)) return spent;
   const began = Date.parse(plan.claim.renewedAt);
   const signs = ticketsOf(store.view(), planId).flatMap((ticket) =>
-    ticket.phaseHistory.map((attempt) => Date.parse(signOf(parts, ticket, attempt))),
+    ticket.phaseHistory.map((attempt) => Date.parse(signOf(engine, ticket, attempt))),
   );
   return spent + Math.max(0, ...signs.map((sign) => sign - began)) / 1000;
 }
@@ -88,16 +88,16 @@ export function remarksOf(ticket: Ticket, phase: string | null): string[] {
 }
 
 /** What would be done, out of what was found out. */
-export function preview(parts: EngineContext, prepared: PreparedRun, batched: boolean): PlannedIssue[] {
+export function preview(engine: EngineContext, prepared: PreparedRun, batched: boolean): PlannedIssue[] {
   const { plan } = prepared;
   const tickets = new Map(prepared.tickets.map((ticket) => [refKey(ticket), ticket]));
-  const earlier = parts.store.view();
+  const earlier = engine.store.view();
   return prepared.tickets.map((ticket) => {
     const entry = entryOf(plan, ticket);
     const done = ticket.status === 'complete';
     const note = prepared.notes.get(ticket.ticketId);
     const after = done ? [] : (entry?.blockedBy ?? []).map((text) => parseRef(text, plan.id));
-    const spec = workspaceFor(ticket, plan, parts.settings, { plans: [plan], tickets });
+    const spec = workspaceFor(ticket, plan, engine.settings, { plans: [plan], tickets });
     return {
       issue: ticket.ticketId,
       issueNumber: prepared.items.find((item) => item.id === ticket.ticketId)?.number ?? 0,
