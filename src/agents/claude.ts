@@ -1,8 +1,8 @@
 import { join } from 'node:path';
 import type { AgentAdapter, AgentRequest, Invocation } from '../model/agent.ts';
 import { can } from '../model/agent.ts';
+import { options, PERMISSION_FLAGS, resumeCommand, switches, takeFlags } from './agent-flags.ts';
 import { ClaudeReader } from './claude-reader.ts';
-import { options, PERMISSION_FLAGS, resumeCommand, switches, takeFlags } from './cli-flags.ts';
 import { type Launcher, type LaunchFile, ownArgs, secretFile } from './planner-launch.ts';
 import { checkedSessionId } from './reading/stream-reader.ts';
 

@@ -12,7 +12,7 @@ import { subtractUsage } from '../model/limits/usage.ts';
 import { asArray, asNumber, asObject, asString, type JsonObject } from '../model/text/json.ts';
 import { shellQuote } from '../model/text/shell-quote.ts';
 import type { Usage } from '../model/ticket.ts';
-import { options, PERMISSION_FLAGS, switches, takeFlags } from './cli-flags.ts';
+import { options, PERMISSION_FLAGS, switches, takeFlags } from './agent-flags.ts';
 import { type Launcher, ownArgs, type PlannerServer, secretFile, withSkillIndex } from './planner-launch.ts';
 import { classify, type Exit, wasSignalled } from './reading/classify-errors.ts';
 import { checkedSessionId, oneLine, StreamReader, usageOf, warning } from './reading/stream-reader.ts';

@@ -4,7 +4,7 @@ import { can } from '../model/agent.ts';
 import { addUsage } from '../model/limits/usage.ts';
 import { asNumber, asObject, asString, type JsonObject } from '../model/text/json.ts';
 import type { Usage } from '../model/ticket.ts';
-import { options, PERMISSION_FLAGS, resumeCommand, switches, takeFlags } from './cli-flags.ts';
+import { options, PERMISSION_FLAGS, resumeCommand, switches, takeFlags } from './agent-flags.ts';
 import { type Launcher, ownArgs, secretFile } from './planner-launch.ts';
 import { CUT_OFF, classify, type Exit, troubleEvent, wasSignalled } from './reading/classify-errors.ts';
 import { isoAfter } from './reading/reset-time.ts';

@@ -3,7 +3,7 @@ import type { AgentAdapter, AgentError, AgentEvent, AgentRequest, Invocation } f
 import { can } from '../model/agent.ts';
 import { addUsage } from '../model/limits/usage.ts';
 import { asArray, asNumber, asObject, asString, type JsonObject } from '../model/text/json.ts';
-import { options, resumeCommand, switches, takeFlags } from './cli-flags.ts';
+import { options, resumeCommand, switches, takeFlags } from './agent-flags.ts';
 import { PI_EXTENSION } from './pi-extension.ts';
 import { type Launcher, ownArgs, secretFile } from './planner-launch.ts';
 import { CUT_OFF, classify, type Exit, wasSignalled } from './reading/classify-errors.ts';

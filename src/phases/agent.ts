@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs';
 import { adapterFor, capabilityProblems } from '../agents/adapters.ts';
-import { defaultAccess } from '../agents/cli-flags.ts';
+import { defaultAccess } from '../agents/agent-flags.ts';
 import {
   repairAnew,
   repairPrompt,
