@@ -84,9 +84,9 @@ describe.concurrent('plan', () => {
     ]);
   });
 
-  it('check says once what is wrong with the plan itself, however many tickets go by it', async ({
-    world,
-  }) => {
+  it('check says once what is wrong with the plan itself, however many tickets go by it', {
+    tags: 'full',
+  }, async ({ world }) => {
     const acceptanceCriteria = ['x'];
     setUp(world, 'commit', {});
     const tickets = { a: { acceptanceCriteria }, b: { acceptanceCriteria }, c: { workflow: 'wrok' } };

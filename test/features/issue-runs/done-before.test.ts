@@ -173,9 +173,9 @@ describe.concurrent('a branch that was there before', () => {
     expect(commitsOf(world.repo, 'feature/b-b')).toContain('a');
   });
 
-  it('of a link in a chain begins at the link before, and its pull request targets that', async ({
-    world,
-  }) => {
+  it('of a link in a chain begins at the link before, and its pull request targets that', {
+    tags: 'full',
+  }, async ({ world }) => {
     world.agent('agent', 'test -e "$HOME/mended" && commit "$SIGNALBOX_TICKET"');
     const issues = new NumberedWorld(world, ...titled(1, 2));
     const options = { phases: 'exec', smartTests: false, retry: false } as const;

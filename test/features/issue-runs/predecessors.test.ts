@@ -136,7 +136,7 @@ describe.concurrent('an issue whose predecessor was merged on the forge', () => 
     },
   );
 
-  it('keeps what the predecessor has here and was never pushed', async ({ world }) => {
+  it('keeps what the predecessor has here and was never pushed', { tags: 'full' }, async ({ world }) => {
     const stacked = new Stacked(world);
     expect((await stacked.run('1')).code).toBe(0);
     stacked.merged().mend();
@@ -239,7 +239,7 @@ describe.concurrent('a look at what became of a predecessor', () => {
 });
 
 describe.concurrent('a chain that is run for the first time', () => {
-  it('asks nothing about predecessors that it has just made', async ({ world }) => {
+  it('asks nothing about predecessors that it has just made', { tags: 'full' }, async ({ world }) => {
     const stacked = new Stacked(world).mend();
     expect((await stacked.run('1', '2', '--chain')).code).toBe(0);
     const asked = (branch: string) =>

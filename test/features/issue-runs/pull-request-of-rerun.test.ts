@@ -6,7 +6,9 @@ import { commitsOf, git, it, NumberedWorld, titled, type World, waitFor } from '
 const WORK = { phases: 'exec', smartTests: false } as const;
 
 describe.concurrent('a pull request that is open', () => {
-  it('gets the commits of a second run, also when the base has moved far on', async ({ world }) => {
+  it('gets the commits of a second run, also when the base has moved far on', { tags: 'full' }, async ({
+    world,
+  }) => {
     world.agent('agent', 'commit "round $(ls | wc -l)"; echo "$SIGNALBOX_ATTEMPT" >> more.txt; commit more');
     const issues = new NumberedWorld(world, ...titled(1));
     const first = await issues.library({ options: WORK }, ['1']);
@@ -45,7 +47,7 @@ describe.concurrent('a branch that somebody else pushed to', () => {
     return { issues, commit };
   }
 
-  it('goes on with their commits', async ({ world }) => {
+  it('goes on with their commits', { tags: 'full' }, async ({ world }) => {
     const { issues } = await pushedTo(world, 'theirs.txt');
     const { results } = await issues.library({ options: { ...WORK, force: true } }, ['1']);
     expect(results).toMatchObject([{ success: true, prNumber: 2 }]);
@@ -84,7 +86,7 @@ describe.concurrent('a branch that somebody else pushed to', () => {
 });
 
 describe.concurrent('an issue that was done before', () => {
-  it('still has its pull request in the result', async ({ world }) => {
+  it('still has its pull request in the result', { tags: 'full' }, async ({ world }) => {
     world.agent('agent', 'commit work');
     const issues = new NumberedWorld(world, ...titled(1, 2));
     const [first] = (await issues.library({ options: { ...WORK } }, ['1'])).results;

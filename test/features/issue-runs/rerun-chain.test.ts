@@ -46,9 +46,9 @@ describe.concurrent('a chain with links that were done before', () => {
     ]);
   });
 
-  it('leaves one that is merged as it is, and builds the next one upon the last that is not', async ({
-    world,
-  }) => {
+  it('leaves one that is merged as it is, and builds the next one upon the last that is not', {
+    tags: 'full',
+  }, async ({ world }) => {
     const issues = lettered(world);
     expect((await issues.cli('run', 'b.md', ...WORK)).code).toBe(0);
     git(world.repo, 'merge', '--quiet', '--no-ff', '--no-edit', 'feature/b-b');
@@ -81,7 +81,9 @@ describe.concurrent('one issue after the other', () => {
     expect((await other.ended).code).toBe(0);
   });
 
-  it('says of one that depends on an issue of another run who has that', async ({ world }) => {
+  it('says of one that depends on an issue of another run who has that', { tags: 'full' }, async ({
+    world,
+  }) => {
     world.append('user/slow', 'b\n');
     const issues = lettered(world).write('c.md', '# c\n', { dependsOn: ['b'] });
     const other = issues.start('run', 'b.md', ...WORK);

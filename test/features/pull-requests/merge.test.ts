@@ -181,7 +181,9 @@ describe.concurrent('merge --pr', () => {
     expect(states(bench)).toEqual(['OPEN', 'OPEN', 'MERGED']);
   });
 
-  it('merges both of two that bring the same, and says of neither that it was there', async ({ world }) => {
+  it('merges both of two that bring the same, and says of neither that it was there', {
+    tags: 'full',
+  }, async ({ world }) => {
     const bench = await prepare(world, { '1': { a: '1' }, '2': { a: '1' } });
     const { out } = await world.invoke(['merge', 'p', '--pr', '--dry-run'], bench.env).ended;
     expect(out).not.toContain('already');

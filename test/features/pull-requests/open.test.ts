@@ -386,9 +386,9 @@ describe.concurrent('a stack', () => {
     expect(bench.pulls()[2]?.baseRefName).toBe('feature/101-add-a-thing');
   });
 
-  it('targets the base where the predecessor is not on origin; a base that a person chose stays', async ({
-    world,
-  }) => {
+  it('targets the base where the predecessor is not on origin; a base that a person chose stays', {
+    tags: 'full',
+  }, async ({ world }) => {
     const bench = new Bench(world);
     world.plan('p', { tickets: chain });
     await bench.work('100');
@@ -402,7 +402,7 @@ describe.concurrent('a stack', () => {
     expect(bench.pulls()[0]?.baseRefName).toBe('release');
   });
 
-  it('is none where the predecessor was in the base already', async ({ world }) => {
+  it('is none where the predecessor was in the base already', { tags: 'full' }, async ({ world }) => {
     const bench = new Bench(world);
     world.plan('p', { tickets: chain });
     await bench.work('100');

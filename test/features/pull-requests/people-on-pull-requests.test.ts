@@ -119,7 +119,9 @@ describe.concurrent('what people do to a branch and its pull request', () => {
     expect(git(hub.origin, 'show', 'main:late.md')).toBe('An answer.');
   });
 
-  it('takes no older pull request of the same branch name for its own', async ({ world }) => {
+  it('takes no older pull request of the same branch name for its own', { tags: 'full' }, async ({
+    world,
+  }) => {
     const hub = new Hub(world, 'manual-pr');
     world.plan('p', { tickets: { again: {}, shut: {} } });
     const old = { headRefOid: '1'.repeat(40), createdAt: '2020-01-01T00:00:00Z' };
@@ -153,7 +155,7 @@ describe.concurrent('what people do to a branch and its pull request', () => {
 });
 
 describe.concurrent('a branch that waits for its pull request', () => {
-  it('and is deleted asks a person', async ({ world }) => {
+  it('and is deleted asks a person', { tags: 'full' }, async ({ world }) => {
     const hub = new Hub(world, 'manual-pr');
     world.plan('p', { tickets: { ok: {} } });
     const run = hub.start();
@@ -260,7 +262,9 @@ describe.concurrent('what happens while it answers', () => {
     expect(ticket.visits.handle_review).toBe(2);
   });
 
-  it('says why an origin could not be read, and blames nobody for it', async ({ world }) => {
+  it('says why an origin could not be read, and blames nobody for it', { tags: 'full' }, async ({
+    world,
+  }) => {
     const hub = new Hub(world, 'standard');
     const head = join(hub.origin, 'HEAD');
     world.script(

@@ -88,7 +88,9 @@ describe.concurrent('contract 8: an assignment', () => {
     });
   });
 
-  it('is lost with a state file that cannot be read, which is moved aside', async ({ world }) => {
+  it('is lost with a state file that cannot be read, which is moved aside', { tags: 'full' }, async ({
+    world,
+  }) => {
     const dir = writeSpec(world, tasks('One'), { assigned: false });
     put(join(dir, '..', 'SEQUENTIAL_STATE.json'), '{"specs": ');
     const { code, err } = await runSpec(world, dir);
@@ -98,7 +100,7 @@ describe.concurrent('contract 8: an assignment', () => {
     expect(stateFile(world).specs.limits?.completed).toEqual(['1']);
   });
 
-  it('is made by the agent of --assign-backend', async ({ world }) => {
+  it('is made by the agent of --assign-backend', { tags: 'full' }, async ({ world }) => {
     world.agent('clerk', 'echo no');
     world.config({ defaultAgent: 'rehearsal' });
     const dir = writeSpec(world, tasks('One'), { assigned: false });

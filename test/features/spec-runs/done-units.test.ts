@@ -105,7 +105,7 @@ describe.concurrent('a branch that was deleted between two runs', () => {
     expect(work(world)).toContain('Rehearse implement of 1');
   });
 
-  it('is not missed after it was merged, squashed or not', async ({ world }) => {
+  it('is not missed after it was merged, squashed or not', { tags: 'full' }, async ({ world }) => {
     const dir = writeSpec(world, tasks('One'));
     expect((await runSpec(world, dir)).code).toBe(0);
     for (const [how, next] of [
@@ -152,7 +152,9 @@ describe.concurrent('an assignment of an earlier run', () => {
     }
   });
 
-  it('is kept with --fresh where the text is the same, unless it was a fallback', async ({ world }) => {
+  it('is kept with --fresh where the text is the same, unless it was a fallback', { tags: 'full' }, async ({
+    world,
+  }) => {
     withoutWaits(world);
     const prose = { when: { ticket: '2', phase: 'assign' }, do: [{ result: 'Somebody.' }] };
     world.rehearsal([says('ui'), prose]);

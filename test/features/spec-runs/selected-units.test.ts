@@ -49,7 +49,7 @@ describe.concurrent('a unit that has begun and is not selected', () => {
     expect(stateFile(world).specs.limits?.completed_at).not.toBeNull();
   });
 
-  it('leaves the parent of a task that was left out for later', async ({ world }) => {
+  it('leaves the parent of a task that was left out for later', { tags: 'full' }, async ({ world }) => {
     world.rehearsal([{ when: { phase: 'implement' }, do: [...add('a.txt'), done()] }]);
     const text = '- [ ] 1. A\n  - [ ] 1.1 A1\n  - [ ] 1.2 A2\n- [ ] 2. B\n  - _Depends: 1.1_\n';
     const dir = writeSpec(world, text);

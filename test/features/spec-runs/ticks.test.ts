@@ -104,7 +104,9 @@ describe.concurrent('spec tick', () => {
 });
 
 describe.concurrent('work of earlier units', () => {
-  it('that was dropped or rewritten comes back before the next attempt', async ({ world }) => {
+  it('that was dropped or rewritten comes back before the next attempt', { tags: 'full' }, async ({
+    world,
+  }) => {
     withoutWaits(world);
     const cuts = [
       ['2', 'git reset --quiet --hard HEAD~2'],
@@ -150,7 +152,7 @@ describe.concurrent('a commit with nothing in it, or of the tasks alone', () => 
 });
 
 describe.concurrent('--in-place with files of the run that git sees', () => {
-  it('goes on although they are tracked or left from a crash', async ({ world }) => {
+  it('goes on although they are tracked or left from a crash', { tags: 'full' }, async ({ world }) => {
     const dir = writeSpec(world, tasks('One', 'Two'));
     const beside = (name: string) => join(world.repo, '.kiro/specs', name);
     put(beside('SEQUENTIAL_PROGRESS.md'), '# Old\n');

@@ -188,7 +188,9 @@ describe.concurrent('a spec that git does not have and that is gone from its pla
     expect(readFileSync(join(dir, 'tasks.md'), 'utf8')).toBe('# Tasks\n\n- [x] 1. Another\n');
   });
 
-  it('is told with its path where a directory has taken the place of its list', async ({ world }) => {
+  it('is told with its path where a directory has taken the place of its list', { tags: 'full' }, async ({
+    world,
+  }) => {
     const list = `${world.repo}/.kiro/specs/limits/tasks.md`;
     const replace = { run: `mv ${list} ${list}.old && mkdir ${list}` };
     world.rehearsal([{ when: { phase: 'implement' }, do: [replace, ...add('a.txt'), done()] }]);
