@@ -14,7 +14,7 @@ export const ENTRY_POINTS = [
 const DECLARED =
   /^export (?:default )?(?:async |abstract )?(?:function\*?|const|class|interface|type|let) (\w+)/gm;
 /** Declarations can only be made of a function whose types can be named elsewhere. */
-const SIGNATURE = /^export (?:async )?function[\s\S]*?\{$/gm;
+const SIGNATURE = /^export (?:async )?function(?:[^\n]*\)[^\n]* \{$|[\s\S]*?^[)}][^\n]*\{$)/gm;
 const DECLARED_TYPE = /^export (?:interface|type) (\w+)/gm;
 const LISTED = /^export (?:type )?\{([^}]*)\}(?: from '(\.[^']+)')?/gm;
 const ALL_FORWARDED = /^export (?:type )?\* from '(\.[^']+)'/gm;

@@ -6,7 +6,7 @@ import { harmless, progressFeed } from '../features/issue-runs/callbacks.ts';
 import type { RunLogWriter } from '../features/issue-runs/logs/run-log.ts';
 import { atLeast, issueResult } from '../features/issue-runs/results/issue-result.ts';
 import { infoOf, numberOf, worktreesOf } from '../features/issue-runs/results/stored-run.ts';
-import { restSuperseded } from '../features/issue-runs/resume.ts';
+import { restSuperseded } from '../features/issue-runs/resume-run.ts';
 import type { IssueResult, RunResult } from '../features/issue-runs/types.ts';
 import type { Env } from '../machine/home-path.ts';
 import { messageOf } from '../model/errors.ts';

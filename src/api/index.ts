@@ -1,7 +1,7 @@
 export { loadSettings } from '../config/load.ts';
 export type { Settings } from '../config/settings-table.ts';
 export type { EngineContext, OpenOptions, PlanKind } from '../engine/context.ts';
-export type { PlanHooks } from '../engine/plan-kind.ts';
+export type { PlanHooks } from '../engine/plan-hooks.ts';
 export {
   type RunOptions as PlanRunOptions,
   type RunResult as PlanRunResult,

@@ -4,14 +4,14 @@ import { repositoryOf } from '../config/paths.ts';
 import type { Settings } from '../config/settings-table.ts';
 import type { EngineContext } from '../engine/context.ts';
 import { stopperOf } from '../engine/stopped-tickets.ts';
-import { workspaceFor } from '../engine/ticket-defaults.ts';
+import { workspaceFor } from '../engine/ticket-workspace.ts';
 import { reportPhases } from '../features/issue-runs/callbacks.ts';
 import { checkLogPlace, type Rotation, rotateLogs } from '../features/issue-runs/logs/log-files.ts';
 import { openRunLog, type RunLogWriter } from '../features/issue-runs/logs/run-log.ts';
-import { prepareIssueRun } from '../features/issue-runs/prepare.ts';
+import { prepareIssueRun } from '../features/issue-runs/prepare-issue-run.ts';
 import { refusedResult } from '../features/issue-runs/results/issue-result.ts';
 import { inWorktree, preview, storedRun } from '../features/issue-runs/results/stored-run.ts';
-import { startIssueRun } from '../features/issue-runs/start.ts';
+import { startIssueRun } from '../features/issue-runs/store-prepared-run.ts';
 import type {
   ManifestOfRun,
   MergedRunOptions,

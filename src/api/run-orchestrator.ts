@@ -14,7 +14,7 @@ import {
 import { completeOptions } from '../features/issue-runs/options/merge-options.ts';
 import { atLeast } from '../features/issue-runs/results/issue-result.ts';
 import { numberOf, spentOn, storedRun } from '../features/issue-runs/results/stored-run.ts';
-import { takeRun } from '../features/issue-runs/resume.ts';
+import { takeRun } from '../features/issue-runs/resume-run.ts';
 import type {
   IssueResult,
   ManifestOfRun,

@@ -7,7 +7,7 @@ import type { Attempt, Ticket } from '../model/ticket.ts';
 import type { Store } from '../store/store-interface.ts';
 import { readPinned } from '../workflows/pin-workflow.ts';
 import type { EngineContext } from './context.ts';
-import { workspaceFor } from './ticket-defaults.ts';
+import { workspaceFor } from './ticket-workspace.ts';
 
 /** Attempts with a session, oldest first. */
 export function sessionsOf(ticket: Ticket, phase?: string): Attempt[] {

@@ -14,7 +14,7 @@ import { openStore } from '../store/open.ts';
 import type { Holder, Store, StoreView } from '../store/store-interface.ts';
 import { createWorkspaces, type Workspaces } from '../workspaces/workspaces.ts';
 import { type Crash, crashPoints } from './crash-points.ts';
-import type { PlanHooks } from './plan-kind.ts';
+import type { PlanHooks } from './plan-hooks.ts';
 
 /** What the engine and the features work with. All of it is given, so that no code below reads the process's own. */
 export interface EngineContext {

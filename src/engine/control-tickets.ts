@@ -11,11 +11,11 @@ import { phaseOf, type Workflow } from '../model/workflow.ts';
 import { type EngineContext, emit } from './context.ts';
 import { pinnedFor } from './pinned-workflow.ts';
 import { completeUnwatched } from './plan-transitions.ts';
-import { recordTip, releaseWorkspace } from './prepare-workspace.ts';
+import { recordTip, releaseWorkspace } from './prepare-and-release-workspace.ts';
 import { recoverOrphan } from './recovery.ts';
 import { reportStatus } from './status-events.ts';
 import { stoppedIn, stoppedTogether } from './stopped-tickets.ts';
-import { workspaceFor } from './ticket-defaults.ts';
+import { workspaceFor } from './ticket-workspace.ts';
 
 type Wish =
   | { type: 'stop' }
@@ -158,7 +158,7 @@ async function untilStopped(engine: EngineContext, ref: TicketRef): Promise<Tick
         'ticket/stopping',
         `${refKey(ref)} is paused, but its engine has not stopped the agent yet.`,
         {
-          hint: 'Overview again with: signalbox status',
+          hint: 'Look again with: signalbox status',
           details: { holder: ticket.claim },
         },
       );

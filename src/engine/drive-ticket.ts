@@ -7,10 +7,10 @@ import { broken } from '../model/state/reduce.ts';
 import { attemptKey, type Hold, openAttempt, type Ticket } from '../model/ticket.ts';
 import { type EngineContext, hooksOf } from './context.ts';
 import { type Pinned, pinnedFor } from './pinned-workflow.ts';
-import { readTip, releaseWorkspace } from './prepare-workspace.ts';
+import { readTip, releaseWorkspace } from './prepare-and-release-workspace.ts';
 import { takeStep } from './run-attempt.ts';
 import { refOf, reportStatus } from './status-events.ts';
-import { type TicketWorkspace, workspaceFor } from './ticket-defaults.ts';
+import { type TicketWorkspace, workspaceFor } from './ticket-workspace.ts';
 import { TicketWriter } from './ticket-writer.ts';
 import { checkCheckout, recordLeft } from './users-changes.ts';
 

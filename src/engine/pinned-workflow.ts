@@ -3,7 +3,7 @@ import type { Ticket } from '../model/ticket.ts';
 import { type PinnedWorkflow, readPinned } from '../workflows/pin-workflow.ts';
 import { resolveWorkflow } from '../workflows/resolve-workflow.ts';
 import type { EngineContext } from './context.ts';
-import { workflowNameOf } from './ticket-defaults.ts';
+import { workflowNameOf } from './ticket-workspace.ts';
 
 export interface Pinned extends PinnedWorkflow {
   hash: string;

@@ -6,8 +6,8 @@ import { openAttempt, type Ticket } from '../model/ticket.ts';
 import type { StoreView } from '../store/store-interface.ts';
 import { type EngineContext, isFatal } from './context.ts';
 import { pinnedFor } from './pinned-workflow.ts';
-import { readTip, releaseWorkspace } from './prepare-workspace.ts';
-import { workspaceFor } from './ticket-defaults.ts';
+import { readTip, releaseWorkspace } from './prepare-and-release-workspace.ts';
+import { workspaceFor } from './ticket-workspace.ts';
 
 /**
  * Cleans up after a dead engine, on tickets that no engine will drive again without a person: stops the process of a paused

@@ -23,9 +23,9 @@ import {
 import { admission, agentOf, allowanceOf, endedBefore, launchesOf } from './admission.ts';
 import { type EngineContext, emit, hooksOf } from './context.ts';
 import type { Pinned } from './pinned-workflow.ts';
-import { adoptedPlace, preparePlace } from './prepare-workspace.ts';
+import { adoptedPlace, preparePlace } from './prepare-and-release-workspace.ts';
 import { type AttemptRef, refOf, reportEnd } from './status-events.ts';
-import { ifKnown, type TicketWorkspace, workspaceFor } from './ticket-defaults.ts';
+import { ifKnown, type TicketWorkspace, workspaceFor } from './ticket-workspace.ts';
 import type { TicketWriter } from './ticket-writer.ts';
 import { AttemptRecorder } from './ticket-writer.ts';
 

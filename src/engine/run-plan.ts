@@ -10,7 +10,7 @@ import { Engine, type EngineOptions } from './engine.ts';
 import { claimPlan, completePlan, letGo } from './plan-transitions.ts';
 import { refOf } from './status-events.ts';
 import { stopperOf } from './stopped-tickets.ts';
-import { ifKnown, workspaceFor } from './ticket-defaults.ts';
+import { ifKnown, workspaceFor } from './ticket-workspace.ts';
 
 export interface RunResult {
   plan: Plan;
@@ -92,7 +92,7 @@ function checkRunnable(
     });
   }
   const fix: Partial<Record<Plan['status'], string>> = {
-    draft: `Overview it over, then: signalbox plan approve ${planId}`,
+    draft: `Look it over, then: signalbox plan approve ${planId}`,
     paused: `Go on with: signalbox resume ${planId}`,
     archived: 'An archived plan is not run any more.',
   };

@@ -5,7 +5,7 @@ import { ticketsOf } from '../model/plans/plans-view.ts';
 import { isAllComplete } from '../model/state/eligible.ts';
 import type { Ticket } from '../model/ticket.ts';
 import { type EngineContext, emit, hooksOf } from './context.ts';
-import type { TicketWorkspace } from './ticket-defaults.ts';
+import type { TicketWorkspace } from './ticket-workspace.ts';
 
 /** The ref that keeps the work of a ticket which was taken out of a shared worktree. */
 export function failedRef(ticket: Ticket): string {

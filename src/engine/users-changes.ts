@@ -8,13 +8,13 @@ import { ticketsOf } from '../model/plans/plans-view.ts';
 import { attemptKey, isOver, openAttempt, type Ticket } from '../model/ticket.ts';
 import type { TreeLeft } from '../model/ticket-schema.ts';
 import { type EngineContext, isFatal } from './context.ts';
-import type { TicketWorkspace } from './ticket-defaults.ts';
+import type { TicketWorkspace } from './ticket-workspace.ts';
 import type { TicketWriter } from './ticket-writer.ts';
 
 // Tickets that work in the user's own checkout: telling the user's files and commits from those of an agent.
 
 /** What of a tree, as it is now, was not there in this form when the ticket stopped. */
-export function notOf(left: TreeLeft | undefined, now: TreeLeft): string[] {
+export function filesChangedSince(left: TreeLeft | undefined, now: TreeLeft): string[] {
   return Object.entries(now.files).flatMap(([file, sum]) => (left?.files[file] === sum ? [] : [file]));
 }
 
@@ -80,7 +80,7 @@ export async function usersChanges(
   const owner = inCheckout(tickets);
   const now = await readCheckout(engine, path);
   const left = owner && (await howLeft(engine, owner, path, now));
-  const files = notOf(left, now);
+  const files = filesChangedSince(left, now);
   if (files.length === 0) return null;
   // The agent's process may have ended after its engine was killed, and nothing recorded when.
   const unsure = owner !== undefined && wasKilled(owner) && lastJob(engine, owner)?.state === 'lost';

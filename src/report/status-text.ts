@@ -99,7 +99,7 @@ export function statusJson({ plan, tickets, problems }: PlanStatus) {
 }
 
 /** Problems whose plan could not be read. */
-export function homeless(view: StoreView): StoreProblem[] {
+export function problemsWithoutPlan(view: StoreView): StoreProblem[] {
   const known = new Set(view.plans.map((plan) => plan.id));
   return view.problems.filter((problem) => !known.has(problem.planId));
 }

@@ -29,7 +29,7 @@ export interface Evidence {
 }
 
 /** What is asked for; a git call that is not needed is not made, and its part stays empty. */
-export interface EvidenceWish {
+export interface EvidenceOptions {
   dirty?: boolean;
   files?: boolean;
   committed?: boolean;
@@ -40,7 +40,11 @@ export async function gatherEvidence(
   context: Context,
   path: string,
   baseCommit: string,
-  { files: wantFiles = true, dirty: wantDirty = true, committed: wantCommitted = false }: EvidenceWish = {},
+  {
+    files: wantFiles = true,
+    dirty: wantDirty = true,
+    committed: wantCommitted = false,
+  }: EvidenceOptions = {},
 ): Promise<Evidence> {
   checkCommit(baseCommit);
   const at = await worktreeAt(context, path);

@@ -4,7 +4,7 @@ import type { Context } from '../git/context.ts';
 import { readStatus } from '../git/status.ts';
 import { gitDirOfEntry, listWorktrees as listRegistered } from '../git/worktrees.ts';
 import { canonical, realDirectory } from './paths.ts';
-import { candidateAt, looseCommits, type ReleaseSpec, unsafe } from './release.ts';
+import { candidateAt, commitsThatWouldBeLost, type ReleaseSpec, unsafe } from './release.ts';
 import { withoutCopies } from './setup/copy.ts';
 import { type Owner, readOwner } from './workspace-owner.ts';
 
@@ -77,7 +77,7 @@ export async function examineWorktree(context: Context, given: ReleaseSpec): Pro
   const ignored = await withoutCopies(worktree.workTree, hidden, owner.copied);
   const loose = await withoutCopies(worktree.workTree, untracked, owner.copied);
   const rest = ['--not', '--branches', '--tags', '--remotes'];
-  const tips = [...(head ? [head] : []), ...(await looseCommits(context, repo, candidate))];
+  const tips = [...(head ? [head] : []), ...(await commitsThatWouldBeLost(context, repo, candidate))];
   const count =
     tips.length > 0
       ? (

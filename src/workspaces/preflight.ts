@@ -16,7 +16,7 @@ export interface Obstacle {
 }
 
 /** What would keep a ticket's worktree from being made, as far as one can see without making it. */
-export async function foresee(context: Context, given: WorkspaceSpec): Promise<Obstacle[]> {
+export async function findObstacles(context: Context, given: WorkspaceSpec): Promise<Obstacle[]> {
   if (given.inPlace) return [];
   const repo = await context.repo(given.repo);
   const spec = { ...given, path: canonical(given.path), worktreeRoot: realDirectory(given.worktreeRoot) };

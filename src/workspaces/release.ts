@@ -115,7 +115,7 @@ export async function unsafe(
   if (nested) return `it holds another git repository, ${nested}`;
   if (status.branch === undefined && !(await isReachable(context, repo, status.head)))
     return `no branch holds its commit ${status.head}`;
-  const left = await looseCommits(context, repo, candidate);
+  const left = await commitsThatWouldBeLost(context, repo, candidate);
   if (left.length > 0) return sayCommits(left);
   const [pid] = processesIn(worktree.workTree);
   if (pid !== undefined) return `process ${pid} works in it`;
@@ -123,7 +123,7 @@ export async function unsafe(
 }
 
 /** Commits that would be lost with the worktree. */
-export function looseCommits(
+export function commitsThatWouldBeLost(
   context: Context,
   repo: GitLocation,
   { worktree, ownRefs, log, status, spec }: Candidate,

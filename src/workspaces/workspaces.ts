@@ -18,7 +18,7 @@ import { integrateBranch } from './integrate.ts';
 import { examineWorktree, listWorktrees } from './list-worktrees.ts';
 import { openTrains, withTrainLock } from './merge-train.ts';
 import { canonical } from './paths.ts';
-import { foresee } from './preflight.ts';
+import { findObstacles } from './preflight.ts';
 import { pushBranch, pushUrl, remoteTips } from './push.ts';
 import { releaseWorkspace } from './release.ts';
 import { comeBack, rewindTree } from './rewind.ts';
@@ -175,7 +175,7 @@ function callsOf(context: Context) {
     list: bind(listWorktrees),
     examine: bind(examineWorktree),
     examineBranch: bind(examineBranch),
-    foresee: bind(foresee),
+    findObstacles: bind(findObstacles),
     deleteBranch: bind(deleteBranch),
     trains: bind(openTrains),
   };

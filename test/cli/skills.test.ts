@@ -1,7 +1,7 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect } from 'vitest';
-import type { InstalledSkill } from '../../src/workflows/skills.ts';
+import type { InstalledSkill } from '../../src/workflows/install-skills.ts';
 import { it } from './support.ts';
 
 const NAME = 'sequential-orchestration';

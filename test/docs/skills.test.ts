@@ -4,7 +4,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { parse as parseYaml } from 'yaml';
 import { Plan, PlanBase, PlanEntry } from '../../src/model/plan-schema.ts';
 import { Ticket, TicketBase } from '../../src/model/ticket-schema.ts';
-import { listSkills } from '../../src/workflows/skills.ts';
+import { listSkills } from '../../src/workflows/install-skills.ts';
 import { run, scratch, signalbox } from './cli.ts';
 import { commandProblem, readHelp } from './help.ts';
 import { type Block, codes, parse, ROOT } from './markdown.ts';

@@ -159,13 +159,15 @@ describe('a worktree that is not what the ticket recorded', () => {
         fine: {},
       },
     });
-    world.plan('q', { repo: null, tickets: { homeless: {} } });
+    world.plan('q', { repo: null, tickets: { problemsWithoutPlan: {} } });
     const daemon = world.invoke(['daemon', '-c', '8']);
     await world.reaches('p', 'fine', 'complete');
     for (const id of ['missing', 'bare', 'unborn', 'plain'])
       expect((await world.reaches('p', id, 'failed')).error, id).toContain(at(''));
     expect((await world.reaches('p', 'relative', 'needs_attention')).error).toContain('is relative');
-    expect((await world.reaches('q', 'homeless', 'needs_attention')).error).toContain('names a repository');
+    expect((await world.reaches('q', 'problemsWithoutPlan', 'needs_attention')).error).toContain(
+      'names a repository',
+    );
     expect((await daemon.kill('SIGTERM')).code).toBe(0);
     expect(world.calls('start').every((call) => call.ticket === 'p/fine')).toBe(true);
   });

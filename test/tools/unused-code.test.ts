@@ -53,7 +53,7 @@ describe('unused code', () => {
     const main = "import { load } from '../model/a.ts';";
     const files = {
       'model/a.ts':
-        'export interface Wish {}\nexport interface Inner {}\nexport function load(wish: Wish) {\n  const a: Inner = {};\n}',
+        'export interface Wish {}\nexport interface Inner {}\nexport function load(\n  {\n    a = 1,\n  }: Wish,\n) {\n  const b: Inner = {};\n}',
     };
     expect(unused(files, { main }).unusedExports).toEqual([exported('model/a.ts', 'Inner')]);
   });

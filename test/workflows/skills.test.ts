@@ -1,7 +1,7 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { expect, it } from 'vitest';
-import { listSkills } from '../../src/workflows/skills.ts';
+import { listSkills } from '../../src/workflows/install-skills.ts';
 import { scratch } from '../issues/scratch.ts';
 
 function skill(root: string, path: string, text?: string): void {

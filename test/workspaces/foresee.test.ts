@@ -3,29 +3,31 @@ import { dirname, join } from 'node:path';
 import { expect, it } from 'vitest';
 import { bench, git, makeRepo } from './helpers.ts';
 
-async function told(work: ReturnType<ReturnType<typeof bench>['workspaces']['foresee']>): Promise<string[]> {
+async function told(
+  work: ReturnType<ReturnType<typeof bench>['workspaces']['findObstacles']>,
+): Promise<string[]> {
   return (await work).map(({ field, message }) => `${field}: ${message}`);
 }
 
 it('sees nothing in the way of a fresh worktree, an empty directory, or a slot', async () => {
   const { workspaces, spec } = bench();
-  expect(await workspaces.foresee(spec('a'))).toEqual([]);
+  expect(await workspaces.findObstacles(spec('a'))).toEqual([]);
   mkdirSync(spec('b').path, { recursive: true });
-  expect(await workspaces.foresee(spec('b'))).toEqual([]);
+  expect(await workspaces.findObstacles(spec('b'))).toEqual([]);
   await workspaces.ensure(spec('a'));
   await workspaces.release(spec('a'));
-  expect(await workspaces.foresee(spec('a'))).toEqual([]);
+  expect(await workspaces.findObstacles(spec('a'))).toEqual([]);
 });
 
 it('sees its own worktree as its own, and that of another ticket as taken', async () => {
   const { workspaces, spec } = bench();
   await workspaces.ensure(spec('a'));
-  expect(await workspaces.foresee(spec('a'))).toEqual([]);
+  expect(await workspaces.findObstacles(spec('a'))).toEqual([]);
   const other = { ...spec('a'), owner: 'plan/other' };
-  expect(await told(workspaces.foresee(other))).toEqual([
+  expect(await told(workspaces.findObstacles(other))).toEqual([
     `worktree: The worktree path ${other.path} is taken by the worktree of plan/a.`,
   ]);
-  expect(await workspaces.foresee({ ...other, takesOver: ['plan/a'] })).toEqual([]);
+  expect(await workspaces.findObstacles({ ...other, takesOver: ['plan/a'] })).toEqual([]);
 });
 
 it('sees what lies at the path', async () => {
@@ -33,16 +35,16 @@ it('sees what lies at the path', async () => {
   const { path } = spec('a');
   mkdirSync(dirname(path), { recursive: true });
   writeFileSync(path, '');
-  expect(await told(workspaces.foresee(spec('a')))).toEqual([
+  expect(await told(workspaces.findObstacles(spec('a')))).toEqual([
     `worktree: The worktree path ${path} is taken by a file.`,
   ]);
   makeRepo(join(root, 'elsewhere'));
-  expect(await told(workspaces.foresee(spec('b', { path: join(root, 'elsewhere') })))).toEqual([
+  expect(await told(workspaces.findObstacles(spec('b', { path: join(root, 'elsewhere') })))).toEqual([
     `worktree: The worktree path ${join(root, 'elsewhere')} is taken by another git repository.`,
   ]);
-  expect((await told(workspaces.foresee(spec('c', { path: join(root, 'repo', 'inside') }))))[0]).toMatch(
-    /^worktree: .* is inside a checkout of its own repository/,
-  );
+  expect(
+    (await told(workspaces.findObstacles(spec('c', { path: join(root, 'repo', 'inside') }))))[0],
+  ).toMatch(/^worktree: .* is inside a checkout of its own repository/);
 });
 
 it('sees a file where a directory above the path has to be, and which field leads there', async () => {
@@ -51,7 +53,7 @@ it('sees a file where a directory above the path has to be, and which field lead
   writeFileSync(file, '');
   const below = spec('a', { path: join(file, 'ticket', 'a'), worktreeRoot: file });
   const message = `The worktree path ${below.path} cannot be: ${file} is not a directory.`;
-  expect(await workspaces.foresee(below)).toEqual([
+  expect(await workspaces.findObstacles(below)).toEqual([
     {
       field: 'worktreeRoot',
       message,
@@ -59,7 +61,7 @@ it('sees a file where a directory above the path has to be, and which field lead
     },
   ]);
   await expect(workspaces.ensure(below)).rejects.toMatchObject({ code: 'workspace/below-file', message });
-  expect(await workspaces.foresee(spec('a', { path: join(file, 'a') }))).toMatchObject([
+  expect(await workspaces.findObstacles(spec('a', { path: join(file, 'a') }))).toMatchObject([
     { field: 'worktree', hint: `Move ${file} away, or set \`worktree\` of the ticket to another place.` },
   ]);
 });
@@ -68,11 +70,11 @@ it('sees a branch that is checked out elsewhere, and a base that is not there', 
   const { workspaces, spec, repo, root } = bench();
   const at = join(root, 'mine');
   git(repo, 'worktree', 'add', '--quiet', '-b', 'ticket/a', at);
-  expect(await told(workspaces.foresee(spec('a', { base: 'nope' })))).toEqual([
+  expect(await told(workspaces.findObstacles(spec('a', { base: 'nope' })))).toEqual([
     `base: The base branch nope does not exist in ${repo}.`,
     `branch: The branch ticket/a is checked out in ${at}.`,
   ]);
-  expect(await told(workspaces.foresee(spec('b', { branch: 'main' })))).toEqual([
+  expect(await told(workspaces.findObstacles(spec('b', { branch: 'main' })))).toEqual([
     'branch: The branch main is the base that its work is merged into.',
   ]);
 });
@@ -80,7 +82,7 @@ it('sees a branch that is checked out elsewhere, and a base that is not there', 
 it('leaves everything as it is', async () => {
   const { workspaces, spec, repo } = bench();
   const before = git(repo, 'for-each-ref') + git(repo, 'worktree', 'list');
-  await workspaces.foresee(spec('a'));
+  await workspaces.findObstacles(spec('a'));
   expect(git(repo, 'for-each-ref') + git(repo, 'worktree', 'list')).toBe(before);
 });
 
@@ -91,7 +93,8 @@ it('sees a branch that is the base or the default branch, or that git cannot hav
   git(repo, 'update-ref', 'refs/remotes/origin/trunk', 'HEAD');
   git(repo, 'symbolic-ref', 'refs/remotes/origin/HEAD', 'refs/remotes/origin/trunk');
   git(repo, 'switch', '--quiet', '--create', 'feature');
-  const of = (branch: string, base: string | null) => told(workspaces.foresee(spec('a', { branch, base })));
+  const of = (branch: string, base: string | null) =>
+    told(workspaces.findObstacles(spec('a', { branch, base })));
   expect(await of('main', 'main')).toEqual([
     'branch: The branch main is the base that its work is merged into.',
   ]);

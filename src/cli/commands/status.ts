@@ -1,4 +1,4 @@
-import { homeless, planLines, statusJson, statusOf } from '../../report/status-text.ts';
+import { planLines, problemsWithoutPlan, statusJson, statusOf } from '../../report/status-text.ts';
 import { oneLine, sayProblem, style } from '../../report/style.ts';
 import { type Io, outJson } from '../io.ts';
 import { type GlobalOptions, openState } from '../open-state.ts';
@@ -40,7 +40,11 @@ export async function status(io: Io, options: StatusOptions, plan = options.plan
   if (options.json) {
     const plans = wanted.map(statusJson);
     // A plan that cannot be read is listed with the reason in place of its content.
-    const unreadable = homeless(view).map((problem) => ({ plan: null, tickets: [], problems: [problem] }));
+    const unreadable = problemsWithoutPlan(view).map((problem) => ({
+      plan: null,
+      tickets: [],
+      problems: [problem],
+    }));
     return outJson(io, plan ? plans[0] : [...plans, ...unreadable]);
   }
   const look = style(io.color);
@@ -49,6 +53,7 @@ export async function status(io: Io, options: StatusOptions, plan = options.plan
     ...planLines(each, look, Date.now(), plan !== undefined),
   ]);
   if (!plan)
-    for (const problem of homeless(view)) lines.push(`${look.red('✗')} ${oneLine(sayProblem(problem), 400)}`);
+    for (const problem of problemsWithoutPlan(view))
+      lines.push(`${look.red('✗')} ${oneLine(sayProblem(problem), 400)}`);
   io.out(lines.length > 0 ? lines.join('\n') : `No plans in ${store.location()}.`);
 }

@@ -95,7 +95,7 @@ export async function resume(
     });
   if (found.kind === 'run') {
     if (!isWithDaemon(engine, id)) return (await import('./run.ts')).resumeIssues(id, options, io);
-    const { adoptFinished } = await import('../../features/issue-runs/resume.ts');
+    const { adoptFinished } = await import('../../features/issue-runs/resume-run.ts');
     await adoptFinished(engine, id);
     if (found.status === 'active' && stoppedIn(engine, id).length === 0) {
       const text = `Run ${id} is ${found.status}.${nextStep(engine, id)}`;
@@ -116,7 +116,7 @@ async function resumeSpecHere(
   planId: string,
 ): Promise<void> {
   if (!isWithDaemon(engine, planId)) return (await import('./run-spec.ts')).resumeSpec(planId, options, io);
-  const { answerHalt, takeSpec } = await import('../../features/spec-runs/start.ts');
+  const { answerHalt, takeSpec } = await import('../../features/spec-runs/start-spec-run.ts');
   if (options.answer !== undefined) await answerHalt(engine, planId, options.answer);
   const plan = await takeSpec(engine, planId, { leave: true });
   const text = `Plan ${planId} is ${plan.status}.${nextStep(engine, planId)}`;

@@ -9,9 +9,9 @@ import { actionOf } from '../../model/workflow.ts';
 import { checkLoaded, listWorkflows, notesOn } from '../../workflows/check/check-workflow.ts';
 import { drawing, mermaid } from '../../workflows/draw-graph.ts';
 import { findPrompt, type SearchPath } from '../../workflows/find-content.ts';
+import { installSkills, listSkills } from '../../workflows/install-skills.ts';
 import { type LoadedWorkflow, loadWorkflow } from '../../workflows/load-workflow.ts';
 import { resolveWorkflow, unknownWorkflow } from '../../workflows/resolve-workflow.ts';
-import { installSkills, listSkills } from '../../workflows/skills.ts';
 import { answer, type Io, outJson } from '../io.ts';
 import { type GlobalOptions, openSettings } from '../open-state.ts';
 

@@ -3,7 +3,7 @@ import { PULL_WAITS } from '../../model/actions.ts';
 import { type CommandDefinition, TICKET_OF_PHASE } from './definition.ts';
 
 const config = () => import('../commands/config-and-init.ts');
-const workspace = () => import('../commands/workspace-and-diff.ts');
+const workspace = () => import('../commands/ensure-release-diff.ts');
 const forge = () => import('../commands/forge.ts');
 
 /** A step of workflows on GitHub. */

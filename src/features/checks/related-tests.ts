@@ -34,11 +34,11 @@ const PYTHON_TEST = /(^|\/)(test_[^/]*|[^/]*_test)\.py$/;
 export function planRelated(root: string, changed: readonly string[]): RelatedPlan {
   const groups = new Map<string, { runner: Runner; files: string[] }>();
   const runnerFor = runnerFinder(root);
-  let homeless = 0;
+  let problemsWithoutPlan = 0;
   for (const file of changed) {
     const runner = runnerFor(file);
     if (!runner) {
-      homeless += 1;
+      problemsWithoutPlan += 1;
       continue;
     }
     const key = `${runner.dir}\n${runner.name}`;
@@ -52,7 +52,7 @@ export function planRelated(root: string, changed: readonly string[]): RelatedPl
     if (typeof argv === 'string') plan.notes.push(argv);
     else plan.checks.push(checkOf(runner, argv));
   }
-  if (changed.length > 0 && homeless === changed.length)
+  if (changed.length > 0 && problemsWithoutPlan === changed.length)
     plan.notes.push('No test runner was recognised, so it cannot be told which tests are related.');
   if (changed.length === 0) plan.notes.push('Nothing has changed, so there is nothing to test.');
   return plan;

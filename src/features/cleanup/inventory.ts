@@ -1,6 +1,6 @@
 import { existsSync, realpathSync } from 'node:fs';
 import type { EngineContext } from '../../engine/context.ts';
-import { workspaceFor } from '../../engine/ticket-defaults.ts';
+import { workspaceFor } from '../../engine/ticket-workspace.ts';
 import { InputError, messageOf, WorkspaceError } from '../../model/errors.ts';
 import { idProblem, parseRef, refKey } from '../../model/ids.ts';
 import type { Plan } from '../../model/plan.ts';

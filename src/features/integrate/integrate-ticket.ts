@@ -1,6 +1,6 @@
 import type { ActionCall, EngineContext, StepEnd } from '../../engine/context.ts';
-import { readTip } from '../../engine/prepare-workspace.ts';
-import { workspaceFor } from '../../engine/ticket-defaults.ts';
+import { readTip } from '../../engine/prepare-and-release-workspace.ts';
+import { workspaceFor } from '../../engine/ticket-workspace.ts';
 import { EXIT } from '../../model/actions.ts';
 import { explained, SignalboxError, WorkspaceError } from '../../model/errors.ts';
 import type { TicketRef } from '../../model/ids.ts';
@@ -13,7 +13,7 @@ import { landed } from '../landed/landed.ts';
 import { ancestorsOf } from '../pull-requests/ticket-stack.ts';
 
 /** Errors that only a person can fix: sending an agent back to work would not help. */
-const NOT_THE_TICKETS = new Set(['merge/base-conflict', 'workspace/no-base-branch', 'workspace/target-busy']);
+const NEEDS_A_PERSON = new Set(['merge/base-conflict', 'workspace/no-base-branch', 'workspace/target-busy']);
 
 /** Merges a ticket's branch for a phase or for a person, who may also merge what is still to be verified. */
 export async function integrateStep({
@@ -34,7 +34,7 @@ export async function integrateStep({
     if (data.fastForward) lines.push(`To bring it into your checkout: ${data.fastForward}`);
     return { exit: EXIT.done, out: lines.join('\n'), data };
   } catch (error) {
-    const isRefused = error instanceof SignalboxError && NOT_THE_TICKETS.has(error.code);
+    const isRefused = error instanceof SignalboxError && NEEDS_A_PERSON.has(error.code);
     if (!isRefused || !inPhase) throw error;
     return { exit: EXIT.refused, err: `❌ ${explained(error)}`, data: null };
   }

@@ -5,7 +5,7 @@ import { orderByDependencies } from '../../model/plans/dependency-order.ts';
 import { blockersOf, planOf } from '../../model/plans/plans-view.ts';
 import { tipOf } from '../../model/ticket.ts';
 import { landed } from '../landed/landed.ts';
-import { type Candidate, type DoneBefore, groupOf, type RunMode } from './plan.ts';
+import { type Candidate, type DoneBefore, groupOf, type RunMode } from './plan-issues.ts';
 import { sourceKey } from './previous-runs.ts';
 import type { Refused } from './types.ts';
 
@@ -13,7 +13,10 @@ import type { Refused } from './types.ts';
  * Only links that were done one upon the other are skipped. One without the finished work of the link before it is done
  * again, and gets a note.
  */
-export async function openLooseLinks(engine: EngineContext, issues: readonly Candidate[]): Promise<void> {
+export async function redoUnstackedIssues(
+  engine: EngineContext,
+  issues: readonly Candidate[],
+): Promise<void> {
   let before: Candidate | undefined;
   let firm = true;
   for (const link of orderByDependencies(issues).order) {

@@ -3,13 +3,13 @@ import type { IssueRunPlan } from '../../model/plan.ts';
 import { entryOf } from '../../model/plans/plans-view.ts';
 import { blockedBy, firstFailure } from '../../model/state/dependencies.ts';
 import type { Ticket } from '../../model/ticket.ts';
-import { beginWithPushed, withPrerequisitesNow } from './start-from-origin.ts';
+import { beginWithPushed, refreshPrerequisites } from './take-in-pushed-work.ts';
 
 /** Plans that `signalbox run <issues>` makes: issues that start from what people and other issues have pushed. */
 export const issuesKind: PlanKind<IssueRunPlan> = {
   kind: 'run',
   hooks: (context) => ({
-    startFrom: (_plan, ticket, workspace) => withPrerequisitesNow(context, ticket, workspace),
+    startFrom: (_plan, ticket, workspace) => refreshPrerequisites(context, ticket, workspace),
     catchUp: (_plan, ticket, workspace) => beginWithPushed(context, ticket, workspace),
     stoppedAt: (plan, tickets) => leftAlone(context, plan, tickets).map(({ since }) => since ?? ''),
   }),

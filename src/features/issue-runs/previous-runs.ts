@@ -8,7 +8,7 @@ import { type Ticket, tipOf } from '../../model/ticket.ts';
 import { notMerged } from '../../model/verdict.ts';
 import type { Workflow } from '../../model/workflow.ts';
 import { whereIs } from '../landed/landed.ts';
-import type { Candidate, DoneBefore } from './plan.ts';
+import type { Candidate, DoneBefore } from './plan-issues.ts';
 
 /** Tickets of issues, by the issue and the repository they are of; worktrees of one repository are the same one. */
 export class EarlierIssues {

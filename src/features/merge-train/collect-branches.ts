@@ -2,7 +2,7 @@ import type { EngineContext } from '../../engine/context.ts';
 import { knownPinned } from '../../engine/pinned-workflow.ts';
 import { refOf } from '../../engine/status-events.ts';
 import { stoppedTogether } from '../../engine/stopped-tickets.ts';
-import { workspaceFor } from '../../engine/ticket-defaults.ts';
+import { workspaceFor } from '../../engine/ticket-workspace.ts';
 import { scriptInstead } from '../../model/actions.ts';
 import { IllegalMoveError, InputError, SignalboxError } from '../../model/errors.ts';
 import { parseRef, refKey, type TicketRef } from '../../model/ids.ts';

@@ -15,8 +15,8 @@ import { didYouMean } from '../../model/text/nearest-word.ts';
 import { shellQuote } from '../../model/text/shell-quote.ts';
 import { listWorkflows } from '../../workflows/check/check-workflow.ts';
 import { readPrompt } from '../../workflows/find-content.ts';
+import { listSkills } from '../../workflows/install-skills.ts';
 import { unknownWorkflow } from '../../workflows/resolve-workflow.ts';
-import { listSkills } from '../../workflows/skills.ts';
 import { readIncluded } from '../../workflows/templates/inspect-template.ts';
 import { renderPrompt } from '../../workflows/templates/render-template.ts';
 

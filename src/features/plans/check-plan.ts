@@ -3,7 +3,7 @@ import { missingProgram } from '../../config/doctor/programs.ts';
 import { agentOf } from '../../engine/admission.ts';
 import type { EngineContext } from '../../engine/context.ts';
 import { pinnedFor } from '../../engine/pinned-workflow.ts';
-import { branchOf, repoOf } from '../../engine/ticket-defaults.ts';
+import { branchOf, repoOf } from '../../engine/ticket-workspace.ts';
 import { messageOf, SignalboxError } from '../../model/errors.ts';
 import type { Plan } from '../../model/plan.ts';
 import { hasBegun } from '../../model/plans/edit-rules.ts';

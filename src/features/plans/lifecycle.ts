@@ -1,6 +1,6 @@
 import { keepUsage } from '../../engine/admission.ts';
 import { type EngineContext, emit } from '../../engine/context.ts';
-import { workspaceFor } from '../../engine/ticket-defaults.ts';
+import { workspaceFor } from '../../engine/ticket-workspace.ts';
 import { wayToFree } from '../../model/claim.ts';
 import { IllegalMoveError } from '../../model/errors.ts';
 import type { Plan } from '../../model/plan.ts';

@@ -1,5 +1,5 @@
 import type { EngineContext } from '../../engine/context.ts';
-import { branchOf, ifKnown, repoOf, workspaceFor } from '../../engine/ticket-defaults.ts';
+import { branchOf, ifKnown, repoOf, workspaceFor } from '../../engine/ticket-workspace.ts';
 import { scriptInstead } from '../../model/actions.ts';
 import { WorkspaceError } from '../../model/errors.ts';
 import { defaultBranch, exclude, idProblem, refKey } from '../../model/ids.ts';
@@ -19,7 +19,7 @@ export async function obstacles(
   view: StoreView,
 ): Promise<Finding[]> {
   const spec = workspaceFor(ticket, plan, engine.settings, view);
-  const found = await engine.workspaces.foresee({ ...spec, stackOn: [] });
+  const found = await engine.workspaces.findObstacles({ ...spec, stackOn: [] });
   const planFile = engine.store.location({ planId: plan.id, ticketId: null });
   const fetched =
     found.some(({ field }) => field === 'base') && (await engine.workspaces.hasRemote(spec.repo));

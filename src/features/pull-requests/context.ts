@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import type { EngineContext } from '../../engine/context.ts';
-import { workspaceFor } from '../../engine/ticket-defaults.ts';
+import { workspaceFor } from '../../engine/ticket-workspace.ts';
 import { ForgeJournal } from '../../github/effect-journal.ts';
 import { parseRemote } from '../../github/gh/repository-name.ts';
 import { GhError, type GhFailure, type GhOptions } from '../../github/gh/run-gh.ts';

@@ -1,7 +1,7 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { EngineContext } from '../../engine/context.ts';
-import { branchOf } from '../../engine/ticket-defaults.ts';
+import { branchOf } from '../../engine/ticket-workspace.ts';
 import type { RepositoryName } from '../../github/gh/repository-name.ts';
 import {
   createPullRequest,

@@ -1,5 +1,5 @@
 import type { EngineContext } from '../../engine/context.ts';
-import { branchOf, repoOf } from '../../engine/ticket-defaults.ts';
+import { branchOf, repoOf } from '../../engine/ticket-workspace.ts';
 import type { TicketRef } from '../../model/ids.ts';
 import { blockersOf, planOf, ticketsOf } from '../../model/plans/plans-view.ts';
 import type { Ticket } from '../../model/ticket.ts';

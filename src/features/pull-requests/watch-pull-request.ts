@@ -1,5 +1,5 @@
 import type { EngineContext } from '../../engine/context.ts';
-import { branchOf, repoOf } from '../../engine/ticket-defaults.ts';
+import { branchOf, repoOf } from '../../engine/ticket-workspace.ts';
 import { repositoryText } from '../../github/gh/repository-name.ts';
 import { headText, ourPull } from '../../github/pull-request.ts';
 import { seePull } from '../../github/pull-request-cache.ts';

@@ -1,6 +1,6 @@
 import type { EngineContext, PlanKind } from '../../engine/context.ts';
 import { putBack, takeOut } from '../../engine/shared-worktree.ts';
-import type { TicketWorkspace } from '../../engine/ticket-defaults.ts';
+import type { TicketWorkspace } from '../../engine/ticket-workspace.ts';
 import { explained, WorkspaceError } from '../../model/errors.ts';
 import type { SpecRunPlan } from '../../model/plan.ts';
 import type { Ticket } from '../../model/ticket.ts';

@@ -1,5 +1,5 @@
 import type { EngineContext } from '../../engine/context.ts';
-import { workspaceFor } from '../../engine/ticket-defaults.ts';
+import { workspaceFor } from '../../engine/ticket-workspace.ts';
 import { totalUsage } from '../../model/limits/usage.ts';
 import type { Plan } from '../../model/plan.ts';
 import { ticketsOf } from '../../model/plans/plans-view.ts';

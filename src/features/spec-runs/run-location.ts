@@ -2,11 +2,11 @@ import { createHash } from 'node:crypto';
 import { existsSync, readdirSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import type { EngineContext } from '../../engine/context.ts';
-import { worktreeRootOf } from '../../engine/ticket-defaults.ts';
+import { worktreeRootOf } from '../../engine/ticket-workspace.ts';
 import { InputError, messageOf, WorkspaceError } from '../../model/errors.ts';
 import { branchProblem, idProblem, slug } from '../../model/ids.ts';
 import { ticketOf } from '../../model/plans/plans-view.ts';
-import type { EarlierRun, SpecRunRequest } from './request.ts';
+import type { EarlierRun, SpecRunRequest } from './spec-run-request.ts';
 
 /** Where a spec is worked on. */
 export interface SpecLocation {

@@ -1,7 +1,7 @@
 import { existsSync, mkdirSync, readFileSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import type { ActionCall, EngineContext, StepEnd } from '../../engine/context.ts';
-import { workspaceFor } from '../../engine/ticket-defaults.ts';
+import { workspaceFor } from '../../engine/ticket-workspace.ts';
 import {
   type KnownDone,
   lostTasks,

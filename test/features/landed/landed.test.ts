@@ -2,7 +2,7 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect } from 'vitest';
 import type { EngineContext } from '../../../src/engine/context.ts';
-import { workspaceFor } from '../../../src/engine/ticket-defaults.ts';
+import { workspaceFor } from '../../../src/engine/ticket-workspace.ts';
 import { landed, type Work, whereIs } from '../../../src/features/landed/landed.ts';
 import { complete } from '../../cli/merge-world.ts';
 import { partsOf } from '../../engine/parts.ts';

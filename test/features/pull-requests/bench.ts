@@ -3,7 +3,7 @@ import { dirname, join } from 'node:path';
 import { openEngine } from '../../../src/api/open-engine.ts';
 import { loadSettings } from '../../../src/config/load.ts';
 import type { EngineContext } from '../../../src/engine/context.ts';
-import { workspaceFor } from '../../../src/engine/ticket-defaults.ts';
+import { workspaceFor } from '../../../src/engine/ticket-workspace.ts';
 import {
   type OpenedPullRequest,
   openPullRequest,

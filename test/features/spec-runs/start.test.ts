@@ -1,8 +1,8 @@
 import { join } from 'node:path';
 import { describe, expect } from 'vitest';
-import { prepareSpecRun } from '../../../src/features/spec-runs/prepare.ts';
-import type { SpecRunRequest } from '../../../src/features/spec-runs/request.ts';
-import { startSpecRun } from '../../../src/features/spec-runs/start.ts';
+import { prepareSpecRun } from '../../../src/features/spec-runs/prepare-spec-run.ts';
+import type { SpecRunRequest } from '../../../src/features/spec-runs/spec-run-request.ts';
+import { startSpecRun } from '../../../src/features/spec-runs/start-spec-run.ts';
 import { HeldError } from '../../../src/model/errors.ts';
 import { partsOf } from '../../engine/parts.ts';
 import { git, it, put, runSpec, tasks, work, writeSpec } from './support.ts';

@@ -7,7 +7,7 @@ import { InputError } from '../../../model/errors.ts';
 import { DEFAULT_PHASES, type IssuePhase, inWorkflowOrder, issuePhase } from '../../../model/issue-phases.ts';
 import type { ExecutionConfig } from '../../../model/plan-schema.ts';
 import type { Wishes } from '../../../model/workflow-variants.ts';
-import type { RunMode } from '../plan.ts';
+import type { RunMode } from '../plan-issues.ts';
 import type { RunOptions, SettingsOfRuns } from '../types.ts';
 import { checkMerged } from './check-options.ts';
 import { completeOptions } from './merge-options.ts';

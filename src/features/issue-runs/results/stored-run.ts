@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { endedBefore } from '../../../engine/admission.ts';
 import type { EngineContext } from '../../../engine/context.ts';
-import { workspaceFor } from '../../../engine/ticket-defaults.ts';
+import { workspaceFor } from '../../../engine/ticket-workspace.ts';
 import { readJob } from '../../../machine/jobs/job.ts';
 import { parseRef, refKey } from '../../../model/ids.ts';
 import type { Plan } from '../../../model/plan.ts';
@@ -24,7 +24,7 @@ export function storedRun(
   return { ...plan.run, config, batched };
 }
 
-/** Seconds that a run took so far: its finished engine, and a killed one up to its last activity. */
+/** Seconds that a run took so far: its finished parts, and a killed one up to its last activity. */
 export function spentOn(engine: EngineContext, planId: string): number {
   const { store, holder } = engine;
   const plan = store.plan(planId);

@@ -1,5 +1,5 @@
 import type { EngineContext } from '../../engine/context.ts';
-import { workspaceFor } from '../../engine/ticket-defaults.ts';
+import { workspaceFor } from '../../engine/ticket-workspace.ts';
 import { fetchItems } from '../../issues/fetch.ts';
 import { joinNumbered } from '../../issues/github/issue.ts';
 import { placeItems } from '../../issues/issue-checkouts.ts';
@@ -14,10 +14,10 @@ import { TicketBase } from '../../model/ticket-schema.ts';
 import { specialise } from '../../model/workflow-variants.ts';
 import { pinWorkflow } from '../../workflows/pin-workflow.ts';
 import { resolveWorkflow } from '../../workflows/resolve-workflow.ts';
-import { openLooseLinks, stopAtRefused } from './chained-issues.ts';
-import { fetchOptions, finishedOutside, withDependencies } from './dependencies.ts';
+import { redoUnstackedIssues, stopAtRefused } from './chained-issues.ts';
+import { fetchOptions, finishedOutside, withDependencies } from './dependencies-outside-run.ts';
 import { runMode, skippedPhases, wishesOf } from './options/execution-config.ts';
-import { branchOfItem, type Candidate, phasesAhead, planIssues, WORKFLOW } from './plan.ts';
+import { branchOfItem, type Candidate, phasesAhead, planIssues, WORKFLOW } from './plan-issues.ts';
 import { EarlierIssues, leftToDo } from './previous-runs.ts';
 import type { IssueRunRequest, PreparedRun, Refused } from './types.ts';
 
@@ -64,7 +64,7 @@ export async function prepareIssueRun(engine: EngineContext, request: IssueRunRe
         });
     }
   }
-  if (mode === 'chain') await openLooseLinks(engine, issues);
+  if (mode === 'chain') await redoUnstackedIssues(engine, issues);
   issues = await checkBases(engine, request, issues, refuse);
   const finished = await finishedOutside(engine, issues, earlier, workflow);
   if (!force) issues = await withDependencies(engine, request, { issues, finished, refused });

@@ -1,15 +1,15 @@
 import { type EngineContext, emit } from '../../engine/context.ts';
 import { letGo } from '../../engine/plan-transitions.ts';
 import { reportStatus } from '../../engine/status-events.ts';
-import { workspaceFor } from '../../engine/ticket-defaults.ts';
+import { workspaceFor } from '../../engine/ticket-workspace.ts';
 import { sayItem, sayReference } from '../../issues/work-item.ts';
 import { explained } from '../../model/errors.ts';
 import type { Plan } from '../../model/plan.ts';
 import { settle } from '../../model/state/walk.ts';
 import { isOver, supersededHold, type Ticket } from '../../model/ticket.ts';
-import { liveClaim } from './prepare.ts';
+import { liveClaim } from './prepare-issue-run.ts';
 import { EarlierIssues, sourceKey } from './previous-runs.ts';
-import { restSuperseded } from './resume.ts';
+import { restSuperseded } from './resume-run.ts';
 import type { PreparedRun } from './types.ts';
 
 /**

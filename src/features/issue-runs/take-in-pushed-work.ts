@@ -1,6 +1,6 @@
 import { type EngineContext, emit } from '../../engine/context.ts';
 import { refOf } from '../../engine/status-events.ts';
-import { branchOf, repoOf, type TicketWorkspace } from '../../engine/ticket-defaults.ts';
+import { branchOf, repoOf, type TicketWorkspace } from '../../engine/ticket-workspace.ts';
 import { explained, SignalboxError, WorkspaceError } from '../../model/errors.ts';
 import { WORK_PHASE } from '../../model/issue-phases.ts';
 import { blockersOf, planOf } from '../../model/plans/plans-view.ts';
@@ -23,7 +23,7 @@ const RECENT_MS = 60_000;
  * Only asks about branches that were pushed, while the issue has no work of its own, and not right after a push of the
  * same run. Null: nothing has changed.
  */
-export async function withPrerequisitesNow(
+export async function refreshPrerequisites(
   engine: EngineContext,
   ticket: Ticket,
   spec: TicketWorkspace,

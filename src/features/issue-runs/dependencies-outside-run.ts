@@ -5,7 +5,7 @@ import { numberOfKey, referenceFromKey } from '../../issues/reference.ts';
 import { isForeign, sayItem, type WorkItem } from '../../issues/work-item.ts';
 import { refKey } from '../../model/ids.ts';
 import type { Workflow } from '../../model/workflow.ts';
-import type { Candidate } from './plan.ts';
+import type { Candidate } from './plan-issues.ts';
 import { type EarlierIssues, finishedWork } from './previous-runs.ts';
 import type { IssueRunRequest, Refused } from './types.ts';
 

@@ -9,7 +9,7 @@ import { editOpen } from '../../model/state/walk.ts';
 import { isOver, type Ticket } from '../../model/ticket.ts';
 import { type TicketUnit, UnitTicket } from '../../model/ticket-schema.ts';
 import { assigned, overridden } from './assignments.ts';
-import type { EarlierRun, SpecRunRequest } from './request.ts';
+import type { EarlierRun, SpecRunRequest } from './spec-run-request.ts';
 import { describeUnit, ticketIdOf, ticksOf, unitHash } from './unit.ts';
 
 export const SPEC_WORKFLOW = 'spec-task';

@@ -10,7 +10,7 @@ import type { WorkspaceSpec } from '../workspaces/workspaces.ts';
 import { type EngineContext, emit, hooksOf, isFatal } from './context.ts';
 import { handOver, isStillNeeded, putBack } from './shared-worktree.ts';
 import { refOf } from './status-events.ts';
-import { type TicketWorkspace, workspaceFor } from './ticket-defaults.ts';
+import { type TicketWorkspace, workspaceFor } from './ticket-workspace.ts';
 
 /**
  * The worktree of a process that an earlier engine started. It is checked only after the process has ended: during a rebase,

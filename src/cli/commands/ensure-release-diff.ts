@@ -1,4 +1,4 @@
-import { diffTicket, ensureFor, releaseFor } from '../../engine/prepare-workspace.ts';
+import { diffTicket, ensureFor, releaseFor } from '../../engine/prepare-and-release-workspace.ts';
 import { answer, type Io } from '../io.ts';
 import { type GlobalOptions, openEngine } from '../open-state.ts';
 import { inPhase, ticketHere } from './checks-and-integrate.ts';
@@ -27,8 +27,8 @@ export async function diff(
   planId: string,
   ticketId: string,
 ): Promise<void> {
-  const parts = await openEngine(io, options, 'diff');
-  const changes = await diffTicket(parts, { planId, ticketId }, options.stat === true);
+  const engine = await openEngine(io, options, 'diff');
+  const changes = await diffTicket(engine, { planId, ticketId }, options.stat === true);
   const text = changes.text.trimEnd() || `${planId}/${ticketId} has changed nothing yet.`;
   answer(io, options, changes, text);
 }

@@ -16,7 +16,7 @@ import { pinWorkflow } from '../../workflows/pin-workflow.ts';
 import { resolveWorkflow } from '../../workflows/resolve-workflow.ts';
 import { groupsOf, knownOwners, statedOwners, unknownOwner } from './assignments.ts';
 import { emptyCheckpoints } from './checkpoints.ts';
-import { planSpec, SPEC_WORKFLOW, type SpecPlan, type Together } from './plan.ts';
+import { planSpec, SPEC_WORKFLOW, type SpecPlan, type Together } from './plan-spec.ts';
 import {
   checkAgents,
   refuseCheckedOut,
@@ -27,7 +27,6 @@ import {
   refuseLost,
   refuseMoved,
 } from './refusals.ts';
-import type { EarlierRun, SpecRunRequest } from './request.ts';
 import {
   branchFor,
   checkBase,
@@ -39,6 +38,7 @@ import {
 } from './run-location.ts';
 import { placeInTree } from './spec-in-worktree.ts';
 import { refuseLocked } from './spec-lock.ts';
+import type { EarlierRun, SpecRunRequest } from './spec-run-request.ts';
 import { besideSpec, engineTicks, openParents, ownersOf, unitHash } from './unit.ts';
 
 export interface PreparedSpec {
