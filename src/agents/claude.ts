@@ -1,10 +1,10 @@
 import { join } from 'node:path';
 import type { AgentAdapter, AgentRequest, Invocation } from '../model/agent.ts';
 import { can } from '../model/agent.ts';
-import { options, PERMISSION_FLAGS, resumeCommand, switches, takeFlags } from './agent-flags.ts';
 import { ClaudeReader } from './claude-reader.ts';
-import { type Launcher, type LaunchFile, ownArgs, secretFile } from './planner-launch.ts';
+import { type Launcher, type LaunchFile, ownArgs, secretFile } from './planner-launcher.ts';
 import { checkedSessionId } from './reading/stream-reader.ts';
+import { options, PERMISSION_FLAGS, resumeCommand, switches, takeFlags } from './strip-flags.ts';
 
 /** Retrying and updating are the engine's business, and nothing but the work should go over the network. */
 const QUIET = {

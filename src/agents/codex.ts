@@ -12,10 +12,16 @@ import { subtractUsage } from '../model/limits/usage.ts';
 import { asArray, asNumber, asObject, asString, type JsonObject } from '../model/text/json.ts';
 import { shellQuote } from '../model/text/shell-quote.ts';
 import type { Usage } from '../model/ticket.ts';
-import { options, PERMISSION_FLAGS, switches, takeFlags } from './agent-flags.ts';
-import { type Launcher, ownArgs, type PlannerServer, secretFile, withSkillIndex } from './planner-launch.ts';
+import {
+  type Launcher,
+  ownArgs,
+  type PlannerServer,
+  secretFile,
+  withSkillIndex,
+} from './planner-launcher.ts';
 import { classify, type Exit, wasSignalled } from './reading/classify-errors.ts';
 import { checkedSessionId, oneLine, StreamReader, usageOf, warning } from './reading/stream-reader.ts';
+import { options, PERMISSION_FLAGS, switches, takeFlags } from './strip-flags.ts';
 
 const SCHEMA_FILE = 'schema.json';
 const SANDBOX: Readonly<Record<Exclude<Access, 'full'>, string>> = {

@@ -10,10 +10,10 @@ import type {
 import { can } from '../model/agent.ts';
 import { asNumber, asObject, asString, type JsonObject } from '../model/text/json.ts';
 import type { ErrorClass, Usage } from '../model/ticket.ts';
-import { options, PERMISSION_FLAGS, resumeCommand, switches, takeFlags } from './agent-flags.ts';
-import { type Launcher, ownArgs, secretFile, withSkillIndex } from './planner-launch.ts';
+import { type Launcher, ownArgs, secretFile, withSkillIndex } from './planner-launcher.ts';
 import { classify, type Exit, isEmptied, troubleEvent } from './reading/classify-errors.ts';
 import { checkedSessionId, oneLine, StreamReader, usageOf, warning } from './reading/stream-reader.ts';
+import { options, PERMISSION_FLAGS, resumeCommand, switches, takeFlags } from './strip-flags.ts';
 
 const POLICY_FILE = 'gemini-policy.toml';
 

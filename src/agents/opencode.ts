@@ -4,11 +4,11 @@ import { can } from '../model/agent.ts';
 import { addUsage } from '../model/limits/usage.ts';
 import { asNumber, asObject, asString, type JsonObject } from '../model/text/json.ts';
 import type { Usage } from '../model/ticket.ts';
-import { options, PERMISSION_FLAGS, resumeCommand, switches, takeFlags } from './agent-flags.ts';
-import { type Launcher, ownArgs, secretFile } from './planner-launch.ts';
+import { type Launcher, ownArgs, secretFile } from './planner-launcher.ts';
 import { CUT_OFF, classify, type Exit, troubleEvent, wasSignalled } from './reading/classify-errors.ts';
 import { isoAfter } from './reading/reset-time.ts';
 import { checkedSessionId, StreamReader, usageOf } from './reading/stream-reader.ts';
+import { options, PERMISSION_FLAGS, resumeCommand, switches, takeFlags } from './strip-flags.ts';
 
 const QUIET = { OPENCODE_DISABLE_AUTOUPDATE: '1' };
 

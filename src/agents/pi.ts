@@ -3,11 +3,11 @@ import type { AgentAdapter, AgentError, AgentEvent, AgentRequest, Invocation } f
 import { can } from '../model/agent.ts';
 import { addUsage } from '../model/limits/usage.ts';
 import { asArray, asNumber, asObject, asString, type JsonObject } from '../model/text/json.ts';
-import { options, resumeCommand, switches, takeFlags } from './agent-flags.ts';
 import { PI_EXTENSION } from './pi-extension.ts';
-import { type Launcher, ownArgs, secretFile } from './planner-launch.ts';
+import { type Launcher, ownArgs, secretFile } from './planner-launcher.ts';
 import { CUT_OFF, classify, type Exit, wasSignalled } from './reading/classify-errors.ts';
 import { checkedSessionId, isoOf, StreamReader, usageOf, warning } from './reading/stream-reader.ts';
+import { options, resumeCommand, switches, takeFlags } from './strip-flags.ts';
 
 const EXTENSION_FILE = 'signalbox-pi.js';
 const QUIET = { PI_SKIP_VERSION_CHECK: '1', PI_TELEMETRY: '0' };

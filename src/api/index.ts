@@ -15,7 +15,7 @@ export {
   buildExecutionConfig,
   checkExecutionConfig,
 } from '../features/issue-runs/options/execution-config.ts';
-export { type ConfigLayers, ConfigResolver } from '../features/issue-runs/options/merge-options.ts';
+export { type ConfigLayers, ConfigResolver } from '../features/issue-runs/options/resolve-options.ts';
 export type {
   IssueResult,
   ManifestOfRun,

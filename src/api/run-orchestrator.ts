@@ -11,7 +11,7 @@ import {
   buildExecutionConfig,
   checkExecutionConfig,
 } from '../features/issue-runs/options/execution-config.ts';
-import { completeOptions } from '../features/issue-runs/options/merge-options.ts';
+import { completeOptions } from '../features/issue-runs/options/resolve-options.ts';
 import { atLeast } from '../features/issue-runs/results/issue-result.ts';
 import { numberOf, spentOn, storedRun } from '../features/issue-runs/results/stored-run.ts';
 import { takeRun } from '../features/issue-runs/resume-run.ts';

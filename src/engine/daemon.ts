@@ -8,7 +8,7 @@ interface DaemonOptions {
   /** Aborting stops the agents; their tickets continue at the next start. */
   signal: AbortSignal;
   /** Called once this process is the daemon. */
-  onSeat?: (claim: Claim) => void;
+  onClaimed?: (claim: Claim) => void;
 }
 
 /** Runs everything that no foreground run has claimed, until stopped. One per state directory. */
@@ -19,7 +19,7 @@ export async function runDaemon(engine: EngineContext, options: DaemonOptions): 
   const stop = () => void loop.stop('leave', 'the daemon');
   signal.addEventListener('abort', stop);
   try {
-    options.onSeat?.(claim);
+    options.onClaimed?.(claim);
     if (signal.aborted) stop();
     await loop.run();
   } finally {
@@ -29,7 +29,10 @@ export async function runDaemon(engine: EngineContext, options: DaemonOptions): 
 }
 
 /** Starts what can start, waits for it, and ends. */
-export async function runTick(engine: EngineContext, options: Omit<DaemonOptions, 'onSeat'>): Promise<void> {
+export async function runTick(
+  engine: EngineContext,
+  options: Omit<DaemonOptions, 'onClaimed'>,
+): Promise<void> {
   const { maxConcurrency, lookEveryMs, signal } = options;
   const loop = new Engine(engine, { mode: 'once', maxConcurrency, lookEveryMs });
   const stop = () => void loop.stop('leave', 'tick');

@@ -9,10 +9,10 @@ import { heldBy } from '../model/state/explain.ts';
 import { type Hold, isOver, type Ticket } from '../model/ticket.ts';
 import type { StoreView } from '../store/store-interface.ts';
 import { deletedUsage, type Overview, overviewOf, stillHeld } from './admission.ts';
+import { recoverOrphans } from './clean-up-orphans.ts';
 import { type EngineContext, hooksOf, isFatal, type Notifications } from './context.ts';
 import { sweepOutput } from './delete-old-output.ts';
 import { completePlan } from './plan-transitions.ts';
-import { recoverOrphans } from './recovery.ts';
 import { RunningTickets } from './running-tickets.ts';
 import { OutsideChanges, refOf, reportStatus } from './status-events.ts';
 

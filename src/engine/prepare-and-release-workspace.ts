@@ -8,7 +8,7 @@ import { openAttempt, type Ticket, tipOf } from '../model/ticket.ts';
 import type { Place } from '../phases/perform-phase.ts';
 import type { WorkspaceSpec } from '../workspaces/workspaces.ts';
 import { type EngineContext, emit, hooksOf, isFatal } from './context.ts';
-import { handOver, isStillNeeded, putBack } from './shared-worktree.ts';
+import { handOver, isStillNeeded, putBack } from './hand-over-worktree.ts';
 import { refOf } from './status-events.ts';
 import { type TicketWorkspace, workspaceFor } from './ticket-workspace.ts';
 

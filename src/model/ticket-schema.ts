@@ -15,7 +15,7 @@ function named(what: string, problemOf: (text: string) => string | undefined, pa
   return text.meta({ pattern });
 }
 
-/** The right of one engine process to drive a ticket, a plan or the daemon's seat. */
+/** The right of one engine process to drive a ticket or a plan, or to be the daemon. */
 export const Claim = z.object({
   /** Unique for every engine process; fences writes of one that lost its claim. */
   token: z.string(),

@@ -301,7 +301,7 @@ export function actionOf(phase: Phase): ActionName | undefined {
   return 'action' in phase ? phase.action : undefined;
 }
 
-/** Whether a phase checks by a script or action for its answer. */
+/** Whether a phase gets its answer from a script or an action that looks outside. */
 export function looksOutside(phase: Phase): boolean {
   return commandOf(phase) !== undefined || actionOf(phase) !== undefined;
 }

@@ -1,12 +1,12 @@
 import { existsSync } from 'node:fs';
 import { adapterFor, capabilityProblems } from '../agents/adapters.ts';
-import { defaultAccess } from '../agents/agent-flags.ts';
 import {
   repairAnew,
   repairPrompt,
   taggedInstruction,
   taggedProblem,
 } from '../agents/reading/final-message.ts';
+import { defaultAccess } from '../agents/strip-flags.ts';
 import type { AgentAdapter, AgentConfig, AgentRequest, AgentResult } from '../model/agent.ts';
 import { explained, InputError, messageOf } from '../model/errors.ts';
 import { totalUsage } from '../model/limits/usage.ts';
@@ -17,12 +17,12 @@ import { type PhaseOf, resultSchemaOf } from '../model/workflow.ts';
 import { MAX_PROMPT_BYTES } from '../workflows/find-content.ts';
 import { renderPhasePrompt } from '../workflows/pin-workflow.ts';
 import { validateResult } from '../workflows/result-schema/validate-result.ts';
+import { AttemptConfigError, readNote, type Turn, type TurnEnd, takeTurn } from './agent-turn.ts';
+import { excerpt } from './attempt-output.ts';
+import { cleanHead, HEAD_BEFORE, TIP_BEFORE, takenOut, tipBefore } from './check-evidence.ts';
 import { cutShortBy, type PhaseContext, variablesOf } from './context.ts';
-import { cleanHead, HEAD_BEFORE, TIP_BEFORE, takenOut, tipBefore } from './evidence.ts';
 import { BEFORE, factsOf, failure, fingerprint, judge, notedBefore, parked } from './judge-attempt.ts';
 import { hasBegun, land, nativeCap, ownBudget } from './out-of-budget.ts';
-import { excerpt } from './output.ts';
-import { AttemptConfigError, readNote, type Turn, type TurnEnd, takeTurn } from './turn.ts';
 
 type Context = PhaseContext<PhaseOf<'agent'>>;
 

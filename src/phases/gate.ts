@@ -3,8 +3,8 @@ import { EXIT } from '../model/actions.ts';
 import type { AttemptEnd } from '../model/state/outcome.ts';
 import { decisionsOf, looksOutside, type PhaseOf } from '../model/workflow.ts';
 import { renderArg } from '../workflows/templates/render-template.ts';
+import { lastWords } from './attempt-output.ts';
 import { type PhaseContext, variablesOf } from './context.ts';
-import { lastWords } from './output.ts';
 import { lookOnce } from './script.ts';
 
 type Gate = PhaseContext<PhaseOf<'gate'>>;

@@ -6,10 +6,10 @@ import type { ErrorClass, Json } from '../model/ticket.ts';
 import { judgedIn } from '../model/verdict.ts';
 import type { PhaseOf } from '../model/workflow.ts';
 import { feedbackText } from '../workflows/template-variables.ts';
+import { readNote } from './agent-turn.ts';
+import { capture, excerpt } from './attempt-output.ts';
+import { cameBack, missingEvidence } from './check-evidence.ts';
 import type { PhaseContext } from './context.ts';
-import { cameBack, missingEvidence } from './evidence.ts';
-import { capture, excerpt } from './output.ts';
-import { readNote } from './turn.ts';
 
 type Context = PhaseContext<PhaseOf<'agent'>>;
 

@@ -4,8 +4,8 @@ import { totalUsage } from '../model/limits/usage.ts';
 import type { AttemptEnd } from '../model/state/outcome.ts';
 import type { Hold, Usage } from '../model/ticket.ts';
 import type { PhaseOf } from '../model/workflow.ts';
+import { type Turn, takeTurn } from './agent-turn.ts';
 import type { PhaseContext } from './context.ts';
-import { type Turn, takeTurn } from './turn.ts';
 
 type Facts = Pick<AttemptEnd, 'sessionId' | 'usage' | 'output'>;
 type Ask = (

@@ -9,8 +9,8 @@ import { performGate } from './gate.ts';
 import { performPoll } from './poll.ts';
 import { performStep } from './script.ts';
 
+export { afterStraying } from './check-evidence.ts';
 export type { ActionEnd, ActionRequest, EvidenceRules, PhaseContext, Place } from './context.ts';
-export { afterStraying } from './evidence.ts';
 
 /** Performs one attempt. An exception is a failed attempt like any other; only a state that cannot be written is not. */
 export async function perform(context: PhaseContext): Promise<AttemptEnd> {

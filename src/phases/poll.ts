@@ -2,8 +2,8 @@ import type { JobResult } from '../machine/jobs/follow.ts';
 import { EXIT } from '../model/actions.ts';
 import type { AttemptEnd } from '../model/state/outcome.ts';
 import { ownOutcomes, type PhaseOf } from '../model/workflow.ts';
+import { capture, excerpt } from './attempt-output.ts';
 import type { PhaseContext } from './context.ts';
-import { capture, excerpt } from './output.ts';
 import { endOfJob } from './run-job.ts';
 import { exitFailure, finishStep, lookOnce } from './script.ts';
 

@@ -6,8 +6,8 @@ import type { AttemptEnd } from '../model/state/outcome.ts';
 import { actionOf, type PhaseOf } from '../model/workflow.ts';
 import { renderArg } from '../workflows/templates/render-template.ts';
 import { runAction, type StepResult } from './action.ts';
+import { capture, excerpt, lastWords } from './attempt-output.ts';
 import { type PhaseContext, phaseEnvironment, variablesOf } from './context.ts';
-import { capture, excerpt, lastWords } from './output.ts';
 import { endOfJob, type JobRun, runJob } from './run-job.ts';
 
 /** Phases that name a script or an action. */

@@ -62,7 +62,7 @@ export async function deleteBranch(context: Context, spec: BranchSpec): Promise<
   });
 }
 
-/** Why a branch must stay; `going` are checkouts that are about to go. */
+/** Why a branch must stay; `going` are worktrees that are about to be removed. */
 export function whyKeepBranch(state: BranchState, going: readonly string[] = []): string | undefined {
   if (state.lasting) return 'it is a branch that others start from';
   if (state.unmerged > 0) {

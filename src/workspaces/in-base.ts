@@ -5,7 +5,7 @@ import type { GitLocation } from '../git/location.ts';
 import { addsNothing, withTemporaryObjects } from '../git/merge.ts';
 import { branchRef, originRef, readRefs } from '../git/refs.ts';
 import { integrationBranch } from '../model/ids.ts';
-import { resolveBase } from './base.ts';
+import { resolveBase } from './resolve-base.ts';
 import type { BranchSpec } from './types.ts';
 
 /** How many commits of the base are compared with a branch's changes as a whole. */

@@ -9,10 +9,10 @@ import { fetchAnew, fetchAside } from '../git/origin.ts';
 import { branchRef, originRef, readRef } from '../git/refs.ts';
 import { withLock } from '../machine/file-lock.ts';
 import { HeldError, WorkspaceError } from '../model/errors.ts';
-import { resolveBase } from './base.ts';
-import { bringUp, findTarget, moveBranch } from './integrate.ts';
+import { bringUp, findTarget, moveBranch } from './integrate-branch.ts';
 import { checkBranch } from './paths.ts';
-import { remoteTips } from './push.ts';
+import { remoteTips } from './push-branch.ts';
+import { resolveBase } from './resolve-base.ts';
 import { openScratch, type Scratch, type ScratchSpec } from './scratch-worktree.ts';
 
 export interface TrackSpec {

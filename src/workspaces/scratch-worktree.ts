@@ -4,7 +4,7 @@ import { type Context, lockRepo } from '../git/context.ts';
 import { GitError, retryRaces } from '../git/git.ts';
 import type { GitLocation } from '../git/location.ts';
 import { pathTaken, realDirectory } from './paths.ts';
-import { waitForGit } from './processes.ts';
+import { waitForGit } from './processes-in-worktree.ts';
 import { copyUntracked } from './setup/copy.ts';
 import { dueInstall, install } from './setup/install.ts';
 import { endHooks, runHooks, runInstall } from './setup/setup.ts';

@@ -6,8 +6,8 @@ import { mergeCommits } from '../git/merge.ts';
 import { fetchAnew } from '../git/origin.ts';
 import { branchRef, originRef, readRef, readRefs } from '../git/refs.ts';
 import { messageOf, WorkspaceError } from '../model/errors.ts';
-import { resolveBase, startingPoint } from './base.ts';
 import { hasWork } from './in-base.ts';
+import { resolveBase, startingPoint } from './resolve-base.ts';
 import type { StackedThere } from './types.ts';
 
 interface StartSpec {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { coverArgs, coverServerArgs } from '../../src/agents/planner-launch.ts';
+import { coverArgs, coverServerArgs } from '../../src/agents/planner-launcher.ts';
 
 describe('arguments that are shown', () => {
   it.each<[string[], string[]]>([

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { parseRemote, repositoryText } from '../../src/github/gh/repository-name.ts';
 import { ownRepository } from '../../src/github/own-repository.ts';
-import { fetchItems } from '../../src/issues/fetch.ts';
+import { fetchItems } from '../../src/issues/fetch-work-items.ts';
 import { checkout, scratch } from '../issues/scratch.ts';
 import { git } from '../support/repo.ts';
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { fetchItems } from '../../src/issues/fetch.ts';
+import { fetchItems } from '../../src/issues/fetch-work-items.ts';
 import { parseReference, referenceFromKey } from '../../src/issues/reference.ts';
 import { orderByDependencies } from '../../src/model/plans/dependency-order.ts';
 import { issuesPage, linearIssue, linearServer } from './linear-server.ts';

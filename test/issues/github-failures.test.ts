@@ -1,7 +1,7 @@
 import { chmodSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { fetchItems } from '../../src/issues/fetch.ts';
+import { fetchItems } from '../../src/issues/fetch-work-items.ts';
 import { ENDINGS, type FakeFailure } from '../support/gh/fake-gh.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { within } from '../support/within.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { fetchItems } from '../../src/issues/fetch.ts';
+import { fetchItems } from '../../src/issues/fetch-work-items.ts';
 import type { WorkItem } from '../../src/issues/work-item.ts';
 import { ENDINGS } from '../support/gh/fake-gh.ts';
 import { checkout } from './scratch.ts';

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { type FetchResult, fetchItems } from '../../src/issues/fetch.ts';
+import { type FetchResult, fetchItems } from '../../src/issues/fetch-work-items.ts';
 import type { WorkItem } from '../../src/issues/work-item.ts';
 import { checkout, scratch, write } from './scratch.ts';
 

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { processLimit } from '../../src/machine/process-limits.ts';
+import { processLimit } from '../../src/machine/process-count-limit.ts';
 import { bubblewrap, type Walls } from '../../src/sandbox/bubblewrap.ts';
 
 const WALLS: Walls = {

@@ -34,13 +34,13 @@ export async function daemonStart(io: Io, options: Options): Promise<void> {
   io.keepHeapSmall();
   await runAllPlans(io, options, 'daemon', flags, (engine, view, signal) => {
     const { stateDir } = engine.settings;
-    const onSeat = ({ pid }: Claim) =>
+    const onClaimed = ({ pid }: Claim) =>
       view.out(
         options.json
           ? JSON.stringify({ type: 'daemon:start', pid, stateDir })
           : `Daemon ${pid} works on ${stateDir}. Ctrl-C stops it.`,
       );
-    return runDaemon(engine, { ...limitsOf(engine.settings), signal, onSeat });
+    return runDaemon(engine, { ...limitsOf(engine.settings), signal, onClaimed });
   });
   if (!options.json) io.out('The daemon has stopped.');
 }

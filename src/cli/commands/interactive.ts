@@ -12,7 +12,7 @@ import {
 } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
-import type { LaunchFile } from '../../agents/planner-launch.ts';
+import type { LaunchFile } from '../../agents/planner-launcher.ts';
 import { repositoryOf } from '../../config/paths.ts';
 import { type PlanningSession, planningSession } from '../../features/planning/session.ts';
 import type { Env } from '../../machine/home-path.ts';

@@ -1,6 +1,6 @@
 import type { EngineContext } from '../../engine/context.ts';
 import type { GhOptions } from '../../github/gh/run-gh.ts';
-import { type FetchResult, fetchItems } from '../../issues/fetch.ts';
+import { type FetchResult, fetchItems } from '../../issues/fetch-work-items.ts';
 import { numberOfKey, referenceFromKey } from '../../issues/reference.ts';
 import { isForeign, sayItem, type WorkItem } from '../../issues/work-item.ts';
 import { refKey } from '../../model/ids.ts';

@@ -1,6 +1,6 @@
 import type { EngineContext } from '../../engine/context.ts';
 import { workspaceFor } from '../../engine/ticket-workspace.ts';
-import { fetchItems } from '../../issues/fetch.ts';
+import { fetchItems } from '../../issues/fetch-work-items.ts';
 import { joinNumbered } from '../../issues/github/issue.ts';
 import { placeItems } from '../../issues/issue-checkouts.ts';
 import { sayItem, type WorkItem } from '../../issues/work-item.ts';

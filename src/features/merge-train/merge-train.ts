@@ -6,7 +6,7 @@ import { reportStatus } from '../../engine/status-events.ts';
 import { SignalboxError } from '../../model/errors.ts';
 import { type Findings, sendBack } from '../../model/state/merging.ts';
 import type { Ticket } from '../../model/ticket.ts';
-import { excerpt } from '../../phases/output.ts';
+import { excerpt } from '../../phases/attempt-output.ts';
 import type { Track, TrackSpec, Trains } from '../../workspaces/workspaces.ts';
 import { NO_CHECKS } from '../checks/checks.ts';
 import { Notifier } from '../notifications/notify.ts';

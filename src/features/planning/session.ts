@@ -5,7 +5,7 @@ import {
   type LaunchPlan,
   type PlannerServer,
   withoutSecrets,
-} from '../../agents/planner-launch.ts';
+} from '../../agents/planner-launcher.ts';
 import { INSTALL_COMMANDS } from '../../config/doctor/programs.ts';
 import type { Settings } from '../../config/settings-table.ts';
 import { findExecutable } from '../../machine/find-program.ts';

@@ -1,5 +1,5 @@
 import type { EngineContext, PlanKind } from '../../engine/context.ts';
-import { putBack, takeOut } from '../../engine/shared-worktree.ts';
+import { putBack, takeOut } from '../../engine/hand-over-worktree.ts';
 import type { TicketWorkspace } from '../../engine/ticket-workspace.ts';
 import { explained, WorkspaceError } from '../../model/errors.ts';
 import type { SpecRunPlan } from '../../model/plan.ts';

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { dirname, join } from 'node:path';
 import type { Settings } from '../../config/settings-table.ts';
 import type { EngineContext } from '../../engine/context.ts';
-import { failedRef } from '../../engine/shared-worktree.ts';
+import { failedRef } from '../../engine/hand-over-worktree.ts';
 import { promptParts } from '../../kiro/prompt-parts.ts';
 import type { Spec } from '../../kiro/read-spec.ts';
 import { isWork, withDescendants } from '../../kiro/task.ts';

@@ -5,7 +5,7 @@ import { InputError, SignalboxError } from '../../model/errors.ts';
 import { quoted } from '../../model/text/clean.ts';
 import { asRecord, asText } from '../../model/text/json.ts';
 import { nearest } from '../../model/text/nearest-word.ts';
-import { fetchItems } from '../fetch.ts';
+import { fetchItems } from '../fetch-work-items.ts';
 import type { GithubReference } from '../reference.ts';
 import {
   hasLabels,

@@ -10,8 +10,8 @@ import type { Wishes } from '../../../model/workflow-variants.ts';
 import type { RunMode } from '../plan-issues.ts';
 import type { RunOptions, SettingsOfRuns } from '../types.ts';
 import { checkMerged } from './check-options.ts';
-import { completeOptions } from './merge-options.ts';
 import { applyRules, parsePhases, phasePolicies } from './phases.ts';
+import { completeOptions } from './resolve-options.ts';
 
 /** The configuration of a run of `issueCount` issues. Throws an InputError for anything that cannot be meant. */
 export function buildExecutionConfig(

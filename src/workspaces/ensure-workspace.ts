@@ -7,7 +7,7 @@ import { find, inspect, rememberCheckout, type Worktree } from '../git/worktrees
 import { WorkspaceError } from '../model/errors.ts';
 import { refuseTrunk } from './branches.ts';
 import { canonical, checkBranch, pathTaken, realDirectory } from './paths.ts';
-import { waitForGit } from './processes.ts';
+import { waitForGit } from './processes-in-worktree.ts';
 import { endSetup, refreshSetup, setUp } from './setup/setup.ts';
 import { findStart, moveToStart, type Start } from './starting-commit.ts';
 import type { WorkspaceSpec } from './types.ts';

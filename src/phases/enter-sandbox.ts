@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { accessSync, constants, existsSync, realpathSync, statSync } from 'node:fs';
 import { basename, delimiter, dirname, isAbsolute, join } from 'node:path';
-import { dropPidsGroup, findPidsGroup, makePidsGroup, processLimit } from '../machine/process-limits.ts';
+import { dropPidsGroup, findPidsGroup, makePidsGroup, processLimit } from '../machine/process-count-limit.ts';
 import type { AgentConfig } from '../model/agent.ts';
 import type { PhaseOf } from '../model/workflow.ts';
 import { accountHome, gitSettings, keptPrograms, openHome } from '../sandbox/agent-home.ts';

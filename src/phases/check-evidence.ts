@@ -4,8 +4,8 @@ import { plural } from '../model/text/plural.ts';
 import { attemptKey } from '../model/ticket.ts';
 import type { Expect, PhaseOf } from '../model/workflow.ts';
 import { isShownState } from '../workspaces/workspaces.ts';
+import { readNote } from './agent-turn.ts';
 import type { PhaseContext } from './context.ts';
-import { readNote } from './turn.ts';
 
 /** What the engine itself sees of an agent's work, against what the phase expects. Undefined when all is there. */
 export async function missingEvidence(context: PhaseContext, expect: Expect): Promise<string | undefined> {

@@ -8,8 +8,8 @@ import { checkedOutAt, listWorktrees } from '../git/worktrees.ts';
 import { WorkspaceError } from '../model/errors.ts';
 import { integrationBranch } from '../model/ids.ts';
 import { shellWord } from '../model/text/shell-quote.ts';
-import { resolveBase } from './base.ts';
 import { checkBranch } from './paths.ts';
+import { resolveBase } from './resolve-base.ts';
 import type { WorkspaceSpec } from './types.ts';
 
 type IntegrateSpec = Pick<WorkspaceSpec, 'repo' | 'branch' | 'base' | 'recordedBase'> & {

@@ -9,8 +9,8 @@ import type { Hold, Usage } from '../model/ticket.ts';
 import type { PhaseOf } from '../model/workflow.ts';
 import { AgentStream } from './agent-stream.ts';
 import { agentEnvironment, type PhaseContext } from './context.ts';
+import { enterSandbox, leaveSandbox, sandboxesOthers, sandboxProblem } from './enter-sandbox.ts';
 import { endOfJob, type JobRun, runJob } from './run-job.ts';
-import { enterSandbox, leaveSandbox, sandboxesOthers, sandboxProblem } from './sandbox.ts';
 
 export interface Turn {
   dir: string;

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import type { AgentConfig } from '../model/agent.ts';
 import { redactor } from '../model/text/redact.ts';
-import { type FlagRule, permissionFlags, takeFlags } from './agent-flags.ts';
+import { type FlagRule, permissionFlags, takeFlags } from './strip-flags.ts';
 
 interface PlannerSkill {
   name: string;

@@ -7,7 +7,7 @@ import { branchRef, originRef, readRefs } from '../git/refs.ts';
 import { readStatus } from '../git/status.ts';
 import { WorkspaceError } from '../model/errors.ts';
 import { checkBranch, openTree } from './paths.ts';
-import { rewindTree } from './rewind.ts';
+import { rewindTree } from './rewind-worktree.ts';
 
 export interface CatchUpSpec {
   repo: string;
