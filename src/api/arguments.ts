@@ -1,7 +1,7 @@
 import { resolve } from 'node:path';
 import type { Settings as SignalboxSettings } from '../config/settings-table.ts';
 import type { PhasePlanCallback, ProgressCallback } from '../features/issue-runs/callbacks.ts';
-import type { RunLogWriter } from '../features/issue-runs/logs/run-log.ts';
+import type { RunLogWriter } from '../features/issue-runs/logs/write-log.ts';
 import { parseBatches } from '../features/issue-runs/options/check-options.ts';
 import { completeOptions, mergeRunOptions } from '../features/issue-runs/options/resolve-options.ts';
 import type {
@@ -11,7 +11,7 @@ import type {
   SettingsOfRuns,
   WorktreeInfo,
 } from '../features/issue-runs/types.ts';
-import type { IssueInfo } from '../issues/github/issue.ts';
+import type { IssueInfo } from '../issues/github/issue-from-answer.ts';
 import type { Env } from '../machine/home-path.ts';
 import { InputError } from '../model/errors.ts';
 import type { EngineEvent } from '../model/events.ts';

@@ -3,7 +3,7 @@ import type { EngineContext } from '../engine/context.ts';
 import { letGo } from '../engine/plan-transitions.ts';
 import { runPlan } from '../engine/run-plan.ts';
 import { harmless, progressFeed } from '../features/issue-runs/callbacks.ts';
-import type { RunLogWriter } from '../features/issue-runs/logs/run-log.ts';
+import type { RunLogWriter } from '../features/issue-runs/logs/write-log.ts';
 import { atLeast, issueResult } from '../features/issue-runs/results/issue-result.ts';
 import { infoOf, numberOf, worktreesOf } from '../features/issue-runs/results/stored-run.ts';
 import { restSuperseded } from '../features/issue-runs/resume-run.ts';

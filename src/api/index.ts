@@ -8,8 +8,8 @@ export {
   runPlan,
 } from '../engine/run-plan.ts';
 export type { PhasePlanCallback, ProgressCallback, ProgressEvent } from '../features/issue-runs/callbacks.ts';
-export type { IssueLog, RunLog } from '../features/issue-runs/logs/log-files.ts';
-export type { RunLogWriter } from '../features/issue-runs/logs/run-log.ts';
+export type { IssueLog, RunLog } from '../features/issue-runs/logs/read-and-rotate-logs.ts';
+export type { RunLogWriter } from '../features/issue-runs/logs/write-log.ts';
 export { checkCombination, parseBatches } from '../features/issue-runs/options/check-options.ts';
 export {
   buildExecutionConfig,
@@ -26,7 +26,7 @@ export type {
   RunResult,
   WorktreeInfo,
 } from '../features/issue-runs/types.ts';
-export type { IssueInfo } from '../issues/github/issue.ts';
+export type { IssueInfo } from '../issues/github/issue-from-answer.ts';
 export { HeldError, IllegalMoveError, InputError, SignalboxError } from '../model/errors.ts';
 export type { EngineEvent, StoredEvent } from '../model/events.ts';
 export { extraFields } from '../model/extra-fields.ts';

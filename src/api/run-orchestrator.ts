@@ -4,8 +4,8 @@ import { join } from 'node:path';
 import { repositoryOf } from '../config/paths.ts';
 import { readManifest } from '../config/project-manifest.ts';
 import { harmless, type PhasePlanCallback } from '../features/issue-runs/callbacks.ts';
-import { checkLogPlace } from '../features/issue-runs/logs/log-files.ts';
-import { openRunLog } from '../features/issue-runs/logs/run-log.ts';
+import { checkLogPlace } from '../features/issue-runs/logs/read-and-rotate-logs.ts';
+import { openRunLog } from '../features/issue-runs/logs/write-log.ts';
 import { checkMerged, parseBatches } from '../features/issue-runs/options/check-options.ts';
 import {
   buildExecutionConfig,
@@ -22,7 +22,7 @@ import type {
   RunOptions,
   RunResult,
 } from '../features/issue-runs/types.ts';
-import { numberedItem } from '../issues/github/issue.ts';
+import { numberedItem } from '../issues/github/issue-from-answer.ts';
 import { InputError } from '../model/errors.ts';
 import type { EngineEvent } from '../model/events.ts';
 import type { ExecutionConfig } from '../model/plan-schema.ts';

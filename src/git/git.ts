@@ -8,7 +8,7 @@ import { WorkspaceError } from '../model/errors.ts';
 import { CONFIG_KEYS, type ConfigEntry, createConfigGuard } from './config-guard.ts';
 import { gitEnv, withConfig } from './environment.ts';
 import { type GitLocation, gitDirOf, pipeIn, realOf } from './location.ts';
-import { createObjectReader } from './resolve-names.ts';
+import { createNameResolver } from './resolve-names.ts';
 
 const MAX_OUTPUT = 64 * 1024 * 1024;
 const TIMEOUT_MS = 10 * 60_000;
@@ -118,7 +118,7 @@ export function createGit(options: CreateGit): Git {
     return result.stdout;
   };
   const guard = createConfigGuard(listConfig, options);
-  const readObjects = createObjectReader(command, reading);
+  const readObjects = createNameResolver(command, reading);
 
   const optionsOf = async (call: GitOptions, limits: CallLimits, isConfig = false): Promise<RunOptions> => {
     const { at, input, timeoutMs } = call;

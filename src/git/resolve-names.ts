@@ -19,7 +19,7 @@ interface Question {
  * Finds objects by their names, with one `git cat-file --batch-command` per repository: a process for each question would cost
  * more than the rest of a phase. It ends by itself when it is not asked for a while, or when this process is gone.
  */
-export function createObjectReader(command: () => string, env: Record<string, string>) {
+export function createNameResolver(command: () => string, env: Record<string, string>) {
   const readers = new Map<string, Reader>();
   /** The objects with these names; undefined when git has to be asked by another command. */
   return (commonDir: string, names: readonly string[]): Promise<(string | undefined)[] | undefined> => {

@@ -1,6 +1,6 @@
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import type { RunLog } from '../../src/features/issue-runs/logs/log-files.ts';
+import type { RunLog } from '../../src/features/issue-runs/logs/read-and-rotate-logs.ts';
 import type { Ended, Running } from '../support/cli.ts';
 import type { CliCall } from '../support/cli-call.ts';
 import { git, type World, waitFor } from '../support/index.ts';

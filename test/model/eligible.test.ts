@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { Plan } from '../../src/model/plan.ts';
 import { PLAN_STATUSES } from '../../src/model/plan-schema.ts';
-import { blockedBy, eligible, type Limits, type Picture } from '../../src/model/state/eligible.ts';
+import { blockedBy, eligible, type Limits, type WorkView } from '../../src/model/state/eligible.ts';
 import { within } from '../support/within.ts';
 import { at, attempt, NOW, plan, ticket } from './build.ts';
 
@@ -17,7 +17,7 @@ function picture(
   tickets: Record<string, Fields>,
   planFields: Record<string, unknown> = {},
   id = 'p',
-): Picture {
+): WorkView {
   const entries = Object.entries(tickets);
   return {
     plans: [
@@ -41,7 +41,7 @@ function picture(
   };
 }
 
-function together(...pictures: Picture[]): Picture {
+function together(...pictures: WorkView[]): WorkView {
   return {
     plans: pictures.flatMap((each) => each.plans),
     tickets: new Map(pictures.flatMap((each) => [...each.tickets])),
@@ -56,8 +56,8 @@ const limits = (more: Partial<Limits> = {}): Limits => ({
   mine: () => true,
   ...more,
 });
-const decide = (given: Picture, more: Partial<Limits> = {}, now = NOW) => eligible(given, limits(more), now);
-const dispatched = (given: Picture, more: Partial<Limits> = {}, now = NOW) =>
+const decide = (given: WorkView, more: Partial<Limits> = {}, now = NOW) => eligible(given, limits(more), now);
+const dispatched = (given: WorkView, more: Partial<Limits> = {}, now = NOW) =>
   decide(given, more, now).dispatch.map((each) => `${each.planId}/${each.ticketId}`);
 
 const begun = { status: 'ready', phaseHistory: [attempt('a', 'failure')] };

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { parseRef, refKey } from '../../src/model/ids.ts';
 import type { Plan, PlanEntry } from '../../src/model/plan.ts';
 import { PLAN_STATUSES } from '../../src/model/plan-schema.ts';
-import { type Decision, eligible, type Limits, type Picture } from '../../src/model/state/eligible.ts';
+import { type Decision, eligible, type Limits, type WorkView } from '../../src/model/state/eligible.ts';
 import { isDue } from '../../src/model/state/next.ts';
 import type { Ticket } from '../../src/model/ticket.ts';
 import { at, attempt, NOW, plan, ticket } from './build.ts';
@@ -33,7 +33,7 @@ const states: fc.Arbitrary<Record<string, unknown>> = fc.oneof(
 );
 
 interface Scene {
-  picture: Picture;
+  picture: WorkView;
   limits: Limits;
 }
 

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { Plan } from '../../src/model/plan-schema.ts';
-import { eligible, type Picture } from '../../src/model/state/eligible.ts';
+import { eligible, type WorkView } from '../../src/model/state/eligible.ts';
 import { behind } from '../../src/model/state/shared-workspace-turns.ts';
 import type { Ticket } from '../../src/model/ticket.ts';
 import { Ticket as TicketSchema } from '../../src/model/ticket-schema.ts';
@@ -13,7 +13,7 @@ const ATTEMPT = { phase: 'implement', status: 'success', startedAt: ago(60), com
 
 type Fields = Record<string, unknown>;
 
-function picture(plan: Fields, tickets: Record<string, Fields>): Picture {
+function picture(plan: Fields, tickets: Record<string, Fields>): WorkView {
   const entries = Object.keys(tickets).map((ticketId, order) => ({ ticketId, order }));
   const whole = Plan.parse({ id: 'p', status: 'active', workspace: 'shared', ...plan, tickets: entries });
   const all = Object.entries(tickets).map(([ticketId, fields]): [string, Ticket] => [
@@ -23,7 +23,7 @@ function picture(plan: Fields, tickets: Record<string, Fields>): Picture {
   return { plans: [whole], tickets: new Map(all), broken: new Map() };
 }
 
-function decide(of: Picture, now = NOW, driven: string[] = []) {
+function decide(of: WorkView, now = NOW, driven: string[] = []) {
   const set = new Set(driven);
   const decision = eligible(of, { maxConcurrency: 8, busy: set, driven: set, mine: () => true }, now);
   return {

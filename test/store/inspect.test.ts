@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { inspectState } from '../../src/store/inspect.ts';
+import { inspectState } from '../../src/store/inspect-state-file.ts';
 import { openStore } from '../../src/store/open.ts';
 
 function inspect(kind: 'plan' | 'ticket', data: unknown): string[] {

@@ -63,7 +63,7 @@ async function runAllPlans(
 ): Promise<void> {
   const view = await eventView(io, { ...options, withPlan: true });
   const [{ followLogs }, { followSpecs }] = await Promise.all([
-    import('../../features/issue-runs/logs/run-log.ts'),
+    import('../../features/issue-runs/logs/write-log.ts'),
     import('../../report/spec-follow.ts'),
   ]);
   const listeners = [view.listen];

@@ -21,7 +21,7 @@ import { InputError, WorkspaceError } from '../../model/errors.ts';
 import { createWorkspaces } from '../../workspaces/workspaces.ts';
 import { answer, exitOf, type Io, inherited } from '../io.ts';
 import { type GlobalOptions, openSettings, trusted } from '../open-state.ts';
-import { notStarted } from './sessions.ts';
+import { notStarted } from './list-and-resume-sessions.ts';
 
 interface Options extends GlobalOptions {
   repo?: string;

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { isAbsolute, resolve } from 'node:path';
 import { repositoryOf } from '../../config/paths.ts';
 import { flagOfOption } from '../../config/run-flags.ts';
-import type { PlanEdit } from '../../features/plans/edit.ts';
+import type { PlanEdit } from '../../features/plans/edit-plan.ts';
 import { InputError } from '../../model/errors.ts';
 import type { EntryEdit, TicketEdit } from '../../model/plans/edit-rules.ts';
 import { planOf, ticketsOf } from '../../model/plans/plans-view.ts';
@@ -92,7 +92,7 @@ export async function planCheck(io: Io, options: GlobalOptions, id: string): Pro
 export async function planApprove(io: Io, options: GlobalOptions, id: string): Promise<void> {
   const engine = await openEngine(io, options, 'approve');
   const [{ approvePlan }, { nextStep }] = await Promise.all([
-    import('../../features/plans/lifecycle.ts'),
+    import('../../features/plans/approve-archive-delete.ts'),
     import('./ticket-decisions.ts'),
   ]);
   const plan = await approvePlan(engine, id);
@@ -101,14 +101,14 @@ export async function planApprove(io: Io, options: GlobalOptions, id: string): P
 
 export async function planArchive(io: Io, options: GlobalOptions, id: string): Promise<void> {
   const engine = await openEngine(io, options, 'archive');
-  const { archivePlan } = await import('../../features/plans/lifecycle.ts');
+  const { archivePlan } = await import('../../features/plans/approve-archive-delete.ts');
   const plan = await archivePlan(engine, id);
   answer(io, options, plan, `Plan ${id} is ${plan.status}.`);
 }
 
 export async function planDelete(io: Io, options: GlobalOptions & { force?: boolean }, id: string) {
   const engine = await openEngine(io, options, 'delete');
-  const { deletePlan } = await import('../../features/plans/lifecycle.ts');
+  const { deletePlan } = await import('../../features/plans/approve-archive-delete.ts');
   await deletePlan(engine, id, options.force === true);
   answer(io, options, { deleted: id }, `Plan ${id} is deleted.`);
 }
@@ -140,7 +140,7 @@ export async function planAdd(io: Io, flags: Flags, planId: string, ticketId: st
   if (title === undefined || title.trim() === '')
     throw new InputError('usage', 'A ticket needs a title.', { hint: 'Say it with --title "…"' });
   const engine = await openEngine(io, flags, 'add');
-  const { addTicket } = await import('../../features/plans/edit.ts');
+  const { addTicket } = await import('../../features/plans/edit-plan.ts');
   const ticket = await addTicket(engine, { planId, ticketId }, { ...rest, title }, entryFields(flags));
   answer(io, flags, ticket, `${planId} has a ticket ${ticketId}.`);
 }
@@ -148,7 +148,7 @@ export async function planAdd(io: Io, flags: Flags, planId: string, ticketId: st
 export async function planEdit(io: Io, flags: Flags, planId: string, ticketId?: string): Promise<void> {
   refuseMixed(ticketId, flags);
   const engine = await openEngine(io, flags, 'edit');
-  const { editPlan, editTicket } = await import('../../features/plans/edit.ts');
+  const { editPlan, editTicket } = await import('../../features/plans/edit-plan.ts');
   const changed =
     ticketId === undefined
       ? await editPlan(engine, planId, planFields(flags, io))
@@ -159,7 +159,7 @@ export async function planEdit(io: Io, flags: Flags, planId: string, ticketId?: 
 
 export async function planRemove(io: Io, options: GlobalOptions, planId: string, ticketId: string) {
   const engine = await openEngine(io, options, 'remove');
-  const { removeTicket } = await import('../../features/plans/edit.ts');
+  const { removeTicket } = await import('../../features/plans/edit-plan.ts');
   await removeTicket(engine, { planId, ticketId });
   answer(io, options, { removed: `${planId}/${ticketId}` }, `${ticketId} is no longer in ${planId}.`);
 }

@@ -6,7 +6,7 @@ import {
   readRunLogs,
   runStats,
   storedLogs,
-} from '../../features/issue-runs/logs/stats.ts';
+} from '../../features/issue-runs/logs/run-stats.ts';
 import type { Plan } from '../../model/plan.ts';
 import { plural } from '../../model/text/plural.ts';
 import { style, wholeSeconds } from '../../report/style.ts';

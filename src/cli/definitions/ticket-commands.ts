@@ -1,7 +1,7 @@
 import type { CommandDefinition } from './definition.ts';
 
 const ticket = () => import('../commands/ticket-decisions.ts');
-const sessions = () => import('../commands/sessions.ts');
+const sessions = () => import('../commands/list-and-resume-sessions.ts');
 
 /** Commands that show plans and tickets, and what a person does to them. */
 export const TICKET_COMMANDS: readonly CommandDefinition[] = [

@@ -20,7 +20,7 @@ import { groupBy } from '../../model/group-by.ts';
 import { asRecord, asText, type JsonObject, parseJson } from '../../model/text/json.ts';
 import type { GithubReference } from '../reference.ts';
 import { type Fetched, orError, problemOf, type SourceContext } from '../work-item.ts';
-import { githubItem, issueKeys, labelNames, type RawIssue, rawIssue } from './issue.ts';
+import { githubItem, issueKeys, labelNames, type RawIssue, rawIssue } from './issue-from-answer.ts';
 
 const ISSUES_PER_QUERY = 50;
 

@@ -17,7 +17,7 @@ import {
   type SourceContext,
 } from '../work-item.ts';
 import { ask } from './fetch-issues.ts';
-import { labelNames } from './issue.ts';
+import { labelNames } from './issue-from-answer.ts';
 
 const PAGE = 100;
 const MAX_PAGES = 100;

@@ -1,4 +1,4 @@
-/** What can be put in order: an issue, a dispatch unit. */
+/** What can be put in order: an issue, or a unit of a spec. */
 interface Orderable {
   key: string;
   dependsOn: readonly string[];

@@ -79,15 +79,15 @@ function cycles(plan: Plan, plans: ReadonlyMap<string, Plan>): TicketRef[][] {
 }
 
 /** Why a ticket's blockers keep it from starting, or null when they are all complete. */
-export function blockedBy(picture: PlansView, plan: Plan, entry: PlanEntry): Hold | null {
+export function blockedBy(view: PlansView, plan: Plan, entry: PlanEntry): Hold | null {
   const reasons: string[] = [];
   let newer: string | undefined;
   for (const text of entry.blockedBy) {
     const ref = parseRef(text, plan.id);
-    const blocker = ticketOf(picture, ref);
+    const blocker = ticketOf(view, ref);
     if (blocker?.status === 'complete') continue;
     newer ??= blocker && newerRunOf(blocker);
-    const theirs = ref.planId === plan.id ? plan : planOf(picture, ref.planId);
+    const theirs = ref.planId === plan.id ? plan : planOf(view, ref.planId);
     reasons.push(`${text} (${blocker ? sayBlocker(blocker, theirs) : 'its file cannot be read'})`);
   }
   if (reasons.length === 0) return null;
@@ -107,18 +107,18 @@ const RESTING: Readonly<Partial<Record<Plan['status'], string>>> = {
  * that waits for it.
  */
 export function stuckBlocker(
-  picture: PlansView,
+  view: PlansView,
   plan: Plan,
   entry: PlanEntry,
 ): { plan: Plan; ticket: Ticket; waiter: { plan: Plan; entry: PlanEntry } } | undefined {
-  const plans = new Map(picture.plans.map((each) => [each.id, each]));
+  const plans = new Map(view.plans.map((each) => [each.id, each]));
   const seen = new Set<string>();
   const ahead = [{ plan, entry }];
   for (let at = ahead.shift(); at; at = ahead.shift()) {
     for (const ref of at.entry.blockedBy.map((text) => parseRef(text, at.plan.id))) {
       const key = refKey(ref);
       const own = plans.get(ref.planId);
-      const ticket = picture.tickets.get(key);
+      const ticket = view.tickets.get(key);
       if (seen.has(key) || !own || !ticket) continue;
       seen.add(key);
       const stands = ['failed', 'paused', 'needs_attention'].includes(ticket.status);
@@ -144,27 +144,27 @@ function sayBlocker(blocker: Ticket, plan: Plan | undefined): string {
 }
 
 /** That a ticket which has not begun will not, since another has failed; null where nothing of that kind is the case. */
-export function stoppedBy(picture: Pick<PlansView, 'tickets'>, plan: Plan, waiting: PlanEntry): Hold | null {
-  const failed = firstFailure(picture, plan);
+export function stoppedBy(view: Pick<PlansView, 'tickets'>, plan: Plan, waiting: PlanEntry): Hold | null {
+  const failed = firstFailure(view, plan);
   return failed === undefined || failed === waiting.ticketId ? null : haltedHold(failed);
 }
 
 /** The failure after which nothing of a plan is started any more, of later groups neither. */
-export function firstFailure(picture: Pick<PlansView, 'tickets'>, plan: Plan): string | undefined {
+export function firstFailure(view: Pick<PlansView, 'tickets'>, plan: Plan): string | undefined {
   if (!plan.stopOnFailure) return undefined;
   return plan.tickets.find((entry) => {
-    const ticket = ticketOf(picture, { planId: plan.id, ticketId: entry.ticketId });
+    const ticket = ticketOf(view, { planId: plan.id, ticketId: entry.ticketId });
     return (
       ticket?.status === 'failed' || (ticket?.status === 'needs_attention' && ticket.hold?.kind !== 'gate')
     );
   })?.ticketId;
 }
 
-/** The same for many tickets of one picture: each plan is searched once. */
-export function failuresIn(picture: Pick<PlansView, 'tickets'>): (plan: Plan) => string | undefined {
+/** The same for many tickets of one view: each plan is searched once. */
+export function failuresIn(view: Pick<PlansView, 'tickets'>): (plan: Plan) => string | undefined {
   const known = new Map<string, string | undefined>();
   return (plan) => {
-    if (!known.has(plan.id)) known.set(plan.id, firstFailure(picture, plan));
+    if (!known.has(plan.id)) known.set(plan.id, firstFailure(view, plan));
     return known.get(plan.id);
   };
 }

@@ -9,8 +9,8 @@ import { settle } from './walk.ts';
 
 export { blockedBy };
 
-/** All that is known of the work, as one picture. */
-export interface Picture {
+/** All that is known of the work, as one view. */
+export interface WorkView {
   plans: readonly Plan[];
   /** By refKey. A ticket whose file cannot be read is missing here. */
   tickets: ReadonlyMap<string, Ticket>;
@@ -66,36 +66,36 @@ interface Candidate {
   index: number;
 }
 
-/** A picture, with what is asked of it for every ticket. */
-interface Scene extends Picture {
+/** A view, with what is asked of it for every ticket. */
+interface Scene extends WorkView {
   failed: ReturnType<typeof failuresIn>;
 }
 
 /** Which tickets may run now, and what the others wait for. The work grows with the tickets and not with their square. */
-export function eligible(given: Picture, limits: Limits, now: string): Decision {
-  const picture: Scene = { ...given, failed: failuresIn(given) };
+export function eligible(given: WorkView, limits: Limits, now: string): Decision {
+  const view: Scene = { ...given, failed: failuresIn(given) };
   const decision: Decision = { dispatch: [], changes: [], completed: [], crowded: [], wakeAt: null };
   const candidates: Candidate[] = [];
-  for (const plan of picture.plans) {
-    if (plan.status !== 'active' || picture.broken.has(plan.id)) continue;
-    if (isAllComplete(picture, plan)) {
+  for (const plan of view.plans) {
+    if (plan.status !== 'active' || view.broken.has(plan.id)) continue;
+    if (isAllComplete(view, plan)) {
       decision.completed.push(plan.id);
       continue;
     }
-    const group = lowestMoving(picture, plan, now);
+    const group = lowestMoving(view, plan, now);
     plan.tickets.forEach((entry, index) => {
       if (entry.group > group) return;
-      const candidate = consider(picture, limits, plan, entry, decision, now);
+      const candidate = consider(view, limits, plan, entry, decision, now);
       if (candidate) candidates.push({ ...candidate, index });
     });
   }
   candidates.sort(inTurn);
-  fill(picture, candidates, limits, decision, now);
+  fill(view, candidates, limits, decision, now);
   return decision;
 }
 
 function consider(
-  picture: Scene,
+  view: Scene,
   limits: Limits,
   plan: Plan,
   entry: PlanEntry,
@@ -103,14 +103,14 @@ function consider(
   now: string,
 ): Omit<Candidate, 'index'> | undefined {
   const key = refKey({ planId: plan.id, ticketId: entry.ticketId });
-  const ticket = picture.tickets.get(key);
+  const ticket = view.tickets.get(key);
   if (!ticket || limits.driven.has(key) || !limits.mine(plan, entry)) return undefined;
   // A run that waits for its tickets also waits for the person's command.
   if (isPassing(ticket, now)) wakeBy(decision, ticket.hold?.goesOnBy ?? null);
   if (!movesByItself(ticket)) return undefined;
   if (ticket.status === 'queued' || ticket.phaseHistory.length === 0) {
-    const halted = picture.failed(plan);
-    const hold = blockedBy(picture, plan, entry) ?? (halted ? haltedHold(halted) : null);
+    const halted = view.failed(plan);
+    const hold = blockedBy(view, plan, entry) ?? (halted ? haltedHold(halted) : null);
     if (hold) {
       if (ticket.status !== 'queued' || !sameHold(ticket.hold, hold))
         decision.changes.push(settle(ticket, now, { status: 'queued', hold }));
@@ -177,7 +177,7 @@ function inTurn(a: Candidate, b: Candidate): number {
 }
 
 function fill(
-  picture: Picture,
+  view: WorkView,
   candidates: Candidate[],
   limits: Limits,
   decision: Decision,
@@ -192,7 +192,7 @@ function fill(
   }
   /** Plans of which nothing new begins now. */
   const closed = new Set<string>();
-  const turns = turnsOf(picture, now);
+  const turns = turnsOf(view, now);
   let moreMemory = true;
   for (const { plan, ticket, slot, lift } of candidates) {
     if (isYetToBegin(plan, ticket)) {
@@ -246,48 +246,46 @@ function fill(
 }
 
 /** The first group in which something still moves; later ones wait for it. */
-function lowestMoving(picture: Scene, plan: Plan, now: string): number {
+function lowestMoving(view: Scene, plan: Plan, now: string): number {
   if (plan.tickets.every((entry) => entry.group === plan.tickets[0]?.group)) return Number.POSITIVE_INFINITY;
   const known = new Map<string, boolean>();
-  for (const [key, ticket] of picture.tickets) if (isPassing(ticket, now)) known.set(key, true);
-  const moving = plan.tickets.filter((entry) => willMove(picture, plan, entry, known));
+  for (const [key, ticket] of view.tickets) if (isPassing(ticket, now)) known.set(key, true);
+  const moving = plan.tickets.filter((entry) => willMove(view, plan, entry, known));
   return Math.min(...moving.map((entry) => entry.group), Number.POSITIVE_INFINITY);
 }
 
 /** Whether a ticket may still come to an end without a person. One that waits for what will not, or for itself, does not. */
-function willMove(picture: Scene, plan: Plan, entry: PlanEntry, known: Map<string, boolean>): boolean {
+function willMove(view: Scene, plan: Plan, entry: PlanEntry, known: Map<string, boolean>): boolean {
   const key = refKey({ planId: plan.id, ticketId: entry.ticketId });
   const answer = known.get(key);
   if (answer !== undefined) return answer;
   known.set(key, false);
-  const moves = canMove(picture, plan, entry, known);
+  const moves = canMove(view, plan, entry, known);
   known.set(key, moves);
   return moves;
 }
 
-function canMove(picture: Scene, plan: Plan, entry: PlanEntry, known: Map<string, boolean>): boolean {
-  const ticket = ticketOf(picture, { planId: plan.id, ticketId: entry.ticketId });
+function canMove(view: Scene, plan: Plan, entry: PlanEntry, known: Map<string, boolean>): boolean {
+  const ticket = ticketOf(view, { planId: plan.id, ticketId: entry.ticketId });
   if (!ticket) return false;
   if (ticket.status === 'needs_attention') return ticket.hold?.kind === 'gate';
   if (!movesByItself(ticket)) return false;
   if (ticket.phaseHistory.length > 0) return true;
-  if (picture.failed(plan) !== undefined) return false;
+  if (view.failed(plan) !== undefined) return false;
   return entry.blockedBy.every((text) => {
     const ref = parseRef(text, plan.id);
-    if (ticketOf(picture, ref)?.status === 'complete') return true;
-    const owner = planOf(picture, ref.planId);
+    if (ticketOf(view, ref)?.status === 'complete') return true;
+    const owner = planOf(view, ref.planId);
     const blocker = entryOf(owner, ref);
-    return owner !== undefined && blocker !== undefined && willMove(picture, owner, blocker, known);
+    return owner !== undefined && blocker !== undefined && willMove(view, owner, blocker, known);
   });
 }
 
 /** It has tickets, and all of them are complete. */
-export function isAllComplete(picture: Pick<Picture, 'tickets'>, plan: Plan): boolean {
+export function isAllComplete(view: Pick<WorkView, 'tickets'>, plan: Plan): boolean {
   return (
     plan.tickets.length > 0 &&
-    plan.tickets.every(
-      ({ ticketId }) => ticketOf(picture, { planId: plan.id, ticketId })?.status === 'complete',
-    )
+    plan.tickets.every(({ ticketId }) => ticketOf(view, { planId: plan.id, ticketId })?.status === 'complete')
   );
 }
 

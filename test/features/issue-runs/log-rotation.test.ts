@@ -9,7 +9,7 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect } from 'vitest';
-import { rotateLogs } from '../../../src/features/issue-runs/logs/log-files.ts';
+import { rotateLogs } from '../../../src/features/issue-runs/logs/read-and-rotate-logs.ts';
 import { EXEC_FLAGS, git, IssueWorld, it, writeOldLog } from './support.ts';
 
 const FEW = { maxSizeMB: 10, maxFiles: 1 };

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect } from 'vitest';
-import type { RunLog } from '../../../src/features/issue-runs/logs/log-files.ts';
+import type { RunLog } from '../../../src/features/issue-runs/logs/read-and-rotate-logs.ts';
 import type { RunResult } from '../../../src/features/issue-runs/types.ts';
 import { commitsOf, EXEC, git, it, NumberedWorld, titled, type World } from './support.ts';
 

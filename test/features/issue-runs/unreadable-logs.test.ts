@@ -1,7 +1,7 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect } from 'vitest';
-import { parseLog } from '../../../src/features/issue-runs/logs/log-files.ts';
+import { parseLog } from '../../../src/features/issue-runs/logs/read-and-rotate-logs.ts';
 import { EXEC_FLAGS, IssueWorld, it } from './support.ts';
 
 type Broken = Record<string, never> & { issues: Record<string, never>[] };

@@ -6,8 +6,8 @@ import type { Plan } from '../../../model/plan.ts';
 import { ticketsOf } from '../../../model/plans/plans-view.ts';
 import type { StoreView } from '../../../store/store-interface.ts';
 import { storedRun } from '../results/stored-run.ts';
-import { type IssueLog, type RunLog, readLog } from './log-files.ts';
-import { runLog } from './run-log.ts';
+import { type IssueLog, type RunLog, readLog } from './read-and-rotate-logs.ts';
+import { runLog } from './write-log.ts';
 
 export interface Rate {
   total: number;

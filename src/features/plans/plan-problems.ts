@@ -8,7 +8,7 @@ import { hasBegun } from '../../model/plans/edit-rules.ts';
 import { planOf, ticketsOf } from '../../model/plans/plans-view.ts';
 import type { Ticket } from '../../model/ticket.ts';
 import { actionOf, commandOf, type Workflow } from '../../model/workflow.ts';
-import { inspectState } from '../../store/inspect.ts';
+import { inspectState } from '../../store/inspect-state-file.ts';
 import type { StoreView } from '../../store/store-interface.ts';
 
 /** What would keep a ticket's branch and worktree from being created. */

@@ -13,7 +13,7 @@ import { runMode } from '../options/execution-config.ts';
 import { atLeast, issueResult } from '../results/issue-result.ts';
 import { storedRun } from '../results/stored-run.ts';
 import type { IssueResult } from '../types.ts';
-import { checkLogPlace, type IssueLog, parseLog, type RunLog } from './log-files.ts';
+import { checkLogPlace, type IssueLog, parseLog, type RunLog } from './read-and-rotate-logs.ts';
 
 export interface RunLogWriter {
   readonly path: string;
