@@ -5,7 +5,7 @@ export interface Seed {
   from?: string;
   /** Its copy may be newer: a CLI renews its login itself. */
   login?: boolean;
-  /** Keys of the JSON that are other work's. */
+  /** Keys of the JSON that are left out: they are about other projects. */
   without?: readonly string[];
 }
 

@@ -115,7 +115,7 @@ export function detectManifest(dir: string): Manifest {
   return { version: 1, stack, packageManager };
 }
 
-/** `"packageManager": "pnpm@9.1.0"` of package.json; undefined for a broken file. */
+/** `"packageManager": "pnpm@9.1.0"` of package.json; null for a broken file. */
 function declaredManager(dir: string): string | null {
   const declared = /"packageManager"\s*:\s*"([a-z]+)@/.exec(readText(join(dir, 'package.json')) ?? '');
   return declared?.[1] ?? null;

@@ -1,7 +1,7 @@
 import { orderByDependencies } from '../model/plans/dependency-order.ts';
 import { asArray, asRecord, parseJson } from '../model/text/json.ts';
 import { didYouMean } from '../model/text/nearest-word.ts';
-import type { Collected } from './find-tasks.ts';
+import type { Collected } from './collect-task-drafts.ts';
 import { error, type Note, type SpecTask, warning } from './task.ts';
 import { taskList } from './task-fields.ts';
 import { readTitle } from './task-line.ts';

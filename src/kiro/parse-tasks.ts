@@ -1,5 +1,5 @@
+import { type Collected, collect, newDraft } from './collect-task-drafts.ts';
 import { readGraph, settleDependencies } from './dependencies.ts';
-import { type Collected, collect, newDraft } from './find-tasks.ts';
 import {
   error,
   inFile,

@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
 import { slug } from '../model/ids.ts';
 import { cleanText } from '../model/text/clean.ts';
-import type { Collected } from './find-tasks.ts';
-import { type Draft, newDraft, type Section, wordsOf } from './find-tasks.ts';
+import type { Collected } from './collect-task-drafts.ts';
+import { type Draft, newDraft, type Section, wordsOf } from './collect-task-drafts.ts';
 import { error, type Named, type Note, type SpecTask, warning } from './task.ts';
 import { fieldOf, requirementList, validated } from './task-fields.ts';
 import { firstCode, readTitle, withoutId } from './task-line.ts';

@@ -255,15 +255,21 @@ export interface PlanSchema {
   safeParse(data: unknown): { success: true; data?: unknown } | { success: false; error: SchemaError };
 }
 
-/** The schema of a plan as it was read from a file; undefined for kinds that are not ours. */
+/**
+ * The schema of a plan as it was read from a file; undefined for kinds that are not ours. A `kind` that names none, such as null,
+ * is an extra field.
+ */
 export function planSchemaFor(data: unknown): z.ZodType<Plan> | undefined {
-  switch (asRecord(data).kind) {
+  const { kind } = asRecord(data);
+  switch (kind) {
     case 'run':
       return IssueRunPlan;
     case 'spec':
       return SpecRunPlan;
+    case undefined:
+      return TicketPlan;
     default:
-      return typeof asRecord(data).kind === 'string' ? undefined : TicketPlan;
+      return typeof kind === 'string' && kind !== '' ? undefined : PlanBase;
   }
 }
 

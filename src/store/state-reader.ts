@@ -63,7 +63,7 @@ function parseState<K extends keyof Kinds>(what: K, text: string, path: string, 
   if (typeof version === 'number' && version > SCHEMA_VERSION) {
     throw problem(`written by a newer Signalbox (schema ${version}; this one reads up to ${SCHEMA_VERSION})`);
   }
-  const isOfKind = what === 'plan' && typeof kind === 'string';
+  const isOfKind = what === 'plan' && typeof kind === 'string' && kind !== '';
   if (isOfKind && !kinds.has(kind))
     throw new InputError('state/kind', `${path}: ${unknownKind(kind)}`, {
       hint: `Nothing changes the plan here. Use the program that it was made with; known kinds: ${[...kinds.keys()].join(', ')}.`,

@@ -6,8 +6,8 @@ import { branchRef, originRef, readRef, readRefs } from '../git/refs.ts';
 import { checkedOutAt, readHead } from '../git/worktrees.ts';
 import { WorkspaceError } from '../model/errors.ts';
 import { namesAbove, ownBranchProblem, type Trunks } from '../model/ids.ts';
+import { checkBranch } from './canonical-path.ts';
 import { holdersOf } from './in-base.ts';
-import { checkBranch } from './paths.ts';
 import type { BranchSpec } from './types.ts';
 
 export interface BranchState {

@@ -6,7 +6,7 @@ import { fetchAnew } from '../git/origin.ts';
 import { branchRef, originRef, readRefs } from '../git/refs.ts';
 import { readStatus } from '../git/status.ts';
 import { WorkspaceError } from '../model/errors.ts';
-import { checkBranch, openTree } from './paths.ts';
+import { checkBranch, openTree } from './canonical-path.ts';
 import { rewindTree } from './rewind-worktree.ts';
 
 export interface CatchUpSpec {

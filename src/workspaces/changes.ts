@@ -9,7 +9,7 @@ import { branchRef, isOid } from '../git/refs.ts';
 import { isShownState, readStatus, unhide, withScratchIndex } from '../git/status.ts';
 import type { Worktree } from '../git/worktrees.ts';
 import { WorkspaceError } from '../model/errors.ts';
-import { checkBranch, openTree } from './paths.ts';
+import { checkBranch, openTree } from './canonical-path.ts';
 import { resolveBase } from './resolve-base.ts';
 import { withoutCopies } from './setup/copy.ts';
 import { readOwner, readOwnerAt } from './workspace-owner.ts';

@@ -6,7 +6,7 @@ import { branchRef, readRef } from '../git/refs.ts';
 import { find, inspect, rememberCheckout, type Worktree } from '../git/worktrees.ts';
 import { WorkspaceError } from '../model/errors.ts';
 import { refuseTrunk } from './branches.ts';
-import { canonical, checkBranch, pathTaken, realDirectory } from './paths.ts';
+import { canonical, checkBranch, pathTaken, realDirectory } from './canonical-path.ts';
 import { waitForGit } from './processes-in-worktree.ts';
 import { endSetup, refreshSetup, setUp } from './setup/setup.ts';
 import { findStart, moveToStart, type Start } from './starting-commit.ts';

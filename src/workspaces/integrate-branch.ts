@@ -8,7 +8,7 @@ import { checkedOutAt, listWorktrees } from '../git/worktrees.ts';
 import { WorkspaceError } from '../model/errors.ts';
 import { integrationBranch } from '../model/ids.ts';
 import { shellWord } from '../model/text/shell-quote.ts';
-import { checkBranch } from './paths.ts';
+import { checkBranch } from './canonical-path.ts';
 import { resolveBase } from './resolve-base.ts';
 import type { WorkspaceSpec } from './types.ts';
 

@@ -3,7 +3,7 @@ import type { Context } from '../git/context.ts';
 import { checkedOutAt, inspect } from '../git/worktrees.ts';
 import { WorkspaceError } from '../model/errors.ts';
 import { refuseBeside, refuseTrunk } from './branches.ts';
-import { canonical, checkBranch, pathTaken, realDirectory } from './paths.ts';
+import { canonical, checkBranch, pathTaken, realDirectory } from './canonical-path.ts';
 import { resolveBase } from './resolve-base.ts';
 import type { WorkspaceSpec } from './types.ts';
 import { type Owner, readOwner, readOwnerAt } from './workspace-owner.ts';

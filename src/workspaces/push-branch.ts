@@ -6,7 +6,7 @@ import { trustedAccess } from '../git/origin.ts';
 import { branchRef, readRef } from '../git/refs.ts';
 import { WorkspaceError } from '../model/errors.ts';
 import { refusePushToTrunk } from './branches.ts';
-import { checkBranch } from './paths.ts';
+import { checkBranch } from './canonical-path.ts';
 
 export interface PushSpec {
   repo: string;

@@ -19,8 +19,8 @@ import {
 } from '../git/worktrees.ts';
 import { messageOf } from '../model/errors.ts';
 import { shellWord } from '../model/text/shell-quote.ts';
+import { canonical, realDirectory, removeEmptyParents } from './canonical-path.ts';
 import { hadEnclave } from './enclave.ts';
-import { canonical, realDirectory, removeEmptyParents } from './paths.ts';
 import { processesIn } from './processes-in-worktree.ts';
 import { withoutCopies } from './setup/copy.ts';
 import type { WorkspaceSpec } from './types.ts';

@@ -6,7 +6,7 @@ import { branchRef, isOid, originRef, readRefs } from '../git/refs.ts';
 import { readHead } from '../git/worktrees.ts';
 import { WorkspaceError } from '../model/errors.ts';
 import { integrationBranch } from '../model/ids.ts';
-import { checkBranch } from './paths.ts';
+import { checkBranch } from './canonical-path.ts';
 import { readOwnerAt } from './workspace-owner.ts';
 
 /** What work starts from. `ref` is recorded (`main`, `origin/main`); `name` is the branch that work is merged into. */

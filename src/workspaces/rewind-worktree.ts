@@ -4,7 +4,7 @@ import { identity } from '../git/merge.ts';
 import { branchRef, isOid, readRef } from '../git/refs.ts';
 import { isShownState, readStatus, type Status, unhide, withScratchIndex } from '../git/status.ts';
 import { WorkspaceError } from '../model/errors.ts';
-import { openTree } from './paths.ts';
+import { openTree } from './canonical-path.ts';
 
 export interface RewindSpec {
   repo: string;

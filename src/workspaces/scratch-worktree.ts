@@ -3,7 +3,7 @@ import { dirname, join } from 'node:path';
 import { type Context, lockRepo } from '../git/context.ts';
 import { GitError, retryRaces } from '../git/git.ts';
 import type { GitLocation } from '../git/location.ts';
-import { pathTaken, realDirectory } from './paths.ts';
+import { pathTaken, realDirectory } from './canonical-path.ts';
 import { waitForGit } from './processes-in-worktree.ts';
 import { copyUntracked } from './setup/copy.ts';
 import { dueInstall, install } from './setup/install.ts';

@@ -2,7 +2,7 @@ import type { Context } from '../git/context.ts';
 import { confirm, describe, find, isConfirmed, type Worktree } from '../git/worktrees.ts';
 import { WorkspaceError } from '../model/errors.ts';
 import { shellQuote } from '../model/text/shell-quote.ts';
-import { openTree } from './paths.ts';
+import { openTree } from './canonical-path.ts';
 import { isReady } from './setup/setup.ts';
 
 export interface VerifySpec {

@@ -6,7 +6,7 @@ import { find } from '../git/worktrees.ts';
 import { readRegularText } from '../machine/files/regular-file.ts';
 import type { ProcessIdentity } from '../machine/processes.ts';
 import { WorkspaceError } from '../model/errors.ts';
-import { canonical } from './paths.ts';
+import { canonical } from './canonical-path.ts';
 import type { WorkspaceSpec } from './types.ts';
 
 /**

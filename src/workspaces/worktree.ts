@@ -13,7 +13,7 @@ import {
   type Worktree,
 } from '../git/worktrees.ts';
 import { WorkspaceError } from '../model/errors.ts';
-import { isInside, makePath, pathTaken, warmRoot } from './paths.ts';
+import { isInside, makePath, pathTaken, warmRoot } from './canonical-path.ts';
 import { commitsOnlyHere } from './unique-commits.ts';
 import { type Owner, readOwner, readOwnerAt, writeOwner } from './workspace-owner.ts';
 

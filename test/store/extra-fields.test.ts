@@ -180,6 +180,15 @@ describe('fields that people add themselves', () => {
 });
 
 describe('a plan of an unknown kind', () => {
+  it.for([null, '', 5])('is a plain plan where the field names none: %j', async (kind) => {
+    const state = new State();
+    state.plan('p', ['t'], { kind });
+    expect(state.store.view().problems).toEqual([]);
+    const written = await state.store.updatePlan('p', (plan) => ({ ...plan, name: 'x' }));
+    expect(written.kind).toBeUndefined();
+    expect(JSON.parse(readFileSync(state.path('p/plan.json'), 'utf8'))).toMatchObject({ kind, name: 'x' });
+  });
+
   it('is held back and never rewritten', async () => {
     const state = new State();
     state.plan('p', ['t'], { kind: 'sprint', length: 14 });

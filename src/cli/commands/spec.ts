@@ -1,5 +1,5 @@
 import { resolve } from 'node:path';
-import { emptyCheckpoints, projectOf } from '../../features/spec-runs/checkpoints.ts';
+import { emptyCheckpoints, projectOf } from '../../features/spec-runs/checkpoints-without-checks.ts';
 import { readSpec } from '../../kiro/read-spec.ts';
 import { type UnitOptions, unitsOf } from '../../kiro/units.ts';
 import { InputError } from '../../model/errors.ts';

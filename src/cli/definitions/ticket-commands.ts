@@ -66,7 +66,8 @@ export const TICKET_COMMANDS: readonly CommandDefinition[] = [
   },
   {
     usage: 'resume [plan] [ticket]',
-    about: 'continue what was paused or stopped (default: the most recent)',
+    about:
+      'continue what was paused, stopped or halted (default: the most recent); a run of issues or a spec runs in the foreground',
     options: {
       '--answer <text>': 'of a spec that has halted: what the agent asked for',
       '--no-tmux': 'of a spec: open no windows',

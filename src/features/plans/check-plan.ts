@@ -15,7 +15,13 @@ import { isOver, type Ticket } from '../../model/ticket.ts';
 import type { Workflow } from '../../model/workflow.ts';
 import type { StoreView } from '../../store/store-interface.ts';
 import { MAX_PROMPT_BYTES } from '../../workflows/find-content.ts';
-import { type Finding, fileProblems, noMergeTarget, obstacles, type Problem } from './plan-problems.ts';
+import {
+  type Finding,
+  fileProblems,
+  noMergeTarget,
+  obstacles,
+  type Problem,
+} from './file-and-branch-problems.ts';
 
 /** Everything that is wrong with a plan, found before anything runs. */
 export async function checkPlan(engine: EngineContext, planId: string): Promise<Problem[]> {

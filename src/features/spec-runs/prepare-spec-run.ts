@@ -15,7 +15,7 @@ import { canAskForOthers, specialiseSpec } from '../../model/workflow-variants.t
 import { pinWorkflow } from '../../workflows/pin-workflow.ts';
 import { resolveWorkflow } from '../../workflows/resolve-workflow.ts';
 import { groupsOf, knownOwners, statedOwners, unknownOwner } from './assignments.ts';
-import { emptyCheckpoints } from './checkpoints.ts';
+import { emptyCheckpoints } from './checkpoints-without-checks.ts';
 import { planSpec, SPEC_WORKFLOW, type SpecPlan, type Together } from './plan-spec.ts';
 import {
   checkAgents,

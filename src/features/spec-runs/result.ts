@@ -4,7 +4,7 @@ import { totalUsage } from '../../model/limits/usage.ts';
 import type { Plan } from '../../model/plan.ts';
 import { ticketsOf } from '../../model/plans/plans-view.ts';
 import type { Ticket, Usage } from '../../model/ticket.ts';
-import { tickedUnchecked } from './checkpoints.ts';
+import { tickedUnchecked } from './checkpoints-without-checks.ts';
 import { haltedTicket, haltReason, WORK_PHASES } from './state-files.ts';
 
 export interface SpecResult {

@@ -5,7 +5,7 @@ import { dirname, isAbsolute, join } from 'node:path';
 import type { Git } from '../../git/git.ts';
 import type { GitLocation } from '../../git/location.ts';
 import { WorkspaceError } from '../../model/errors.ts';
-import { isInside } from '../paths.ts';
+import { isInside } from '../canonical-path.ts';
 
 interface Copied {
   /** Hashes of what was copied, by file. */

@@ -6,7 +6,7 @@ import type { GitLocation } from '../../git/location.ts';
 import { branchRef, readRef } from '../../git/refs.ts';
 import { find, inspect, isUnderWay, listOwnRefs } from '../../git/worktrees.ts';
 import { WorkspaceError } from '../../model/errors.ts';
-import { makePath, realDirectory, removeEmptyParents, warmRoot } from '../paths.ts';
+import { makePath, realDirectory, removeEmptyParents, warmRoot } from '../canonical-path.ts';
 import { holdsUnseen } from '../unique-commits.ts';
 import { type Owner, readOwner, writeOwner } from '../workspace-owner.ts';
 import { type Checkout, checkOut, removeWorktree } from '../worktree.ts';
