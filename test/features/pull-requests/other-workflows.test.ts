@@ -95,9 +95,12 @@ describe('manual-pr', () => {
     }
     expect([shown.why, shown.next]).toEqual([`await_pr: ${saying}`, 'goes on once that is done']);
     expect(hub.pulls()).toEqual([]);
+    // Paused, so that it is not looked at between its opening and its merge.
+    expect((await hub.cli('pause', 'p', 'quick')).code).toBe(0);
     for (const [index, id] of ['ok', 'gone', 'quick'].entries()) hub.opens(id, index + 1, id === 'ok');
     await hub.change('gone', (pull) => Object.assign(pull, { state: 'CLOSED' }));
     await hub.merge('quick');
+    expect((await hub.cli('resume', 'p', 'quick')).code).toBe(0);
     await hub.ends('gone');
     expect(world.ticket('p', 'ok').currentPhase).toBe('await_pr');
     await hub.change('ok', (pull) => Object.assign(pull, { isDraft: false }));
