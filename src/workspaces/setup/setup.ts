@@ -105,7 +105,7 @@ export async function runHooks(commands: string[], options: HookOptions): Promis
 function refuseStopped({ signal, cwd }: HookOptions): void {
   if (!signal?.aborted) return;
   throw new WorkspaceError('workspace/hook', `The setup of ${cwd} was stopped.`, {
-    hint: 'It begins again when the ticket goes on.',
+    hint: 'It starts again when the ticket continues.',
   });
 }
 
