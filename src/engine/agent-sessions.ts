@@ -65,7 +65,7 @@ export function planSession(
   const agent = Object.hasOwn(settings.agents, name) ? settings.agents[name] : undefined;
   const argv = agent && adapterFor(agent.adapter).interactive(agent, entry.sessionId);
   if (!agent || !argv) {
-    throw new IllegalMoveError('session/agent', `Agent "${name}" has no way to go on in a session by hand.`, {
+    throw new IllegalMoveError('session/agent', `Agent "${name}" cannot continue a session by hand.`, {
       hint: `Read it instead: signalbox logs ${ref.planId} ${ref.ticketId} --phase ${entry.phase}`,
     });
   }

@@ -58,7 +58,7 @@ export interface ActionCall {
   inputs: ActionInputs;
 }
 
-/** A bundled step. It looks before it acts, so that running it again after a crash comes to the same end. */
+/** A bundled step. It checks before it acts, so that running it again after a crash comes to the same end. */
 export type Action = (call: ActionCall) => Promise<ActionEnd>;
 export type Actions = Readonly<Partial<Record<ActionName, Action>>>;
 
@@ -180,8 +180,8 @@ export function isFatal(error: unknown): boolean {
 }
 
 /** Stores an event and shows it. A lost event must not stop the work, so a full disk is only reported here. */
-export function emit(engine: EngineContext, told: EngineEvent): void {
-  const event = redactAll(told, engine.redact);
+export function emit(engine: EngineContext, original: EngineEvent): void {
+  const event = redactAll(original, engine.redact);
   if (!TRANSIENT.has(event.type)) {
     const stored = { ...event, v: 1, at: engine.now() } as const;
     engine.store.append(event.planId, stored).catch((error: unknown) =>

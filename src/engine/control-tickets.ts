@@ -67,7 +67,7 @@ export async function control(
   };
   const after =
     wish.type === 'respond'
-      ? await onceLooked(engine, ref, workflow, move)
+      ? await afterGateCheck(engine, ref, workflow, move)
       : await store.updateTicket(ref, move);
   const { type, ...detail } = wish;
   emit(engine, { type: 'command', command: type, detail: detail as Record<string, Json>, ...ref });
@@ -98,24 +98,24 @@ function hasPrerequisites(plan: Plan, { ticketId }: TicketRef): boolean {
 }
 
 /** A gate with a command checks for answers from time to time; a person's answer waits until such a check has ended. */
-async function onceLooked(
+async function afterGateCheck(
   engine: EngineContext,
   ref: TicketRef,
   workflow: Workflow,
   move: (ticket: Ticket) => Ticket,
 ): Promise<Ticket> {
-  const lookMs = engine.settings.timeouts.pollCheckSeconds * 1000;
-  const deadline = performance.now() + lookMs + STOP_TIMEOUT_MS;
+  const checkMs = engine.settings.timeouts.pollCheckSeconds * 1000;
+  const deadline = performance.now() + checkMs + STOP_TIMEOUT_MS;
   for (;;) {
-    let looks = false;
+    let isChecking = false;
     // Checked within the write: the next check may begin at any time.
     const after = await engine.store.updateTicket(ref, (ticket) => {
       const gate = phaseOf(workflow, openAttempt(ticket)?.phase ?? '')?.type === 'gate';
       const live = ticket.claim !== null && engine.holder.isLive(ticket.claim);
-      looks = gate && live && ticket.status === 'running' && performance.now() < deadline;
-      return looks ? ticket : move(ticket);
+      isChecking = gate && live && ticket.status === 'running' && performance.now() < deadline;
+      return isChecking ? ticket : move(ticket);
     });
-    if (!looks) return after;
+    if (!isChecking) return after;
     await changed(engine);
   }
 }

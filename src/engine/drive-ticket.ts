@@ -35,7 +35,7 @@ interface Drive {
   /** The ticket before it was claimed. */
   found: Ticket;
   options: DriveOptions;
-  tell: StatusTeller;
+  reporter: StatusReporter;
 }
 
 /** Drives one ticket as far as possible: to its end, to a hold, or until it is stopped. */
@@ -56,44 +56,44 @@ export async function driveTicket(
   if (!(await claim(engine, writer, pinned, options))) return;
   engine.crash('ticket:claimed');
   options.onClaim?.(writer);
-  const tell = new StatusTeller(engine, writer, found);
-  tell.status();
+  const reporter = new StatusReporter(engine, writer, found);
+  reporter.status();
   try {
-    await driveClaimed(engine, { plan, pinned, writer, found, options, tell });
+    await driveClaimed(engine, { plan, pinned, writer, found, options, reporter });
   } catch (error) {
     // Another engine has it now, and with it everything that is left to do.
     if (error instanceof HeldError) return;
     if (!(error instanceof InputError)) throw error;
     await writer.giveUp(error);
-    tell.status();
+    reporter.status();
   } finally {
     engine.machine.memory.end(refKey(ref));
   }
 }
 
 async function driveClaimed(engine: EngineContext, drive: Drive): Promise<void> {
-  const { plan, writer, found, tell } = drive;
+  const { plan, writer, found, reporter } = drive;
   const workspace = workspaceFor(writer.ticket, plan, engine.settings, engine.store.glance());
   const hooks = hooksOf(engine, plan);
   const hold = await hooks.mayDrive?.(plan, writer.ticket, workspace);
   if (hold) {
     await releaseUntil(writer, hold);
-    return tell.status();
+    return reporter.status();
   }
-  tell.begin();
+  reporter.begin();
   if (workspace.inPlace) await checkCheckout(engine, plan, { found, writer, workspace });
   await takeSteps(engine, drive, workspace);
   const isComplete = writer.ticket.status === 'complete';
   const tip = isComplete ? await readTip(engine, workspace) : undefined;
   if (isComplete) await releaseWorkspace(engine, writer.ticket, workspace);
   await writer.apply({ type: 'release', tip });
-  tell.status();
+  reporter.status();
   await recordLeft(engine, writer.ticket, workspace);
   await hooks.left?.(plan, engine.store.ticket(refOf(writer.ticket)), workspace);
 }
 
 async function takeSteps(engine: EngineContext, drive: Drive, workspace: TicketWorkspace): Promise<void> {
-  const { plan, pinned, writer, options, tell } = drive;
+  const { plan, pinned, writer, options, reporter } = drive;
   const { signal, slot } = options;
   const mayBegin = ({ phase }: Step) =>
     !signal.aborted && (slot || phase.type === 'poll' || phase.type === 'gate');
@@ -105,7 +105,7 @@ async function takeSteps(engine: EngineContext, drive: Drive, workspace: TicketW
     if (!ours && !mayBegin(step)) return;
     const fresh = ours || step.do === 'start';
     begun = await takeStep(engine, { plan, pinned, writer, workspace, mayBegin, signal, step, fresh });
-    tell.status();
+    reporter.status();
   }
 }
 
@@ -117,7 +117,7 @@ async function releaseUntil(writer: TicketWriter, hold: Hold): Promise<void> {
 }
 
 /** Reports each change of a ticket's status. A check that finds nothing new is not reported. */
-class StatusTeller {
+class StatusReporter {
   readonly #engine: EngineContext;
   readonly #writer: TicketWriter;
   readonly #polls: boolean;

@@ -29,7 +29,7 @@ export async function handOver(
   else if (dirty.length > 0)
     throw new WorkspaceError(
       'workspace/dirty',
-      `${workspace.path} has changes that nobody committed: ${dirty.slice(0, 5).join(', ')}${dirty.length > 5 ? '…' : ''}.`,
+      `${workspace.path} has uncommitted changes: ${dirty.slice(0, 5).join(', ')}${dirty.length > 5 ? '…' : ''}.`,
       { hint: `Commit or stash them, then: signalbox retry ${ticket.planId} ${ticket.ticketId}` },
     );
   const committed = await hooksOf(engine, plan).handOver?.(plan, ticket, workspace);
@@ -49,7 +49,7 @@ async function sweep(
   const message = `What lay in the tree before ${refKey(ticket)} began`;
   const { keptAt } = await engine.workspaces.rewind({ ...workspace, to, keepAt, message });
   if (keptAt === null) return;
-  const reason = `files that nobody had committed were taken out of the tree and are kept at ${keptAt}`;
+  const reason = `uncommitted files were moved out of the tree and are kept at ${keptAt}`;
   emit(engine, { type: 'workspace:keep', planId, ticketId, path: workspace.path, reason });
 }
 

@@ -38,7 +38,7 @@ export async function runPlan(engine: EngineContext, options: RunOptions): Promi
   const { planId, ticketIds } = options;
   checkRunnable(engine, planId, ticketIds);
   await claimPlan(engine, planId);
-  tellHolds(engine, planId, ticketIds);
+  reportHolds(engine, planId, ticketIds);
   const warming = new AbortController();
   warmUp(engine, { ...options, signal: warming.signal });
   const scope: EngineOptions['scope'] = ticketIds ? { planId, ticketIds } : { planId };
@@ -93,7 +93,7 @@ function checkRunnable(
   }
   const fix: Partial<Record<Plan['status'], string>> = {
     draft: `Look it over, then: signalbox plan approve ${planId}`,
-    paused: `Go on with: signalbox resume ${planId}`,
+    paused: `Continue with: signalbox resume ${planId}`,
     archived: 'An archived plan is not run any more.',
   };
   const hint = fix[plan.status];
@@ -101,7 +101,7 @@ function checkRunnable(
 }
 
 /** Reports tickets that already wait: later checks report only what they find. */
-function tellHolds(
+function reportHolds(
   { store, listen, now, holder }: EngineContext,
   planId: string,
   ticketIds?: readonly string[],
@@ -110,10 +110,10 @@ function tellHolds(
   for (const ticket of ticketsOf(store.view(), planId)) {
     const { hold, status, error, currentPhase: phase } = ticket;
     if (ticketIds?.includes(ticket.ticketId) === false || !hold) continue;
-    const looks = hold.kind === 'poll' || hold.kind === 'gate';
+    const polls = hold.kind === 'poll' || hold.kind === 'gate';
     const waits = status === 'needs_attention' || status === 'ready';
     const driven = ticket.claim !== null && holder.isLive(ticket.claim);
-    if (!waits || driven || !(looks || Date.parse(hold.until ?? '') > time)) continue;
+    if (!waits || driven || !(polls || Date.parse(hold.until ?? '') > time)) continue;
     listen({ type: 'ticket:status', status, hold, error, phase, ...refOf(ticket) });
   }
 }

@@ -44,7 +44,7 @@ export async function latestStopped(engine: EngineContext, cwd: string): Promise
   throw new IllegalMoveError(
     'plan/elsewhere',
     `Nothing of this repository is paused or stopped; ${id} of ${repo ?? 'other repositories'} is.`,
-    { hint: `Go on with that one: signalbox resume ${id}`, details: { planId: id, repo } },
+    { hint: `Continue that one: signalbox resume ${id}`, details: { planId: id, repo } },
   );
 }
 

@@ -46,7 +46,7 @@ export async function recordLeft(
   } catch (error) {
     if (isFatal(error)) throw error;
     const { planId, ticketId } = ticket;
-    const message = `what it left in ${path} cannot be told: ${messageOf(error)}`;
+    const message = `the files that it left in ${path} could not be read: ${messageOf(error)}`;
     engine.listen({ type: 'problem', planId, ticketId, message, path });
   }
 }
@@ -127,7 +127,7 @@ export async function checkCheckout(
   const changes = await usersChanges(engine, plan, [found, ...others]);
   if (changes)
     throw new InputError('workspace/dirty', changes.message, {
-      hint: `Commit or stash them, then go on with: signalbox resume ${plan.id}`,
+      hint: `Commit or stash them, then continue with: signalbox resume ${plan.id}`,
       details: { files: changes.files },
     });
   const base = await baseAfterUser(engine, found, workspace.path);

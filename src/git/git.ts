@@ -278,10 +278,10 @@ function startError(command: string, cwd: string, error: NodeJS.ErrnoException):
 
 function lastLine(text: string): string | undefined {
   const lines = text.trim().split('\n');
-  const told = lines.filter((line) => /^(fatal|error):/.test(line));
+  const errors = lines.filter((line) => /^(fatal|error):/.test(line));
   // A line that only passes on that a helper failed says nothing: the helper's own line has the reason.
-  const last = told.findLast((line) => !/\b(?:index-pack|unpack-objects)\b|fsck error in pack/.test(line));
-  return (last ?? told.at(-1) ?? lines.at(-1)) || undefined;
+  const last = errors.findLast((line) => !/\b(?:index-pack|unpack-objects)\b|fsck error in pack/.test(line));
+  return (last ?? errors.at(-1) ?? lines.at(-1)) || undefined;
 }
 
 /** What git says when it trips over another git in the same repository; trying again helps. */

@@ -174,6 +174,6 @@ export interface AgentAdapter {
   access?: readonly Access[];
   invocation(request: AgentRequest): Invocation;
   reader(context: ReadContext): AgentReader;
-  /** Command line for a person to go on in a session in a terminal; null where the CLI cannot. */
+  /** Command line for a person to continue a session in a terminal; null where the CLI cannot. */
   interactive(agent: AgentConfig, sessionId: string): string[] | null;
 }

@@ -151,7 +151,7 @@ export const TicketBase = z.object({
   ticketId: Id.describe('Same as the file name'),
   title: z.string().describe('One line'),
   description: z.string().default('').describe('What is to be done'),
-  acceptanceCriteria: z.array(z.string()).default([]).describe('How one can tell that it is done'),
+  acceptanceCriteria: z.array(z.string()).default([]).describe('How to see that it is done'),
   paths: z
     .array(z.string())
     .optional()

@@ -215,7 +215,7 @@ export const GatePhase = z.strictObject({
   found: z
     .array(z.string())
     .optional()
-    .describe('Those of `on` that only the script or action can tell; no person can give them as an answer'),
+    .describe('Those of `on` that only the script or action can give; a person cannot answer with them'),
 });
 export const TerminalPhase = z.strictObject({
   id: common.id,
@@ -301,7 +301,7 @@ export function actionOf(phase: Phase): ActionName | undefined {
   return 'action' in phase ? phase.action : undefined;
 }
 
-/** Whether a phase gets its answer from a script or an action that looks outside. */
+/** Whether a phase gets its answer from a script or an action that checks something outside. */
 export function looksOutside(phase: Phase): boolean {
   return commandOf(phase) !== undefined || actionOf(phase) !== undefined;
 }

@@ -17,13 +17,13 @@ export interface CatchUpSpec {
   known: string | null;
   /** Also fetched, so that it can be merged where there is no network. */
   base: string | null;
-  /** Somebody said that the branch is to be taken as it is where it cannot be merged; ours is kept on a ref. */
+  /** Takes the branch as it is on origin where it cannot be merged; ours is kept on a ref. */
   takeTheirs: boolean;
 }
 
 /** What came of it. */
 type Met =
-  /** Nobody else pushed. */
+  /** No other commits were pushed. */
   | { state: 'same'; commit: string }
   /** Their commits came on top of ours. */
   | { state: 'advanced'; commit: string; by: number }
@@ -95,7 +95,7 @@ async function cleanTree(context: Context, repo: GitLocation, { path, branch }: 
   const tree = await openTree(context.git, path, branch);
   if (tree?.commonDir !== repo.commonDir || tree.head.branch !== branch)
     throw new WorkspaceError('workspace/unexpected', `${path} is not on branch ${branch}.`, {
-      hint: 'Put it right by hand, then go on.',
+      hint: 'Check that branch out there again, then continue.',
       details: { path, branch },
     });
   const status = await readStatus(context.git, tree);
@@ -104,7 +104,7 @@ async function cleanTree(context: Context, repo: GitLocation, { path, branch }: 
       'workspace/dirty',
       `${path} has uncommitted files, so nothing is merged into it.`,
       {
-        hint: 'Commit or remove them, then go on.',
+        hint: 'Commit or remove them, then continue.',
         details: { path },
       },
     );

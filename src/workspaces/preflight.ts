@@ -26,8 +26,8 @@ export async function findObstacles(context: Context, given: WorkspaceSpec): Pro
       await look();
     } catch (error) {
       if (!(error instanceof WorkspaceError)) throw error;
-      const told = error.details.field === 'worktreeRoot' ? 'worktreeRoot' : field;
-      found.push({ field: told, message: error.message, hint: error.hint });
+      const shown = error.details.field === 'worktreeRoot' ? 'worktreeRoot' : field;
+      found.push({ field: shown, message: error.message, hint: error.hint });
     }
   };
   await attempt('branch', async () => {

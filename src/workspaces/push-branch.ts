@@ -43,7 +43,7 @@ const PLAIN = [
   ['push.pushOption', ''],
 ] as const;
 
-/** Brings a branch to origin, never by force, and looks there whether it arrived. */
+/** Brings a branch to origin, never by force, and checks there that it arrived. */
 export async function pushBranch(context: Context, spec: PushSpec): Promise<Pushed> {
   checkBranch(spec.branch);
   const repo = await context.repo(spec.repo);
@@ -84,7 +84,7 @@ export async function pushBranch(context: Context, spec: PushSpec): Promise<Push
     'workspace/push-unverified',
     `origin took the push of ${spec.branch} but has ${there?.slice(0, 10) ?? 'no such branch'} instead of ${commit.slice(0, 10)}.`,
     {
-      hint: 'Somebody may have pushed or deleted it at the same moment; try again.',
+      hint: 'It may have been pushed to or deleted at the same moment; try again.',
       details: { branch: spec.branch, commit, there: there ?? null },
     },
   );
@@ -130,7 +130,7 @@ async function refuseLoss(
   if (known === null || before === known || (await isAncestor(context, repo, known, before))) return;
   throw new WorkspaceError(
     'workspace/push-rejected',
-    `Somebody took commits away from ${branch} on origin, and a push would bring them back.`,
+    `Commits were removed from ${branch} on origin, and a push would bring them back.`,
     {
       hint: `See what is there: git -C ${repo.workTree} fetch origin ${branch}`,
       details: { branch, known, there: before },

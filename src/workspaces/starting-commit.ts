@@ -52,22 +52,22 @@ export async function findStart(context: Context, repo: GitLocation, spec: Start
   const before = await prerequisiteTips(context, repo, { start, stackOn, stackTips, stackThere });
   const tips = [...there.tips, ...before.tips];
   const stackSpec = { branch: spec.branch, start, tips, withStart: there.tips.length > 0 };
-  const told = [...notes, ...there.notes, ...before.notes];
+  const allNotes = [...notes, ...there.notes, ...before.notes];
   const missing = tip ? await notContained(context, repo, tip, tips) : [];
   if (tip && missing.length === 0) {
     if (formerBase && (await notContained(context, repo, formerBase.commit, tips)).length === 0)
-      return { tip, base: formerBase, notes: told };
+      return { tip, base: formerBase, notes: allNotes };
     const commit =
       (await topmost(context, repo, stackSpec)) ?? (await forkPoint(context, repo, tip, base.commit));
-    return { tip, base: { ref, commit }, notes: told };
+    return { tip, base: { ref, commit }, notes: allNotes };
   }
   const commit = await stack(context, repo, stackSpec);
-  if (!tip) return { tip, base: { ref, commit }, notes: told };
+  if (!tip) return { tip, base: { ref, commit }, notes: allNotes };
   const known = [base.commit, start, ...(formerBase ? [formerBase.commit] : [])];
   // What was merged as one commit looks like a foreign change of the same lines: only later commits count as own.
   const from = there.tips.length > 0 ? formerBase?.commit : undefined;
   const to = await upon(context, repo, { branch: spec.branch, tip, known, stacked: commit, missing, from });
-  return { tip: to, movesFrom: tip, base: { ref, commit }, notes: told };
+  return { tip: to, movesFrom: tip, base: { ref, commit }, notes: allNotes };
 }
 
 /** Brings a branch to where it is to begin; `worktree` is where it is checked out. What is uncommitted there stays. */

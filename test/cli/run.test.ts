@@ -153,7 +153,7 @@ describe.concurrent('Ctrl-C', () => {
     expect(world.readPlan('p')).toMatchObject({ status: 'paused', claim: null });
     const refused = await world.cli('run', 'p');
     expect(refused.code).toBe(1);
-    expect(refused.err).toMatch(/Plan "p" is paused\.\n {3}Go on with: signalbox resume/);
+    expect(refused.err).toMatch(/Plan "p" is paused\.\n {3}Continue with: signalbox resume/);
 
     world.go();
     const resumed = await world.cli('resume');

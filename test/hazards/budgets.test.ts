@@ -51,7 +51,7 @@ describe('a budget', () => {
     expect(held.phaseHistory[0]).toMatchObject({ usage: { costUsd: 2.75 }, error: { class: 'budget' } });
     expect(git(world.worktree('p', 'a'), 'log', '-1', '--format=%s').trim()).toBe('What is done');
     expect(world.promptOf('p', 'a', 'build.1.1.landing')).toContain('Commit what is done');
-    expect((await world.cli('status', '--plan', 'p')).out).toContain('goes on when the budget is raised');
+    expect((await world.cli('status', '--plan', 'p')).out).toContain('continues when the budget is raised');
 
     expect((await world.cli('run', 'p')).code).toBe(1);
     expect(world.ticket('p', 'a').phaseHistory).toHaveLength(1);
@@ -84,7 +84,7 @@ describe('a budget', () => {
       .map((each) => each.hold?.kind ?? each.status);
     expect(states).toEqual(['complete', 'complete', 'budget']);
     const { out } = await world.cli('status', '--plan', 'p');
-    expect(out).toContain('→ begins when the budget is raised, with: signalbox run p');
+    expect(out).toContain('→ starts when the budget is raised, with: signalbox run p');
     world.editPlan('p', (plan) => Object.assign(plan, { budget: { usd: 5 } }));
     expect((await world.cli('run', 'p')).code).toBe(0);
   });
@@ -165,10 +165,10 @@ describe('a budget', () => {
     expect((await world.cli('run', 'p')).code).toBe(1);
     expect(world.ticket('p', 'a').hold).toMatchObject({
       kind: 'budget',
-      reason: expect.stringContaining('nobody knows what phase build of p/a cost'),
+      reason: expect.stringContaining('the cost of phase build of p/a is unknown'),
     });
     expect((await world.cli('status', '--plan', 'p')).out).toContain(
-      'once you have looked: signalbox retry p a',
+      'once you have checked: signalbox retry p a',
     );
     expect((await world.cli('retry', 'p', 'a')).code).toBe(0);
     expect((await world.cli('run', 'p')).code).toBe(0);
@@ -184,8 +184,8 @@ describe('a budget', () => {
     world.plan('p', { tickets: { a: {}, b: {} } });
     expect((await world.cli('run', 'p')).code).toBe(1);
     const { out } = await world.cli('status', '--plan', 'p');
-    expect(out).toContain('nobody knows what phase build of p/a cost');
-    expect(out).toContain('→ once you have looked: signalbox retry p b');
+    expect(out).toContain('the cost of phase build of p/a is unknown');
+    expect(out).toContain('→ once you have checked: signalbox retry p b');
     expect((await world.cli('retry', 'p', 'b')).code).toBe(0);
     expect((await world.cli('run', 'p')).code).toBe(0);
   });
@@ -391,7 +391,7 @@ describe('a budget', () => {
     expect(story(world.ticket('p', 'before'))).toEqual(['build limit', 'build success']);
     expect(story(world.ticket('p', 'within'))).toEqual(['build limit']);
     expect(world.ticket('p', 'within').hold?.reason).toContain(
-      'nobody knows what phase build of p/within cost',
+      'the cost of phase build of p/within is unknown',
     );
   });
 });

@@ -133,7 +133,7 @@ describe('before a start', () => {
         const purses = pursesOf(input({ [scope]: { usd: 100 } }, { ticket: asked, tickets: [asked] }));
         return usedUp(purses, 'block', NOW)?.reason;
       };
-      expect(why()).toContain('nobody knows what phase build of p/t cost');
+      expect(why()).toContain('the cost of phase build of p/t is unknown');
       expect(why(at(-11))).toBe(why());
       expect(why(at(-5))).toBeUndefined();
     },

@@ -67,7 +67,7 @@ describe('explain', () => {
     [
       'at a limit',
       ticket({ status: 'ready', hold: hold('limit', 'five hours') }),
-      { why: 'usage limit: five hours', next: 'goes on at the reset' },
+      { why: 'usage limit: five hours', next: 'continues at the reset' },
     ],
     [
       'after a failure',
@@ -77,17 +77,17 @@ describe('explain', () => {
     [
       'polling',
       ticket({ status: 'ready', hold: hold('poll', 'ci: pending') }),
-      { why: 'ci: pending', next: 'looks again' },
+      { why: 'ci: pending', next: 'checks again' },
     ],
     [
       'before its beginning, with nothing left for it',
       ticket({ hold: hold('budget', 'the plan’s budget is used up') }),
-      { why: 'the plan’s budget is used up', next: 'begins when the budget is raised' },
+      { why: 'the plan’s budget is used up', next: 'starts when the budget is raised' },
     ],
     [
       'before its beginning, on a day with nothing left',
       ticket({ hold: { ...hold('budget', 'today’s budget is used up'), until: '2026-01-02T00:00:00.000Z' } }),
-      { why: 'today’s budget is used up', next: 'begins then' },
+      { why: 'today’s budget is used up', next: 'starts then' },
     ],
     [
       'in the middle, with nothing left for it',
@@ -96,7 +96,7 @@ describe('explain', () => {
         phaseHistory: [attempt('a', 'interrupted')],
         hold: hold('budget', 'used up'),
       }),
-      { why: 'used up', next: 'goes on when the budget is raised' },
+      { why: 'used up', next: 'continues when the budget is raised' },
     ],
     ['waiting', ticket({ status: 'ready' }), { why: 'waits for a free slot', next: '' }],
     [
@@ -111,8 +111,8 @@ describe('explain', () => {
   it('promises nothing that needs an engine when there is none', () => {
     const limit = ticket({ status: 'ready', hold: hold('limit', 'five hours') });
     const poll = ticket({ status: 'ready', hold: hold('poll', 'ci: pending') });
-    expect(say(limit, { engine: false }).next).toBe('goes on at the reset, with: signalbox run p');
-    expect(say(poll, { engine: false }).next).toBe('looks again, with: signalbox run p');
+    expect(say(limit, { engine: false }).next).toBe('continues at the reset, with: signalbox run p');
+    expect(say(poll, { engine: false }).next).toBe('checks again, with: signalbox run p');
   });
 
   it('says what became of an attempt that only winds up', () => {
@@ -125,7 +125,7 @@ describe('explain', () => {
     const held = ticket({ status: 'ready', claim: { ...CLAIM, by: 'session', pid: 7 } });
     expect(say(held, { driven: true })).toEqual({
       why: 'a person is in its session (pid 7)',
-      next: 'goes on when that has ended',
+      next: 'continues when that has ended',
     });
   });
 

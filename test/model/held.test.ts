@@ -128,21 +128,21 @@ it('whoever retries a ticket that waits for a limit lets it try', () => {
 });
 
 it('whoever retries a ticket that waits for a look at an unknown cost has looked', () => {
-  const reason = 'nobody knows what phase a of p/a cost, and … is limited (budgets.unknown: block)';
+  const reason = 'the cost of phase a of p/a is unknown, and … is limited (budgets.unknown: block)';
   const waits = held('a', { kind: 'budget', reason, until: null, unpriced: true });
   expect(explain(waits, plan(), { driven: false, engine: false, blocked: null })).toEqual({
     why: reason,
-    next: `once you have looked: signalbox retry ${waits.planId} ${waits.ticketId}`,
+    next: `once you have checked: signalbox retry ${waits.planId} ${waits.ticketId}`,
   });
   const after = command(flow, waits, { type: 'retry', ready: true }, NOW);
   expect(after).toMatchObject({ status: 'ready', hold: null, lookedAt: NOW });
 });
 
 it.each<[Hold, string]>([
-  [hold('limit', at(60)), 'goes on at the reset'],
-  [hold('memory'), 'looks again'],
-  [hold('budget', at(60)), 'goes on then'],
-  [hold('budget'), 'goes on when the budget is raised'],
+  [hold('limit', at(60)), 'continues at the reset'],
+  [hold('memory'), 'checks again'],
+  [hold('budget', at(60)), 'continues then'],
+  [hold('budget'), 'continues when the budget is raised'],
 ])('%j is explained: %s', (its, next) => {
   const answer = explain(held('a', its), plan(), { driven: false, engine: true, blocked: null });
   expect(answer.next).toBe(next);

@@ -61,6 +61,6 @@ describe('the work of a sandboxed agent', () => {
     expect(ticket.phaseHistory.map(({ phase, error }) => [phase, error?.class])).toEqual([
       ['build', 'workspace'],
     ]);
-    expect(ticket.hold?.reason).toContain('nobody knows what phase build of ');
+    expect(ticket.hold?.reason).toContain('the cost of phase build of ');
   });
 });

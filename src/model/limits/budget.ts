@@ -143,7 +143,7 @@ export function usedUp(purses: readonly Purse[], unknown: Budgets['unknown'], no
     const key = MEASURES.find((each) => spent[each] >= (budget[each] ?? Number.POSITIVE_INFINITY));
     if (key) return holdOf(purse, key, spent[key], now);
     if (unknown === 'block' && purse.unknown !== null) {
-      const reason = `nobody knows what ${purse.unknown} cost, and ${NAMES[scope]} is limited (budgets.unknown: block)`;
+      const reason = `the cost of ${purse.unknown} is unknown, and ${NAMES[scope]} is limited (budgets.unknown: block)`;
       return { kind: 'budget', reason, until: scope === 'day' ? nextDay(now) : null, unpriced: true };
     }
   }

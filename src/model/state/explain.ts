@@ -27,7 +27,7 @@ export function explain(ticket: Ticket, plan: Plan, around: Surroundings): Expla
   const { pid, agent } = ticket.claim;
   const inside = `a person is in its session (pid ${agent?.pid ?? pid})`;
   if (ticket.status === 'ready' || ticket.status === 'queued')
-    return { why: inside, next: 'goes on when that has ended' };
+    return { why: inside, next: 'continues when that has ended' };
   return { ...explanation, why: explanation.why ? `${explanation.why}; ${inside}` : inside };
 }
 
@@ -107,20 +107,20 @@ function waiting(ticket: Ticket, plan: Plan, around: Surroundings): Explanation 
   if (hold?.unpriced)
     return {
       why: hold?.reason ?? '',
-      next: `once you have looked: signalbox retry ${ticket.planId} ${ticket.ticketId}`,
+      next: `once you have checked: signalbox retry ${ticket.planId} ${ticket.ticketId}`,
     };
   if (!begun && around.blocked) return { why: around.blocked, next: '' };
   const then = (what: string) => (around.engine ? what : `${what}, with: ${runCommand(plan)}`);
   if (hold?.kind === 'limit')
-    return { why: `usage limit: ${hold.reason}`, next: then('goes on at the reset') };
+    return { why: `usage limit: ${hold.reason}`, next: then('continues at the reset') };
   if (hold?.kind === 'backoff') return { why: hold.reason, next: then('is tried again') };
-  if (hold?.kind === 'delay') return { why: hold.reason, next: then('begins then') };
-  if (hold?.kind === 'blocked' && hold.until) return { why: hold.reason, next: then('looks again') };
-  if (hold?.person) return { why: hold.reason, next: then('goes on once that is done') };
-  if (hold?.kind === 'poll') return { why: hold.reason, next: then('looks again') };
-  if (hold?.kind === 'memory') return { why: hold.reason, next: then('looks again') };
+  if (hold?.kind === 'delay') return { why: hold.reason, next: then('starts then') };
+  if (hold?.kind === 'blocked' && hold.until) return { why: hold.reason, next: then('checks again') };
+  if (hold?.person) return { why: hold.reason, next: then('continues once that is done') };
+  if (hold?.kind === 'poll') return { why: hold.reason, next: then('checks again') };
+  if (hold?.kind === 'memory') return { why: hold.reason, next: then('checks again') };
   if (hold?.kind === 'budget') {
-    const moves = begun ? 'goes on' : 'begins';
+    const moves = begun ? 'continues' : 'starts';
     return { why: hold.reason, next: then(`${moves} ${hold.until ? 'then' : 'when the budget is raised'}`) };
   }
   if (hold) return { why: hold.reason, next: '' };

@@ -72,7 +72,7 @@ function claim(
   return settle(begun, now, { status: 'running' });
 }
 
-/** Lets go of a ticket; one that could go on at once is ready again. */
+/** Releases a ticket; one that can continue at once is ready again. */
 function release(ticket: Ticket, now: string): Ticket {
   const free = { ...ticket, claim: null };
   return ticket.status === 'running' ? settle(free, now, { status: 'ready' }) : free;

@@ -76,7 +76,7 @@ const DIRECTORY = /_PWD$/i;
 const HOOK = /WEBHOOK/i;
 const ADDRESS = /_(?:URL|URI|ENDPOINT|HOST|ISSUER)$/i;
 
-/** The name decides, whatever the value looks like; only what is plainly a place, a number or a switch is left. */
+/** The name decides, whatever the value is; only plain paths, numbers and switches are left. */
 function isTelling(name: string, value: string): boolean {
   if (value.length < LEAST || WORDS.test(value) || PLACE.test(name)) return false;
   if (DIRECTORY.test(name) && value.startsWith('/')) return false;

@@ -52,7 +52,7 @@ async function dueFor({ git }: Context, spec: WorkspaceSpec, worktree: GitLocati
   return dueInstall(git, worktree, { wanted: spec.install.packageManager, fresh });
 }
 
-/** Told, because checks that need the packages will fail. */
+/** Reported, because checks that need the packages will fail. */
 function noLock(repo: GitLocation, worktree: GitLocation, wanted: string | null): string[] {
   if (lockfileOf(worktree.workTree, wanted) !== undefined) return [];
   const lockfile = lockfileOf(repo.workTree, wanted);
