@@ -1,6 +1,5 @@
 import { maskedUrl } from '../model/text/redact.ts';
-import type { Settings } from './settings-table.ts';
-import { flagOf, ROWS, variableOf } from './settings-table.ts';
+import { flagOf, ROWS, type Settings, variableOf } from './settings-table.ts';
 import { allowed, isScalar, KEYS, type Kind, TEXT_KINDS } from './value-kinds.ts';
 
 type JsonSchema = Record<string, unknown>;

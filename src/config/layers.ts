@@ -9,8 +9,7 @@ import {
   unknownKey,
   type ValueProblem,
 } from './check-value.ts';
-import type { Flags } from './settings-table.ts';
-import { flagOf, type Key, ROWS, variableOf } from './settings-table.ts';
+import { type Flags, flagOf, type Key, ROWS, variableOf } from './settings-table.ts';
 import { found, isScalar, type Kind, type Row } from './value-kinds.ts';
 import type { Path, YamlSource } from './yaml-source.ts';
 

@@ -6,8 +6,7 @@ import { InputError } from '../model/errors.ts';
 import { type AgentEntry, builtInAgents, findAgent, resolveAgent } from './builtin-agents.ts';
 import { type Entry, fileLayer, flagLayer, variableLayer } from './layers.ts';
 import { type ConfigFile, findConfig, homeDir, projectFile, setsNothing } from './paths.ts';
-import type { Flags, McpServer, Settings } from './settings-table.ts';
-import { type Key, ROWS, TABLE } from './settings-table.ts';
+import { type Flags, type Key, type McpServer, ROWS, type Settings, TABLE } from './settings-table.ts';
 import { isTrusted } from './trust.ts';
 import type { Row } from './value-kinds.ts';
 
@@ -98,7 +97,7 @@ async function readLayer(config: ConfigFile, user: string, home: string): Promis
     const leaves =
       row.kind.is === 'project'
         ? leavesProject(String(value))
-        : row.written && typeof value === 'string' && liesOutside(value, projectOf(config.file));
+        : row.written && typeof value === 'string' && isOutside(value, projectOf(config.file));
     if (leaves) requireTrust(config, home, `${where}: "${key}" leads out of the project`);
   }
   return entries;
@@ -109,7 +108,7 @@ function leavesProject(path: string): boolean {
 }
 
 /** Links are followed. The default directory of worktrees does not count. */
-function liesOutside(path: string, project: string): boolean {
+function isOutside(path: string, project: string): boolean {
   let there = path;
   while (!existsSync(there) && there !== dirname(there)) there = dirname(there);
   const real = resolve(realpathSync(there), relative(there, path));

@@ -201,7 +201,7 @@ export const TABLE = {
     {
       runs: true,
       flag: null,
-      example: 'notify:\n  command: ~/bin/tell-me',
+      example: 'notify:\n  command: ~/bin/notify-me',
     },
   ),
   'notify.webhook': row(

@@ -41,7 +41,7 @@ export function followSpecs(engine: EngineContext, options: FollowOptions): Spec
     waiting.delete(planId);
     try {
       const plan = planOf(planId);
-      if (plan?.spec) await tellEnd(engine, plan);
+      if (plan?.spec) await keepSummaryAtRest(engine, plan);
     } catch (error) {
       const message = `the summary cannot be made: ${messageOf(error)}`;
       engine.listen({ type: 'problem', planId, ticketId: null, message, path: null });
@@ -87,7 +87,7 @@ function windowsOf(
 }
 
 /** Keeps the summary when nothing moves any more. A run with a terminal does this itself. */
-async function tellEnd(engine: EngineContext, plan: Plan): Promise<void> {
+async function keepSummaryAtRest(engine: EngineContext, plan: Plan): Promise<void> {
   const own = ticketsOf(engine.store.view(), plan);
   if (plan.claim !== null || plan.status === 'archived' || !specRests(plan, own)) return;
   const since = plan.starts?.since ?? plan.createdAt ?? engine.now();

@@ -133,7 +133,7 @@ export function planLines(
     `  ${plan.status === 'complete' && unselected > 0 ? 'complete as far as selected' : plan.status} — ${plan.workflow ?? 'default workflow'} — ${facts.join(', ')}`,
   ];
   const width = Math.max(4, ...tickets.map(({ ticket }) => ticket.ticketId.length));
-  for (const each of tickets) tellTicket(each, { lines, style, now, width, detailed });
+  for (const each of tickets) addTicketLines(each, { lines, style, now, width, detailed });
   for (const problem of problems) lines.push(`  ${style.red('✗')} ${oneLine(sayProblem(problem), 400)}`);
   if (detailed) lines.push(...lastRun(plan));
   return lines;
@@ -153,7 +153,7 @@ interface Page {
   detailed: boolean;
 }
 
-function tellTicket({ ticket, why, next }: TicketStatus, page: Page): void {
+function addTicketLines({ ticket, why, next }: TicketStatus, page: Page): void {
   const { lines, style, now, width, detailed } = page;
   const since = ticket.status === 'complete' ? '' : ` ${style.dim(howLong(ticket, now))}`;
   const status = ticket.status.replace('_', ' ');

@@ -74,7 +74,8 @@ function filled(header: readonly string[], rows: readonly (readonly string[])[])
 // biome-ignore lint/suspicious/noControlCharactersInRegex: colours have no width
 const ANSI = /\u001b\[[0-9;]*m/g;
 
-function width(text: string): number {
+/** The width of a text that may have colours. */
+export function width(text: string): number {
   return cells(text.replace(ANSI, ''));
 }
 

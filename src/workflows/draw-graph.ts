@@ -10,11 +10,12 @@ interface Way {
   loop: boolean;
 }
 
+type Paint = Record<'bold' | 'dim' | 'red' | 'green' | 'yellow', (text: string) => string>;
+
 const WIDTH = { id: 28, kind: 11, outcome: 18, target: 28 };
 
 /** A drawing for a terminal, at most 100 columns wide: one line for each edge. */
-export function drawing(workflow: Workflow, options: { color: boolean }): string {
-  const paint = painter(options.color);
+export function drawing(workflow: Workflow, paint: Paint): string {
   const ways = waysOf(workflow);
   const idWidth = widest(
     workflow.phases.map((phase) => phase.id),
@@ -26,11 +27,11 @@ export function drawing(workflow: Workflow, options: { color: boolean }): string
     WIDTH.outcome,
   );
   const lines = workflow.phases.flatMap((phase, index) => {
-    const head = `${index === 0 ? '▶' : ' '} ${paint('bold', column(phase.id, idWidth))}  ${paint('dim', column(kindOf(phase), kindWidth))}  `;
+    const head = `${index === 0 ? '▶' : ' '} ${paint.bold(column(phase.id, idWidth))}  ${paint.dim(column(kindOf(phase), kindWidth))}  `;
     const margin = ' '.repeat(2 + idWidth + 2 + kindWidth + 2);
     const tails =
       phase.type === 'terminal'
-        ? [paint(phase.notify ? 'yellow' : 'green', endOf(phase))]
+        ? [paint[phase.notify ? 'yellow' : 'green'](endOf(phase))]
         : edgeLines(ways.get(phase.id) ?? []);
     return tails.map((tail, row) => `${row === 0 ? head : margin}${tail}`.trimEnd());
   });
@@ -38,9 +39,9 @@ export function drawing(workflow: Workflow, options: { color: boolean }): string
 
   function edgeLines(edges: Way[]): string[] {
     return edges.map(({ outcome, target, end, loop }) => {
-      const color = end === 'failed' ? 'red' : end === 'complete' ? 'green' : 'plain';
-      const arrow = paint('dim', `─ ${column(outcome, outcomeWidth)} →`);
-      return `${arrow} ${paint(color, column(target, WIDTH.target).trimEnd())}${loop ? paint('yellow', ' ↺') : ''}`;
+      const arrow = paint.dim(`─ ${column(outcome, outcomeWidth)} →`);
+      const to = column(target, WIDTH.target).trimEnd();
+      return `${arrow} ${end ? paint[end === 'failed' ? 'red' : 'green'](to) : to}${loop ? paint.yellow(' ↺') : ''}`;
     });
   }
 }
@@ -134,10 +135,4 @@ function widest(texts: readonly string[], most: number): number {
 
 function column(text: string, width: number): string {
   return (text.length > width ? `${text.slice(0, width - 1)}…` : text).padEnd(width);
-}
-
-const CODES = { bold: 1, dim: 2, red: 31, green: 32, yellow: 33, plain: 0 };
-
-function painter(color: boolean): (style: keyof typeof CODES, text: string) => string {
-  return (style, text) => (color && style !== 'plain' ? `\u001b[${CODES[style]}m${text}\u001b[0m` : text);
 }

@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { Workflow } from '../../src/model/workflow.ts';
+import { style } from '../../src/report/style.ts';
 import { drawing, mermaid } from '../../src/workflows/draw-graph.ts';
 import { workflowOf } from './helpers.ts';
 
@@ -23,7 +24,7 @@ phases:
 
 describe('a drawing for the terminal', () => {
   it('has a line for each edge, loops and ends marked', async () => {
-    expect(`\n${drawing(await workflowOf(LOCAL), { color: false })}\n`).toBe(`
+    expect(`\n${drawing(await workflowOf(LOCAL), style(false))}\n`).toBe(`
 ▶ setup      script    ─ success  → implement
                        ─ failure  → stuck
   implement  agent ≤5  ─ success  → checks
@@ -45,16 +46,16 @@ describe('a drawing for the terminal', () => {
 
   it('shows where a ticket ends without a terminal', async () => {
     const text = 'name: w\nphases:\n  - {id: a, type: script, command: s.sh, maxVisits: 2, onFailure: a}';
-    expect(drawing(await workflowOf(text), { color: false })).toBe(
+    expect(drawing(await workflowOf(text), style(false))).toBe(
       '▶ a  script ≤2  ─ success → (complete)\n                ─ failure → a ↺',
     );
   });
 
   it('is the same with colours but for the colours', async () => {
     const workflow = await workflowOf(LOCAL);
-    const colored = drawing(workflow, { color: true });
+    const colored = drawing(workflow, style(true));
     // biome-ignore lint/suspicious/noControlCharactersInRegex: that is what colours are made of
-    expect(colored.replace(/\u001b\[\d+m/g, '')).toBe(drawing(workflow, { color: false }));
+    expect(colored.replace(/\u001b\[\d+m/g, '')).toBe(drawing(workflow, style(false)));
     expect(colored).toContain('\u001b[1msetup');
   });
 
@@ -73,7 +74,7 @@ describe('a drawing for the terminal', () => {
             onSuccess: ids[0],
             on: { [`x${outcome}`]: ids[0] },
           }));
-          const lines = drawing(Workflow.parse({ name: 'w', phases }), { color: false }).split('\n');
+          const lines = drawing(Workflow.parse({ name: 'w', phases }), style(false)).split('\n');
           expect(Math.max(...lines.map((line) => line.length))).toBeLessThanOrEqual(100);
         },
       ),

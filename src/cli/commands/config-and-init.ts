@@ -17,7 +17,7 @@ export async function configShow(io: Io, options: GlobalOptions): Promise<void> 
     const values = rows.map(({ key, value, origin }) => [key, { value, origin }]);
     return outJson(io, { configFile, home, settings: Object.fromEntries(values), searchPath });
   }
-  const shown = rows.map(({ key, value, origin }) => [key, oneLine(value), origin]);
+  const shown = rows.map(({ key, value, origin }) => [key, shortValue(value), origin]);
   const widths = [0, 1].map((column) =>
     Math.min(60, Math.max(...shown.map((row) => row[column]?.length ?? 0))),
   );
@@ -26,7 +26,7 @@ export async function configShow(io: Io, options: GlobalOptions): Promise<void> 
 }
 
 /** Short enough for a column: empty parts of an entry are left out. */
-function oneLine(value: unknown): string {
+function shortValue(value: unknown): string {
   if (typeof value === 'string') return value;
   if (value === null || Array.isArray(value) || typeof value !== 'object') return JSON.stringify(value);
   const parts = Object.entries(value).filter(

@@ -1,6 +1,5 @@
 import { agentFindings, surveyAgents } from '../../agents/installed-agents.ts';
 import { configFinding, examine, isHealthy } from '../../config/doctor/doctor.ts';
-import type { DoctorFinding } from '../../config/doctor/programs.ts';
 import { loadSettings } from '../../config/load.ts';
 import { packageDir } from '../../config/paths.ts';
 import { SignalboxError } from '../../model/errors.ts';
@@ -32,17 +31,14 @@ export async function doctor(io: Io, options: GlobalOptions & { agents?: boolean
   const ok = isHealthy(findings);
   if (!ok) io.exit(1);
   if (options.json) return outJson(io, { ok, agents, findings });
-  if (agents) io.out(`${agentsText(agents, style(io.color))}${findings.length > 0 ? '\n' : ''}`);
+  const look = style(io.color);
+  if (agents) io.out(`${agentsText(agents, look)}${findings.length > 0 ? '\n' : ''}`);
   const width = Math.max(...findings.map(({ what }) => what.length));
   for (const { level, what, detail, fix } of findings) {
-    const { mark, color } = MARKS[level];
-    io.out(`${io.color ? `\u001b[${color}m${mark}\u001b[0m` : mark} ${what.padEnd(width)}  ${detail}`);
+    const [mark, paint] = MARKS[level];
+    io.out(`${look[paint](mark)} ${what.padEnd(width)}  ${detail}`);
     if (fix !== null) io.out(`  ${' '.repeat(width)}  → ${fix}`);
   }
 }
 
-const MARKS: Record<DoctorFinding['level'], { mark: string; color: number }> = {
-  ok: { mark: '✓', color: 32 },
-  warn: { mark: '!', color: 33 },
-  bad: { mark: '✗', color: 31 },
-};
+const MARKS = { ok: ['✓', 'green'], warn: ['!', 'yellow'], bad: ['✗', 'red'] } as const;

@@ -6,6 +6,7 @@ import { type Problem, sayProblem } from '../../config/yaml-source.ts';
 import { ACTIONS } from '../../model/actions.ts';
 import { plural } from '../../model/text/plural.ts';
 import { actionOf } from '../../model/workflow.ts';
+import { style } from '../../report/style.ts';
 import { checkLoaded, listWorkflows, notesOn } from '../../workflows/check/check-workflow.ts';
 import { drawing, mermaid } from '../../workflows/draw-graph.ts';
 import { findPrompt, type SearchPath } from '../../workflows/find-content.ts';
@@ -42,7 +43,7 @@ export async function workflowShow(io: Io, options: GlobalOptions, name: string)
   if (options.json) return outJson(io, { name, file, hash, workflow, prompts, scripts });
   io.out(`${workflow.name}${workflow.description ? `: ${workflow.description}` : ''}`);
   io.out(`${file}\n`);
-  io.out(drawing(workflow, { color: io.color }));
+  io.out(drawing(workflow, style(io.color)));
   const promptRows = await Promise.all(
     Object.keys(prompts).map(async (prompt) => [prompt, (await findPrompt(prompt, path.prompts)) ?? '']),
   );
@@ -65,8 +66,8 @@ export async function workflowGraph(
   name: string,
 ): Promise<void> {
   const { workflow } = await resolveWorkflow(name, await searchPathOf(options, io));
-  const value = { name, mermaid: mermaid(workflow), drawing: drawing(workflow, { color: false }) };
-  answer(io, options, value, options.mermaid ? value.mermaid : drawing(workflow, { color: io.color }));
+  const value = { name, mermaid: mermaid(workflow), drawing: drawing(workflow, style(false)) };
+  answer(io, options, value, options.mermaid ? value.mermaid : drawing(workflow, style(io.color)));
 }
 
 export async function workflowCheck(io: Io, options: GlobalOptions, file: string | undefined): Promise<void> {

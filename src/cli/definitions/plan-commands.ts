@@ -1,9 +1,7 @@
 import type { CommandDefinition } from './definition.ts';
 
 const plan = () => import('../commands/plan.ts');
-const edits = () => import('../commands/plan.ts');
 const workflow = () => import('../commands/workflow.ts');
-const skills = () => import('../commands/workflow.ts');
 
 const FOR_BOTH = {
   '--repo <path>': 'git repository',
@@ -85,7 +83,7 @@ export const PLAN_COMMANDS: readonly CommandDefinition[] = [
       'plan new sprint-12 --from 100 101 docs/issues/cache.md',
       'plan new limits --from .kiro/specs/rate-limits --workflow local',
     ],
-    load: async () => (await edits()).planNew,
+    load: async () => (await plan()).planNew,
   },
   {
     usage: 'plan add <plan> <ticket>',
@@ -95,7 +93,7 @@ export const PLAN_COMMANDS: readonly CommandDefinition[] = [
     examples: [
       'plan add sprint-12 cache --title "Cache answers" --criteria "a second call does not fetch" --blocked-by 100',
     ],
-    load: async () => (await edits()).planAdd,
+    load: async () => (await plan()).planAdd,
   },
   {
     usage: 'plan edit <plan> [ticket]',
@@ -115,13 +113,13 @@ export const PLAN_COMMANDS: readonly CommandDefinition[] = [
       'plan edit sprint-12 cache --blocked-by ""',
       'plan edit sprint-12 --workflow local',
     ],
-    load: async () => (await edits()).planEdit,
+    load: async () => (await plan()).planEdit,
   },
   {
     usage: 'plan remove <plan> <ticket>',
     about: 'remove a ticket that has not begun from its plan',
     examples: ['plan remove sprint-12 cache'],
-    load: async () => (await edits()).planRemove,
+    load: async () => (await plan()).planRemove,
   },
   {
     usage: 'interactive',
@@ -208,7 +206,7 @@ export const PLAN_COMMANDS: readonly CommandDefinition[] = [
   {
     usage: 'skills list',
     about: 'list the available skills',
-    load: async () => (await skills()).skillsList,
+    load: async () => (await workflow()).skillsList,
   },
   {
     usage: 'skills install [names...]',
@@ -220,6 +218,6 @@ export const PLAN_COMMANDS: readonly CommandDefinition[] = [
       '--force': 'replace what was changed there',
     },
     examples: ['skills install', 'skills install --user'],
-    load: async () => (await skills()).skillsInstall,
+    load: async () => (await workflow()).skillsInstall,
   },
 ];

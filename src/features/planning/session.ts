@@ -78,10 +78,10 @@ export async function planningSession(
   const shown = build(withoutSecrets(settings.mcpServers), coverArgs(agent.defaultArgs));
   const masked = Object.fromEntries(Object.keys(agent.env).map((name) => [name, '***']));
   const session = build(servers, agent.defaultArgs);
-  const told = [...session.notes, ...(WITH_SERVERS.includes(agent.adapter) ? notes : [])];
+  const allNotes = [...session.notes, ...(WITH_SERVERS.includes(agent.adapter) ? notes : [])];
   return {
-    session: { ...session, notes: told },
-    shown: { ...shown, env: { ...shown.env, ...masked }, notes: told },
+    session: { ...session, notes: allNotes },
+    shown: { ...shown, env: { ...shown.env, ...masked }, notes: allNotes },
   };
 }
 

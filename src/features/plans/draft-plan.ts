@@ -9,8 +9,7 @@ import { TicketPlan } from '../../model/plan-schema.ts';
 import { orderByDependencies } from '../../model/plans/dependency-order.ts';
 import type { Ticket } from '../../model/ticket.ts';
 import { IssueTicket } from '../../model/ticket-schema.ts';
-import type { PlanEdit } from './edit-plan.ts';
-import { parsed } from './edit-plan.ts';
+import { type PlanEdit, parsed } from './edit-plan.ts';
 
 export interface DraftRequest {
   planId: string;

@@ -117,10 +117,10 @@ export function fileProblems(engine: EngineContext, planId: string, view: StoreV
       found.push({ ticketId, place: path ?? file, file, path, message: said(file, path, message), severity });
     return issues.some(({ severity }) => severity === 'error');
   };
-  const told = new Set<string>();
+  const reported = new Set<string>();
   for (const { ticketId, path, message, planId: of } of view.problems) {
     if (of !== planId) continue;
-    told.add(path);
+    reported.add(path);
     const isOwn = [planId, ticketId ?? planId].every((id) => idProblem(id) === undefined);
     // A problem of a directory is reported as it is.
     if (!isOwn || store.location({ planId, ticketId }) !== path || !inspected(ticketId, path))
@@ -130,7 +130,7 @@ export function fileProblems(engine: EngineContext, planId: string, view: StoreV
   const others = [...(plan ? [null] : []), ...(plan?.tickets ?? []).map(({ ticketId }) => ticketId)];
   for (const ticketId of others) {
     const file = store.location({ planId, ticketId });
-    if (!told.has(file)) inspected(ticketId, file);
+    if (!reported.has(file)) inspected(ticketId, file);
   }
   return found;
 }

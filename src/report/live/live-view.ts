@@ -4,7 +4,7 @@ import { type Naming, nameOf } from '../../model/state/explain.ts';
 import type { Ticket } from '../../model/ticket.ts';
 import { lineOf } from '../event-line.ts';
 import type { Style } from '../style.ts';
-import { cells } from '../table.ts';
+import { cells, width } from '../table.ts';
 import { frame } from './draw-frame.ts';
 import { liveState, observe, refresh } from './live-state.ts';
 
@@ -177,14 +177,10 @@ function standing(block: readonly string[]): string {
   return `\u001b[?7l${block.join('\n')}\u001b[?7h\r${up}`;
 }
 
-// biome-ignore lint/suspicious/noControlCharactersInRegex: colours have no width
-const COLOURS = /\u001b\[[0-9;]*m/g;
-
 /** The maximum number of rows after the terminal wraps the lines again: a wide character may leave a cell empty. */
 function rowsOf(lines: readonly string[], columns: number): number {
-  const widths = lines.map((line) => cells(line.replace(COLOURS, '')));
-  const rows = widths.map((width) =>
-    width <= columns ? 1 : Math.ceil((width - 1) / Math.max(1, columns - 1)),
-  );
+  const rows = lines
+    .map(width)
+    .map((all) => (all <= columns ? 1 : Math.ceil((all - 1) / Math.max(1, columns - 1))));
   return rows.reduce((sum, each) => sum + each, 0);
 }

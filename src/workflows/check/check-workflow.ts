@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { type Finding, type Problem, placed, tidy } from '../../config/yaml-source.ts';
 import { messageOf } from '../../model/errors.ts';
-import { actionOf, type Workflow } from '../../model/workflow.ts';
+import { actionOf } from '../../model/workflow.ts';
 import { insteadOf, type SearchPath, workflowFiles } from '../find-content.ts';
 import { type LoadedWorkflow, loadWorkflow } from '../load-workflow.ts';
 import { checkGraph, checkTargets } from './check-edges.ts';
@@ -60,33 +60,22 @@ function isSound(loaded: LoadedWorkflow): boolean {
   );
 }
 
-export interface CheckedWorkflow {
-  file: string;
-  name: string;
-  problems: Problem[];
-  /** The file of an earlier directory that has the same name and is used instead. */
-  shadowedBy?: string;
-  /** Unless its form is wrong. */
-  workflow?: Workflow;
-}
-
 /** Checks every workflow of the search path, in its order. A file that cannot be read is a problem of that file alone. */
-export async function checkAll(options: { searchPath: SearchPath }): Promise<CheckedWorkflow[]> {
-  const { searchPath } = options;
+export async function checkAll({ searchPath }: { searchPath: SearchPath }) {
   const listed = await listWorkflows(searchPath.workflows);
   return await Promise.all(
-    listed.map(async ({ loaded, shadowedBy, problems }) => ({
+    listed.map(async ({ loaded, problems, ...listing }) => ({
+      ...listing,
       file: loaded.file,
       name: loaded.name,
       problems: [...problems, ...(await checkLoaded(loaded, searchPath))],
-      ...(shadowedBy ? { shadowedBy } : {}),
-      ...(loaded.workflow ? { workflow: loaded.workflow } : {}),
     })),
   );
 }
 
 export interface ListedWorkflow {
   loaded: LoadedWorkflow;
+  /** The file of an earlier directory that has the same name and is used instead. */
   shadowedBy?: string;
   /** Beside those of its form: its name is taken in the same directory. */
   problems: Problem[];

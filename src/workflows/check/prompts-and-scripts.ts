@@ -1,6 +1,5 @@
 import { accessSync, constants } from 'node:fs';
-import type { Path } from '../../config/yaml-source.ts';
-import { type Finding, type Problem, placed } from '../../config/yaml-source.ts';
+import { type Finding, type Path, type Problem, placed } from '../../config/yaml-source.ts';
 import { InputError } from '../../model/errors.ts';
 import { didYouMean } from '../../model/text/nearest-word.ts';
 import { composeCommand } from '../../model/text/shell-quote.ts';
