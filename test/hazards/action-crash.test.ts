@@ -22,6 +22,9 @@ const FORGE = [
   'sync:taken',
 ] as const;
 
+/** `comment-meant` waits some seconds for a comment that may still arrive. */
+const ANSWER = ['forge:comment-done', 'forge:push-done', 'forge:push-meant', 'forge:comment-meant'] as const;
+
 /** What happened to a ticket, without the attempts that a kill cut off. */
 const kept = (lines: readonly string[]) => lines.filter((line) => !line.endsWith('interrupted'));
 
@@ -79,4 +82,42 @@ describe.concurrent('kill -9 of the engine around the effect of an action', () =
         expect(bench.gh.calls('pr merge')).toHaveLength(1);
       },
     );
+
+  for (const [index, point] of ANSWER.entries())
+    it(`at ${point} of answer-review: pushed once, and one comment`, firstOnly(index), async ({ world }) => {
+      const bench = new Bench(world);
+      world.agent('agent', 'go; commit; echo Renamed.');
+      world.workflow('work', [
+        {
+          ...{ id: 'await', type: 'poll', action: 'pull-request-poll', intervalSeconds: 1 },
+          ...{ capture: { review_feedback: 'stdout' }, on: { changes: 'fix' } },
+        },
+        {
+          ...{ id: 'fix', type: 'agent', prompt: 'Fix: {{ review_feedback }}' },
+          ...{ capture: { review_answer: 'stdout' }, onSuccess: 'answer' },
+        },
+        { id: 'answer', type: 'action', action: 'answer-review' },
+      ]);
+      world.plan('p', { tickets: { a: {} } });
+      const worktree = await bench.work('a');
+      const { number } = await bench.open('a');
+      bench.gh.pullRequest(number, (pull) => {
+        const commit = { oid: bench.tip('ticket/p/a') };
+        const by = { author: { login: 'ann' }, authorAssociation: 'MEMBER', commit };
+        const submittedAt = new Date().toISOString();
+        pull.reviews.push({ ...by, state: 'CHANGES_REQUESTED', body: 'Rename it.', submittedAt });
+      });
+      world.go();
+      const crash = { ...bench.env, SIGNALBOX_CRASH_AT: point };
+      expect(await world.start(['run', 'p'], crash).ended).toMatchObject({ signal: 'SIGKILL' });
+      const tip = git(worktree, 'rev-parse', 'HEAD');
+      const { code, out, err } = await world.invoke(['run', 'p'], bench.env).ended;
+      expect(code, out + err).toBe(0);
+      expect(kept(story(world.ticket('p', 'a')))).toEqual(['await success', 'fix success', 'answer success']);
+      expect(bench.tip('ticket/p/a')).toBe(tip);
+      expect(bench.pulls()[0]?.comments.map(({ body }) => body)).toEqual([
+        expect.stringMatching(/^<!-- signalbox-comment .* -->\nRenamed\.\n$/),
+      ]);
+      expect(bench.gh.calls('pr comment')).toHaveLength(1);
+    });
 });
