@@ -104,11 +104,10 @@ export async function runIssues(given: Given, input: RunInput): Promise<Course> 
 
 /** Null when the signal stopped it before there was anything to stop. */
 async function prepare(engine: EngineContext, given: Given, input: RunInput): Promise<PreparedRun | null> {
-  const { cwd, references, batches, known } = input;
+  const { cwd, references, batches, known, manifest } = input;
   const { config, signal } = given;
   const isStopped = () => signal?.aborted === true;
   if (isStopped()) return null;
-  const { manifest } = input;
   const packageManager = manifest.packageManager ?? null;
   const run = { config, options: input.options ?? null, batched: batches !== null, manifest };
   try {

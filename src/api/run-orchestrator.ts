@@ -152,7 +152,10 @@ export class RunOrchestrator {
       });
       return own ? run.results : run.results.map(withoutCommand);
     } finally {
-      if (!own) await forgetRun(kept, (planId, message) => this.#report(planId, message));
+      if (!own)
+        await forgetRun(kept, (planId, message) =>
+          this.#events.push({ type: 'problem', planId, ticketId: null, path: null, message }),
+        );
       this.#events.close();
     }
   }
@@ -273,10 +276,6 @@ export class RunOrchestrator {
       shown?.close();
       orchestrator.#events.close();
     }
-  }
-
-  #report(planId: string, message: string): void {
-    this.#events.push({ type: 'problem', planId, ticketId: null, path: null, message });
   }
 
   #run(input: RunInput): Promise<Course> {

@@ -7,8 +7,7 @@ import { writeAtomic } from '../machine/files/write-atomic.ts';
 import { asArray, asRecord, asText, parseJson } from '../model/text/json.ts';
 import { type RepositoryName, repositoryText } from './gh/repository-name.ts';
 import { GhError, type GhOptions } from './gh/run-gh.ts';
-import type { Watched } from './query-pull-requests.ts';
-import { MAX_WATCHES, queryWatches, type Watch, withEarlier } from './query-pull-requests.ts';
+import { MAX_WATCHES, queryWatches, type Watch, type Watched, withEarlier } from './query-pull-requests.ts';
 import { BudgetBook, type KnownBudget } from './rate-limit.ts';
 
 interface SnapshotOptions {

@@ -13,7 +13,7 @@ export interface Standing {
 }
 
 interface Ours extends Listening {
-  /** Commits that the branch may have when nobody else pushed: what it is known to have had last, and what it is here. */
+  /** Commits that the branch may have unless other people pushed: the last known one, and the local one. */
   heads: readonly string[];
   /** The branch itself has the last of these: GitHub may need a moment until its pull request shows a push. */
   lags: boolean;
@@ -44,7 +44,7 @@ export function standingOf(
   }
   const name = `pull request #${pull.number}`;
   const end = endOf(pull, name, ours);
-  // Who waits for the beginning captures its address, whatever became of it meanwhile.
+  // A phase that waits for `open` captures the address, also of a pull request that has ended since.
   if (end) return awaited === 'open' ? { ...end, message: pull.url } : end;
   if (awaited === 'end') return { waiting: `${name} is open` };
   if (awaited === 'open') {
@@ -52,7 +52,7 @@ export function standingOf(
   }
   if (!ours.heads.includes(pull.head)) {
     if (ours.lags) return { waiting: `${name} does not show the last push yet` };
-    const message = `Somebody else pushed to ${cleanLine(pull.branch, 200)}: it is at ${pull.head.slice(0, 10)} now.`;
+    const message = `Other people pushed to ${cleanLine(pull.branch, 200)}: it is at ${pull.head.slice(0, 10)} now.`;
     return { outcome: 'moved', message, ids: [] };
   }
   const items = feedbackOf(pull, ours);
@@ -151,7 +151,7 @@ function names(reviews: readonly { author: string }[]): string {
 /** Who requested changes; where GitHub has rules of its own, these decide whether that counts. */
 function objectedBy({ decision }: Watched, against: Watched['reviews']): string | undefined {
   if (decision !== 'CHANGES_REQUESTED' && (decision !== '' || against.length === 0)) return undefined;
-  return cleanLine(names(against), 200) || 'somebody';
+  return cleanLine(names(against), 200) || 'a reviewer';
 }
 
 /** Who approves the commits that it has now, or what is missing. */
@@ -176,7 +176,7 @@ function approval(pull: Watched, { reviewers }: Ours): { text: string } | { miss
 
 /** One thing to answer by a change or by a comment. */
 interface FeedbackItem {
-  /** Stays the same for as long as the same thing is meant. */
+  /** Stable while the feedback is the same. */
   ids: string[];
   kind: 'review' | 'thread' | 'comment' | 'check' | 'conflict';
   text: string;

@@ -137,14 +137,9 @@ async function resolveWaits(
   found: readonly Sourced[],
   context: SourceContext,
 ): Promise<{ found: Sourced[]; problems: SourceProblem[] }> {
-  const known: Known = {
-    ids: new Map(found.map(({ item }) => [item.id, item.key])),
-    paths: new Map(
-      found.flatMap(({ reference, item }) =>
-        reference.kind === 'markdown' ? [[reference.path, item.key] as const] : [],
-      ),
-    ),
-  };
+  const known: Known = new Map(found.map(({ item }) => [item.id, item.key]));
+  for (const { reference, item } of found)
+    if (reference.kind === 'markdown') known.set(reference.path, item.key);
   return orProblems(
     found,
     ({ reference }) => reference.text,
@@ -152,10 +147,8 @@ async function resolveWaits(
   );
 }
 
-interface Known {
-  ids: ReadonlyMap<string, string>;
-  paths: ReadonlyMap<string, string>;
-}
+/** Keys by id and by the path of a file: an id has no slash. */
+type Known = Map<string, string>;
 
 async function withKeys(sourced: Sourced, known: Known, context: SourceContext): Promise<Sourced> {
   if (!sourced.waits || sourced.waits.length === 0) return sourced;
@@ -171,11 +164,11 @@ async function keyOf(
   known: Known,
   context: SourceContext,
 ): Promise<string> {
-  const id = known.ids.get(text) ?? known.ids.get(text.replace(/^#/, ''));
+  const id = known.get(text) ?? known.get(text.replace(/^#/, ''));
   if (id !== undefined) return id;
   if (/\.(md|markdown)$/i.test(text)) {
     const path = resolve(base, text);
-    return known.paths.get(path) ?? `markdown:${path}`;
+    return known.get(path) ?? `markdown:${path}`;
   }
   const number = issueNumber(text.replace(/^#/, ''));
   if (number !== undefined) return ownKey(number, place, context);

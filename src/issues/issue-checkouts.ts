@@ -26,7 +26,10 @@ export async function placeItems({ workspaces, repos }: Checkouts, cwd: string, 
   const refused: { reference: string; item: WorkItem; reason: string; hint: string }[] = [];
   for (const item of items) {
     const path = isForeign(item) ? mappedPath(repos, item.repository) : root;
-    const place = path === undefined ? unmapped(item) : await open(workspaces, path);
+    const place =
+      path === undefined
+        ? `${item.repository}#${item.number} is an issue of another repository, and "repos" has no checkout of it`
+        : await open(workspaces, path);
     if (typeof place === 'object') places.set(item.key, place);
     else {
       const hint = `Set the path of its checkout in the settings:\nrepos:\n  ${item.repository}: /path/to/its/checkout`;
@@ -45,10 +48,6 @@ function mappedPath(repos: Checkouts['repos'], repository: string | null): strin
 function nameOf(text: string): string {
   const name = parseRepository(text);
   return (name ? repositoryText(name) : text).toLowerCase();
-}
-
-function unmapped(item: WorkItem): string {
-  return `${item.repository}#${item.number} is an issue of another repository, and "repos" has no checkout of it`;
 }
 
 async function open(workspaces: Workspaces, path: string): Promise<IssuePlace | string> {

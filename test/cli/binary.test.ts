@@ -92,7 +92,7 @@ const PLAIN: Row[] = [
 const FORGE: Row[] = [
   ['forge push p a', 0, /^[0-9a-f]{40}$/m],
   ['forge pr p a', 0, /^https:\/\/github\.com\/acme\/web\/pull\/1$/m],
-  ['forge sync p a', 0, /Nobody else pushed\./],
+  ['forge sync p a', 0, /Nothing new was pushed\./],
   ['forge poll p a', 1, /waits for a review/],
   ['forge review p a', 1, /waits for a review/],
   ['forge comment p a --key k --body-file note.md', 0, /^https:/],

@@ -114,7 +114,7 @@ describe('where a pull request stands', () => {
         decision: 'CHANGES_REQUESTED',
         reviews: [review('CHANGES_REQUESTED', { association: 'NONE' })],
       }),
-      'waiting: pull request #7 waits for somebody, who requested changes',
+      'waiting: pull request #7 waits for a reviewer, who requested changes',
     ],
     ['approved by the rule of the repository', pull({ decision: 'APPROVED' }), 'approved'],
     [
@@ -151,7 +151,7 @@ describe('where a pull request stands', () => {
     [
       'a rule',
       pull({ decision: 'CHANGES_REQUESTED', reviews: [] }),
-      'waits for somebody, who requested changes',
+      'waits for a reviewer, who requested changes',
     ],
     ['a stranger', pull({ reviews: [review('CHANGES_REQUESTED', { association: 'NONE' })] }), undefined],
     ['a red check', pull({ checks: [check('failed'), check('passed')] }), 'has red checks: build'],

@@ -53,7 +53,7 @@ export function planRelated(root: string, changed: readonly string[]): RelatedPl
     else plan.checks.push(checkOf(runner, argv));
   }
   if (changed.length > 0 && problemsWithoutPlan === changed.length)
-    plan.notes.push('No test runner was recognised, so it cannot be told which tests are related.');
+    plan.notes.push('No test runner was recognised, so related tests cannot be found.');
   if (changed.length === 0) plan.notes.push('Nothing has changed, so there is nothing to test.');
   return plan;
 }
@@ -158,6 +158,6 @@ export async function relatedTests(
     return planRelated(root, files);
   } catch (error) {
     if (!(error instanceof WorkspaceError)) throw error;
-    return { checks: [], notes: [`It cannot be told what has changed: ${messageOf(error)}`] };
+    return { checks: [], notes: [`Changed files cannot be listed: ${messageOf(error)}`] };
   }
 }

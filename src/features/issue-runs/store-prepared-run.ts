@@ -91,14 +91,8 @@ async function makeWorkspace(
       worktree: spec.path,
     }));
     reportStatus(engine, ticket, after);
-    emit(engine, {
-      type: 'workspace:ready',
-      planId: plan.id,
-      ticketId,
-      path: spec.path,
-      branch: spec.branch,
-      reused: made.reused,
-    });
+    const { path, branch } = spec;
+    emit(engine, { type: 'workspace:ready', planId: plan.id, ticketId, path, branch, reused: made.reused });
     for (const message of made.notes)
       emit(engine, { type: 'problem', message, path: null, planId: plan.id, ticketId });
   } catch (error) {

@@ -147,18 +147,18 @@ class Prerequisites {
         const { planId, ticketId } = this.#ticket;
         throw new WorkspaceError(
           'workspace/rewritten',
-          `Somebody rewrote ${branch} on origin, and here it has commits that were never pushed.`,
+          `${branch} was rewritten on origin, and here it has commits that were never pushed.`,
           {
             hint: `Bring the two together by hand and push ${branch}, then: signalbox retry ${planId} ${ticketId}`,
             details: { branch },
           },
         );
       }
-      this.#report(`Begins with ${branch} as somebody rewrote it on origin.`);
+      this.#report(`Begins with ${branch} as it was rewritten on origin.`);
       return { commit: there, instead: true };
     }
     if (await has(here, there)) return undefined;
-    this.#report(`Begins with what somebody else pushed to ${branch}.`);
+    this.#report(`Begins with what other people pushed to ${branch}.`);
     return { commit: there, instead: await has(there, here) };
   }
 
@@ -195,7 +195,7 @@ export async function beginWithPushed(
   if (done.state === 'conflict' || done.state === 'rewritten') throw apart(ticket, spec, done);
   forgeJournal(engine, ticket).note('found', { commit: done.there });
   if (done.state === 'advanced' || done.state === 'merged')
-    report(engine, ticket, `${branch} continues with ${count(done.by)} that somebody else pushed to it.`);
+    report(engine, ticket, `${branch} continues with ${count(done.by)} that other people pushed to it.`);
 }
 
 /** What origin had last by our own doing, in this run or an earlier one. */
@@ -219,13 +219,13 @@ function apart(
 ): WorkspaceError {
   const retry = `signalbox retry ${planId} ${ticketId}`;
   if (done.state === 'rewritten')
-    return new WorkspaceError('workspace/rewritten', `Somebody rewrote ${branch} on origin.`, {
+    return new WorkspaceError('workspace/rewritten', `${branch} was rewritten on origin.`, {
       hint: `Take it as it is there: signalbox forge sync ${planId} ${ticketId} --theirs, then: ${retry}`,
       details: { branch },
     });
   return new WorkspaceError(
     'workspace/conflict',
-    `What somebody pushed to ${branch} conflicts with what is here in ${done.files.join(', ')}.`,
+    `What other people pushed to ${branch} conflicts with what is here in ${done.files.join(', ')}.`,
     {
       hint: `Merge it by hand: git -C ${path} fetch origin ${branch} && git -C ${path} merge FETCH_HEAD, then: ${retry}`,
       details: { branch, files: done.files },

@@ -176,7 +176,7 @@ interface OfSettings extends Omit<RunSettings, 'phases' | 'defaultBase'> {
 }
 type OfRun = { [K in keyof typeof RUN_ONLY]: ValueOf<(typeof RUN_ONLY)[K]['kind']> };
 
-type Given<T> = { [K in keyof T]?: T[K] | undefined };
+export type Given<T> = { [K in keyof T]?: T[K] | undefined };
 
 /** Options of one run. A key that is missing or undefined comes from variables, settings or defaults. */
 export interface RunOptions extends Given<Omit<OfSettings, 'rotation'>>, Given<Omit<OfRun, 'phases'>> {

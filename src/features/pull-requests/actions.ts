@@ -94,7 +94,7 @@ function syncEnd(done: CaughtUp, inPhase: boolean): Omit<StepEnd, 'data'> {
   const no = inPhase ? EXIT.refused : EXIT.failed;
   switch (done.state) {
     case 'same':
-      return { exit: EXIT.done, out: 'Nobody else pushed.' };
+      return { exit: EXIT.done, out: 'Nothing new was pushed.' };
     case 'advanced':
       return { exit: EXIT.done, out: `Took over ${done.by} commits that were pushed on top.` };
     case 'merged':
@@ -105,12 +105,10 @@ function syncEnd(done: CaughtUp, inPhase: boolean): Omit<StepEnd, 'data'> {
     }
     case 'conflict':
       return { exit: no, err: `What was pushed conflicts with the work here in ${done.files.join(', ')}.` };
-    case 'rewritten': {
-      const there = done.there.slice(0, 10);
+    case 'rewritten':
       return {
         exit: no,
-        err: `Somebody rewrote the branch on origin: it is at ${there} without our commits.`,
+        err: `The branch was rewritten on origin: ${done.there.slice(0, 10)} is without our commits.`,
       };
-    }
   }
 }

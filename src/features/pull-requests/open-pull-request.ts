@@ -38,7 +38,7 @@ export interface OpenedPullRequest {
 
 /**
  * Pushes a ticket's branch and opens its pull request, or updates the one that is open. Checks before it acts, so that
- * repeating it after a crash has the same result. `again`: also where somebody deleted the branch.
+ * repeating it after a crash has the same result. `again`: also push a branch that was deleted on origin.
  */
 export async function openPullRequest(
   engine: EngineContext,
@@ -68,7 +68,7 @@ export async function openPullRequest(
   return { ...done, pushed };
 }
 
-/** Commits that somebody pushed meanwhile are brought in by one command. */
+/** Adds the command that brings in commits that other people pushed. */
 function withWayOut(error: unknown, { planId, ticketId }: Ticket): unknown {
   if (!(error instanceof WorkspaceError) || error.code !== 'workspace/push-rejected') return error;
   const { code, message, details } = error;

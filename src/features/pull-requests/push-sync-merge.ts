@@ -17,7 +17,7 @@ export async function pushTicket(
   return { branch: work.spec.branch, ...pushed };
 }
 
-/** `again`: also where somebody deleted the branch. `from`: the base that must be on origin. */
+/** `again`: also push a branch that was deleted on origin. `from`: the base that must be on origin. */
 export function push(
   { engine, journal, spec, known }: ForgeWork,
   wish: { again: boolean; from?: string | null },
@@ -29,7 +29,7 @@ export function push(
 
 /**
  * Takes over what people pushed to a ticket's branch, and fetches the base. What had to be merged is pushed, so that
- * the branch is the same here and there. A branch that somebody rewrote is taken only where that was asked for.
+ * the branch is the same here and there. A rewritten branch is taken over only where that was asked for.
  */
 export async function syncTicket(
   engine: EngineContext,

@@ -69,8 +69,9 @@ export function githubItem(raw: RawIssue, { repository, own }: Where): WorkItem 
     });
   const body = cleanText(raw.body);
   const labels = cleanLabels(raw.labels);
+  const ownKey = (number: number) => githubKey(repository, number);
   return {
-    key: githubKey(repository, raw.number),
+    key: ownKey(raw.number),
     id: own ? String(raw.number) : foreignId(repository.name, raw.number),
     number: raw.number,
     title,
@@ -79,7 +80,7 @@ export function githubItem(raw: RawIssue, { repository, own }: Where): WorkItem 
     acceptanceCriteria: acceptanceCriteria(body),
     url: raw.url === '' ? null : raw.url,
     state: raw.state.toUpperCase() === 'OPEN' ? 'open' : 'closed',
-    dependsOn: [...new Set([...raw.blockedBy, ...written(body, labels, repository)])],
+    dependsOn: [...new Set([...raw.blockedBy, ...written({ body, labels }, ownKey, repository.host)])],
     repository: text,
     parent: raw.parent,
     subIssues: [...new Set(raw.subIssues)],
@@ -87,11 +88,17 @@ export function githubItem(raw: RawIssue, { repository, own }: Where): WorkItem 
   };
 }
 
-function written(body: string, labels: readonly string[], repository: RepositoryName): string[] {
-  const mentions = dependencyMentions(body, { host: repository.host }).flatMap((mention) =>
-    mention.kind === 'issue' ? [githubKey(mention.repository ?? repository, mention.number)] : [],
-  );
-  return [...mentions, ...labelMentions(labels).map((number) => githubKey(repository, number))];
+/** Dependencies in text and labels; `ownKey` makes the key of a number without a repository. */
+function written(
+  { body, labels }: Pick<WorkItem, 'body' | 'labels'>,
+  ownKey: (number: number) => string,
+  host?: string,
+): string[] {
+  const mentions = dependencyMentions(body, host ? { host } : {}).flatMap((mention) => {
+    if (mention.kind !== 'issue') return [];
+    return mention.repository ? githubKey(mention.repository, mention.number) : ownKey(mention.number);
+  });
+  return [...mentions, ...labelMentions(labels).map(ownKey)];
 }
 
 /** `repo-12`; names such as `.github` lose what an id may not begin with. */
@@ -117,11 +124,7 @@ export interface IssueInfo {
 export function numberedItem(number: number, info: IssueInfo): WorkItem {
   const body = cleanText(info.body ?? '');
   const labels = info.labels ?? [];
-  const written = dependencyMentions(body).flatMap((mention) => {
-    if (mention.kind !== 'issue') return [];
-    return mention.repository ? githubKey(mention.repository, mention.number) : numberKey(mention.number);
-  });
-  const named = [...labelMentions(labels), ...(info.dependsOn ?? [])].map(numberKey);
+  const given = (info.dependsOn ?? []).map(numberKey);
   return {
     key: numberKey(number),
     id: String(number),
@@ -132,7 +135,7 @@ export function numberedItem(number: number, info: IssueInfo): WorkItem {
     acceptanceCriteria: acceptanceCriteria(body),
     url: null,
     state: 'open',
-    dependsOn: [...new Set([...written, ...named])],
+    dependsOn: [...new Set([...written({ body, labels }, numberKey), ...given])],
     repository: null,
   };
 }

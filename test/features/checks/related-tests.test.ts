@@ -131,7 +131,7 @@ describe('related tests', () => {
   it('are none where nothing can be told, and that is said', () => {
     write({ 'package.json': test('make check'), 'sub/package.json': 'broken {' });
     expect(notes('src/a.c', 'sub/b.js')).toEqual([
-      'No test runner was recognised, so it cannot be told which tests are related.',
+      'No test runner was recognised, so related tests cannot be found.',
     ]);
     expect(notes()).toEqual(['Nothing has changed, so there is nothing to test.']);
     write({ 'package.json': test('node --test') });
@@ -222,6 +222,6 @@ describe('running them', () => {
   });
 
   it('outside a repository nothing can be told', async () => {
-    expect(await run()).toMatchObject({ results: [], notes: [expect.stringContaining('cannot be told')] });
+    expect(await run()).toMatchObject({ results: [], notes: [expect.stringContaining('cannot be listed')] });
   });
 });

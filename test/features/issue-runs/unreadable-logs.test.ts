@@ -1,7 +1,7 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect } from 'vitest';
-import { parseLog } from '../../../src/features/issue-runs/logs/read-and-rotate-logs.ts';
+import { readLog } from '../../../src/features/issue-runs/logs/read-and-rotate-logs.ts';
 import { EXEC_FLAGS, IssueWorld, it } from './support.ts';
 
 type Broken = Record<string, never> & { issues: Record<string, never>[] };
@@ -35,7 +35,7 @@ describe.concurrent('a log of another shape', () => {
     const [run = ''] = issues.runs();
     const dir = join(world.repo, '.signalbox', 'logs');
     const text = readFileSync(join(dir, `${run}.json`), 'utf8');
-    expect(parseLog(text)).toEqual({ log: JSON.parse(text) });
+    expect(readLog(join(dir, `${run}.json`))).toEqual({ log: JSON.parse(text) });
     for (const [name, change] of ODD)
       writeFileSync(join(dir, `run-odd-${name}.json`), JSON.stringify(change(JSON.parse(text))));
     writeFileSync(join(dir, 'run-odd-cut.json'), text.slice(0, -20));

@@ -49,7 +49,7 @@ export function rotateLogs(
   return problems;
 }
 
-/** Files that may be logs, newest first. Links and directories are none, nor is what another run deletes meanwhile. */
+/** Files that may be logs, newest first. Links, directories and files that another run deletes meanwhile are left out. */
 function logFiles(path: string) {
   const dir = dirname(path);
   return readdirSync(dir)
@@ -169,24 +169,13 @@ const EXPECTED: Record<string, string> = {
   array: 'a list',
 };
 
-type ReadLog = { log: RunLog } | { reason: string };
-
-/** A log of a run, or why the file is none. */
-export function readLog(path: string): ReadLog {
-  try {
-    return parseLog(readFileSync(path, 'utf8'));
-  } catch (error) {
-    return { reason: sentence(error) };
-  }
-}
-
-/** The same for its text. */
-export function parseLog(text: string): ReadLog {
+/** A run's log, or why the file is not one. */
+export function readLog(path: string): { log: RunLog } | { reason: string } {
   let value: unknown;
   try {
-    value = JSON.parse(text);
+    value = JSON.parse(readFileSync(path, 'utf8'));
   } catch (error) {
-    return { reason: sentence(error) };
+    return { reason: messageOf(error).replace(/\.$/, '') };
   }
   const issue = LOG.safeParse(value).error?.issues[0];
   return issue ? { reason: problem(value, issue) } : { log: value as RunLog };
@@ -208,5 +197,3 @@ function problem(log: unknown, issue: z.core.$ZodIssue): string {
   const wanted = issue.code === 'invalid_type' ? EXPECTED[issue.expected] : '1';
   return `${path || 'it'} is ${says ?? String(found)}, not ${wanted}`;
 }
-
-const sentence = (error: unknown) => messageOf(error).replace(/\.$/, '');

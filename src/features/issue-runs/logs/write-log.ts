@@ -1,4 +1,4 @@
-import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { existsSync, statSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import type { EngineContext } from '../../../engine/context.ts';
 import { makeDirectory } from '../../../machine/files/directory.ts';
@@ -10,10 +10,11 @@ import type { ExecutionConfig } from '../../../model/plan-schema.ts';
 import { ticketsOf } from '../../../model/plans/plans-view.ts';
 import { isOver, type Ticket } from '../../../model/ticket.ts';
 import { runMode } from '../options/execution-config.ts';
+import type { RunMode } from '../plan-issues.ts';
 import { atLeast, issueResult } from '../results/issue-result.ts';
 import { storedRun } from '../results/stored-run.ts';
 import type { IssueResult } from '../types.ts';
-import { checkLogPlace, type IssueLog, parseLog, type RunLog } from './read-and-rotate-logs.ts';
+import { checkLogPlace, type IssueLog, type RunLog, readLog } from './read-and-rotate-logs.ts';
 
 export interface RunLogWriter {
   readonly path: string;
@@ -41,13 +42,16 @@ export function openRunLog(
   options: RunLogOptions,
 ): RunLogWriter {
   const { path, planId, config } = options;
-  const before = earlierPart(path);
+  // A log that cannot be read is written again from the store.
+  const read = readLog(path);
+  const before = 'log' in read ? read.log : undefined;
   const began = Date.parse(engine.now());
   const startTime = before?.startTime ?? engine.now();
   const spent = Math.max(before?.summary?.totalDurationSeconds ?? 0, options.spentSeconds ?? 0);
   makePlace(dirname(path));
   const write = (end: { endTime: string | null; aborted: boolean }) => {
-    const { plan, tickets } = picture(engine, planId);
+    const plan = engine.store.plan(planId);
+    const tickets = ticketsOf(engine.store.view(), plan);
     const others = options.refused?.map((result) => issueLog(result, [], true)) ?? before?.issues ?? [];
     const seconds = spent + Math.max(0, Date.parse(engine.now()) - began) / 1000;
     const log = runLog({ plan, tickets, config, startTime, seconds, others, ...end });
@@ -114,12 +118,9 @@ export function runLog(input: RunLogInput): RunLog {
   };
 }
 
-type NamedMode = 'batch' | 'chain' | 'sequential' | 'parallel';
-
 /** The mode's name in every report. */
-export function modeOf(plan: Plan, config: ExecutionConfig): NamedMode {
-  if (storedRun(plan)?.batched) return 'batch';
-  return runMode(config);
+export function modeOf(plan: Plan, config: ExecutionConfig): RunMode | 'batch' {
+  return storedRun(plan)?.batched ? 'batch' : runMode(config);
 }
 
 function makePlace(path: string): void {
@@ -139,18 +140,6 @@ function makePlace(path: string): void {
       throw refused(messageOf(error).replace(/\.$/, ''));
   }
   if (!statSync(path, { throwIfNoEntry: false })?.isDirectory()) throw refused('it is not a directory');
-}
-
-function picture({ store }: Pick<EngineContext, 'store'>, planId: string): { plan: Plan; tickets: Ticket[] } {
-  const plan = store.plan(planId);
-  return { plan, tickets: ticketsOf(store.view(), plan) };
-}
-
-/** Undefined when it cannot be read: the store has what is needed to write it again. */
-function earlierPart(path: string): RunLog | undefined {
-  if (!existsSync(path)) return undefined;
-  const read = parseLog(readFileSync(path, 'utf8'));
-  return 'log' in read ? read.log : undefined;
 }
 
 function issueLog(result: IssueResult, labels: string[], over: boolean): IssueLog {

@@ -13,7 +13,7 @@ import { checkMerged } from './check-options.ts';
 import { applyRules, parsePhases, phasePolicies } from './phases.ts';
 import { completeOptions } from './resolve-options.ts';
 
-/** The configuration of a run of `issueCount` issues. Throws an InputError for anything that cannot be meant. */
+/** The configuration of a run of `issueCount` issues. Throws an InputError for values that contradict each other. */
 export function buildExecutionConfig(
   mergedOptions: RunOptions,
   settings: SettingsOfRuns,

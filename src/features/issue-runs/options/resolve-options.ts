@@ -8,7 +8,7 @@ import { type Env, userHome } from '../../../machine/home-path.ts';
 import { InputError } from '../../../model/errors.ts';
 import { ISSUE_PHASES, OPTIONAL_PHASES } from '../../../model/issue-phases.ts';
 import { didYouMean } from '../../../model/text/nearest-word.ts';
-import type { MergedRunOptions, RunOptions, SettingsOfRuns } from '../types.ts';
+import type { Given, MergedRunOptions, RunOptions, SettingsOfRuns } from '../types.ts';
 import { checkCombination, checkMerged, namesNothing } from './check-options.ts';
 import { parsePhases, rulesWithout } from './phases.ts';
 
@@ -90,8 +90,6 @@ export interface ConfigLayers<T extends object> {
   env?: { [K in keyof T]?: T[K] | string | undefined };
   explicit?: Given<T>;
 }
-
-type Given<T> = { [K in keyof T]?: T[K] | undefined };
 
 /** Merges layers of configuration key by key: defaults < settings < env < explicit. The layers stay as they are. */
 export class ConfigResolver<T extends object> {

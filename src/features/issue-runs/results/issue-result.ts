@@ -120,7 +120,6 @@ function nextOf(ticket: Ticket, halted: boolean): { next?: string } {
   if (newer !== undefined) return { next: `signalbox status --plan ${newer}` };
   switch (ticket.status) {
     case 'failed':
-      return { next: `signalbox retry ${planId} ${ticketId} && ${resume}` };
     case 'needs_attention':
       return ticket.hold?.kind === 'gate'
         ? { next: `signalbox respond ${planId} ${ticketId} approve && ${resume}` }
@@ -184,7 +183,7 @@ export function workedSeconds(ticket: Ticket): number {
   return ticket.phaseHistory.reduce((sum, entry) => sum + workedIn(entry), 0);
 }
 
-/** How long a run took: agents of one that was killed have worked on, and it took no less than any of its issues. */
+/** How long a run took: no less than any of its issues, because agents of a killed run continue. */
 export function atLeast(seconds: number, results: readonly Pick<IssueResult, 'durationSeconds'>[]): number {
   return Math.max(seconds, ...results.map(({ durationSeconds }) => durationSeconds));
 }

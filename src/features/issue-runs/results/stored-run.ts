@@ -2,6 +2,7 @@ import { existsSync } from 'node:fs';
 import { endedBefore } from '../../../engine/admission.ts';
 import type { EngineContext } from '../../../engine/context.ts';
 import { workspaceFor } from '../../../engine/ticket-workspace.ts';
+import { sayItem } from '../../../issues/work-item.ts';
 import { readJob } from '../../../machine/jobs/job.ts';
 import { parseRef, refKey } from '../../../model/ids.ts';
 import type { Plan } from '../../../model/plan.ts';
@@ -54,7 +55,7 @@ export function infoOf(ticket: Ticket): { title: string; labels: string[] } {
   return { title: ticket.title, labels: ticket.source?.labels ?? [] };
 }
 
-/** A ticket in the worktree that its caller has made for it, if he has. */
+/** A ticket in the worktree that the caller made for it, if there is one. */
 export function inWorktree(
   ticket: Ticket,
   worktrees: ReadonlyMap<number | string, WorktreeInfo> = new Map(),
@@ -63,7 +64,7 @@ export function inWorktree(
   return given ? { ...ticket, worktree: given.path, branch: given.branch } : ticket;
 }
 
-/** Those that are there: what a finished issue had was given back. */
+/** Worktrees that still exist: that of a finished issue was removed. */
 export function worktreesOf(tickets: readonly Ticket[]): Map<number | string, WorktreeInfo> {
   return new Map(
     tickets.flatMap((ticket) => {
@@ -74,9 +75,9 @@ export function worktreesOf(tickets: readonly Ticket[]): Map<number | string, Wo
   );
 }
 
-/** How an issue is called where people read: `#100`, or its id. */
-export function issueName({ ticketId, source }: Ticket): string {
-  return String(source?.number) === ticketId ? `#${ticketId}` : ticketId;
+/** An issue's name for people: `#100`, or its id. */
+export function issueName(ticket: Ticket): string {
+  return sayItem({ id: ticket.ticketId, number: numberOf(ticket) });
 }
 
 /** What a tick alone would hide: of a phase of an issue, or of the issue. */
