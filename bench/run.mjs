@@ -10,6 +10,7 @@ import { measureDispatch } from './cases/dispatch.mjs';
 import { measureLocal } from './cases/local.mjs';
 import { measureMemory } from './cases/memory.mjs';
 import { comparePhases } from './cases/phases.mjs';
+import { measureScale } from './cases/scale.mjs';
 import { compareTickets } from './cases/tickets.mjs';
 import { createBench } from './lib/bench.mjs';
 import { endRunning } from './lib/process.mjs';
@@ -17,7 +18,9 @@ import { table } from './lib/rows.mjs';
 
 const HELP = `Usage: npm run bench -- [options] [case...]
 
-Cases: w1 (20 tickets), w2 (100 tickets), w3 (10 phases), local (all phases of that workflow), dispatch, start, memory. Default: all.
+Cases: w1 (20 tickets), w2 (100 tickets), w3 (10 phases), local (all phases of that workflow), dispatch, start, memory, scale
+(up to 10,000 tickets, 2,000 plans and 5,000 finished ones) or a part of it: scale-tickets, scale-plans, scale-finished,
+scale-status. Default: all, with smaller sizes of scale.
 
   --quick         fewer rounds and smaller sizes: a smoke test, not a measurement
   --rounds <n>    rounds of w1, w2, w3 and local
@@ -61,13 +64,26 @@ const CASES = {
   dispatch: (bench) => measureDispatch(bench, { times: quick ? 3 : 20 }),
   start: (bench) => measureColdStart(bench, { rounds: quick ? 3 : 15 }),
   memory: (bench) => measureMemory(bench, { sizes: quick ? [10, 30] : [20, 100, 200] }),
+  scale: (bench) => measureScale(bench, SCALE),
 };
+const SCALE_PARTS = ['tickets', 'plans', 'finished', 'status'];
+for (const part of SCALE_PARTS) CASES[`scale-${part}`] = (bench) => measureScale(bench, SCALE, [part]);
+
+/** Named on the command line it has its full sizes. */
+const SCALE = quick
+  ? { tickets: [24, 300], plans: [4, 40], finished: 100, measured: 24, rounds: 1 }
+  : positionals.some((name) => name.startsWith('scale'))
+    ? { tickets: [100, 10_000], plans: [10, 2000], finished: 5000, measured: 200, rounds: rounds(3, 1) }
+    : { tickets: [100, 1000], plans: [10, 200], finished: 500, measured: 100, rounds: 1 };
 
 const unknown = positionals.find((name) => !(name in CASES));
 if (values.help) process.stdout.write(HELP);
 else if (unknown) complain(`There is no case "${unknown}".\n\n${HELP}`);
 else if (!existsSync(values.cli)) complain(`${values.cli} is not there: run npm run build first.\n`);
-else await main(positionals.length > 0 ? positionals : Object.keys(CASES));
+else
+  await main(
+    positionals.length > 0 ? positionals : Object.keys(CASES).filter((name) => !name.startsWith('scale-')),
+  );
 
 function complain(text) {
   process.stderr.write(text);

@@ -51,7 +51,7 @@ function homeOfThousand(bench) {
   const at = '2026-01-01T00:00:00.000Z';
   const attempt = { phase: 'p1', status: 'success', startedAt: at, completedAt: at, outcome: 'success' };
   const done = { status: 'complete', currentPhase: 'complete', since: at, phaseHistory: [attempt] };
-  writePlan(home, { id: 'done', count: TICKETS / 2, extra: done });
+  writePlan(home, { id: 'done', count: TICKETS / 2, extra: () => done });
   writePlan(home, { id: 'open', count: TICKETS / 2 });
   return home;
 }

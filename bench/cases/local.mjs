@@ -56,7 +56,7 @@ async function runLocal(bench) {
   const place = bench.sandbox.place('ours');
   const home = writeHome(place, { phases: 1, concurrency: 1, stub: stubOf(bench.env) });
   writeFileSync(home.config, `checks: [${JSON.stringify(CHECK)}]\n`, { flag: 'a' });
-  writePlan(home, { count: 1, extra: { workflow: 'local' } });
+  writePlan(home, { count: 1, extra: () => ({ workflow: 'local' }) });
   const argv = [...bench.cli, 'run', 'bench', '-C', home.config];
   const run = await measure(argv, { cwd: home.repo, env: environment(bench), log: home.log });
   const lost = verifyRun(bench.sandbox, home, { count: 1 });

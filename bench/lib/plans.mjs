@@ -1,8 +1,14 @@
 import { mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
-/** A home with the stub as its agent and a workflow of `phases` agent phases, each of which must leave a commit. */
-export function writeHome(place, { phases, concurrency, stub, state: under = 'state' }) {
+/**
+ * A home with the stub as its agent and a workflow of `phases` agent phases, each of which must leave a commit. The engine's
+ * timer helps as little as possible unless `pollInterval` says otherwise.
+ */
+export function writeHome(
+  place,
+  { phases = 1, concurrency, stub, state: under = 'state', workflow = 'bench', pollInterval = 60 },
+) {
   const state = join(place.dir, under);
   const workflows = join(place.dir, 'workflows');
   mkdirSync(workflows, { recursive: true });
@@ -11,20 +17,20 @@ export function writeHome(place, { phases, concurrency, stub, state: under = 'st
     config,
     [
       'defaultAgent: stub',
-      'defaultWorkflow: bench',
+      `defaultWorkflow: ${workflow}`,
       `agents: {stub: {adapter: custom, command: ${JSON.stringify(stub)}, envAllow: ['BENCH_*', 'GIT_*']}}`,
-      'pollInterval: 60',
+      `pollInterval: ${pollInterval}`,
       `maxConcurrency: ${concurrency}`,
       `stateDir: ${JSON.stringify(state)}`,
       `workflowDir: ${JSON.stringify(workflows)}`,
       '',
     ].join('\n'),
   );
-  writeFileSync(join(workflows, 'bench.yaml'), workflow(phases));
+  writeFileSync(join(workflows, 'bench.yaml'), workflowOf(phases));
   return { ...place, config, state };
 }
 
-function workflow(count) {
+function workflowOf(count) {
   const phases = Array.from({ length: count }, (_, index) => {
     const next = index + 1 < count ? `p${index + 2}` : 'complete';
     const head = `  - id: p${index + 1}\n    type: agent\n    prompt: "Do {{ title }}."\n`;
@@ -36,7 +42,10 @@ function workflow(count) {
 export const ticketIds = (count) => Array.from({ length: count }, (_, index) => `t${index + 1}`);
 
 /** Writes a plan as a planner does: everything in a directory of its own, which then gets its name. */
-export function writePlan(home, { id = 'bench', count, blockedBy = () => [], extra = {} }) {
+export function writePlan(
+  home,
+  { id = 'bench', count, blockedBy = () => [], extra = () => ({}), status = 'active' },
+) {
   const plans = join(home.state, 'plans');
   const draft = join(home.dir, `draft-${id}`);
   mkdirSync(join(draft, 'tickets'), { recursive: true });
@@ -45,10 +54,11 @@ export function writePlan(home, { id = 'bench', count, blockedBy = () => [], ext
     order: index,
     blockedBy: blockedBy(index),
   }));
-  const plan = { id, name: id, createdBy: 'bench', repo: home.repo, status: 'active', tickets };
+  const plan = { id, name: id, createdBy: 'bench', repo: home.repo, status, tickets };
   writeFileSync(join(draft, 'plan.json'), JSON.stringify(plan));
-  for (const { ticketId } of tickets) {
-    const ticket = { planId: id, ticketId, title: `Ticket ${ticketId}`, description: 'One file.', ...extra };
+  for (const [index, { ticketId }] of tickets.entries()) {
+    const text = { title: `Ticket ${ticketId}`, description: 'One file.' };
+    const ticket = { planId: id, ticketId, ...text, ...extra(index) };
     writeFileSync(join(draft, 'tickets', `${ticketId}.json`), JSON.stringify(ticket));
   }
   mkdirSync(plans, { recursive: true });

@@ -28,6 +28,21 @@ export async function measure(argv, { cwd, env, log, timeoutMs = 120_000, sample
   return { code, ms: wall, cpu, ...seen };
 }
 
+/** CPU seconds of a process so far, without its children; NaN where there is no /proc. */
+export function cpuOf(pid) {
+  const fields = statOf(pid);
+  return fields ? (Number(fields[11]) + Number(fields[12])) / TICKS_PER_SECOND : Number.NaN;
+}
+
+/** The most memory that a process has had, in kB; NaN where there is no /proc. */
+export function peakOf(pid) {
+  return Number(/^VmHWM:\s+(\d+) kB$/m.exec(read(`/proc/${pid}/status`) ?? '')?.[1] ?? Number.NaN);
+}
+
+/** `endRunning` ends it, too, until it is forgotten. */
+export const remember = (child) => running.add(child);
+export const forget = (child) => running.delete(child);
+
 /** Asks what still runs to end. */
 export function endRunning() {
   for (const child of running) child.kill('SIGTERM');
@@ -47,12 +62,9 @@ function childrenCpu() {
 }
 
 function look(pid, seen) {
-  const status = read(`/proc/${pid}/status`);
-  const peak = /^VmHWM:\s+(\d+) kB$/m.exec(status ?? '')?.[1];
-  if (peak) seen.peakKb = Number(peak);
-  const fields = statOf(pid);
-  if (fields && fields[0] !== 'Z')
-    seen.selfCpu = (Number(fields[11]) + Number(fields[12])) / TICKS_PER_SECOND;
+  const [peak, cpu] = [peakOf(pid), cpuOf(pid)];
+  if (peak > 0) seen.peakKb = peak;
+  if (cpu > 0) seen.selfCpu = cpu;
 }
 
 /** /proc/<pid>/stat after the command name: index 0 is the state. */
