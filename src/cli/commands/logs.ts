@@ -2,7 +2,7 @@ import { Machine } from '../../machine/machine.ts';
 import { InputError } from '../../model/errors.ts';
 import { rests } from '../../model/state/next.ts';
 import type { Redact } from '../../model/text/redact.ts';
-import { createLog, restLine } from '../../report/line-output.ts';
+import { createLog, restLine } from '../../report/plan-and-ticket-log.ts';
 import { style } from '../../report/style.ts';
 import { readerRedactor } from '../../sandbox/secret-fingerprints.ts';
 import { loadSchemas } from '../../store/open-for-reading.ts';
