@@ -14,7 +14,7 @@ import type { EngineEvent } from '../model/events.ts';
 import type { ExecutionConfig } from '../model/plan-schema.ts';
 import { ticketsOf } from '../model/plans/plans-view.ts';
 import type { OrchestratorConfig } from './arguments.ts';
-import { openEngine } from './open-engine.ts';
+import { openEngine } from './open-engine-with-features.ts';
 
 /** The result of a run, without its configuration. */
 export type Course = Omit<RunResult, 'exitCode' | 'config' | 'mergedOptions' | 'wallClockDurationSeconds'> & {

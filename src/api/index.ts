@@ -36,7 +36,7 @@ export type { Ticket } from '../model/ticket.ts';
 export type { Workflow } from '../model/workflow.ts';
 export type { OrchestratorConfig, OrchestratorServices } from './arguments.ts';
 export { resolveRunOptions } from './arguments.ts';
-export { openEngine, openEngine as openParts } from './open-engine.ts';
+export { openEngine, openEngine as openParts } from './open-engine-with-features.ts';
 export type { ResumeInit, RunInit } from './run-orchestrator.ts';
 export { RunOrchestrator } from './run-orchestrator.ts';
 export type { SignalboxSettings } from './settings.ts';

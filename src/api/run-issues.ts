@@ -31,7 +31,7 @@ import { planOf } from '../model/plans/plans-view.ts';
 import type { OrchestratorConfig } from './arguments.ts';
 import type { Opened } from './drive-run.ts';
 import { type Course, driveRun } from './drive-run.ts';
-import { openEngine } from './open-engine.ts';
+import { openEngine } from './open-engine-with-features.ts';
 
 export interface RunInput {
   settings: Settings;

@@ -46,7 +46,7 @@ import {
   surroundingsOf,
 } from './arguments.ts';
 import { type Course, driveRun, EventStream, type Opened, openRun } from './drive-run.ts';
-import { openEngine } from './open-engine.ts';
+import { openEngine } from './open-engine-with-features.ts';
 import { forgetRun, type RunInput, runIssues } from './run-issues.ts';
 import { getSettings, type SignalboxSettings } from './settings.ts';
 

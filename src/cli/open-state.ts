@@ -47,7 +47,7 @@ export async function openEngine(
 ): Promise<EngineContext> {
   const [settings, engine] = await Promise.all([
     openSettings(io, options, more.flags),
-    import('../api/open-engine.ts'),
+    import('../api/open-engine-with-features.ts'),
   ]);
   const bell = io.tty ? () => io.stderr.write('\u0007') : undefined;
   return engine.openEngine({

@@ -1,4 +1,4 @@
-import { openEngine } from '../../src/api/open-engine.ts';
+import { openEngine } from '../../src/api/open-engine-with-features.ts';
 import { loadSettings } from '../../src/config/load.ts';
 import type { EngineContext } from '../../src/engine/context.ts';
 import type { EngineEvent } from '../../src/model/events.ts';

@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect } from 'vitest';
-import { openEngine } from '../../../src/api/open-engine.ts';
+import { openEngine } from '../../../src/api/open-engine-with-features.ts';
 import { loadSettings } from '../../../src/config/load.ts';
 import { forgeJournal } from '../../../src/features/pull-requests/context.ts';
 import { watchPull } from '../../../src/features/pull-requests/watch-pull-request.ts';
