@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { JobResult } from '../machine/jobs/follow.ts';
-import { beginInProcess, endInProcess, stopInProcess } from '../machine/jobs/in-process.ts';
+import { beginInProcess, endInProcess, stopInProcess } from '../machine/jobs/record-in-process-work.ts';
 import { ACTIONS, type ActionInputs, type ActionName, EXIT } from '../model/actions.ts';
 import { SignalboxError } from '../model/errors.ts';
 import { type ActionEnd, type PhaseContext, type Place, phaseEnvironment } from './context.ts';

@@ -1,6 +1,6 @@
 import { followJob, type JobResult } from '../machine/jobs/follow.ts';
-import { isInProcess, stopInProcess } from '../machine/jobs/in-process.ts';
 import { type JobSpec, readJob, startJob } from '../machine/jobs/job.ts';
+import { isInProcess, stopInProcess } from '../machine/jobs/record-in-process-work.ts';
 import { stopJob } from '../machine/jobs/stop.ts';
 import type { AttemptEnd } from '../model/state/outcome.ts';
 import type { PhaseContext } from './context.ts';

@@ -1,5 +1,5 @@
-import { isInProcess, stopInProcess } from '../machine/jobs/in-process.ts';
 import { readJob } from '../machine/jobs/job.ts';
+import { isInProcess, stopInProcess } from '../machine/jobs/record-in-process-work.ts';
 import { stopJob } from '../machine/jobs/stop.ts';
 import { ACTIONS, EXIT, scriptInstead } from '../model/actions.ts';
 import type { AttemptEnd } from '../model/state/outcome.ts';
