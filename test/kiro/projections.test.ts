@@ -7,7 +7,7 @@ import {
   SpecState,
   withProgress,
   withSpecState,
-} from '../../src/kiro/state-files.ts';
+} from '../../src/kiro/state-file-formats.ts';
 
 const STATE = SpecState.parse({
   spec: '.kiro/specs/a',

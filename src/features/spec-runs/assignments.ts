@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import type { EngineContext } from '../../engine/context.ts';
-import { Assignment, readAssignments, readStateText } from '../../kiro/state-files.ts';
+import { Assignment, readAssignments, readStateText } from '../../kiro/state-file-formats.ts';
 import type { Unit } from '../../kiro/units.ts';
 import { InputError } from '../../model/errors.ts';
 import { asRecord } from '../../model/text/json.ts';

@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Spec } from '../../kiro/read-spec.ts';
-import type { Assignment } from '../../kiro/state-files.ts';
+import type { Assignment } from '../../kiro/state-file-formats.ts';
 import type { Unit } from '../../kiro/units.ts';
 import { parseKeepingExtra } from '../../model/extra-fields.ts';
 import type { Plan, PlanSpec } from '../../model/plan.ts';

@@ -10,7 +10,7 @@ import {
   type SpecState,
   withProgress,
   withSpecState,
-} from '../../kiro/state-files.ts';
+} from '../../kiro/state-file-formats.ts';
 import { writeAtomic } from '../../machine/files/write-atomic.ts';
 import { InputError, messageOf } from '../../model/errors.ts';
 import type { EngineEvent } from '../../model/events.ts';
