@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { withLock } from '../machine/file-lock.ts';
-import type { Git } from './git.ts';
 import type { GitLocation } from './location.ts';
+import type { Git } from './run-git.ts';
 
 export interface Trunk {
   /** Of the branch, without `origin/`; undefined where there is no origin, or its default branch is unknown. */

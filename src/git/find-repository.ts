@@ -1,9 +1,9 @@
 import { existsSync, realpathSync, statSync } from 'node:fs';
 import { dirname, isAbsolute, join } from 'node:path';
 import { WorkspaceError } from '../model/errors.ts';
-import type { Git } from './git.ts';
 import type { GitLocation } from './location.ts';
 import { isOid } from './refs.ts';
+import type { Git } from './run-git.ts';
 
 const QUERY = [
   'rev-parse',

@@ -3,9 +3,9 @@ import { join } from 'node:path';
 import { readRegularText } from '../machine/files/regular-file.ts';
 import { messageOf } from '../model/errors.ts';
 import { type Context, lockRepo, type Trunk } from './context.ts';
-import { retryRaces } from './git.ts';
 import type { GitLocation } from './location.ts';
 import { branchRef, originRef, readRef, readRefs, readSymref } from './refs.ts';
+import { retryRaces } from './run-git.ts';
 
 const EVERY_MS = 60_000;
 const FETCH_TIMEOUT_MS = 60_000;

@@ -1,5 +1,5 @@
-import type { Git } from './git.ts';
 import type { GitLocation } from './location.ts';
+import type { Git } from './run-git.ts';
 
 const OID = /^[0-9a-f]{40}([0-9a-f]{24})?$/;
 

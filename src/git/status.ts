@@ -2,8 +2,8 @@ import { copyFileSync, existsSync, lstatSync, mkdtempSync, rmSync } from 'node:f
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { oddEntry } from '../machine/files/regular-file.ts';
-import { type Git, GitError, wouldWait } from './git.ts';
 import { type GitLocation, gitDirOf, sharedDirOf } from './location.ts';
+import { type Git, GitError, wouldWait } from './run-git.ts';
 
 /** `git status` of a checkout, and the changes that marks in the index hide from it. */
 export interface Status {

@@ -1,9 +1,9 @@
 import { existsSync, lstatSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { statOf } from '../machine/files/regular-file.ts';
-import type { Git } from './git.ts';
 import { fileStamp, type GitLocation, gitDirOf, realOf } from './location.ts';
 import { branchRef, isOid, readRef } from './refs.ts';
+import type { Git } from './run-git.ts';
 
 /** Where HEAD is: on a branch, or detached; the commit is undefined on a branch without commits. */
 interface Head {

@@ -1,9 +1,9 @@
 import type { Context } from '../git/context.ts';
-import { GitError } from '../git/git.ts';
 import { contains, isCommit, isReachable, mergeBase } from '../git/history.ts';
 import type { GitLocation } from '../git/location.ts';
 import { addsNothing, withTemporaryObjects } from '../git/merge.ts';
 import { branchRef, originRef, readRefs } from '../git/refs.ts';
+import { GitError } from '../git/run-git.ts';
 import { integrationBranch } from '../model/ids.ts';
 import { resolveBase } from './resolve-base.ts';
 import type { BranchSpec } from './types.ts';

@@ -1,9 +1,9 @@
 import { type Context, lockMerges } from '../git/context.ts';
-import { GitError } from '../git/git.ts';
 import { contains, remember } from '../git/history.ts';
 import type { GitLocation } from '../git/location.ts';
 import { mergeCommits } from '../git/merge.ts';
 import { branchRef, readRef } from '../git/refs.ts';
+import { GitError } from '../git/run-git.ts';
 import { checkedOutAt, listWorktrees } from '../git/worktrees.ts';
 import { WorkspaceError } from '../model/errors.ts';
 import { integrationBranch } from '../model/ids.ts';

@@ -1,12 +1,12 @@
 import { createHash } from 'node:crypto';
 import { join } from 'node:path';
 import { type Context, lockMerges } from '../git/context.ts';
-import { GitError } from '../git/git.ts';
 import { contains, treeOf } from '../git/history.ts';
 import type { GitLocation } from '../git/location.ts';
 import { mergeCommits, withTemporaryObjects } from '../git/merge.ts';
 import { fetchAnew, fetchAside } from '../git/origin.ts';
 import { branchRef, originRef, readRef } from '../git/refs.ts';
+import { GitError } from '../git/run-git.ts';
 import { withLock } from '../machine/file-lock.ts';
 import { HeldError, WorkspaceError } from '../model/errors.ts';
 import { checkBranch } from './canonical-path.ts';

@@ -2,10 +2,10 @@ import { existsSync, rmSync } from 'node:fs';
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type Context, lockRepo } from '../git/context.ts';
-import { GitError } from '../git/git.ts';
 import { isReachable } from '../git/history.ts';
 import type { GitLocation } from '../git/location.ts';
 import { branchRef } from '../git/refs.ts';
+import { GitError } from '../git/run-git.ts';
 import { readStatus, type Status } from '../git/status.ts';
 import {
   find,

@@ -1,8 +1,8 @@
 import { existsSync, mkdirSync, readdirSync, rmdirSync, rmSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { type Context, lockRepo } from '../git/context.ts';
-import { GitError, retryRaces } from '../git/git.ts';
 import type { GitLocation } from '../git/location.ts';
+import { GitError, retryRaces } from '../git/run-git.ts';
 import { pathTaken, realDirectory } from './canonical-path.ts';
 import { waitForGit } from './processes-in-worktree.ts';
 import { copyUntracked } from './setup/copy.ts';

@@ -1,10 +1,10 @@
 import { type Context, createTurns } from '../git/context.ts';
 import { findRepo } from '../git/find-repository.ts';
-import { type CallLimits, type CreateGit, createGit, type Git } from '../git/git.ts';
 import { isAncestor } from '../git/history.ts';
 import type { GitLocation } from '../git/location.ts';
 import { rememberTrunk } from '../git/origin.ts';
 import { branchRef, readRef } from '../git/refs.ts';
+import { type CallLimits, type CreateGit, createGit, type Git } from '../git/run-git.ts';
 import { isShownState, readStatus } from '../git/status.ts';
 import { branchAhead, branchHas, deleteBranch, examineBranch } from './branches.ts';
 import { canonical } from './canonical-path.ts';
@@ -28,7 +28,7 @@ import { verifyReady, verifyWorkspace } from './verify-workspace.ts';
 import { sweepWarm } from './warm/warm-worktrees.ts';
 import { giveUpWorkspace } from './workspace-owner.ts';
 
-export { GitError } from '../git/git.ts';
+export { GitError } from '../git/run-git.ts';
 export { isShownState } from '../git/status.ts';
 export { whyKeepBranch } from './branches.ts';
 export type { CaughtUp } from './catch-up-with-base.ts';

@@ -1,9 +1,9 @@
 import { existsSync, rmSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { type Context, lockRepo } from '../git/context.ts';
-import { type Git, GitError, retryRaces } from '../git/git.ts';
 import { isReachable } from '../git/history.ts';
 import type { GitLocation } from '../git/location.ts';
+import { type Git, GitError, retryRaces } from '../git/run-git.ts';
 import {
   checkedOutAt,
   find,

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { GitError } from '../../src/git/git.ts';
+import { GitError } from '../../src/git/run-git.ts';
 
 it.each([
   ['fatal: not a git repository', 'fatal: not a git repository'],

@@ -4,8 +4,8 @@ import { join } from 'node:path';
 import { build } from 'rolldown';
 import { expect, it } from 'vitest';
 import { findRepo } from '../../src/git/find-repository.ts';
-import { createGit } from '../../src/git/git.ts';
 import { branchRef, readRef, readRefs } from '../../src/git/refs.ts';
+import { createGit } from '../../src/git/run-git.ts';
 import { processStart } from '../../src/machine/processes.ts';
 import { bench, commit, git } from './helpers.ts';
 

@@ -2,7 +2,7 @@ import { existsSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { findRepo } from '../../src/git/find-repository.ts';
-import { createGit } from '../../src/git/git.ts';
+import { createGit } from '../../src/git/run-git.ts';
 import { readMarks } from '../../src/git/status.ts';
 import type { WorkspaceSpec } from '../../src/workspaces/workspaces.ts';
 import { firstOnly } from '../support/tiers.ts';

@@ -2,8 +2,8 @@ import { createHash } from 'node:crypto';
 import { lstatSync, readdirSync, realpathSync, type Stats, statSync } from 'node:fs';
 import { lstat, mkdir, readFile, writeFile } from 'node:fs/promises';
 import { dirname, isAbsolute, join } from 'node:path';
-import type { Git } from '../../git/git.ts';
 import type { GitLocation } from '../../git/location.ts';
+import type { Git } from '../../git/run-git.ts';
 import { WorkspaceError } from '../../model/errors.ts';
 import { isInside } from '../canonical-path.ts';
 

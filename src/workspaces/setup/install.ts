@@ -2,8 +2,8 @@ import { createHash } from 'node:crypto';
 import { existsSync, lstatSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { detectManifest } from '../../config/project-manifest.ts';
-import type { Git } from '../../git/git.ts';
 import type { GitLocation } from '../../git/location.ts';
+import type { Git } from '../../git/run-git.ts';
 import { readRegularText } from '../../machine/files/regular-file.ts';
 
 /** Our file beside a worktree's index: which lock file its packages were installed from. */

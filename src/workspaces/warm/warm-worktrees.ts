@@ -1,9 +1,9 @@
 import { existsSync, readdirSync, renameSync, rmdirSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { type Context, lockRepo } from '../../git/context.ts';
-import { GitError, retryRaces } from '../../git/git.ts';
 import type { GitLocation } from '../../git/location.ts';
 import { branchRef, readRef } from '../../git/refs.ts';
+import { GitError, retryRaces } from '../../git/run-git.ts';
 import { find, inspect, isUnderWay, listOwnRefs } from '../../git/worktrees.ts';
 import { WorkspaceError } from '../../model/errors.ts';
 import { makePath, realDirectory, removeEmptyParents, warmRoot } from '../canonical-path.ts';
