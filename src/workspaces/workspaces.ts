@@ -13,11 +13,11 @@ import { changedFiles, diffWork, gatherEvidence, headAt, takeFingerprint } from 
 import { commitPaths, isTracked, readCommitted } from './committed-files.ts';
 import { closeEnclave, openEnclave } from './enclave.ts';
 import { ensureWorkspace, refreshWorkspace } from './ensure-workspace.ts';
+import { findObstacles } from './find-obstacles.ts';
 import { baseHas, takenIn, whereabouts } from './in-base.ts';
 import { integrateBranch } from './integrate-branch.ts';
 import { openTrains, withTrainLock } from './merge-train.ts';
 import { examineWorktree, listWorktrees } from './owned-worktrees.ts';
-import { findObstacles } from './preflight.ts';
 import { pushBranch, pushUrl, remoteTips } from './push-branch.ts';
 import { releaseWorkspace } from './release-workspace.ts';
 import { basedOn, checkBase, resolveBase } from './resolve-base.ts';
