@@ -7,7 +7,7 @@ import type { Env } from '../machine/home-path.ts';
 import type { Access, AgentAdapter, AgentCapabilities, AgentConfig, AgentProgram } from '../model/agent.ts';
 import { ACCESS } from '../model/agent.ts';
 import { ADAPTERS, adapterFor } from './adapters.ts';
-import { ownDirectories } from './agent-directories.ts';
+import { ownDirectories } from './directories-and-variables.ts';
 
 const VERSION = /(\d+)\.(\d+)\.(\d+)(?:-([\w.-]+))?/;
 

@@ -1,4 +1,4 @@
-import { ownVariables } from '../agents/agent-directories.ts';
+import { ownVariables } from '../agents/directories-and-variables.ts';
 import type { Settings } from '../config/settings-table.ts';
 import type { ActionInputs, ActionName } from '../model/actions.ts';
 import type { AgentConfig } from '../model/agent.ts';

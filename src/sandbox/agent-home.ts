@@ -1,7 +1,7 @@
 import { lstatSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { userInfo } from 'node:os';
 import { basename, dirname, isAbsolute, join, relative } from 'node:path';
-import { ownDirectories, type Seed } from '../agents/agent-directories.ts';
+import { ownDirectories, type Seed } from '../agents/directories-and-variables.ts';
 import { sweepAway } from '../machine/files/regular-file.ts';
 
 interface SandboxHome {

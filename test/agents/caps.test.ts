@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { ADAPTERS } from '../../src/agents/adapters.ts';
-import { ownVariables } from '../../src/agents/agent-directories.ts';
+import { ownVariables } from '../../src/agents/directories-and-variables.ts';
 import { request } from './support.ts';
 
 const argvOf = (name: string, more: Parameters<typeof request>[0]) => {

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { ownVariables } from '../../src/agents/agent-directories.ts';
+import { ownVariables } from '../../src/agents/directories-and-variables.ts';
 import { Budget } from '../../src/model/ticket-schema.ts';
 import { codes, firstColumn, tables } from './markdown.ts';
 

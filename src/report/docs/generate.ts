@@ -1,7 +1,7 @@
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { ADAPTERS } from '../../agents/adapters.ts';
-import { ownDirectories } from '../../agents/agent-directories.ts';
+import { ownDirectories } from '../../agents/directories-and-variables.ts';
 import { rangeText, SUPPORT_COLUMNS, supportsOf } from '../../agents/installed-agents.ts';
 import { settingsDocRows } from '../../config/describe-settings.ts';
 import { ACTION_NAMES, ACTIONS, PULL_WAITS } from '../../model/actions.ts';
