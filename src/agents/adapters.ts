@@ -24,7 +24,7 @@ export const ADAPTERS: Readonly<Record<string, AgentAdapter>> = {
   custom,
 };
 
-/** CLIs that can plan with a person, the first that is installed being the default. */
+/** CLIs for planning sessions. The first installed one is the default. */
 export const LAUNCHERS: Readonly<Record<string, Launcher>> = {
   pi: planPi,
   claude: planClaude,
@@ -33,7 +33,7 @@ export const LAUNCHERS: Readonly<Record<string, Launcher>> = {
   gemini: planGemini,
 };
 
-/** Those that can be given MCP servers for one session. */
+/** CLIs that accept MCP servers for one session. */
 export const WITH_SERVERS: readonly string[] = ['claude', 'codex', 'opencode'];
 
 export function adapterFor(name: string): AgentAdapter {
@@ -52,7 +52,7 @@ const UNSUPPORTED = [
   ['allowedTools', 'knows no tool list; use access.'],
 ] as const;
 
-/** One sentence for every field of a phase that this adapter cannot honour. */
+/** One sentence for every field of a phase that this adapter does not support. */
 export function capabilityProblems(adapter: AgentAdapter, phase: PhaseOf<'agent'>): string[] {
   const can = adapter.capabilities;
   const problems = UNSUPPORTED.filter(([field]) => phase[field] !== undefined && !can[field]).map(
@@ -60,7 +60,7 @@ export function capabilityProblems(adapter: AgentAdapter, phase: PhaseOf<'agent'
   );
   const refuse = (field: string, why: string) => problems.push(`${field}: ${why}`);
   if (phase.access && adapter.access && !adapter.access.includes(phase.access))
-    refuse('access', `the ${adapter.name} adapter cannot be held to "${phase.access}".`);
+    refuse('access', `the ${adapter.name} adapter cannot enforce "${phase.access}".`);
   if (phase.session === 'continue' && !can.resume)
     refuse('session', `the ${adapter.name} adapter cannot continue a session; use "fresh".`);
   if (adapter.name === 'claude' && phase.access === 'read')

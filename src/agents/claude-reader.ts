@@ -7,7 +7,7 @@ import { resultInText } from './reading/final-message.ts';
 import { isoFromEpoch } from './reading/reset-time.ts';
 import { oneLine, StreamReader, usageOf, warning } from './reading/stream-reader.ts';
 
-/** The reasons that say by themselves what went wrong. */
+/** Reasons that decide the class by themselves. */
 const REASONS: Readonly<Record<string, ErrorClass>> = {
   max_turns: 'turns',
   error_max_turns: 'turns',
@@ -22,9 +22,9 @@ const REASONS: Readonly<Record<string, ErrorClass>> = {
 export class ClaudeReader extends StreamReader {
   /** The last result, until the agent continues after it. */
   #result: JsonObject | null = null;
-  /** A usage limit as the provider announced it, machine-readably. */
+  /** A usage limit from the provider's machine-readable event. */
   #rejection: { resetAt: string | null; message: string } | null = null;
-  /** Of all results of this run; each one counts its own turn. */
+  /** Of all results of this run; each counts only its own turn. */
   #tokens: Usage | null = null;
   /** According to the last result, without what the session had cost before. */
   #cost: number | null = null;
@@ -60,17 +60,17 @@ export class ClaudeReader extends StreamReader {
     return this.context.wantsData ? resultInText(asString(this.#result?.result) ?? '') : undefined;
   }
 
-  /** Tokens are counted per run, and what a turn has used before its result by its messages. */
+  /** Tokens are counted per run; those of a turn without a result yet, by its messages. */
   protected override totalUsage(): Usage | null {
     const { usageBefore } = this.context;
     const known = this.#tokens || this.#cost !== null;
-    const told = known ? addUsage(this.#tokens, { ...noUsage(), costUsd: this.#cost }) : null;
+    const reported = known ? addUsage(this.#tokens, { ...noUsage(), costUsd: this.#cost }) : null;
     const { total } = this.#live;
-    const running = total && { ...total, costUsd: priced(total, told ?? usageBefore) ?? total.costUsd };
-    return totalUsage([told, running]);
+    const running = total && { ...total, costUsd: priced(total, reported ?? usageBefore) ?? total.costUsd };
+    return totalUsage([reported, running]);
   }
 
-  /** A limit announced by the provider is the cause unless the result names another one. */
+  /** A limit that the provider announced is the cause, unless the result names another one. */
   protected failure(exit: Exit): AgentError | null {
     const result = this.#result;
     if (result && isPositive(result)) return null;
@@ -111,7 +111,7 @@ export class ClaudeReader extends StreamReader {
       const text = blocks.map((block) => asString(block?.text) ?? '').join(' ');
       return text.trim() === '' ? [] : [warning(oneLine(text))];
     }
-    // An answer after a result or a refusal means that the run continued.
+    // An answer after a result or a rejection means that the run continued.
     this.#result = null;
     this.#rejection = null;
     // Sub-agents' words are not the agent's final message.
@@ -160,7 +160,7 @@ export class ClaudeReader extends StreamReader {
     ];
   }
 
-  /** The cost in a result is that of the whole session so far, unless the session lost count. */
+  /** The cost in a result is that of the whole session so far, unless the session's count was reset. */
   #costOf(result: JsonObject): number | null {
     const { usageBefore } = this.context;
     const total = asNumber(result.total_cost_usd);
@@ -193,9 +193,9 @@ function messageIn(result: JsonObject | null): string {
   );
 }
 
-/** Messages whose lines may still come; only sub-agents at work at the same time mix theirs. */
+/** Messages that may get more lines; only parallel sub-agents interleave theirs. */
 const MAX_MESSAGES = 200;
-/** A line reports the output tokens of a message's beginning only: its length is a better estimate, and a low one. */
+/** A line reports only the output tokens of a message's beginning: the text's length is a better, low estimate. */
 const CHARACTERS_PER_TOKEN = 4;
 
 interface Counted {
@@ -203,7 +203,7 @@ interface Counted {
   characters: number;
 }
 
-/** What the model calls of a turn have used so far. A message comes in several lines with the same id: it counts once. */
+/** Usage of a turn's model calls so far. A message has several lines with the same id and counts once. */
 class LiveUsage {
   readonly #messages = new Map<string, Counted>();
   #total: Usage | null = null;
@@ -212,7 +212,7 @@ class LiveUsage {
     return this.#total;
   }
 
-  /** True when a line reported more than was known. */
+  /** True when a line added usage. */
   add(message: JsonObject): boolean {
     const id = asString(message.id);
     const said = tokensIn(asObject(message.usage));
@@ -231,7 +231,7 @@ class LiveUsage {
     );
   }
 
-  /** The turn's own sum has come. */
+  /** The turn's own sum has arrived. */
   clear(): void {
     this.#messages.clear();
     this.#total = null;
@@ -255,13 +255,13 @@ function tokensIn(usage: JsonObject | undefined): Usage | null {
   });
 }
 
-/** Dollars by what earlier tokens of the same session cost; null when that was never reported. */
+/** Dollars at the price of earlier tokens of the same session; null when none was reported. */
 function priced(usage: Usage, seen: Usage | null): number | null {
   const price = seen?.costUsd ? seen.costUsd / weightOf(seen) : Number.NaN;
   return Number.isFinite(price) ? price * weightOf(usage) : null;
 }
 
-/** Dollars for a million tokens of input, as the tested release counts them: for a run that ends before it reports its cost. */
+/** Dollars per million input tokens in the tested release: for a run that ends before it reports its cost. */
 const LIST: readonly [family: RegExp, dollars: number][] = [
   [/\bopus\b/, 4],
   [/\bsonnet\b/, 2],
@@ -273,7 +273,7 @@ function listed(usage: Usage, model: string): number | null {
   return price === undefined ? null : (price * weightOf(usage)) / 1e6;
 }
 
-/** Kinds of tokens cost this much in relation to each other, whatever the model. */
+/** The relative prices of the kinds of tokens, the same for all models. */
 function weightOf({ inputTokens, outputTokens, cacheReadTokens, cacheWriteTokens }: Usage): number {
   return (
     (inputTokens ?? 0) +
@@ -283,7 +283,7 @@ function weightOf({ inputTokens, outputTokens, cacheReadTokens, cacheWriteTokens
   );
 }
 
-/** Whether a session's running total holds what was used before this run: after a kill it begins anew. */
+/** Whether a session's running total includes earlier runs: after a kill it starts again at zero. */
 function countsEarlier(result: JsonObject, run: Usage | null, before: Usage | null): boolean {
   const models = Object.values(asObject(result.modelUsage) ?? {}).map(asObject);
   if (models.length === 0) return true;
@@ -291,7 +291,7 @@ function countsEarlier(result: JsonObject, run: Usage | null, before: Usage | nu
     (sum, each) => sum + (asNumber(each?.inputTokens) ?? 0) + (asNumber(each?.outputTokens) ?? 0),
     0,
   );
-  // What is known of the time before may be a guess.
+  // The usage before may be an estimate.
   return all - inAndOut(run) >= inAndOut(before) / 2;
 }
 

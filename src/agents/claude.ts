@@ -2,11 +2,10 @@ import { join } from 'node:path';
 import type { AgentAdapter, AgentRequest, Invocation } from '../model/agent.ts';
 import { can } from '../model/agent.ts';
 import { ClaudeReader } from './claude-reader.ts';
+import { flagged, options, resumeCommand, sessionArgs, switches, userArgs } from './command-flags.ts';
 import { type Launcher, type LaunchFile, ownArgs, secretFile } from './planner-launcher.ts';
-import { checkedSessionId } from './reading/stream-reader.ts';
-import { options, PERMISSION_FLAGS, resumeCommand, switches, takeFlags } from './strip-flags.ts';
 
-/** Retrying and updating are the engine's business, and nothing but the work should go over the network. */
+/** The engine retries and users update; only the work itself should use the network. */
 const QUIET = {
   CLAUDE_CODE_MAX_RETRIES: '0',
   CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: '1',
@@ -23,7 +22,7 @@ const OWN_FLAGS = [
   options('--output-format --input-format --session-id --resume -r'),
 ];
 
-/** Tools that change files, leave the workspace or outlive the run; refused to a reading agent. */
+/** Tools that change files, leave the workspace or outlive the run; denied with access `read`. */
 export const READ_DENIES = [
   'Edit',
   'MultiEdit',
@@ -39,8 +38,8 @@ export const READ_DENIES = [
   'ScheduleWakeup',
 ] as const;
 
-// Bash stays, and no rule allows any of it: the default mode checks a command's flags and lets those pass that only
-// read, git's included. A rule such as `git log:*` would let `git log --output=file` pass, which writes.
+// No rule allows Bash: the default mode checks each command's flags and lets only reading ones pass, git's included.
+// A rule such as `git log:*` would also allow `git log --output=file`, which writes.
 const READ_ALLOWS = ['Read', 'Grep', 'Glob'];
 const WRITE_ALLOWS = ['Bash', 'Edit', 'MultiEdit', 'Write', 'NotebookEdit', 'Read', 'Grep', 'Glob'];
 const WRITE_DENIES = ['EnterWorktree', 'ExitWorktree'];
@@ -72,15 +71,12 @@ export const claude: AgentAdapter = {
 
 function invocation(request: AgentRequest): Invocation {
   const { agent } = request;
-  const { kept } = takeFlags(agent.defaultArgs, [...OWN_FLAGS, ...PERMISSION_FLAGS.claude]);
-  const model = request.model ?? agent.model;
+  const kept = userArgs(request, OWN_FLAGS);
   const argv = [agent.command, '-p', '--output-format', 'stream-json', '--verbose', ...kept];
-  // Without the project's settings its CLAUDE.md is not read either, unless as that of one more directory.
+  // Without the project's settings its CLAUDE.md is not read either, unless the directory is added.
   const distrusts = Boolean(request.distrusted) && !hasFlag(kept, '--setting-sources');
   if (distrusts) argv.push('--setting-sources', 'user', '--add-dir', '.');
-  if (request.resume) argv.push('--resume', checkedSessionId(request.resume));
-  else argv.push('--session-id', request.newSessionId);
-  if (model) argv.push('--model', model);
+  argv.push(...sessionArgs(request, '--resume', '--session-id'), ...flagged('--model', request.model));
   // The CLI's lowest effort is `low`.
   if (request.effort) argv.push('--effort', request.effort === 'minimal' ? 'low' : request.effort);
   if (request.maxTurns !== null) argv.push('--max-turns', String(request.maxTurns));
@@ -115,7 +111,7 @@ function hasFlag(args: readonly string[], flag: string): boolean {
   return args.some((arg) => arg === flag || arg.startsWith(`${flag}=`));
 }
 
-/** It refuses a sum of zero. */
+/** The CLI refuses zero. */
 function dollars(usd: number): string {
   return String(Math.max(0.0001, Math.round(usd * 10_000) / 10_000));
 }
@@ -134,7 +130,7 @@ export const planClaude: Launcher = ({ agent, dir, prompt, skills, mcpServers, w
     argv: [
       agent.command,
       ...ownArgs(agent, [...OWN_FLAGS, options('--max-turns --json-schema')]),
-      ...(agent.model ? ['--model', agent.model] : []),
+      ...flagged('--model', agent.model),
       '--append-system-prompt',
       prompt,
       '--plugin-dir',

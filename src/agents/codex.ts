@@ -13,6 +13,15 @@ import { asArray, asNumber, asObject, asString, type JsonObject } from '../model
 import { shellQuote } from '../model/text/shell-quote.ts';
 import type { Usage } from '../model/ticket.ts';
 import {
+  flagged,
+  options,
+  PERMISSION_FLAGS,
+  sessionArgs,
+  switches,
+  takeFlags,
+  userArgs,
+} from './command-flags.ts';
+import {
   type Launcher,
   ownArgs,
   type PlannerServer,
@@ -21,7 +30,6 @@ import {
 } from './planner-launcher.ts';
 import { classify, type Exit, wasSignalled } from './reading/classify-errors.ts';
 import { checkedSessionId, oneLine, StreamReader, usageOf, warning } from './reading/stream-reader.ts';
-import { options, PERMISSION_FLAGS, switches, takeFlags } from './strip-flags.ts';
 
 const SCHEMA_FILE = 'schema.json';
 const SANDBOX: Readonly<Record<Exclude<Access, 'full'>, string>> = {
@@ -75,27 +83,22 @@ export const codex: AgentAdapter = {
 
 function invocation(request: AgentRequest): Invocation {
   const { agent } = request;
-  const model = request.model ?? agent.model;
-  const { kept } = takeFlags(agent.defaultArgs, [
-    ...OWN_FLAGS,
-    ...PERMISSION_FLAGS.codex,
-    // The CLI refuses a flag that is given twice.
-    ...(model ? [options('--model -m')] : []),
-    ...(request.effort ? [{ ...options('--config -c'), when: /^\s*model_reasoning_effort\s*=/ }] : []),
-    ...(request.schema ? [options('--output-schema')] : []),
-  ]);
+  // The CLI refuses a flag that is given twice.
+  const kept = userArgs(request, OWN_FLAGS, {
+    model: options('--model -m'),
+    effort: { ...options('--config -c'), when: /^\s*model_reasoning_effort\s*=/ },
+    schema: options('--output-schema'),
+  });
   // Options come before `resume`, which refuses some that `exec` takes.
   const argv = [agent.command, 'exec', '--json', '--skip-git-repo-check', ...accessArgs(request)];
-  // By itself it trusts a repository as soon as it may write there.
+  // By default it trusts a repository that it may write to.
   if (request.distrusted) argv.push('-c', `projects={${toml(request.distrusted)}={trust_level="untrusted"}}`);
-  if (model) argv.push('-m', model);
+  argv.push(...flagged('-m', request.model));
   // Not every release knows `max`; all know the one below it.
   const effort = request.effort === 'max' ? 'xhigh' : request.effort;
   if (effort) argv.push('-c', `model_reasoning_effort=${toml(effort)}`);
   if (request.schema) argv.push('--output-schema', `{job}/${SCHEMA_FILE}`);
-  argv.push(...kept);
-  if (request.resume) argv.push('resume', checkedSessionId(request.resume));
-  argv.push('-');
+  argv.push(...kept, ...sessionArgs(request, 'resume', null), '-');
   const files: Record<string, string> = {};
   if (request.schema) files[SCHEMA_FILE] = `${JSON.stringify(strictSchema(request.schema), null, 2)}\n`;
   return { argv, env: { ...agent.env }, stdin: request.prompt, files, stopSignal: 'SIGINT' };
@@ -112,14 +115,14 @@ function accessArgs({ access, resume, gitDirs }: AgentRequest): string[] {
   return args;
 }
 
-/** Its configuration is arguments, which every user of the machine can read: servers with keys are started by a file. */
+/** Arguments are visible to every user of the machine: servers, which may have keys, are started by a private file. */
 export const planCodex: Launcher = ({ agent, dir, prompt, skills, mcpServers, writes }) => {
   const servers = Object.entries(mcpServers);
   return {
     argv: [
       agent.command,
       ...ownArgs(agent, [...OWN_FLAGS, ...EXEC_ONLY_FLAGS]),
-      ...(agent.model ? ['-m', agent.model] : []),
+      ...flagged('-m', agent.model),
       '-c',
       `developer_instructions=${toml(withSkillIndex(prompt, skills))}`,
       ...servers.flatMap(([name]) => [
@@ -139,7 +142,7 @@ function starter({ command, args, env }: PlannerServer): string {
   return `${variables.join('')}exec ${[command, ...args].map(shellQuote).join(' ')}\n`;
 }
 
-/** JSON strings are TOML strings, but for characters that TOML wants escaped and JSON leaves. */
+/** JSON strings are TOML strings, except for DEL, which only TOML escapes. */
 function toml(text: string): string {
   return JSON.stringify(text).replaceAll('\u007f', '\\u007f');
 }
@@ -194,7 +197,7 @@ const STATUS = /\bstatus:?\s+(\d{3})\b/i;
 class CodexReader extends StreamReader {
   #end: 'completed' | 'failed' | null = null;
   #failure = '';
-  /** The last trouble the CLI was trying to get over. */
+  /** The last error that the CLI was retrying after. */
   #trouble: string | null = null;
   /** Ids of items under way. */
   readonly #open = new Set<string>();
@@ -232,7 +235,7 @@ class CodexReader extends StreamReader {
     const message = this.#end === 'failed' ? this.#failure : this.#trouble;
     if (message === null) return this.unfinished(exit);
     const kind = classify(message, statusIn(message)) ?? 'crash';
-    // The CLI waits for a long limit in silence until it is stopped: the limit is the reason, not the stop.
+    // The CLI waits for a long limit silently until it is stopped: the limit is the reason, not the stop.
     const stopped = this.#end === null && wasSignalled(exit) && kind !== 'limit';
     return stopped ? this.unfinished(exit) : this.error(kind, message);
   }
@@ -260,11 +263,11 @@ class CodexReader extends StreamReader {
       this.#open.add(id);
       return [begun];
     }
-    // Some items only appear when they are over: every end still has its beginning.
+    // Some items only appear when they have ended: each still gets a start event.
     return [...(this.#open.delete(id) ? [] : [begun]), { type: 'tool', ...tool, done }];
   }
 
-  /** Totals of the whole thread, cached input counted among the rest: made into what this run used, each token once. */
+  /** Converts totals of the whole thread, which include cached input, to this run's usage with each token counted once. */
   #usageOf(usage: JsonObject | undefined): Usage | null {
     if (!usage) return null;
     const { cached_input_tokens: cacheRead, cache_write_input_tokens: cacheWrite } = usage;

@@ -12,11 +12,11 @@ import { stderrText, unfinished, wasSignalled } from './reading/classify-errors.
 import { extractTagged } from './reading/final-message.ts';
 
 const TAIL = 64 * 1024;
-/** What the system takes as one argument, its closing zero included. */
+/** The longest single argument on Linux, with its closing zero byte. */
 const MAX_ARGUMENT = 131_072;
 const PLACEHOLDER = /\{(prompt|promptFile|model|session)\}/g;
 
-/** Any command: it gets everything by arguments, stdin and environment, and its exit code is the result. */
+/** Any command. It gets its input by arguments, stdin and environment; its exit code is the result. */
 export const custom: AgentAdapter = {
   name: 'custom',
   program: null,
@@ -31,7 +31,7 @@ function invocation(request: AgentRequest): Invocation {
   const values: Record<string, string> = {
     prompt: request.prompt,
     promptFile: request.promptFile,
-    model: request.model ?? agent.model ?? '',
+    model: request.model ?? '',
     session: request.newSessionId,
   };
   const args = agent.defaultArgs.map((arg) =>
@@ -41,7 +41,7 @@ function invocation(request: AgentRequest): Invocation {
   if (inArgument && args.some((arg) => Buffer.byteLength(arg) >= MAX_ARGUMENT))
     throw new InputError(
       'agent/prompt-too-long',
-      `The prompt is too long for an argument of agent ${agent.name}: take {prompt} out of its defaultArgs, and it comes on stdin, or pass {promptFile}.`,
+      `The prompt is too long for an argument of agent ${agent.name}: remove {prompt} from its defaultArgs to pass it on stdin, or use {promptFile}.`,
     );
   return {
     argv: [agent.command, ...args],
@@ -80,11 +80,10 @@ function lastLines(text: string): string {
   return stderrText(text.split('\n').slice(-MOST_LINES).join('\n'));
 }
 
-/** The request as environment variables. A variable is unset when its value was not asked for. */
+/** The request as environment variables. What was not requested has no variable. */
 export function requestEnv(request: AgentRequest): Record<string, string> {
-  const model = request.model ?? request.agent.model;
   const env: Record<string, string> = { SIGNALBOX_ACCESS: request.access };
-  if (model) env.SIGNALBOX_MODEL = model;
+  if (request.model) env.SIGNALBOX_MODEL = request.model;
   if (request.effort) env.SIGNALBOX_EFFORT = request.effort;
   if (request.maxTurns !== null) env.SIGNALBOX_MAX_TURNS = String(request.maxTurns);
   if (request.allowedTools) env.SIGNALBOX_ALLOWED_TOOLS = request.allowedTools.join(',');

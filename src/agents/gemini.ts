@@ -10,10 +10,10 @@ import type {
 import { can } from '../model/agent.ts';
 import { asNumber, asObject, asString, type JsonObject } from '../model/text/json.ts';
 import type { ErrorClass, Usage } from '../model/ticket.ts';
+import { flagged, options, resumeCommand, sessionArgs, switches, userArgs } from './command-flags.ts';
 import { type Launcher, ownArgs, secretFile, withSkillIndex } from './planner-launcher.ts';
 import { classify, type Exit, isEmptied, troubleEvent } from './reading/classify-errors.ts';
-import { checkedSessionId, oneLine, StreamReader, usageOf, warning } from './reading/stream-reader.ts';
-import { options, PERMISSION_FLAGS, resumeCommand, switches, takeFlags } from './strip-flags.ts';
+import { oneLine, StreamReader, usageOf, warning } from './reading/stream-reader.ts';
 
 const POLICY_FILE = 'gemini-policy.toml';
 
@@ -32,8 +32,8 @@ const READ_RULE =
   'decision = "deny"\npriority = 999\n';
 
 /**
- * Its retries and a cap of turns are settings of the person (`general.maxAttempts`, `model.maxSessionTurns`), which no
- * flag or variable changes for one run: what it says on stderr while it tries again is read instead.
+ * Its retries and its cap of turns are user settings (`general.maxAttempts`, `model.maxSessionTurns`) that no flag or
+ * variable changes for one run. So its messages on stderr about retries are read instead.
  */
 export const gemini: AgentAdapter = {
   name: 'gemini',
@@ -62,38 +62,25 @@ export const gemini: AgentAdapter = {
 
 function invocation(request: AgentRequest): Invocation {
   const { agent } = request;
-  const model = request.model ?? agent.model;
-  const { kept } = takeFlags(agent.defaultArgs, [
-    ...OWN_FLAGS,
-    ...PERMISSION_FLAGS.gemini,
-    ...(model ? [options('--model -m')] : []),
-  ]);
+  const kept = userArgs(request, OWN_FLAGS, { model: options('--model -m') });
   const argv = [agent.command, '--output-format', 'stream-json', '--skip-trust', ...kept];
-  if (request.resume) argv.push('--resume', checkedSessionId(request.resume));
-  else argv.push('--session-id', request.newSessionId);
-  if (model) argv.push('--model', model);
-  const access = accessOf(request.access);
-  argv.push(...access.args);
-  const files: Record<string, string> = access.policy ? { [POLICY_FILE]: access.policy } : {};
+  argv.push(...sessionArgs(request, '--resume', '--session-id'), ...flagged('--model', request.model));
+  const { mode, policy } = ACCESS[request.access];
+  argv.push('--approval-mode', mode, ...(policy ? ['--policy', `{job}/${POLICY_FILE}`] : []));
+  const files: Record<string, string> = policy ? { [POLICY_FILE]: policy } : {};
   return { argv, env: { GEMINI_CLI_NO_RELAUNCH: 'true', ...agent.env }, stdin: request.prompt, files };
 }
 
-/** Without a person to ask, the CLI refuses what its mode does not allow; a policy adds the shell, or takes it away. */
-function accessOf(access: Access): { args: string[]; policy: string | null } {
-  const policy = ['--policy', `{job}/${POLICY_FILE}`];
-  switch (access) {
-    case 'full':
-      return { args: ['--approval-mode', 'yolo'], policy: null };
-    case 'write':
-      return { args: ['--approval-mode', 'auto_edit', ...policy], policy: SHELL_RULE };
-    case 'read':
-      return { args: ['--approval-mode', 'default', ...policy], policy: READ_RULE };
-  }
-}
+/** Headless, the CLI refuses what its mode does not allow; a policy allows or denies the shell. */
+const ACCESS: Readonly<Record<Access, { mode: string; policy: string | null }>> = {
+  full: { mode: 'yolo', policy: null },
+  write: { mode: 'auto_edit', policy: SHELL_RULE },
+  read: { mode: 'default', policy: READ_RULE },
+};
 
 /**
- * Its prompt is context of a directory that is taken along. File tools see only directories that were named, so skills
- * and state are among them. Servers it takes from its own settings alone: other files it refuses unless root owns them.
+ * The prompt is the context file of an included directory. File tools see only included directories, so skills and
+ * state are included, too. It reads servers only from its own settings and from files that root owns.
  */
 export const planGemini: Launcher = ({ agent, dir, prompt, skills, mcpServers, writes }) => {
   const context = join(dir, 'context');
@@ -103,7 +90,7 @@ export const planGemini: Launcher = ({ agent, dir, prompt, skills, mcpServers, w
     argv: [
       agent.command,
       ...ownArgs(agent, OWN_FLAGS),
-      ...(agent.model ? ['--model', agent.model] : []),
+      ...flagged('--model', agent.model),
       ...[...new Set(along)].flatMap((path) => ['--include-directories', path]),
     ],
     env: { ...agent.env },
@@ -117,7 +104,7 @@ export const planGemini: Launcher = ({ agent, dir, prompt, skills, mcpServers, w
   };
 };
 
-/** It asks the person about each directory, so there should be few. */
+/** The CLI asks about each directory, so there should be few. */
 function outermost(paths: readonly string[]): string[] {
   const all = [...new Set(paths)];
   return all.filter((path) => !all.some((other) => path.startsWith(other + sep)));
@@ -134,14 +121,14 @@ const REASONS: Readonly<Record<string, ErrorClass>> = {
 const STATUSES = [400, 401, 402, 403, 404, 408, 413, 429, 500, 502, 503, 504, 529];
 const CODE = /"code":\s*(\d{3})\b/;
 const MESSAGE = /\{"error":\{.*?"message":\s*"((?:[^"\\]|\\.)*)"/;
-/** The CLI gives up a run that goes in circles, and calls that a success. */
+/** The CLI ends a run that repeats itself, with the status "success". */
 const LOOP = /\bloop detected\b/i;
-/** On stderr, while it waits for a limit to end, or asks an empty account again. */
+/** On stderr, while it waits for the end of a limit or retries with an empty account. */
 const WAITING =
   /^(?:Attempt \d+ failed with (?:status )?429\b.*|Attempt \d+ failed: (.*)|(Suggested retry after .*))$/;
 
 class GeminiReader extends StreamReader {
-  /** The next piece of text begins a new message. */
+  /** The next delta begins a new message. */
   #fresh = true;
   #result: JsonObject | null = null;
   #loop: string | null = null;
@@ -181,7 +168,7 @@ class GeminiReader extends StreamReader {
       when && this.#trouble
         ? `${this.#trouble.message} ${when}`
         : (answer ?? said ?? when ?? 'Too many requests.');
-    // A message of several lines may yet say when to come back; one within the answer is whole.
+    // A message of several lines may still name a wait; one inside the answer is complete.
     const refused = isEmptied(message) || (answer !== undefined && classify(answer, 429) === 'billing');
     this.#trouble = this.error(refused ? 'billing' : 'limit', message);
     return [troubleEvent(this.#trouble)];
@@ -214,7 +201,7 @@ class GeminiReader extends StreamReader {
   }
 }
 
-/** Input tokens hold those from the cache; `input` is what is left without them. */
+/** `input_tokens` includes cached ones; `input` does not. */
 function usageIn(stats: JsonObject | undefined): Usage | null {
   if (!stats) return null;
   const total = asNumber(stats.input_tokens);

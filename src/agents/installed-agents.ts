@@ -60,11 +60,11 @@ export interface SurveyedAgent {
   version: string | null;
   /** Why an installed program printed no version, or cannot be started. */
   problem: string | null;
-  /** How a program that cannot be started is put right. */
+  /** How to fix a program that cannot be started. */
   fix: string | null;
   tested: AgentProgram['tested'] | null;
   standing: 'tested' | 'older' | 'newer' | null;
-  /** Null for what is no program of its own. */
+  /** Null for an adapter without a program. */
   login: Login | null;
   supports: Supports;
 }
@@ -85,10 +85,10 @@ interface SurveyOptions {
 const VERSION_ARGS = ['--version'];
 const VERSION_MS = 10_000;
 
-/** Looks for the CLI of every agent, and asks all of them for their versions at once. */
+/** Finds the CLI of every agent and reads all versions in parallel. */
 export function surveyAgents(options: SurveyOptions): Promise<SurveyedAgent[]> {
   const agents = Object.values(options.settings.agents);
-  // An entry may have given the name of a known CLI to something else.
+  // An entry may use the name of a known CLI for another adapter.
   const missing = Object.values(ADAPTERS).flatMap(({ name, program }) =>
     program === null || agents.some(({ adapter }) => adapter === name) ? [] : [bare(name)],
   );
@@ -119,7 +119,8 @@ async function survey(
     path,
     version,
     problem:
-      trouble?.detail ?? (asked && version === null ? (asked.ok ? 'told no version' : asked.reason) : null),
+      trouble?.detail ??
+      (asked && version === null ? (asked.ok ? 'printed no version' : asked.reason) : null),
     fix: trouble?.fix ?? null,
     tested: program?.tested ?? null,
     standing: program && version !== null ? standing(version, program.tested) : null,
@@ -128,7 +129,7 @@ async function survey(
   };
 }
 
-/** Whether there is a sign of a login. Nothing is read: a file exists or not, a variable is set or not. */
+/** Whether there is a sign of a login. Contents are not read: only whether a file exists or a variable is set. */
 function loginOf(adapter: string, { login }: AgentProgram, env: Env): Login {
   const variable = login.env.find((name) => env[name]);
   const places = login.files.flatMap((file) => locate(adapter, file, env) ?? []);
@@ -136,7 +137,7 @@ function loginOf(adapter: string, { login }: AgentProgram, env: Env): Login {
   return { seen: by !== null, by };
 }
 
-/** Where a file below the home directory is, and how to name that without the user's own paths. */
+/** The path of a file below the home directory, and a text for it without the user's own paths. */
 function locate(adapter: string, file: string, env: Env): { path: string; shown: string } | undefined {
   for (const { at, moved } of ownDirectories(adapter)) {
     const [name, below] = moved;
@@ -148,28 +149,22 @@ function locate(adapter: string, file: string, env: Env): { path: string; shown:
   return env.HOME ? { path: join(env.HOME, file), shown: `~/${file}` } : undefined;
 }
 
-/** What is worth knowing about the agents that were found, and about those that were asked for and are not there. */
+/** Findings about the installed agents, and about configured ones that are missing. */
 export function agentFindings(surveyed: readonly SurveyedAgent[]): DoctorFinding[] {
   return surveyed.flatMap((one) => {
     const what = `agent ${one.agent}`;
     const program = ADAPTERS[one.adapter]?.program ?? null;
     const askedFor = one.isDefault || one.configured;
+    const level = one.isDefault ? 'bad' : 'warn';
     if (one.problem !== null && one.fix !== null && (askedFor || program))
-      return [{ level: one.isDefault ? 'bad' : 'warn', what, detail: one.problem, fix: one.fix }];
+      return [{ level, what, detail: one.problem, fix: one.fix }];
     if (one.path === null) {
       if (!askedFor) return [];
       const install = program ? `Install it (npm install -g ${program.package})` : 'Install it';
       const instead = one.isDefault
         ? 'name another one in defaultAgent'
         : `correct agents.${one.agent}.command`;
-      return [
-        {
-          level: one.isDefault ? 'bad' : 'warn',
-          what,
-          detail: `${one.command} not found`,
-          fix: `${install}, or ${instead}.`,
-        },
-      ];
+      return [{ level, what, detail: `${one.command} not found`, fix: `${install}, or ${instead}.` }];
     }
     const findings: DoctorFinding[] = [];
     const warn = (detail: string, fix: string) => findings.push({ level: 'warn', what, detail, fix });
@@ -181,7 +176,7 @@ export function agentFindings(surveyed: readonly SurveyedAgent[]): DoctorFinding
     if (program && (one.standing === 'older' || one.standing === 'newer'))
       warn(
         `version ${one.version} is ${one.standing} than what was tested (${rangeText(program.tested)})`,
-        `It may work all the same. To have a tested one: npm install -g ${program.package}@${program.tested[1]}`,
+        `It may still work. To install a tested one: npm install -g ${program.package}@${program.tested[1]}`,
       );
     if (program && one.login?.seen === false)
       warn(
@@ -192,7 +187,7 @@ export function agentFindings(surveyed: readonly SurveyedAgent[]): DoctorFinding
   });
 }
 
-/** What an adapter declares, as `doctor --agents` and the docs show it; null where it declares nothing. */
+/** The abilities of an adapter, as `doctor --agents` and the docs show them; null: not declared. */
 interface Supports {
   schema: AgentCapabilities['schema'];
   session: boolean;
@@ -207,7 +202,7 @@ interface Supports {
   access: readonly Access[];
 }
 
-/** `told`: the agent gets the value in its environment; whether it obeys is up to the agent. */
+/** `told` (a stored value): the agent gets it in its environment and may ignore it. */
 type Honoured = 'yes' | 'no' | 'told';
 
 const NONE = '–';

@@ -4,11 +4,11 @@ import { can } from '../model/agent.ts';
 import { addUsage } from '../model/limits/usage.ts';
 import { asNumber, asObject, asString, type JsonObject } from '../model/text/json.ts';
 import type { Usage } from '../model/ticket.ts';
+import { flagged, options, resumeCommand, sessionArgs, switches, userArgs } from './command-flags.ts';
 import { type Launcher, ownArgs, secretFile } from './planner-launcher.ts';
 import { CUT_OFF, classify, type Exit, troubleEvent, wasSignalled } from './reading/classify-errors.ts';
 import { isoAfter } from './reading/reset-time.ts';
-import { checkedSessionId, StreamReader, usageOf } from './reading/stream-reader.ts';
-import { options, PERMISSION_FLAGS, resumeCommand, switches, takeFlags } from './strip-flags.ts';
+import { StreamReader, usageOf } from './reading/stream-reader.ts';
 
 const QUIET = { OPENCODE_DISABLE_AUTOUPDATE: '1' };
 
@@ -22,7 +22,7 @@ const RUN_ONLY_FLAGS = [switches('--auto --thinking'), options('--variant --titl
 /** No shell at all: a command that reads can write by redirection. */
 const READ_PERMISSION = { edit: 'deny', bash: 'deny', task: 'deny', external_directory: 'deny' };
 
-/** Its retries cannot be turned off and wait for the end of a limit without an event; only the log on stderr reports it. */
+/** Its retries cannot be turned off. They wait for the end of a limit without an event; only the log on stderr shows it. */
 export const opencode: AgentAdapter = {
   name: 'opencode',
   program: {
@@ -50,18 +50,12 @@ export const opencode: AgentAdapter = {
 
 function invocation(request: AgentRequest): Invocation {
   const { agent, access } = request;
-  const model = request.model ?? agent.model;
-  const { kept } = takeFlags(agent.defaultArgs, [
-    ...OWN_FLAGS,
-    ...PERMISSION_FLAGS.opencode,
-    ...(model ? [options('--model -m')] : []),
-    ...(request.effort ? [options('--variant')] : []),
-  ]);
+  const set = { model: options('--model -m'), effort: options('--variant') };
+  const kept = userArgs(request, OWN_FLAGS, set);
   const argv = [agent.command, 'run', '--format', 'json', '--print-logs', '--log-level', 'ERROR', ...kept];
-  if (request.resume) argv.push('--session', checkedSessionId(request.resume));
-  if (model) argv.push('--model', model);
-  if (request.effort) argv.push('--variant', request.effort);
-  // Without it, whatever would be asked is refused: leaving the workspace, above all.
+  argv.push(...sessionArgs(request, '--session', null), ...flagged('--model', request.model));
+  argv.push(...flagged('--variant', request.effort));
+  // Without it, everything that needs a question is refused, such as leaving the workspace.
   if (access === 'full') argv.push('--auto');
   const env = {
     ...QUIET,
@@ -87,7 +81,7 @@ export const planOpencode: Launcher = ({ agent, dir, prompt, skills, mcpServers,
     argv: [
       agent.command,
       ...ownArgs(agent, [...OWN_FLAGS, ...RUN_ONLY_FLAGS]),
-      ...(agent.model ? ['--model', agent.model] : []),
+      ...flagged('--model', agent.model),
     ],
     env: { ...agent.env, OPENCODE_CONFIG_DIR: home },
     files: [
@@ -99,18 +93,18 @@ export const planOpencode: Launcher = ({ agent, dir, prompt, skills, mcpServers,
   };
 };
 
-/** A line of its log about a call of the model that failed; calls of the small model are only for titles. */
+/** A log line about a failed model call; calls of the small model only make titles. */
 const STREAM_ERROR =
   /message="stream error"(?!.*\bsmall=true).*\berror\.error="(?:\w+: )?((?:[^"\\]|\\.)*)"/g;
 
-/** There is no end event: a last step that ended by itself, and exit code 0 after it, are the end. */
+/** There is no end event: the end is a last step with reason "stop" and then exit code 0. */
 class OpencodeReader extends StreamReader {
   /** Why the last step ended; null while one is under way. */
   #stop: string | null = null;
   #reported: JsonObject | null = null;
-  /** It went on after an error, as after a full context: its exit code is that of the error all the same. */
+  /** It continued after an error such as a full context. Its exit code is still that of the error. */
   #recovered = false;
-  /** The limit it waits for, or the empty account it asks again and again, according to its log. */
+  /** From its log: the limit that it waits for, or the empty account that it keeps asking. */
   #trouble: AgentError | null = null;
 
   protected read(event: JsonObject): AgentEvent[] {
@@ -131,7 +125,7 @@ class OpencodeReader extends StreamReader {
     if (this.#reported) return this.#reportedError(this.#reported);
     const good = exit.code === 0 || (this.#recovered && exit.code === 1);
     if (this.#stop === 'stop' && good && !wasSignalled(exit)) return null;
-    // It continues in silence until it is stopped: the trouble is the reason, not the stop.
+    // It retries silently until it is stopped: the trouble is the reason, not the stop.
     if (this.#trouble) return this.#trouble;
     const trouble = troubleIn(exit.stderrTail);
     const kind = trouble === undefined ? null : classify(trouble, null);
@@ -153,7 +147,7 @@ class OpencodeReader extends StreamReader {
         return text === undefined ? [] : this.message(text);
       }
       case 'tool_use':
-        // It only appears when it is over.
+        // A tool call only appears when it has ended.
         return [...this.startTool('', part.tool, asObject(part.state)?.input), ...this.endTool('')];
       case 'step_finish': {
         this.#stop = asString(part.reason) ?? 'unknown';

@@ -1,12 +1,11 @@
 /**
- * Loaded into pi for one run. Its providers' own retries sleep through a usage limit without a word, and no flag turns
- * them off: this marks refusals as final, reports a limit that its headers name, ends the run at a long one, and
- * counts turns.
- * Lines go to the file descriptor itself, because pi keeps `process.stdout` for its own.
+ * Loaded into pi for one run. Its providers' own retries wait for the end of a usage limit silently, and no flag turns
+ * them off. This marks refusals as final, reports the limit that the headers name, ends the run at a long one, and
+ * counts turns. Lines go to the file descriptor, because pi replaces `process.stdout`.
  */
 export const PI_EXTENSION = `import { writeSync } from 'node:fs';
 
-const tell = (event) => writeSync(1, JSON.stringify({ type: 'signalbox', ...event }) + '\\n');
+const report = (event) => writeSync(1, JSON.stringify({ type: 'signalbox', ...event }) + '\\n');
 const maxTurns = Number(process.env.SIGNALBOX_PI_TURNS) || Infinity;
 const LONG_MS = 10_000;
 let run;
@@ -24,7 +23,7 @@ function watch(fetch) {
     if (response.ok) return response;
     const reset = resetOf(response.headers);
     const resetAt = Number.isFinite(reset) ? new Date(reset).toISOString() : null;
-    if (response.status === 429) tell({ limit: { resetAt } });
+    if (response.status === 429) report({ limit: { resetAt } });
     if (response.status === 429 && reset - Date.now() > LONG_MS) run?.abort();
     const headers = new Headers(response.headers);
     headers.set('x-should-retry', 'false');
@@ -40,7 +39,7 @@ export default function (pi) {
     run = ctx;
     turns += 1;
     if (turns <= maxTurns) return;
-    tell({ turns: maxTurns });
+    report({ turns: maxTurns });
     ctx.abort();
   });
 }

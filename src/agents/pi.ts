@@ -3,11 +3,11 @@ import type { AgentAdapter, AgentError, AgentEvent, AgentRequest, Invocation } f
 import { can } from '../model/agent.ts';
 import { addUsage } from '../model/limits/usage.ts';
 import { asArray, asNumber, asObject, asString, type JsonObject } from '../model/text/json.ts';
+import { flagged, options, resumeCommand, sessionArgs, switches, userArgs } from './command-flags.ts';
 import { PI_EXTENSION } from './pi-extension.ts';
 import { type Launcher, ownArgs, secretFile } from './planner-launcher.ts';
 import { CUT_OFF, classify, type Exit, wasSignalled } from './reading/classify-errors.ts';
-import { checkedSessionId, isoOf, StreamReader, usageOf, warning } from './reading/stream-reader.ts';
-import { options, resumeCommand, switches, takeFlags } from './strip-flags.ts';
+import { isoOf, StreamReader, usageOf, warning } from './reading/stream-reader.ts';
 
 const EXTENSION_FILE = 'signalbox-pi.js';
 const QUIET = { PI_SKIP_VERSION_CHECK: '1', PI_TELEMETRY: '0' };
@@ -18,7 +18,7 @@ const OWN_FLAGS = [
 ];
 const TOOL_FLAGS = [options('--tools -t'), switches('--no-tools -nt --no-builtin-tools -nbt')];
 
-/** pi has no permissions: what it may do is which tools it has. */
+/** pi has no permissions: the list of tools decides what it may do. */
 const READ_TOOLS = 'read,grep,find,ls';
 
 export const pi: AgentAdapter = {
@@ -48,20 +48,14 @@ export const pi: AgentAdapter = {
 
 function invocation(request: AgentRequest): Invocation {
   const { agent } = request;
-  const model = request.model ?? agent.model;
   const reads = request.access === 'read';
-  const { kept } = takeFlags(agent.defaultArgs, [
-    ...OWN_FLAGS,
-    ...(model ? [options('--model')] : []),
-    ...(request.effort ? [options('--thinking')] : []),
-    ...(reads ? TOOL_FLAGS : []),
-  ]);
+  const set = { model: options('--model'), effort: options('--thinking') };
+  const kept = userArgs(request, [...OWN_FLAGS, ...(reads ? TOOL_FLAGS : [])], set);
   const argv = [agent.command, '--mode', 'json', '-p', ...kept];
-  // Those of the repository are found together with the user's own; these can be named in `defaultArgs`.
+  // This turns off the user's extensions as well as the repository's; `defaultArgs` can name them.
   if (request.distrusted) argv.push('--no-extensions');
   argv.push('--extension', `{job}/${EXTENSION_FILE}`);
-  if (request.resume) argv.push('--session', checkedSessionId(request.resume));
-  if (model) argv.push('--model', model);
+  argv.push(...sessionArgs(request, '--session', null), ...flagged('--model', request.model));
   // The CLI's highest effort is the one below `max`.
   if (request.effort) argv.push('--thinking', request.effort === 'max' ? 'xhigh' : request.effort);
   if (reads) argv.push('--tools', READ_TOOLS);
@@ -76,7 +70,7 @@ export const planPi: Launcher = ({ agent, dir, prompt, skills, mcpServers }) => 
     argv: [
       agent.command,
       ...ownArgs(agent, OWN_FLAGS),
-      ...(agent.model ? ['--model', agent.model] : []),
+      ...flagged('--model', agent.model),
       '--append-system-prompt',
       join(dir, 'planner.md'),
       ...skills.flatMap((skill) => ['--skill', skill.dir]),
@@ -87,11 +81,11 @@ export const planPi: Launcher = ({ agent, dir, prompt, skills, mcpServers }) => 
   };
 };
 
-/** These repeat whole messages, over and over: they are left out before they are parsed. */
+/** These events repeat whole messages many times, so they are skipped before parsing. */
 const REPEATS = /^\{"type":"(?:message_update|turn_end|agent_end)"/;
 const STATUS = /^(\d{3})\b/;
 
-/** The exit code is 0 whatever the provider said: only the last answer says how the run went. */
+/** The exit code is 0 even after a provider's error: only the last answer shows how the run ended. */
 class PiReader extends StreamReader {
   /** How the last answer ended; null while one is under way. */
   #stop: string | null = null;
@@ -162,7 +156,7 @@ class PiReader extends StreamReader {
     return [...events, ...this.used(addUsage(this.usage, own))];
   }
 
-  /** What the extension of this adapter reports. */
+  /** An event of the extension above. */
   #own(event: JsonObject): AgentEvent[] {
     this.#turns = asNumber(event.turns) ?? this.#turns;
     const limit = asObject(event.limit);

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import type { AgentConfig } from '../model/agent.ts';
 import { redactor } from '../model/text/redact.ts';
-import { type FlagRule, permissionFlags, takeFlags } from './strip-flags.ts';
+import { type FlagRule, permissionFlags, takeFlags } from './command-flags.ts';
 
 interface PlannerSkill {
   name: string;
@@ -16,10 +16,10 @@ export interface PlannerServer {
   env: Record<string, string>;
 }
 
-/** What a planning session needs, in no CLI's words. */
+/** What a planning session needs, independent of the CLI. */
 export interface PlannerRequest {
   agent: AgentConfig;
-  /** A directory of the session's own, outside any worktree; files go there and nowhere else. */
+  /** The session's own directory, outside any worktree; files are written only there. */
   dir: string;
   /** Our system prompt. */
   prompt: string;
@@ -36,7 +36,7 @@ export type LaunchFile =
   /** A symbolic link. */
   | { path: string; to: string };
 
-/** How a session is started: made by a pure function, carried out by one spawn. */
+/** How to start a session: made by a pure function, carried out by one spawn. */
 export interface LaunchPlan {
   argv: string[];
   /** Added to the user's own environment. */
@@ -53,12 +53,12 @@ export function secretFile(dir: string, name: string, text: string): LaunchFile 
   return { path: join(dir, name), text, mode: 0o600 };
 }
 
-/** The agent's own arguments without what belongs to headless calls, and without permissions: a person sits there. */
+/** The agent's own arguments without flags of headless calls and permissions: a person is present. */
 export function ownArgs({ adapter, defaultArgs }: AgentConfig, headless: readonly FlagRule[]): string[] {
   return takeFlags(defaultArgs, [...headless, ...permissionFlags(adapter)]).kept;
 }
 
-/** For CLIs that load no skills from a place of our choice: the agent reads the files itself. */
+/** For CLIs that cannot load skills from a given directory: the agent reads the files itself. */
 export function withSkillIndex(prompt: string, skills: readonly PlannerSkill[]): string {
   if (skills.length === 0) return prompt;
   const lines = skills.map(
@@ -76,7 +76,7 @@ const SECRET_TEXT =
   /token|secret|passw|api-?key|authorization|bearer|:\/\/[^/\s]*@|[?&][^=&\s]*(?:key|sig)[^=&\s]*=/i;
 const shapes = redactor([]);
 
-/** Arguments with everything that may be a key covered, for showing. Rather a word too many than a key. */
+/** Arguments for display, with everything covered that may be a key. Covering too much is better than too little. */
 export function coverArgs(args: readonly string[]): string[] {
   return args.map((arg, index) => {
     const before = args[index - 1] ?? '';
@@ -106,7 +106,7 @@ function mayBeSecret(text: string): boolean {
   return SECRET_TEXT.test(text) || hasKey(text);
 }
 
-/** Something with the form of a key: a known one, or letters and digits in a long row that is no path. */
+/** Something with the form of a key: a known one, or a long run of letters and digits that is not a path. */
 function hasKey(text: string): boolean {
   if (shapes(text) !== text) return true;
   if (/^[~.]?\//.test(text)) return false;
@@ -114,7 +114,7 @@ function hasKey(text: string): boolean {
   return rows.some((row) => /\d/.test(row) && /[A-Za-z]/.test(row) && /[A-Za-z0-9]{8,}/.test(row));
 }
 
-/** The same servers with everything that may be a key covered, for showing. */
+/** The servers for display, with everything covered that may be a key. */
 export function withoutSecrets(
   servers: Readonly<Record<string, PlannerServer>>,
 ): Record<string, PlannerServer> {

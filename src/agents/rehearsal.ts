@@ -2,13 +2,14 @@ import type { AgentAdapter, AgentError, AgentEvent, AgentRequest, Invocation } f
 import { can } from '../model/agent.ts';
 import { asString, type JsonObject } from '../model/text/json.ts';
 import { ERROR_CLASSES, type Json } from '../model/ticket.ts';
+import { flagged, sessionArgs } from './command-flags.ts';
 import { requestEnv } from './custom.ts';
 import type { Exit } from './reading/classify-errors.ts';
-import { checkedSessionId, isoOf, oneLine, StreamReader, usageOf } from './reading/stream-reader.ts';
+import { isoOf, oneLine, StreamReader, usageOf } from './reading/stream-reader.ts';
 
 const SCHEMA_FILE = 'schema.json';
 
-/** The built-in agent that plays a scripted scenario. It speaks one JSON object per line. */
+/** The built-in agent that plays a scripted scenario. It prints one JSON object per line. */
 export const rehearsal: AgentAdapter = {
   name: 'rehearsal',
   program: null,
@@ -20,12 +21,9 @@ export const rehearsal: AgentAdapter = {
 
 function invocation(request: AgentRequest): Invocation {
   const { agent } = request;
-  const model = request.model ?? agent.model;
   const argv = [agent.command, ...agent.defaultArgs];
-  if (request.resume) argv.push('--resume', checkedSessionId(request.resume));
-  else argv.push('--session', request.newSessionId);
-  argv.push('--access', request.access);
-  if (model) argv.push('--model', model);
+  argv.push(...sessionArgs(request, '--resume', '--session'), '--access', request.access);
+  argv.push(...flagged('--model', request.model));
   const files: Record<string, string> = {};
   if (request.schema) {
     argv.push('--schema', `{job}/${SCHEMA_FILE}`);

@@ -36,6 +36,7 @@ export interface AgentRequest {
   prompt: string;
   promptFile: string;
   access: Access;
+  /** That of the phase, else of the agent's settings. */
   model: string | null;
   effort: string | null;
   maxTurns: number | null;
@@ -70,14 +71,14 @@ export interface Invocation {
   stopSignal?: 'SIGINT';
 }
 
-/** What a stream line means, in one vocabulary for all CLIs. */
+/** The meaning of an output line, the same for all CLIs. */
 export type AgentEvent =
   | { type: 'session'; id: string; model?: string | null }
   | { type: 'text'; text: string }
   | { type: 'tool'; name: string; summary: string; done: boolean }
   | { type: 'usage'; usage: Usage }
   | { type: 'limit'; resetAt: string | null; sure: boolean; message: string }
-  /** It keeps asking for something that only a person can fix, so it is ended. */
+  /** The CLI keeps retrying what only a person can fix, so it is ended. */
   | { type: 'refused'; message: string }
   | { type: 'warning'; message: string };
 
@@ -89,7 +90,7 @@ export interface AgentError {
   sure?: boolean;
 }
 
-/** What an attempt came to. Success needs the CLI's own positive end event. */
+/** How a run ended. Success needs the CLI's own positive end event. */
 export interface AgentResult {
   ok: boolean;
   /** The final assistant message. */

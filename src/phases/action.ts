@@ -9,7 +9,7 @@ import { adoptJob, runJob } from './run-job.ts';
 /** The end of a step. An action has no process, so its exit code is not shown. */
 export type StepResult = JobResult & { isAction?: true };
 
-/** How long an action may take to end after a stop or its timeout; then it is left to itself, where it can do nothing more. */
+/** How long an action may take to end after a stop or its timeout; then its result is ignored. */
 const GRACE_MS = 3_000;
 const LONGEST_TIMER_MS = 2 ** 31 - 1;
 
@@ -19,8 +19,8 @@ interface Limits {
 }
 
 /**
- * Runs an action in this process, recorded like a job. Null means that an earlier engine was cut off in it: every action
- * looks before it acts, so it is run again.
+ * Runs an action in this process, recorded like a job. Null: an earlier engine was cut off in it. Every action checks
+ * before it acts, so it can run again.
  */
 export async function runAction(
   context: PhaseContext,
@@ -35,7 +35,7 @@ export async function runAction(
     beginInProcess(dir, { argv: ['signalbox-action', action], cwd: place.worktree });
     context.onProcess();
   };
-  // What only finds out which command to run has no effect that could be lost.
+  // An action that only chooses a command has no effect that could be lost.
   const isJob = ACTIONS[action].isJob === true;
   if (!isJob) record();
   const performed = await perform(context, { action, inputs }, limits.wallSeconds);

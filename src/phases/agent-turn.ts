@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
-import { accessSync, constants, readFileSync } from 'node:fs';
-import { delimiter, isAbsolute, join } from 'node:path';
+import { readFileSync } from 'node:fs';
+import { isAbsolute, join } from 'node:path';
+import { findExecutable } from '../machine/find-program.ts';
 import type { AgentAdapter, AgentError, AgentRequest, AgentResult } from '../model/agent.ts';
 import { explained, WorkspaceError } from '../model/errors.ts';
 import { noUsage, totalUsage } from '../model/limits/usage.ts';
@@ -12,11 +13,15 @@ import { agentEnvironment, type PhaseContext } from './context.ts';
 import { enterSandbox, leaveSandbox, sandboxesOthers, sandboxProblem } from './enter-sandbox.ts';
 import { endOfJob, type JobRun, runJob } from './run-job.ts';
 
+/** What a turn asks of an agent; the rest is known when its process is started. */
+type TurnRequest = Omit<AgentRequest, 'promptFile' | 'newSessionId' | 'root'>;
+export type Ask = (prompt: string, resume: string | null) => TurnRequest;
+
 export interface Turn {
   dir: string;
   adapter: AgentAdapter;
-  /** Made only when a process has to be started: prompt and session are decided then. */
-  request: () => Promise<Omit<AgentRequest, 'promptFile' | 'newSessionId' | 'root'>>;
+  /** Called only when a process has to be started: prompt and session are decided then. */
+  request: () => Promise<TurnRequest>;
   usageBefore: Usage | null;
   wantsData: boolean;
   /** What earlier turns of the same attempt have used. */
@@ -29,12 +34,12 @@ export interface Turn {
 
 export type TurnEnd =
   | { result: AgentResult }
-  /** `limit`: it was silent because it waited out a usage limit; `broke`: a budget was used up. */
+  /** `limit`: it was silent while it waited for the end of a usage limit; `broke`: a budget is used up. */
   | { end: AttemptEnd; limit?: AgentError; broke?: Hold };
 
 type Context = PhaseContext<PhaseOf<'agent'>>;
 
-/** One call of an agent's CLI, from command line to result. */
+/** Calls an agent's CLI once, from command line to result. */
 export async function takeTurn(context: Context, turn: Turn): Promise<TurnEnd> {
   const { phase, settings } = context;
   const { adapter, usageBefore, wantsData, spent = null } = turn;
@@ -52,7 +57,7 @@ export async function takeTurn(context: Context, turn: Turn): Promise<TurnEnd> {
   const lost = await broughtHome(context);
   if (lost) {
     const seen = stream.end({ ...(result?.exit ?? NO_EXIT), stderrTail });
-    // It has worked, whatever it reports: without usage, budgets would take it for one that never began.
+    // It has worked, whatever it reports: without usage, budgets would treat it as never started.
     return { end: { ...lost, sessionId: stream.sessionOf(seen), usage: stream.usageOf(seen) ?? noUsage() } };
   }
   if (stream.refused && result?.reason === 'budget') {
@@ -90,7 +95,7 @@ function cutShort(
   },
 ): TurnEnd {
   const { stderrTail, isOver, spent } = turn;
-  // With its end event the work is done, and only the process had not ended. CLIs without that event end by their exit alone.
+  // After its end event the work is done, although the process had not ended. CLIs without that event end by their exit.
   const finished = isOver && turn.hasEndEvent ? stream.end({ code: 0, signal: null, stderrTail }) : null;
   if (finished?.ok) return { result: finished };
   const soFar = stream.end({ ...NO_EXIT, stderrTail });
@@ -136,12 +141,12 @@ async function jobOf(context: Context, turn: Turn): Promise<Awaited<ReturnType<J
   };
 }
 
-/** A workspace that cannot be sandboxed is a matter of configuration. */
+/** A workspace that cannot be sandboxed is a configuration error. */
 function refuse(error: unknown): never {
   throw error instanceof WorkspaceError ? new AttemptConfigError(explained(error)) : error;
 }
 
-/** What a sandboxed agent committed belongs onto the ticket's branch, however its run ended. */
+/** Fetches a sandboxed agent's commits to the ticket's branch, however its run ended. */
 async function broughtHome(context: PhaseContext<PhaseOf<'agent'>>): Promise<AttemptEnd | undefined> {
   const agent = context.settings.agents[context.agentName];
   try {
@@ -155,24 +160,12 @@ async function broughtHome(context: PhaseContext<PhaseOf<'agent'>>): Promise<Att
   }
 }
 
-/** Finds out before the start that a command is not there: the shell's own message does not name the agent. */
+/** Checks before the start that a command exists: the shell's own message does not name the agent. */
 function requireExecutable(command: string, path: string, agent: string): void {
-  const candidates = command.includes('/')
-    ? [command]
-    : path.split(delimiter).map((dir) => join(dir || '.', command));
-  const found = candidates.some((file) => {
-    try {
-      accessSync(file, constants.X_OK);
-      return true;
-    } catch {
-      return false;
-    }
-  });
-  if (!found || (command.includes('/') && !isAbsolute(command))) {
-    throw new AttemptConfigError(
-      `agent "${agent}": ${found ? `${command} is a relative path` : `${command} is not installed or not executable; see: signalbox doctor`}`,
-    );
-  }
+  const found = findExecutable(command, { PATH: path });
+  if (found && isAbsolute(found)) return;
+  const why = found ? 'is a relative path' : 'is not installed or not executable; see: signalbox doctor';
+  throw new AttemptConfigError(`agent "${agent}": ${command} ${why}`);
 }
 
 export class AttemptConfigError extends Error {}

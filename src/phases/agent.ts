@@ -1,14 +1,14 @@
 import { existsSync } from 'node:fs';
 import { adapterFor, capabilityProblems } from '../agents/adapters.ts';
+import { defaultAccess } from '../agents/command-flags.ts';
 import {
   repairAnew,
   repairPrompt,
   taggedInstruction,
   taggedProblem,
 } from '../agents/reading/final-message.ts';
-import { defaultAccess } from '../agents/strip-flags.ts';
-import type { AgentAdapter, AgentConfig, AgentRequest, AgentResult } from '../model/agent.ts';
-import { explained, InputError, messageOf } from '../model/errors.ts';
+import type { AgentAdapter, AgentConfig, AgentResult } from '../model/agent.ts';
+import { explained, InputError } from '../model/errors.ts';
 import { totalUsage } from '../model/limits/usage.ts';
 import type { AttemptEnd } from '../model/state/outcome.ts';
 import type { Attempt, Json, Ticket, Usage } from '../model/ticket.ts';
@@ -17,7 +17,7 @@ import { type PhaseOf, resultSchemaOf } from '../model/workflow.ts';
 import { MAX_PROMPT_BYTES } from '../workflows/find-content.ts';
 import { renderPhasePrompt } from '../workflows/pin-workflow.ts';
 import { validateResult } from '../workflows/result-schema/validate-result.ts';
-import { AttemptConfigError, readNote, type Turn, type TurnEnd, takeTurn } from './agent-turn.ts';
+import { type Ask, AttemptConfigError, readNote, type Turn, type TurnEnd, takeTurn } from './agent-turn.ts';
 import { excerpt } from './attempt-output.ts';
 import { cleanHead, HEAD_BEFORE, TIP_BEFORE, takenOut, tipBefore } from './check-evidence.ts';
 import { cutShortBy, type PhaseContext, variablesOf } from './context.ts';
@@ -26,7 +26,7 @@ import { hasBegun, land, nativeCap, ownBudget } from './out-of-budget.ts';
 
 type Context = PhaseContext<PhaseOf<'agent'>>;
 
-/** Lets an agent work and then believes only what can be seen: its end event, its checked result, and the tree. */
+/** Lets an agent work, then judges only what can be verified: its end event, its checked result, and the tree. */
 export async function performAgent(context: Context): Promise<AttemptEnd> {
   const { agents } = context.settings;
   const agent = Object.hasOwn(agents, context.agentName) ? agents[context.agentName] : undefined;
@@ -47,7 +47,7 @@ export async function performAgent(context: Context): Promise<AttemptEnd> {
   }
 }
 
-/** Trying again meets the same, so that the way out belongs to the reason. */
+/** A retry would fail the same way, so the reason includes the hint. */
 const isTooLarge = (error: Error) => error instanceof InputError && error.code === 'prompt/too-large';
 
 function isReadOnly({ phase }: Context, agent: AgentConfig): boolean {
@@ -61,16 +61,13 @@ async function work(context: Context, agent: AgentConfig, adapter: AgentAdapter)
   const choice = chooseSession(adapter, phase, agent.name, ticket, attempt);
   const access = phase.access ?? defaultAccess(agent);
   const gitDirs = await context.workspaces.gitDirs(context.place.worktree);
-  const ask = (
-    prompt: string,
-    resume: string | null,
-  ): Omit<AgentRequest, 'promptFile' | 'newSessionId' | 'root'> => ({
+  const ask: Ask = (prompt, resume) => ({
     agent,
     prompt,
     access,
     resume,
     schema: asked,
-    // Another agent's names of models are not this one's.
+    // Model names of another agent do not apply to a fallback.
     model: (context.standsIn ? null : phase.model) ?? agent.model,
     effort: phase.effort ?? null,
     maxTurns: phase.maxTurns ?? null,
@@ -92,7 +89,7 @@ async function work(context: Context, agent: AgentConfig, adapter: AgentAdapter)
       ...(tip ? { [TIP_BEFORE]: tip } : {}),
     },
     request: async () =>
-      ask(choice.cutOff ? goOn(context) : await promptOf(context, adapter, asked), choice.resume),
+      ask(choice.cutOff ? resumePrompt(context) : await promptOf(context, adapter, asked), choice.resume),
   };
   const turn = await takeTurn(context, first);
   if ('end' in turn) {
@@ -124,15 +121,15 @@ async function work(context: Context, agent: AgentConfig, adapter: AgentAdapter)
 }
 
 const CONTINUE =
-  'You were interrupted. Look at the state of the working tree, then go on with the work you were asked to do and finish it.';
+  'You were interrupted. Look at the state of the working tree, then continue the work you were asked to do and finish it.';
 
 const SIGNALS =
   'End as you were asked to, with <promise>TASK_DONE</promise> or <promise>HALT</promise> on a line of its own.';
 
-function goOn({ phase, ticket, attempt }: Context): string {
+function resumePrompt({ phase, ticket, attempt }: Context): string {
   const why = cutShortBy(ticket, attempt);
-  const told = why ? `${CONTINUE} What ended the attempt before: ${why}` : CONTINUE;
-  return phase.signals ? `${told} ${SIGNALS}` : told;
+  const prompt = why ? `${CONTINUE} What ended the attempt before: ${why}` : CONTINUE;
+  return phase.signals ? `${prompt} ${SIGNALS}` : prompt;
 }
 
 async function promptOf(
@@ -153,8 +150,8 @@ async function promptOf(
 }
 
 /**
- * One more turn for a result that does not fit its schema or contradicts itself: in the same session, or in a fresh one
- * that gets what was asked and answered.
+ * One more turn for a result that does not match its schema or contradicts itself: in the same session, or in a fresh
+ * one that gets the task and the answer.
  */
 async function repair(
   context: Context,
@@ -162,7 +159,7 @@ async function repair(
   result: AgentResult,
   problem: string,
   { schema, asked }: { schema: Record<string, unknown>; asked: Record<string, unknown> },
-  ask: (prompt: string, resume: string | null) => Awaited<ReturnType<Turn['request']>>,
+  ask: Ask,
 ): Promise<TurnEnd> {
   const facts = factsOf(result);
   const bad = { end: { ...unfit(problem), ...facts } };
@@ -198,7 +195,7 @@ async function repair(
   return { result: { ...turn.result, data, usage } };
 }
 
-/** What it said at the end; where that was nothing but data, the data. */
+/** The final message; the data where there is no other text. */
 function answerOf({ text, data }: AgentResult): string {
   return excerpt(text.trim() || (data === undefined ? '' : JSON.stringify(data)), 'end');
 }
@@ -207,7 +204,7 @@ function unfit(problem: string): AttemptEnd {
   return failure('protocol', `the result does not fit its schema: ${problem}`);
 }
 
-/** A result must have its form, and where it judges the ticket's criteria, leave none out and agree with itself. */
+/** A result must match its schema; one that judges the ticket's criteria must cover all and not contradict itself. */
 function checkResult(
   { phase, ticket }: Context,
   schema: Record<string, unknown>,
@@ -223,19 +220,15 @@ function checkResult(
   return problem ? { ok: false, problem } : checked;
 }
 
-export function unexpected(error: unknown): AttemptEnd {
-  return failure('crash', messageOf(error));
-}
-
 interface SessionChoice {
   /** Session to continue, or null for a fresh one. */
   resume: string | null;
-  /** The last attempt was cut off, and its session knows what is wanted. */
+  /** The last attempt was cut off, and its session has the task. */
   cutOff: boolean;
   usageBefore: Usage | null;
 }
 
-/** The session that an attempt continues: always one that was cut off, else what the phase asks for. */
+/** The session that an attempt continues: one that was cut off, else what the phase asks for. */
 function chooseSession(
   adapter: AgentAdapter,
   phase: PhaseOf<'agent'>,
@@ -266,17 +259,17 @@ function chooseSession(
   return own ? { resume: own.sessionId, cutOff: false, usageBefore: usageOf(usable, own.sessionId) } : fresh;
 }
 
-/** A session that knows a tree which was taken back since is of no use. */
+/** A session is of no use when its tree was rewound since. */
 function isOfThisTree(ticket: Ticket, entry: Attempt): boolean {
   return !ticket.rewound || Date.parse(entry.startedAt) >= Date.parse(ticket.rewound.at);
 }
 
-/** The task was rewritten since, so that the session needs its text again. */
+/** The task was rewritten since, so the session needs its text again. */
 function isOutdated(ticket: Ticket, entry: Attempt): boolean {
   return ticket.retold !== undefined && Date.parse(ticket.retold) >= Date.parse(entry.startedAt);
 }
 
-/** One that ran out of context would only do so again. */
+/** A session without room would fail for the same reason again. */
 function roomIn(entry: Attempt | undefined): Attempt | undefined {
   return entry?.error?.class === 'context' ? undefined : entry;
 }
@@ -285,7 +278,7 @@ function wasCutOff(entry: Attempt): boolean {
   return entry.status === 'interrupted' || entry.status === 'limit';
 }
 
-/** What the session had used before, for CLIs that report totals. */
+/** The earlier usage of the session, for CLIs that report totals. */
 function usageOf(entries: Attempt[], sessionId: string | null): Usage | null {
   const known = entries.flatMap((entry) =>
     entry.sessionId === sessionId && entry.usage ? [entry.usage] : [],

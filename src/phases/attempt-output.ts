@@ -10,7 +10,7 @@ const TIMEOUT_SECONDS = 60;
 
 type Captured = { ok: true; values: Record<string, Json> } | { ok: false; end: AttemptEnd };
 
-/** Collects what the phase captures. One that fails fails the attempt: an empty value would be a lie. */
+/** Collects what the phase captures. A failed capture fails the attempt: an empty value would be wrong. */
 export async function capture(
   context: PhaseContext,
   from: { stdout: string; result: Json | undefined },
@@ -40,7 +40,7 @@ function fieldOf(value: Json | undefined, path: string): Json | undefined {
   return here;
 }
 
-/** The command is a job like any other: it ends in time, is stopped with its ticket, and leaves nothing running. */
+/** Runs the command as a job, with a timeout; it is stopped with its ticket and leaves nothing running. */
 async function run(
   context: PhaseContext,
   name: string,
@@ -82,7 +82,7 @@ function failed(kind: ErrorClass, name: string, what: string): { end: AttemptEnd
   return { end: { type: 'failed', error: { class: kind, message: `capture "${name}" ${what}` } } };
 }
 
-/** What a ticket keeps of an attempt's output; all of it stays in the job's files. */
+/** How much of an attempt's output a ticket keeps; the job's files have all of it. */
 const MAX_KEPT_CHARS = 4096;
 
 export function excerpt(text: string, keep: 'start' | 'end'): string {
@@ -90,7 +90,7 @@ export function excerpt(text: string, keep: 'start' | 'end'): string {
   return keep === 'start' ? `${text.slice(0, MAX_KEPT_CHARS)}…` : `…${text.slice(-MAX_KEPT_CHARS)}`;
 }
 
-/** The last thing that a command said: its last line with the one it belongs to, as errors have their hint below them. */
+/** The last line of a command's output, with the line above it that an indented hint belongs to. */
 export function lastWords(text: string): string {
   const lines = text.trimEnd().split('\n');
   const said = lines.slice(

@@ -7,7 +7,7 @@ import { isShownState } from '../workspaces/workspaces.ts';
 import { readNote } from './agent-turn.ts';
 import type { PhaseContext } from './context.ts';
 
-/** What the engine itself sees of an agent's work, against what the phase expects. Undefined when all is there. */
+/** Compares the agent's work in the tree with what the phase expects. Undefined when nothing is missing. */
 export async function missingEvidence(context: PhaseContext, expect: Expect): Promise<string | undefined> {
   const { worktree, base } = context.place;
   const free = context.rules?.notWork === null;
@@ -41,7 +41,7 @@ export async function missingEvidence(context: PhaseContext, expect: Expect): Pr
   return undefined;
 }
 
-/** An agent that left the branch of a tree that others use, too, is brought back; undefined where it did not. */
+/** Returns a shared tree to its branch after an agent left it; undefined where it did not. */
 export async function cameBack({
   place,
   rules,
@@ -62,7 +62,7 @@ export async function cameBack({
   return `expected the tree to be on ${place.branch}, found it on ${from}; it is back there now${kept}. Stay on ${place.branch}`;
 }
 
-/** The end of an attempt that failed by itself, with what became of a tree that it had taken to another branch. */
+/** The end of a failed attempt, with a note where its tree had to be returned to its branch. */
 export async function afterStraying(context: PhaseContext, end: AttemptEnd): Promise<AttemptEnd> {
   if (end.type !== 'failed') return end;
   const strayed = await cameBack(context);
@@ -70,7 +70,7 @@ export async function afterStraying(context: PhaseContext, end: AttemptEnd): Pro
   return { ...end, error: { ...end.error, message: `${end.error.message}; ${strayed}` } };
 }
 
-/** What was there before this work is gone from the branch; where it is others' work, they get it back at once. */
+/** The branch lost what was there before this work; the work of other tickets is restored at once. */
 async function lost({ place, rules, workspaces, ticket }: PhaseContext): Promise<string> {
   const { repo, branch, worktree: path, base } = place;
   const gone = `the branch no longer contains ${base.commit.slice(0, 12)}, which the work began from`;
@@ -97,10 +97,10 @@ function matches(file: string, pattern: string): boolean {
   return new RegExp(`^${body}(?:/.*)?$`).test(file);
 }
 
-/** Kept beside the job of a phase whose own commits count: where the branch was when it was entered first. */
+/** Stored beside the job of a phase whose own commits count: the branch's commit at its first attempt. */
 export const TIP_BEFORE = 'tip.txt';
 
-/** Undefined where no phase before it was to commit anything: then all that is ahead of the base counts. */
+/** Undefined where no earlier phase commits: then everything ahead of the base counts. */
 export async function tipBefore(context: PhaseContext<PhaseOf<'agent'>>): Promise<string | undefined> {
   const { ticket, phase, pinned, place, workspaces } = context;
   if (!phase.expect?.own) return undefined;
@@ -115,7 +115,7 @@ export async function tipBefore(context: PhaseContext<PhaseOf<'agent'>>): Promis
   );
 }
 
-/** What the first attempt of all noted. */
+/** The commit that the first attempt stored. */
 function notedTip({ ticket, phase, jobDir }: PhaseContext): string | undefined {
   for (const entry of ticket.phaseHistory) {
     if (entry.phase !== phase.id) continue;
@@ -126,10 +126,10 @@ function notedTip({ ticket, phase, jobDir }: PhaseContext): string | undefined {
   return undefined;
 }
 
-/** Kept beside the job of a phase that may only read in a tree of others: the commit that it was clean at. */
+/** Stored beside the job of a phase that may only read in a shared tree: the commit of the clean tree. */
 export const HEAD_BEFORE = 'head.txt';
 
-/** The commit of a tree that others use, too; undefined where no other ticket uses it, or where it has uncommitted work. */
+/** The commit of a shared tree; undefined for a tree that is not shared or has uncommitted work. */
 export async function cleanHead({
   rules,
   workspaces,
@@ -143,8 +143,8 @@ export async function cleanHead({
 }
 
 /**
- * Takes out of a tree of others what an attempt left there that may only read, however it ended: it would be taken for
- * the work of the next ticket. It is kept on a ref, and reported.
+ * Removes from a shared tree what an attempt that may only read left there, however it ended: the next ticket would
+ * include it. It is kept on a ref and reported.
  */
 export async function takenOut(context: PhaseContext, end: AttemptEnd): Promise<AttemptEnd> {
   const to = readNote(context.jobDir, HEAD_BEFORE);

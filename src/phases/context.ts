@@ -32,9 +32,9 @@ export interface EvidenceRules {
 export interface Allowance {
   /** As the attempt began; null is no limit. */
   usd: number | null;
-  /** Asked all the time, with what the attempt has used so far: why it must end. */
+  /** Called all the time with the attempt's usage so far: why it must end. */
   over(usage: Usage | null): Hold | null;
-  /** Asked before every process of the attempt beyond its first, which is counted when nothing forbids it. */
+  /** Called before every process of the attempt after its first, which it counts unless a budget forbids it. */
   launch(): Hold | null;
 }
 
@@ -55,7 +55,7 @@ export type ActionEnd =
   | { exit: number; out?: string | undefined; err?: string | undefined }
   | { job: readonly string[] };
 
-/** Everything an executor may use. It performs one attempt and says how it ended; it never touches the store. */
+/** Everything an executor may use. It performs one attempt and returns how it ended; it never writes to the store. */
 export interface PhaseContext<P extends Phase = Phase> {
   ticket: Ticket;
   plan: Plan;
@@ -77,7 +77,7 @@ export interface PhaseContext<P extends Phase = Phase> {
   act(request: ActionRequest): Promise<ActionEnd>;
   /** Directory of this attempt's job. */
   jobDir: string;
-  /** True when the attempt was begun by an engine that is gone: take over what it left. */
+  /** The attempt was started by an earlier engine: adopt what it left. */
   resumed: boolean;
   /** Aborting stops the attempt's processes; it then ends as interrupted. */
   signal: AbortSignal;
@@ -91,7 +91,7 @@ export interface PhaseContext<P extends Phase = Phase> {
   onSession(sessionId: string): void;
   onUsage(usage: Usage): void;
   onText(text: string): void;
-  /** What became of the attempt while it runs, for people. */
+  /** A note about the running attempt, for people. */
   onNote?(note: string): void;
   onTool(name: string, summary: string, done: boolean): void;
 }
@@ -126,22 +126,22 @@ function previousError(pinned: PinnedWorkflow, ticket: Ticket, attempt: Attempt)
   return said.length === 0 ? null : said.join('\n\n');
 }
 
-/** What ended the attempt before this one, where that was neither its own doing nor a person's. */
+/** What interrupted the attempt before this one, unless a person did. */
 export function cutShortBy(ticket: Ticket, attempt: Attempt): string | null {
   const last = entriesBefore(ticket, attempt).at(-1);
   if (last?.phase !== attempt.phase || last.visit !== attempt.visit) return null;
   return last.status === 'interrupted' && last.error?.class === 'interrupted' ? last.error.message : null;
 }
 
-/** What the phase said that sent the ticket here. */
+/** The output of the phase that sent the ticket here. */
 function feedbackFor(pinned: PinnedWorkflow, ticket: Ticket, attempt: Attempt): string | null {
   const sender = sentBackBy(pinned, entriesBefore(ticket, attempt), attempt);
   return sender ? (sender.output ?? sender.error?.message ?? null) : null;
 }
 
 /**
- * The last attempt of another visit, when it did not simply succeed. What the first phase decides without changing
- * anything says where to go, and is nothing to fix.
+ * The last attempt of another visit, unless it simply succeeded. A first phase that only reads decides where to go; its
+ * outcome is nothing to fix.
  */
 function sentBackBy({ workflow }: PinnedWorkflow, before: Attempt[], attempt: Attempt): Attempt | undefined {
   const last = before.findLast((entry) => entry.phase !== attempt.phase || entry.visit !== attempt.visit);
@@ -151,7 +151,7 @@ function sentBackBy({ workflow }: PinnedWorkflow, before: Attempt[], attempt: At
   return positive || (decides && last.status === 'success') ? undefined : last;
 }
 
-/** What an agent gets of our own environment: no token of forge or tracker, unless its config or the phase names it. */
+/** The environment of an agent: no token of a forge or tracker, unless its config or the phase names it. */
 export function agentEnvironment(
   context: PhaseContext<PhaseOf<'agent'>>,
   agent: AgentConfig,

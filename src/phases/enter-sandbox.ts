@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
-import { accessSync, constants, existsSync, realpathSync, statSync } from 'node:fs';
+import { existsSync, realpathSync, statSync } from 'node:fs';
 import { basename, delimiter, dirname, isAbsolute, join } from 'node:path';
+import { findExecutable } from '../machine/find-program.ts';
 import { dropPidsGroup, findPidsGroup, makePidsGroup, processLimit } from '../machine/process-count-limit.ts';
 import type { AgentConfig } from '../model/agent.ts';
 import type { PhaseOf } from '../model/workflow.ts';
@@ -16,7 +17,7 @@ const PROCESSES = 512;
 export function sandboxProblem(context: Context, agent: AgentConfig, path: string): string | undefined {
   if (agent.sandbox !== 'bwrap') return obeyed(context, agent);
   if (process.platform !== 'linux') return 'sandbox: bwrap is for Linux alone';
-  if (findProgram('bwrap', path)) return undefined;
+  if (findExecutable('bwrap', { PATH: path })) return undefined;
   return 'sandbox: bwrap needs bubblewrap, which is not installed (apt install bubblewrap, dnf install bubblewrap)';
 }
 
@@ -59,14 +60,15 @@ export async function enterSandbox(
   const most = agent.sandboxProcesses ?? PROCESSES;
   const cgroup = makePidsGroup(groupName(place.worktree), most);
   // Nothing of this kind binds root.
-  const prlimit = cgroup === null && process.getuid?.() !== 0 ? findProgram('prlimit', path) : undefined;
+  const prlimit =
+    cgroup === null && process.getuid?.() !== 0 ? findExecutable('prlimit', { PATH: path }) : undefined;
   const hidden = await hiddenPlaces(context, env);
   const wrap = async (argv: readonly string[]) => {
     const programs = tools(argv, env, path, [...hidden, ...PRIVATE, ...home.writable.map(([, to]) => to)]);
     const readable = [...programs, ...(agent.sandboxReadable ?? [])];
     return bubblewrap(
       {
-        bwrap: findProgram('bwrap', path) ?? 'bwrap',
+        bwrap: findExecutable('bwrap', { PATH: path }) ?? 'bwrap',
         cwd: place.worktree,
         network: agent.sandboxNetwork ?? true,
         hidden,
@@ -143,7 +145,7 @@ function withTargets(paths: readonly string[]): string[] {
   return [...new Set(paths.flatMap((path) => [realOf(path), path]))];
 }
 
-/** Programs may be installed in the home directory; of a package, those that it needs lie beside it. */
+/** Programs may be installed in the home directory; those of a package are beside it. */
 function tools(
   argv: readonly string[],
   env: Readonly<Record<string, string>>,
@@ -154,7 +156,7 @@ function tools(
   const modules = dirs
     .map((dir) => join(dirname(dir), 'lib', 'node_modules'))
     .filter((dir) => existsSync(dir));
-  const command = findProgram(argv[0] ?? '', path);
+  const command = findExecutable(argv[0] ?? '', { PATH: path });
   const files = argv
     .slice(1)
     .filter((arg) => isAbsolute(arg) && statSync(arg, { throwIfNoEntry: false })?.isFile());
@@ -176,18 +178,4 @@ function besides(file: string, hidden: readonly string[]): string[] {
   const dir = realOf(dirname(file));
   const own = hidden.some((each) => isInside(each, dir)) ? [join(dir, basename(file))] : [dir];
   return end < 0 ? own : [...own, file.slice(0, end + '/node_modules'.length)];
-}
-
-function findProgram(command: string, path: string): string | undefined {
-  const files = command.includes('/')
-    ? [command]
-    : path.split(delimiter).map((dir) => join(dir || '.', command));
-  return files.find((file) => {
-    try {
-      accessSync(file, constants.X_OK);
-      return statSync(file).isFile();
-    } catch {
-      return false;
-    }
-  });
 }

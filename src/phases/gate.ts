@@ -10,17 +10,17 @@ import { lookOnce } from './script.ts';
 type Gate = PhaseContext<PhaseOf<'gate'>>;
 
 /**
- * Asks a person. Comes back to take the failure edge when a deadline has passed and, where it names a script or action,
- * to look whether the question was answered elsewhere. A look that fails answers nothing: the question stays open.
+ * Asks a person. Runs again at a deadline, to take the failure edge, and, where it names a script or action, to check
+ * whether the question was answered elsewhere. A check that fails answers nothing: the question stays open.
  */
 export async function performGate(context: Gate): Promise<AttemptEnd> {
   const { phase, attempt } = context;
   const now = Date.parse(context.now());
-  // A question cannot have been asked in the future: that was a clock that was ahead.
+  // A question from the future was asked by a clock that was ahead.
   const began = Math.min(Date.parse(attempt.startedAt), now);
   const deadline = phase.timeoutSeconds ? began + phase.timeoutSeconds * 1000 : null;
   if (deadline !== null && now >= deadline) {
-    const message = `nobody answered for ${phase.timeoutSeconds} s`;
+    const message = `no answer for ${phase.timeoutSeconds} s`;
     return { type: 'failed', outcome: 'timeout', error: { class: 'timeout', message } };
   }
   const looks = looksOutside(phase);
@@ -53,7 +53,7 @@ async function look(context: Gate): Promise<Seen> {
   const { phase, place } = context;
   const { id, command, args = [], action, with: inputs } = phase;
   const poll = { id, type: 'poll', command, args, action, with: inputs } as const;
-  // The question may be open for weeks: the repository is there, whatever became of the worktree.
+  // The question may be open for weeks: the repository still exists when the worktree may be gone.
   const result = await lookOnce({ ...context, phase: poll, place: { ...place, worktree: place.repo } });
   if (result?.reason !== 'exited')
     return { problem: result?.reason === 'timeout' ? 'it took too long' : null };

@@ -16,7 +16,7 @@ type Context = PhaseContext<PhaseOf<'agent'>>;
 /** Kept beside the job of a phase that may only read: the tree as it was. */
 export const BEFORE = 'before.txt';
 
-/** What an attempt came to, by its result and by what can be seen of its work. */
+/** How an attempt ended, by its result and by the state of the worktree. */
 export async function judge(
   context: Context,
   result: AgentResult,
@@ -24,6 +24,7 @@ export async function judge(
   before: string,
 ): Promise<AttemptEnd> {
   const facts = factsOf(result);
+  const fail = (kind: ErrorClass, message: string) => ({ ...failure(kind, message), ...facts });
   if (result.error?.class === 'limit') return parked(context, result.error, facts);
   if (result.error?.class === 'interrupted') {
     return { type: 'interrupted', reason: result.error.message, deliberate: false, died: true, ...facts };
@@ -33,24 +34,19 @@ export async function judge(
     const halt_reason = claim.reason || NO_REASON;
     return { type: 'done', outcome: 'halt', captured: { halt_reason }, ...facts, output: halt_reason };
   }
-  if (!result.ok) {
-    return {
-      ...failure(result.error?.class ?? 'protocol', result.error?.message ?? 'ended without a result'),
-      ...facts,
-    };
-  }
+  if (!result.ok)
+    return fail(result.error?.class ?? 'protocol', result.error?.message ?? 'ended without a result');
   const strayed = await cameBack(context);
-  if (strayed) return { ...failure('evidence', strayed), ...facts };
+  if (strayed) return fail('evidence', strayed);
   const moved = await misplaced(context);
-  if (moved) return { ...failure('workspace', moved), ...facts };
-  if (before && before !== (await fingerprint(context))) {
-    return { ...failure('evidence', 'the phase may only read, but the working tree was changed'), ...facts };
-  }
+  if (moved) return fail('workspace', moved);
+  if (before && before !== (await fingerprint(context)))
+    return fail('evidence', 'the phase may only read, but the working tree was changed');
   const missing = context.phase.expect && (await missingEvidence(context, context.phase.expect));
-  if (missing) return { ...failure('evidence', missing), ...facts };
+  if (missing) return fail('evidence', missing);
   if (claim?.kind === 'failed')
-    return { ...failure('evidence', `the agent gave up: ${claim.reason || 'it gave no reason'}`), ...facts };
-  if (claim?.kind === 'nothing') return { ...failure('protocol', NO_SIGNAL), ...facts };
+    return fail('evidence', `the agent gave up: ${claim.reason || 'it gave no reason'}`);
+  if (claim?.kind === 'nothing') return fail('protocol', NO_SIGNAL);
   const captured = await capture(context, { stdout: result.text, result: result.data });
   if (!captured.ok) return { ...captured.end, ...facts };
   const outcome = schema ? String((result.data as { outcome: string }).outcome) : 'success';
@@ -64,7 +60,7 @@ export async function judge(
   };
 }
 
-/** Errors of a program that had already given its result. Any other class needs a fix first. */
+/** Errors of a program that may have given its result before. Any other class needs a fix first. */
 const AFTER_ALL: ReadonlySet<ErrorClass> = new Set(['exit', 'crash', 'protocol']);
 
 const NO_SIGNAL =
@@ -78,7 +74,7 @@ function claimedIn(result: AgentResult): Claimed {
   return claimedBy(readSignal(result.text), outcome ? { outcome, ...reason } : null);
 }
 
-/** Commits on another branch, or in a tree that was replaced, are no evidence. */
+/** Commits on another branch, or in a replaced tree, are no evidence. */
 async function misplaced(context: Context): Promise<string | undefined> {
   const { repo, branch, worktree, inPlace } = context.place;
   try {
@@ -90,8 +86,8 @@ async function misplaced(context: Context): Promise<string | undefined> {
 }
 
 /**
- * How the tree was before this attempt, or before the one that it repeats: what an attempt changed although it may
- * only read must not become the measure of the next one.
+ * The tree before this attempt, or before the one that it repeats: a change by an attempt that may only read must not
+ * become the reference for the next one.
  */
 export function notedBefore({ ticket, phase, attempt, jobDir }: Context): string | undefined {
   const own = readNote(jobDir, BEFORE);
@@ -103,8 +99,8 @@ export function fingerprint(context: Context): Promise<string> {
   return context.workspaces.fingerprint(context.place.worktree);
 }
 
-/** What is known of a turn whatever it came to. */
-type Facts = Pick<AttemptEnd, 'sessionId' | 'usage' | 'output'>;
+/** What is known of a turn, however it ended. */
+export type Facts = Pick<AttemptEnd, 'sessionId' | 'usage' | 'output'>;
 
 export function factsOf(result: AgentResult): Facts {
   const said = result.data === undefined ? result.text : (feedbackText(result.data as Json) ?? result.text);
@@ -116,8 +112,8 @@ export function failure(kind: ErrorClass, message: string): AttemptEnd {
 }
 
 /**
- * Without a reset time the wait grows with every limit in a row, up to an hour. A reset time is believed once;
- * when the limit is still there then, each further wait is longer, so that a wrong one does not make us spin.
+ * Without a reset time the wait grows with every limit in a row, up to an hour. A reset time is used as it is once. If
+ * the limit is still there then, each further wait is longer, so that a wrong time causes no busy loop.
  */
 export function parked(context: PhaseContext, limit: AgentError, facts: Facts): AttemptEnd {
   const history = context.ticket.phaseHistory.filter((entry) => entry.completedAt !== null);

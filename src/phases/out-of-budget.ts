@@ -1,17 +1,11 @@
 import { existsSync } from 'node:fs';
-import type { AgentRequest } from '../model/agent.ts';
 import { totalUsage } from '../model/limits/usage.ts';
 import type { AttemptEnd } from '../model/state/outcome.ts';
 import type { Hold, Usage } from '../model/ticket.ts';
 import type { PhaseOf } from '../model/workflow.ts';
-import { type Turn, takeTurn } from './agent-turn.ts';
+import { type Ask, type Turn, takeTurn } from './agent-turn.ts';
 import type { PhaseContext } from './context.ts';
-
-type Facts = Pick<AttemptEnd, 'sessionId' | 'usage' | 'output'>;
-type Ask = (
-  prompt: string,
-  resume: string | null,
-) => Omit<AgentRequest, 'promptFile' | 'newSessionId' | 'root'>;
+import type { Facts } from './judge-attempt.ts';
 
 const SECONDS = 180;
 const TURNS = 6;
@@ -43,7 +37,7 @@ export async function land(
   const can = first.adapter.capabilities.resume && sessionId !== null && !context.signal.aborted;
   const dir = landingOf(first);
   if (!can) return end(facts.usage);
-  // One that was begun may have committed everything and ended by now: what it cost is still to be read.
+  // One that has begun may have committed everything and ended by now: its cost still has to be read.
   if (!hasBegun(context, first)) {
     if (!(await hasUncommitted(context)) || context.allowance?.launch()) return end(facts.usage);
   }
@@ -72,7 +66,7 @@ export async function land(
 
 const landingOf = ({ dir }: Turn) => `${dir}.landing`;
 
-/** Whether an engine that is no more had come as far as this turn. */
+/** Whether an earlier engine started this turn. */
 export function hasBegun({ resumed }: PhaseContext, first: Turn): boolean {
   return resumed && existsSync(landingOf(first));
 }
@@ -87,7 +81,7 @@ async function hasUncommitted({
   return seen.dirty.length > 0;
 }
 
-/** The limit that the CLI itself gets. One that counts a session as a whole had used something before. */
+/** The limit for the CLI itself, plus what its session had used before, since it counts the whole session. */
 export function nativeCap(
   { allowance }: PhaseContext<PhaseOf<'agent'>>,
   usageBefore: Usage | null,
@@ -95,7 +89,7 @@ export function nativeCap(
   return allowance?.usd == null ? null : allowance.usd + (usageBefore?.costUsd ?? 0);
 }
 
-/** The CLI stopped by itself before its report came to as much. */
+/** The CLI stopped by itself before the usage that it reported reached the budget. */
 export function ownBudget(message: string): Hold {
   return { kind: 'budget', reason: `its budget is used up: ${message}`, until: null };
 }

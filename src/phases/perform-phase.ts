@@ -1,11 +1,12 @@
 import { readJob } from '../machine/jobs/job.ts';
 import { stopJob } from '../machine/jobs/stop.ts';
-import { SignalboxError } from '../model/errors.ts';
+import { messageOf, SignalboxError } from '../model/errors.ts';
 import type { AttemptEnd } from '../model/state/outcome.ts';
 import { GitError } from '../workspaces/workspaces.ts';
-import { performAgent, unexpected } from './agent.ts';
+import { performAgent } from './agent.ts';
 import type { PhaseContext } from './context.ts';
 import { performGate } from './gate.ts';
+import { failure } from './judge-attempt.ts';
 import { performPoll } from './poll.ts';
 import { performStep } from './script.ts';
 
@@ -24,7 +25,7 @@ export async function perform(context: PhaseContext): Promise<AttemptEnd> {
     // Git was busy when the stop came; the worktree is checked again when the ticket continues.
     if (error instanceof GitError && context.signal.aborted)
       return { type: 'interrupted', reason: 'stopped', deliberate: true };
-    return unexpected(error);
+    return failure('crash', messageOf(error));
   }
 }
 

@@ -7,12 +7,12 @@ import type { PhaseContext } from './context.ts';
 import { endOfJob } from './run-job.ts';
 import { exitFailure, finishStep, lookOnce } from './script.ts';
 
-/** Looks once: 0 is ready, 1 is not yet, 75 is that nothing could be seen, anything else has failed. The time in all is counted from the first look. */
+/** Checks once: exit code 0 is ready, 1 not yet, 75 could not check; others have failed. The timeout counts from the first check. */
 export async function performPoll(context: PhaseContext<PhaseOf<'poll'>>): Promise<AttemptEnd> {
   const { phase, settings, attempt } = context;
   const wall = phase.timeoutSeconds ?? settings.timeouts.pollSeconds;
   const began = Date.parse(attempt.startedAt);
-  // A clock that jumped back must not make the wait longer than it is.
+  // A clock that jumped back must not make the wait longer.
   const waited = Math.max(0, Date.parse(context.now()) - began) / 1000;
   const check = settings.timeouts.pollCheckSeconds;
   const result = await lookOnce(context);
@@ -37,7 +37,7 @@ export async function performPoll(context: PhaseContext<PhaseOf<'poll'>>): Promi
     type: 'waiting',
     until,
     gate: false,
-    // Only who has looked knows that a person is waited for.
+    // Only a check that worked shows that a person is needed.
     ...(phase.notify && !unseen ? { person: true } : {}),
     reason: said ? `${phase.id}: ${said}` : `${phase.id}: not ready yet`,
   };

@@ -7,7 +7,7 @@ import type { PhaseContext } from './context.ts';
 
 export interface JobRun {
   dir: string;
-  /** Made only when a process really has to be started. */
+  /** Called only when a process has to be started. */
   job: () => Promise<Omit<JobSpec, 'dir'>>;
   wallSeconds: number;
   idleSeconds: number | null;
@@ -20,9 +20,7 @@ export interface JobRun {
 
 const NOTHING = { exit: { code: null, signal: null }, ms: 0, stdoutTail: '', stderrTail: '' };
 
-/**
- * Runs a job to its end, or takes over one that an earlier engine began. Null means that it was lost and has to run again.
- */
+/** Runs a job to its end, or adopts one that an earlier engine started. Null: it was lost and has to run again. */
 export async function runJob(context: PhaseContext, run: JobRun): Promise<JobResult | null> {
   const adopted = await adoptJob(context, run);
   if (adopted !== undefined) return adopted;
@@ -34,8 +32,8 @@ export async function runJob(context: PhaseContext, run: JobRun): Promise<JobRes
 }
 
 /**
- * Takes over a job that an earlier engine began: a live one is followed where it is, a finished one is read, and of a dead
- * one nothing may be left running. Undefined when there is none.
+ * Adopts a job that an earlier engine started: a live one is followed, a finished one is read, and the remaining
+ * processes of a lost one are stopped. Undefined when there is none.
  */
 export async function adoptJob(
   context: PhaseContext,
@@ -43,7 +41,7 @@ export async function adoptJob(
 ): Promise<JobResult | null | undefined> {
   const found = context.resumed ? readJob(run.dir).state : 'none';
   if (found === 'none') return undefined;
-  // What an engine does itself ends with it, also where this process is that engine and began anew.
+  // An action ends with its engine, even where this process was that engine.
   if (found !== 'ended' && isInProcess(run.dir)) await stopInProcess(run.dir, 'lost');
   else if (found === 'lost') await stopJob(run.dir, 'lost');
   else return follow(context, run);
@@ -66,15 +64,18 @@ function follow(
   });
 }
 
-/** The ends that mean the same for every kind of process; undefined when it ended by itself. */
+/** How an attempt ends whose process did not exit by itself; undefined when it did. */
 export function endOfJob(
   result: JobResult | null,
   wallSeconds: number,
   idleSeconds: number | null,
 ): AttemptEnd | undefined {
-  if (result === null)
-    return { type: 'interrupted', reason: 'its process is gone without an exit record', deliberate: false };
-  switch (result.reason) {
+  const timeout = (kind: 'timeout' | 'idle', message: string): AttemptEnd => ({
+    type: 'failed',
+    outcome: 'timeout',
+    error: { class: kind, message },
+  });
+  switch (result?.reason ?? 'lost') {
     case 'lost':
       return { type: 'interrupted', reason: 'its process is gone without an exit record', deliberate: false };
     case 'stopped':
@@ -82,17 +83,9 @@ export function endOfJob(
     case 'budget':
       return { type: 'parked', budget: true, until: null, reason: 'its budget is used up' };
     case 'timeout':
-      return {
-        type: 'failed',
-        outcome: 'timeout',
-        error: { class: 'timeout', message: `took longer than ${wallSeconds} s` },
-      };
+      return timeout('timeout', `took longer than ${wallSeconds} s`);
     case 'idle':
-      return {
-        type: 'failed',
-        outcome: 'timeout',
-        error: { class: 'idle', message: `printed nothing for ${idleSeconds} s` },
-      };
+      return timeout('idle', `printed nothing for ${idleSeconds} s`);
     case 'exited':
       return undefined;
   }

@@ -13,7 +13,7 @@ import { endOfJob, type JobRun, runJob } from './run-job.ts';
 /** Phases that name a script or an action. */
 type Step = PhaseOf<'script' | 'action' | 'poll'>;
 
-/** Runs what a phase names: an action in this process, unless a script of the user's replaces it, or a script as a job. */
+/** Runs a phase's step: an action in this process, unless a user's script replaces it, or a script as a job. */
 async function runStep(
   context: PhaseContext<Step>,
   wallSeconds: number,
@@ -51,7 +51,7 @@ function scriptJob(
         cwd: place.worktree,
         env: phaseEnvironment(context),
         stdin: null,
-        // The variable is the same for everything that runs, so it never names a file that is not there.
+        // Every job gets the variable for this file, so the file must exist.
         files: { 'prompt.md': '' },
         stopSignal: 'SIGTERM',
       };
@@ -59,7 +59,7 @@ function scriptJob(
   };
 }
 
-/** Looks once, for a poll or gate. A look has no effect that could be lost: one that was cut off is ended and repeated. */
+/** Checks once, for a poll or gate. A check has no effect that could be lost: one that was cut off is ended and repeated. */
 export async function lookOnce(context: PhaseContext<PhaseOf<'poll'>>): Promise<StepResult | null> {
   const { jobDir, resumed, settings } = context;
   const { state } = readJob(jobDir);
@@ -73,7 +73,7 @@ export async function performStep(context: PhaseContext<PhaseOf<'script' | 'acti
   const { phase, settings } = context;
   const wall = phase.timeoutSeconds ?? settings.timeouts.scriptSeconds;
   const idle = ('idleSeconds' in phase && phase.idleSeconds) || null;
-  // One that said "not now" is run again; it is the same attempt still.
+  // After "not now" the step runs again in the same attempt.
   const before = context.resumed ? readJob(context.jobDir) : undefined;
   const resumed = context.resumed && !(before?.state === 'ended' && isNotNow(before.exit));
   const result = await runStep({ ...context, resumed }, wall, idle);
@@ -122,7 +122,7 @@ export function exitFailure(result: StepResult, kind: 'exit' | 'refused' = 'exit
     ? `was killed by ${result.exit.signal}`
     : `exited with code ${result.exit.code}`;
   const last = lastWords(result.stderrTail) || lastWords(result.stdoutTail);
-  // One that says by its code that it refuses has said why, and an action has no exit code that people know.
+  // A refusal has its reason as text, and an action has no exit code that people know.
   const message = last && kind === 'exit' && !result.isAction ? `${how}: ${last}` : last || how;
   return {
     type: 'failed',

@@ -43,7 +43,7 @@ function fromJson(file: string, text: string): unknown {
 }
 
 /** Turns `[1, 'do', 0, 'say']` into "rule 2, step 1, say". */
-function sayPlace(path: Array<string | number>): string {
+function sayPlace(path: Path): string {
   const [rule, part, ...rest] = path;
   if (rule === undefined) return 'the whole file';
   const words = [`rule ${Number(rule) + 1}`];
@@ -60,7 +60,7 @@ function bad(message: string): InputError {
 
 type Path = Array<string | number>;
 
-/** Something wrong at one place of a scenario; the caller adds the file's name and the line. */
+/** A problem at one place of a scenario; the caller adds the file's name and the line. */
 class Problem extends Error {
   readonly path: Path;
 
@@ -135,7 +135,7 @@ interface Shape {
   either?: string[];
   /** The field that a bare value sets, as in `say: Hello`. */
   short?: string;
-  /** The agent is gone after it. */
+  /** The agent ends with it. */
   ends?: true;
 }
 
@@ -184,7 +184,7 @@ export function checkScenario(value: unknown): Rule[] {
   return value.map((rule, i) => checkRule(rule, [i]));
 }
 
-function checkRule(value: unknown, at: Array<string | number>): Rule {
+function checkRule(value: unknown, at: Path): Rule {
   const list: Field = (steps, path) => {
     if (!Array.isArray(steps) || steps.length === 0)
       throw new Problem(path, 'must be a list of at least one step');
@@ -195,7 +195,7 @@ function checkRule(value: unknown, at: Array<string | number>): Rule {
   return { when: rule.when ?? {}, do: rule.do } as Rule;
 }
 
-function checkStep(value: unknown, at: Array<string | number>, last: boolean): Step {
+function checkStep(value: unknown, at: Path, last: boolean): Step {
   const entries = typeof value === 'string' ? [[value, null] as const] : Object.entries(Object(value));
   const [entry] = entries;
   if (!entry || entries.length > 1 || Array.isArray(value))

@@ -51,7 +51,7 @@ function wrong(message: string): InputError {
   return new InputError('rehearsal/arguments', message, { hint: USAGE });
 }
 
-/** An agent without a model: it does in its working directory what a scenario says for this attempt. */
+/** An agent without a model: it performs the scenario's steps for this attempt in its working directory. */
 async function main(): Promise<Ending> {
   const args = parseArguments(process.argv.slice(2));
   output.line({ type: 'session', id: args.session });
@@ -88,7 +88,7 @@ function readSchema(file: string): { [key: string]: Json } {
   }
 }
 
-function tell(error: unknown): Ending {
+function report(error: unknown): Ending {
   const known = error instanceof InputError;
   const message = [messageOf(error), ...(known && error.hint ? [error.hint] : [])].join(' ');
   output.line({ type: 'error', class: known ? 'config' : 'crash', message });
@@ -109,4 +109,4 @@ function hang(stubborn: boolean): void {
   output.line({ type: 'text', text: 'Hanging.' });
 }
 
-void main().catch(tell).then(end);
+void main().catch(report).then(end);

@@ -31,8 +31,6 @@ describe('claude', () => {
     expect(valuesOf(argv, '--effort')).toEqual(['low']);
     expect(valuesOf(argv, '--max-turns')).toEqual(['7']);
     expect(JSON.parse(valuesOf(argv, '--json-schema')[0] ?? '')).toEqual(SCHEMA);
-    const own = claude.invocation(request({ agent: agent('claude', { model: 'haiku' }) })).argv;
-    expect(valuesOf(own, '--model')).toEqual(['haiku']);
   });
 
   it('full: no questions asked, and root is told to be one', () => {

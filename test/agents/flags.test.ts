@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { takeFlags } from '../../src/agents/strip-flags.ts';
+import { takeFlags } from '../../src/agents/command-flags.ts';
 
 const RULES = [
   { names: ['--yes', '-y'], takesValue: false },

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { ADAPTERS, adapterFor, capabilityProblems } from '../../src/agents/adapters.ts';
-import { defaultAccess } from '../../src/agents/strip-flags.ts';
+import { defaultAccess } from '../../src/agents/command-flags.ts';
 import { guessAdapter } from '../../src/config/builtin-agents.ts';
 import { AgentPhase, type PhaseOf } from '../../src/model/workflow.ts';
 

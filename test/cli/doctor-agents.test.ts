@@ -132,7 +132,7 @@ describe('doctor --agents', () => {
     });
     expect(readFileSync(room.path('seen'), 'utf8')).toBe('[]\n');
     expect(of('claude')).toMatchObject({ version: '2.1.325', problem: null });
-    expect(of('codex')).toMatchObject({ version: null, standing: null, problem: 'told no version' });
+    expect(of('codex')).toMatchObject({ version: null, standing: null, problem: 'printed no version' });
     expect(of('gemini')).toMatchObject({ version: null, problem: 'ended with code 3' });
     expect(findings.map(({ what, level }) => [what, level])).toEqual([
       ['agent codex', 'warn'],

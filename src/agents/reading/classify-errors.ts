@@ -2,14 +2,14 @@ import type { AgentError, AgentEvent } from '../../model/agent.ts';
 import type { ErrorClass } from '../../model/ticket.ts';
 import { namesWait, resetFromProse } from './reset-time.ts';
 
-/** No time brings these back, whatever else is said. */
+/** Waiting does not fix these, whatever else the message says. */
 const EMPTY =
   /credit balance|insufficient_quota|payment required|\bcredits? (?:\w+ ){0,3}(?:depleted|exhausted|used up)|(?:insufficient|out of|no more|not enough) (?:\w+ )?(?:credits?|funds|balance)/i;
-/** Words of an empty account and of a limit alike: a message that says when to come back means a limit. */
+/** Words used for an empty account as well as for a limit: a message that names a wait means a limit. */
 const QUOTA = /\bquota\b|\brate limit/i;
 const BY_TIME = /\b(?:daily|hourly) quota|\bper ?(?:day|hour|minute)/i;
 
-/** First match wins. What a status code cannot say (a usage limit, a full context, an empty account) goes before it. */
+/** First match wins. These are checked before the status code, which cannot express them. */
 const SPECIFIC: [ErrorClass, RegExp][] = [
   ['limit', /hit your .{0,40}\blimit\b|usage limit (?:has been )?reached/i],
   [
@@ -34,7 +34,7 @@ const GENERAL: [ErrorClass, RegExp][] = [
     'overloaded',
     /overloaded|at capacity|server error|unavailable|bad gateway|time[ds]? ?out|disconnected|connection|network error|terminated|econn|enotfound|eai_again/i,
   ],
-  // Many a limit names the page where more can be bought, so that this word alone says the least.
+  // Messages about limits often link to the billing page, so this word alone is the weakest sign.
   ['billing', /\bbilling\b/i],
   [
     'config',
@@ -42,26 +42,26 @@ const GENERAL: [ErrorClass, RegExp][] = [
   ],
 ];
 
-/** Whether a text, or the beginning of one, says that an account has nothing left. */
+/** Whether a text, or the beginning of one, says that an account is empty. */
 export function isEmptied(message: string): boolean {
   return EMPTY.test(message);
 }
 
-/** The class of a provider's error by its status and words; null when neither says anything. */
+/** The class of a provider's error by its status and words; null when neither is known. */
 export function classify(message: string, status: number | null): ErrorClass | null {
   if (isEmptied(message) || status === 402) return 'billing';
   if (QUOTA.test(message) && (BY_TIME.test(message) || namesWait(message))) return 'limit';
   return byWords(message, SPECIFIC) ?? byStatus(status) ?? byWords(message, GENERAL);
 }
 
-/** A complete error: a limit gets the reset time its words give, which is never sure. */
+/** A complete error. A limit gets the reset time from its text, which is never sure. */
 export function errorOf(kind: ErrorClass, message: string, now: string, zone?: string): AgentError {
   const text = message.trim().slice(0, 4000);
   if (kind !== 'limit') return { class: kind, message: text };
   return { class: kind, message: text, resetAt: resetFromProse(text, now, zone), sure: false };
 }
 
-/** The event for the trouble of a CLI that tries again by itself: a limit that it waits for, or a final refusal. */
+/** The event for a CLI that retries by itself: a limit that it waits for, or a final refusal. */
 export function troubleEvent({ class: kind, message, resetAt }: AgentError): AgentEvent {
   return kind === 'limit'
     ? { type: 'limit', resetAt: resetAt ?? null, sure: false, message }
@@ -92,7 +92,7 @@ const USAGE =
 const NO_SESSION = /no (?:conversation|saved session|recorded session|session|rollout) found|already in use/i;
 const NOISE =
   /^(?:Reading additional input from stdin|WARNING: proceeding|Warning: (?:Basic terminal|256-color)|YOLO mode|\[STARTUP\]|Ripgrep is not available)/;
-/** What shells and supervisors make of HUP, INT, KILL and TERM. */
+/** The exit codes that shells and supervisors use for HUP, INT, KILL and TERM. */
 const SIGNAL_CODES = new Set([129, 130, 137, 143]);
 
 export function wasSignalled(exit: Exit): boolean {
@@ -121,7 +121,7 @@ export function unfinished(cli: string, exit: Exit, now: string): AgentError {
   return { class: exit.code === 0 ? 'protocol' : 'crash', message };
 }
 
-/** The last words on stderr, without lines a CLI prints on every run. */
+/** The end of stderr, without lines that a CLI prints on every run. */
 export function stderrText(tail: string): string {
   const lines = tail.split('\n').filter((line) => line.trim() !== '' && !NOISE.test(line));
   return lines.join('\n').trim().slice(-2000);

@@ -1,12 +1,13 @@
 import { messageOf } from '../../model/errors.ts';
 import { cleanText, within } from '../../model/text/clean.ts';
+import { parseJson } from '../../model/text/json.ts';
 import { visibleLines } from '../../model/text/markdown-lines.ts';
 import type { Json } from '../../model/ticket.ts';
 
 const OPEN = '<signalbox>';
 const CLOSE = '</signalbox>';
 const FENCE = /^```[A-Za-z]*\s*\n([\s\S]*?)\n?\s*```$/;
-/** A value may itself hold the opening tag; no sane block holds it more often than this. */
+/** A value may itself contain the opening tag, but hardly more often than this. */
 const MAX_OPENS = 20;
 
 /** The value of the last `<signalbox>` block of a text, or undefined when there is none or it is not JSON. */
@@ -14,14 +15,14 @@ export function extractTagged(text: string): Json | undefined {
   const close = text.lastIndexOf(CLOSE);
   let open = close < 0 ? -1 : text.lastIndexOf(OPEN, close);
   for (let tries = 0; open >= 0 && tries < MAX_OPENS; tries += 1) {
-    const value = parseJson(text.slice(open + OPEN.length, close));
+    const value = jsonIn(text.slice(open + OPEN.length, close));
     if (value !== undefined) return value;
     open = open === 0 ? -1 : text.lastIndexOf(OPEN, open - 1);
   }
   return undefined;
 }
 
-/** What keeps the last block of a text from being read; undefined when there is no block, or a good one. */
+/** Why the last block of a text cannot be read; undefined when there is no block, or a valid one. */
 export function taggedProblem(text: string): string | undefined {
   const close = text.lastIndexOf(CLOSE);
   const open = close < 0 ? -1 : text.lastIndexOf(OPEN, close);
@@ -32,13 +33,13 @@ export function taggedProblem(text: string): string | undefined {
     JSON.parse(body);
     return undefined;
   } catch (error) {
-    return `what stands between ${OPEN} and ${CLOSE} is not JSON: ${messageOf(error)}`;
+    return `the text between ${OPEN} and ${CLOSE} is not JSON: ${messageOf(error)}`;
   }
 }
 
 /** The result in a final message: a tagged block, or a message that is nothing but JSON. */
 export function resultInText(text: string): Json | undefined {
-  return extractTagged(text) ?? parseJson(text);
+  return extractTagged(text) ?? jsonIn(text);
 }
 
 function bodyOf(text: string): string {
@@ -46,14 +47,8 @@ function bodyOf(text: string): string {
   return FENCE.exec(trimmed)?.[1] ?? trimmed;
 }
 
-function parseJson(text: string): Json | undefined {
-  const body = bodyOf(text);
-  if (body === '') return undefined;
-  try {
-    return JSON.parse(body) as Json;
-  } catch {
-    return undefined;
-  }
+function jsonIn(text: string): Json | undefined {
+  return parseJson(bodyOf(text)) as Json | undefined;
 }
 
 /** The paragraph a prompt ends with when the agent's CLI has no schema flag. */
@@ -70,7 +65,7 @@ export function taggedInstruction(schema: Record<string, unknown>): string {
   ].join('\n');
 }
 
-/** The one further turn an agent gets when its result was missing or did not match. */
+/** The prompt of the one extra turn for a result that was missing or did not match. */
 export function repairPrompt(problem: string, schema: Record<string, unknown>): string {
   return [
     `Your result could not be used: ${problem}`,
@@ -81,14 +76,14 @@ export function repairPrompt(problem: string, schema: Record<string, unknown>): 
   ].join('\n');
 }
 
-/** The same for an agent that cannot continue its session: the prompt repeats what was asked and answered. */
+/** The same for an agent that cannot resume its session: the prompt repeats the task and the answer. */
 export function repairAnew(
   first: { prompt: string; answer: string },
   problem: string,
   schema: Record<string, unknown>,
 ): string {
   return [
-    'You were asked what stands between the `<asked>` tags, and have done it. What you answered stands between the `<answered>` tags.',
+    'Your task was the text between the `<asked>` tags, and you have done it. Your answer is between the `<answered>` tags.',
     '',
     `<asked>\n${within(first.prompt, ['asked'])}\n</asked>`,
     '',
@@ -111,8 +106,8 @@ const BLOCK = /<signalbox>[\s\S]*?<\/signalbox>/g;
 const MAX_REASON = 4_000;
 
 /**
- * The signal of an agent's final message. It counts on a line of its own and outside code blocks, so that a prompt that
- * is quoted, or talked about, is none. HALT wins; of the others the last one.
+ * The signal in an agent's final message. It counts only on a line of its own and outside code blocks, so that a quoted
+ * prompt is no signal. HALT wins; of the others, the last one.
  */
 export function readSignal(message: string): Signal | null {
   const text = message.replace(/\r\n?/g, '\n').replace(BLOCK, '');
@@ -155,8 +150,8 @@ export type Claimed =
   | { kind: 'nothing' };
 
 /**
- * HALT beats everything, a verdict beats COMPLETE and TASK_DONE. What comes out is only a claim: done still needs the
- * evidence and the checks, and nothing said is not success.
+ * HALT beats everything; a verdict beats COMPLETE and TASK_DONE. The answer is only a claim: `done` still needs the
+ * evidence and the checks, and silence is not success.
  */
 export function claimedBy(signal: Signal | null, verdict: Verdict | null): Claimed {
   if (signal?.kind === 'halt') return { kind: 'halted', reason: signal.reason || (verdict?.reason ?? '') };

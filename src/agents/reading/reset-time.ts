@@ -14,8 +14,8 @@ const CLOCK = new RegExp(
 );
 
 /**
- * Reads when a limit ends out of a CLI's prose. A clock time without a zone is in the zone of the machine, as
- * CLIs print it; it names a minute, so the end of that minute counts: waking at its start would be too early.
+ * Finds the end of a limit in a CLI's prose. A clock time without a zone is in the machine's zone, as CLIs print it. It
+ * names a minute, so the end of that minute counts: waking at its start would be too early.
  */
 export function resetFromProse(text: string, now: string, zone: string = localZone()): string | null {
   const start = Date.parse(now);
@@ -36,19 +36,19 @@ export function namesWait(text: string): boolean {
   return AFTER.test(text);
 }
 
-/** A time in epoch seconds (or milliseconds) as ISO text; null when it is no time. */
+/** A time in epoch seconds (or milliseconds) as ISO text; null when it is not a time. */
 export function isoFromEpoch(value: number): string | null {
   return toIso(value > 1e11 ? value : value * 1000);
 }
 
-/** So many seconds after a time, as ISO text; null when they are none. */
+/** The time `seconds` after `now` as ISO text; null unless the number is positive. */
 export function isoAfter(now: string, seconds: number): string | null {
   return seconds > 0 ? toIso(Date.parse(now) + seconds * 1000) : null;
 }
 
 function nextClock(match: RegExpExecArray, start: number, zone: string): string | null {
   const [, monthName, day, year, hourText, minuteText, half, zoneName] = match;
-  // "resets 3" is no time: it takes minutes or am/pm to be one.
+  // "resets 3" is not a time: minutes or am/pm are needed.
   if (minuteText === undefined && half === undefined) return null;
   const hour = hourOf(Number(hourText), half);
   const minute = Number(minuteText ?? 0);
@@ -98,7 +98,7 @@ function wallClock(time: number, zone: string): WallClock {
   return [get('year'), get('month') - 1, get('day'), get('hour'), get('minute')];
 }
 
-// Twice, because the offset at the first guess may be that of the other side of a clock change.
+// Two passes: the first guess may have the offset from the other side of a clock change.
 function fromWallClock(wall: WallClock, zone: string): number {
   const wanted = Date.UTC(...wall);
   let time = wanted;
@@ -122,7 +122,8 @@ function localZone(): string {
   return new Intl.DateTimeFormat().resolvedOptions().timeZone;
 }
 
-function toIso(time: number): string | null {
+/** Null for an invalid time. */
+export function toIso(time: number): string | null {
   const date = new Date(time);
   return Number.isNaN(date.getTime()) ? null : date.toISOString();
 }

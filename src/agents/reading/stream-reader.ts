@@ -4,10 +4,11 @@ import { asNumber, asObject, asString, type JsonObject, parseObject } from '../.
 import type { ErrorClass, Json, Usage } from '../../model/ticket.ts';
 import { type Exit, errorOf, unfinished } from './classify-errors.ts';
 import { resultInText } from './final-message.ts';
+import { toIso } from './reset-time.ts';
 
 const MAX_OPEN_TOOLS = 1000;
 
-/** What readers of all CLIs with a JSON object per line have in common. */
+/** The common part of the readers of all CLIs that print one JSON object per line. */
 export abstract class StreamReader implements AgentReader {
   protected readonly context: ReadContext;
   protected sessionId: string | null = null;
@@ -55,7 +56,7 @@ export abstract class StreamReader implements AgentReader {
     return this.usage;
   }
 
-  /** A session that is known already, or something that is no session id, gives no event. */
+  /** No event for a session that is already known, or for a value that is no session id. */
   protected session(value: unknown, about: { model?: string | null } = {}): AgentEvent[] {
     const id = typeof value === 'string' && SESSION_ID.test(value) ? value : null;
     if (!id || id === this.sessionId) return [];
@@ -68,13 +69,13 @@ export abstract class StreamReader implements AgentReader {
     return [{ type: 'text', text }];
   }
 
-  /** Null says nothing new. */
+  /** Null: nothing new is known. */
   protected used(usage: Usage | null): AgentEvent[] {
     this.usage = usage ?? this.usage;
     return this.usage ? [{ type: 'usage', usage: this.usage }] : [];
   }
 
-  /** A tool without an id has no end. */
+  /** A tool call without an id gets no end event. */
   protected startTool(id: string | undefined, name: unknown, input: unknown): AgentEvent[] {
     const tool = { name: asString(name) ?? 'tool', summary: summaryOf(input) };
     const oldest = this.#tools.keys().next().value;
@@ -102,7 +103,7 @@ export abstract class StreamReader implements AgentReader {
 
 const SESSION_ID = /^[A-Za-z0-9][A-Za-z0-9._:-]{0,199}$/;
 
-/** An id on its way into a command line: anything that could be read as an option or a path is refused. */
+/** A session id for a command line: anything that could be read as an option or a path is refused. */
 export function checkedSessionId(id: string): string {
   if (SESSION_ID.test(id)) return id;
   throw new InputError('agent/session-id', `${JSON.stringify(id.slice(0, 60))} is not a session id.`, {
@@ -110,7 +111,7 @@ export function checkedSessionId(id: string): string {
   });
 }
 
-/** Counts out of a stream; null for what is no number. */
+/** Token counts and cost from a stream; null where the value is not a number. */
 export function usageOf(counts: {
   input: unknown;
   output: unknown;
@@ -128,15 +129,10 @@ export function usageOf(counts: {
   };
 }
 
-const SUMMARY_KEYS = ['command', 'file_path', 'filePath', 'notebook_path', 'path'].concat([
-  'pattern',
-  'url',
-  'query',
-  'description',
-  'prompt',
-]);
+const SUMMARY_KEYS =
+  'command file_path filePath notebook_path path pattern url query description prompt'.split(' ');
 
-/** What a tool call is about, by the input that says most. */
+/** A short text about a tool call: its most telling input. */
 function summaryOf(input: unknown): string {
   const object = asObject(input) ?? {};
   for (const key of SUMMARY_KEYS) {
@@ -159,8 +155,7 @@ export function warning(message: string): AgentEvent {
   return { type: 'warning', message };
 }
 
-/** An ISO time out of a stream; null for anything else. */
+/** An ISO time from a stream; null for any other value. */
 export function isoOf(value: unknown): string | null {
-  const time = typeof value === 'string' ? Date.parse(value) : Number.NaN;
-  return Number.isNaN(time) ? null : new Date(time).toISOString();
+  return typeof value === 'string' ? toIso(Date.parse(value)) : null;
 }

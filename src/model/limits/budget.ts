@@ -154,7 +154,7 @@ export function usedUp(purses: readonly Purse[], unknown: Budgets['unknown'], no
 interface UsedNow {
   usage: Usage | null;
   seconds: number;
-  /** Seconds since the purses were plural, for which others at work have gone on. */
+  /** Seconds since the purses were counted, during which other attempts continued. */
   ago: number;
 }
 

@@ -1,4 +1,4 @@
-import type { Access, AgentConfig } from '../model/agent.ts';
+import type { Access, AgentConfig, AgentRequest } from '../model/agent.ts';
 import { checkedSessionId } from './reading/stream-reader.ts';
 
 /** A flag to take out of a list of arguments. */
@@ -24,7 +24,7 @@ interface FoundFlag {
   value: string | null;
 }
 
-/** Splits arguments into those no rule names and the flags that were found, in all their spellings. */
+/** Splits arguments into the flags that rules name, in all their spellings, and the rest. */
 export function takeFlags(
   args: readonly string[],
   rules: readonly FlagRule[],
@@ -67,7 +67,29 @@ function spelling(arg: string, next: string | undefined, name: string, takesValu
   return short ? { flag: { name, value: arg.slice(2) }, extra: 0 } : undefined;
 }
 
-/** The command line to continue a session in a terminal, without flags of headless runs. */
+/** The user's own arguments, without the flags that an adapter always sets or sets for a field of this request. */
+export function userArgs(
+  request: AgentRequest,
+  always: readonly FlagRule[],
+  forField: Partial<Record<'model' | 'effort' | 'schema', FlagRule>> = {},
+): string[] {
+  const { agent, model, effort, schema } = request;
+  const set = [model && forField.model, effort && forField.effort, schema && forField.schema];
+  const rules = [...always, ...permissionFlags(agent.adapter), ...set.filter((rule) => !!rule)];
+  return takeFlags(agent.defaultArgs, rules).kept;
+}
+
+/** A flag with its value; nothing where there is no value. */
+export function flagged(flag: string, value: string | null): string[] {
+  return value ? [flag, value] : [];
+}
+
+/** The arguments that continue a session or, where the caller can choose the id, name a new one. */
+export function sessionArgs({ resume, newSessionId }: AgentRequest, flag: string, newFlag: string | null) {
+  return resume ? [flag, checkedSessionId(resume)] : flagged(newFlag ?? '', newFlag && newSessionId);
+}
+
+/** The command line to resume a session in a terminal, without flags of headless runs. */
 export function resumeCommand(
   { command, defaultArgs }: AgentConfig,
   flag: string,
@@ -77,7 +99,7 @@ export function resumeCommand(
   return [command, flag, checkedSessionId(sessionId), ...takeFlags(defaultArgs, headless).kept];
 }
 
-/** Flags that say what an agent may do. They are the agent's default access, never passed beside a phase's own. */
+/** Permission flags. They set the agent's default access and are never passed together with a phase's own. */
 export const PERMISSION_FLAGS = {
   claude: [
     switches('--dangerously-skip-permissions --allow-dangerously-skip-permissions'),
@@ -111,7 +133,7 @@ const LEVELS: Readonly<Record<string, Access>> = {
   'read-only': 'read',
 };
 
-/** What an agent may do where neither phase nor settings say so: by its permission flags, else `write`. */
+/** The access where the phase names none: from the agent's permission flags, else `write`. */
 export function defaultAccess(agent: Pick<AgentConfig, 'adapter' | 'defaultArgs'>): Access {
   const { found } = takeFlags(agent.defaultArgs, permissionFlags(agent.adapter));
   const levels = found.map(levelOf);
