@@ -1,5 +1,5 @@
 import { cleanLine } from '../model/text/clean.ts';
-import { headingAt, isUnderline, visibleLines } from '../model/text/markdown-lines.ts';
+import { headingAt, visibleLines } from '../model/text/markdown-lines.ts';
 
 const MAX_CRITERIA = 200;
 const MAX_CRITERION = 2_000;
@@ -54,8 +54,7 @@ function sections(lines: readonly string[]): Section[] {
       open = undefined;
     }
     if (open || !isCriteriaTitle(heading.text)) continue;
-    const from = index + (isUnderline(lines[index + 1] ?? '') ? 2 : 1);
-    open = { from, level: heading.level };
+    open = { from: index + heading.height, level: heading.level };
   }
   if (open) found.push({ ...open, to: lines.length });
   return found;
@@ -72,9 +71,9 @@ function untilProse(lines: readonly string[]): readonly string[] {
 }
 
 /** `Acceptance criteria:` on a line of its own. */
-function lone(lines: readonly string[], index: number): { level: number; text: string } | undefined {
+function lone(lines: readonly string[], index: number): ReturnType<typeof headingAt> {
   const line = (lines[index] ?? '').trim();
-  return /^acceptance[ -]criteri(?:a|on)\s*:$/i.test(line) ? { level: 7, text: line } : undefined;
+  return /^acceptance[ -]criteri(?:a|on)\s*:$/i.test(line) ? { level: 7, text: line, height: 1 } : undefined;
 }
 
 /** List items; a plain list inside an item belongs to it, a checkbox is always an item of its own. */

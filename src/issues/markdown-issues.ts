@@ -5,7 +5,7 @@ import { readTextFile } from '../machine/files/text-file.ts';
 import { InputError, SignalboxError } from '../model/errors.ts';
 import { idProblem, slug } from '../model/ids.ts';
 import { cleanLabels, cleanLine, cleanText, quoted } from '../model/text/clean.ts';
-import { headingAt, isUnderline, visibleLines } from '../model/text/markdown-lines.ts';
+import { headingAt, visibleLines } from '../model/text/markdown-lines.ts';
 import { nearest } from '../model/text/nearest-word.ts';
 import { acceptanceCriteria, isCriteriaTitle } from './acceptance-criteria.ts';
 import { dependencyMentions } from './dependency-mentions.ts';
@@ -77,11 +77,10 @@ function writtenWaits(body: string, path: string): Wait[] {
 function takeTitle(body: string): { title: string; body: string } {
   const lines = body.split('\n');
   const seen = visibleLines(body);
-  const isHeading = (index: number) => (headingAt(seen, index)?.level ?? 7) < 7;
-  const first = seen.findIndex((_, index) => isHeading(index));
-  const text = first < 0 ? '' : (headingAt(seen, first)?.text ?? '');
+  const first = seen.findIndex((_, index) => (headingAt(seen, index)?.level ?? 7) < 7);
+  const { text = '', height = 0 } = headingAt(seen, first) ?? {};
   const section = isCriteriaTitle(text) || isDescription(text);
-  if (first >= 0 && !section) lines.splice(first, height(seen, first));
+  if (!section) lines.splice(first, height);
   const rest = lines
     .join('\n')
     .replace(/^(?:[ \t]*\n)+/, '')
@@ -94,14 +93,9 @@ function withoutDescription(body: string): string {
   const heading = headingAt(lines, 0);
   if (!heading || heading.level === 7 || !isDescription(heading.text)) return body;
   return lines
-    .slice(height(lines, 0))
+    .slice(heading.height)
     .join('\n')
     .replace(/^(?:[ \t]*\n)+/, '');
-}
-
-/** A heading by underlining has two lines. */
-function height(lines: readonly string[], index: number): number {
-  return /^ {0,3}#/.test(lines[index] ?? '') || !isUnderline(lines[index + 1] ?? '') ? 1 : 2;
 }
 
 function isDescription(text: string): boolean {

@@ -1,5 +1,5 @@
 import { cleanLine } from '../model/text/clean.ts';
-import { type Fence, headingAt, isUnderline, scanLines } from '../model/text/markdown-lines.ts';
+import { type Fence, headingAt, scanLines } from '../model/text/markdown-lines.ts';
 import { type Box, error, type Mark, type Note, warning } from './task.ts';
 import { fieldOf } from './task-fields.ts';
 import {
@@ -279,8 +279,6 @@ function sectionAt(
 ): { section: Section; height: number } | undefined {
   const heading = headingAt(lines, index);
   if (!heading || heading.level > 6) return undefined;
-  const atx = /^ {0,3}#/.test(lines[index] ?? '');
-  if (!atx && !isUnderline(lines[index + 1] ?? '')) return undefined;
   let parent = open;
   while (parent && parent.level >= heading.level) parent = parent.parent;
   const words = wordsOf(heading.text);
@@ -298,7 +296,7 @@ function sectionAt(
     draft: null,
   };
   section.draft = taskIn(section, words, raw);
-  return { section, height: atx ? 1 : 2 };
+  return { section, height: heading.height };
 }
 
 /** A heading without emoji and punctuation before its first word. */

@@ -1,5 +1,5 @@
 import { cleanLine, cleanText } from '../model/text/clean.ts';
-import { headingAt, isUnderline, scanLines } from '../model/text/markdown-lines.ts';
+import { headingAt, visibleLines } from '../model/text/markdown-lines.ts';
 import { requirementKey } from './requirements.ts';
 import { splitLines } from './task-line.ts';
 
@@ -14,12 +14,10 @@ export interface DesignSection {
 /** Splits design.md at its headings. */
 export function parseDesign(text: string): DesignSection[] {
   const raw = splitLines(text).map((line) => line.text);
-  const { lines } = scanLines(raw.join('\n'));
+  const lines = visibleLines(raw.join('\n'));
   const starts = lines.flatMap((_, index) => {
     const heading = headingAt(lines, index);
-    if (!heading || heading.level > 6) return [];
-    const height = isUnderline(lines[index + 1] ?? '') && !/^ {0,3}#/.test(lines[index] ?? '') ? 2 : 1;
-    return [{ ...heading, index, height }];
+    return heading && heading.level < 7 ? [{ ...heading, index }] : [];
   });
   return starts.map(({ level, text: title, index, height }, place) => ({
     title: cleanLine(title),

@@ -205,7 +205,7 @@ export function splitLines(text: string): SourceLine[] {
   return lines;
 }
 
-/** Columns of leading space; a tab goes to the next multiple of four. */
+/** Columns of leading space; a tab ends at the next multiple of four. */
 export function indentOf(line: string): number {
   let columns = 0;
   for (const char of line) {

@@ -1,5 +1,4 @@
-import { createHash } from 'node:crypto';
-import { slug } from '../model/ids.ts';
+import { digest, slug } from '../model/ids.ts';
 import { cleanText } from '../model/text/clean.ts';
 import type { Collected } from './collect-task-drafts.ts';
 import { type Draft, newDraft, type Section, wordsOf } from './collect-task-drafts.ts';
@@ -262,7 +261,7 @@ function idMaker(taken: (id: string) => boolean): (title: string, parent: string
   return (title, parent) => {
     const own = nameOf(title);
     const long = parent === null ? own : `${parent}.${own}`;
-    const id = long.length <= MAX_ID_CHARS ? long : `${own.slice(0, 40)}-${hash(long)}`;
+    const id = long.length <= MAX_ID_CHARS ? long : `${own.slice(0, 40)}-${digest(long, 6)}`;
     let count = counts.get(id) ?? 1;
     let free = count === 1 ? id : `${id}-${count}`;
     while (taken(free)) {
@@ -279,9 +278,5 @@ function nameOf(title: string): string {
   if (slug(title) === 'lock') return 'lock-task';
   const latin = /[A-Za-z0-9]/.test(title);
   if (latin && !/\P{ASCII}/u.test(title) && title.length <= 40) return slug(title, 40);
-  return `${latin ? slug(title, 32) : 'task'}-${hash(title)}`;
-}
-
-function hash(text: string): string {
-  return createHash('sha256').update(text).digest('hex').slice(0, 6);
+  return `${latin ? slug(title, 32) : 'task'}-${digest(title, 6)}`;
 }

@@ -1,6 +1,6 @@
-import { createHash } from 'node:crypto';
 import { InputError } from '../model/errors.ts';
 import { groupBy } from '../model/group-by.ts';
+import { digest } from '../model/ids.ts';
 import { type ParsedTasks, parseTasks } from './parse-tasks.ts';
 import { ancestorsOf, isWork, parentOf, type SpecTask } from './task.ts';
 import { splitLines } from './task-line.ts';
@@ -12,11 +12,7 @@ export interface TaskIdentity extends Pick<SpecTask, 'id' | 'title' | 'numbered'
 }
 
 export function identityOf({ id, title, numbered, details }: SpecTask): TaskIdentity {
-  const hash = createHash('sha256')
-    .update(JSON.stringify([title, details]))
-    .digest('hex')
-    .slice(0, 16);
-  return { id, title, numbered, hash };
+  return { id, title, numbered, hash: digest(JSON.stringify([title, details])) };
 }
 
 interface Ticked {

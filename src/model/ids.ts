@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { InputError } from './errors.ts';
 
 const ID = /^[A-Za-z0-9][A-Za-z0-9._-]*$/;
@@ -25,6 +26,11 @@ export function requireId(id: string, what: string): string {
   if (problem)
     throw new InputError('id/illegal', `The ${what} id ${JSON.stringify(id.slice(0, 60))} ${problem}.`);
   return id;
+}
+
+/** The first hexadecimal digits of a text's hash. */
+export function digest(data: string | Uint8Array, digits = 16): string {
+  return createHash('sha256').update(data).digest('hex').slice(0, digits);
 }
 
 /** Names one ticket of one plan. */

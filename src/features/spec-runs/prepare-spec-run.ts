@@ -151,27 +151,20 @@ async function placeOfRun(engine: EngineContext, request: SpecRunRequest, origin
 
 /** What the plan stores of the spec, with what earlier runs stored. */
 function keptOf(spec: Spec, { dir, root, before }: SpecLocation, now: string): PlanSpec {
-  const earlier = before?.plan.spec;
+  const first = { tracked: false, text: '', base: null, startedAt: now };
+  const { pending: _, ...earlier } = before?.plan.spec ?? {};
   const linked = join(realpathSync.native(dirname(spec.dir)), basename(spec.dir));
-  const beside = linked === dir ? earlier?.beside : dirname(linked);
   const others = [spec.files.requirements, spec.files.design].flatMap((file) =>
     file ? [basename(file)] : [],
   );
-  const { list, brought, aside, gone } = earlier ?? {};
   return {
+    ...first,
+    ...earlier,
+    ...(linked === dir ? {} : { beside: dirname(linked) }),
     name: spec.name,
     dir,
-    ...(beside ? { beside } : {}),
     inTree: placeInTree(dir, root),
-    tracked: earlier?.tracked ?? false,
     files: { tasks: basename(spec.files.tasks), others },
-    text: earlier?.text ?? '',
-    base: earlier?.base ?? null,
-    startedAt: earlier?.startedAt ?? now,
-    ...(list ? { list } : {}),
-    ...(brought ? { brought } : {}),
-    ...(aside ? { aside } : {}),
-    ...(gone ? { gone } : {}),
   };
 }
 

@@ -1,10 +1,9 @@
-import { createHash } from 'node:crypto';
 import { existsSync, readdirSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import type { EngineContext } from '../../engine/context.ts';
 import { worktreeRootOf } from '../../engine/ticket-workspace.ts';
 import { InputError, messageOf, WorkspaceError } from '../../model/errors.ts';
-import { branchProblem, idProblem, slug } from '../../model/ids.ts';
+import { branchProblem, digest, idProblem, slug } from '../../model/ids.ts';
 import { ticketOf } from '../../model/plans/plans-view.ts';
 import type { EarlierRun, SpecRunRequest } from './spec-run-request.ts';
 
@@ -102,7 +101,7 @@ export function freePlanId({ store }: EngineContext, name: string): Promise<stri
 function plainName(name: string): string {
   if (idProblem(name) === undefined) return name;
   const plain = slug(name, 60);
-  return plain === slug('') ? createHash('sha256').update(name).digest('hex').slice(0, 8) : plain;
+  return plain === slug('') ? digest(name, 8) : plain;
 }
 
 type BranchInput = Pick<SpecLocation, 'root' | 'before'> & { name: string; inPlace: boolean };

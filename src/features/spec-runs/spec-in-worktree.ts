@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto';
 import {
   appendFileSync,
   existsSync,
@@ -15,6 +14,7 @@ import type { EngineContext } from '../../engine/context.ts';
 import { mergedTasks, type TaskIdentity } from '../../kiro/tick.ts';
 import { writeAtomic } from '../../machine/files/write-atomic.ts';
 import { InputError } from '../../model/errors.ts';
+import { digest } from '../../model/ids.ts';
 import type { Plan, PlanSpec } from '../../model/plan.ts';
 import { ticketsOf } from '../../model/plans/plans-view.ts';
 import type { WorkspaceSpec } from '../../workspaces/workspaces.ts';
@@ -60,8 +60,8 @@ export async function bringSpec(
   const list = place();
   const brought = { ...kept, tracked, text, list: list.name, brought: others };
   if (!tracked) return brought;
-  const ours = readFileSync(list.file, 'utf8');
-  const next = mergedTasks({ was: kept.text, mine: text, branch: ours }, known);
+  const onBranch = readFileSync(list.file, 'utf8');
+  const next = mergedTasks({ was: kept.text, mine: text, branch: onBranch }, known);
   if (next === null)
     throw new InputError(
       'spec/changed',
@@ -71,7 +71,7 @@ export async function bringSpec(
         details: { file: list.file, original },
       },
     );
-  if (next === ours) return brought;
+  if (next === onBranch) return brought;
   writeAtomic(list.file, next, 0o644);
   const message = `Bring the tasks of ${kept.name} up to date`;
   await engine.workspaces.commitPaths({ path: spec.path, files: [list.name], message });
@@ -107,7 +107,7 @@ async function bringOthers(
     const original = join(kept.dir, other);
     if (!existsSync(original)) continue;
     const mine = readFileSync(original);
-    brought[other] = createHash('sha256').update(mine).digest('hex').slice(0, 16);
+    brought[other] = digest(mine);
     const place = placeOfFile(spec.path, join(kept.inTree, other), original);
     const isThere = existsSync(place.file);
     if (isThere && (brought[other] === kept.brought?.[other] || readFileSync(place.file).equals(mine)))

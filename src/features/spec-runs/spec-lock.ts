@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto';
 import { existsSync, readFileSync, rmSync, statSync, utimesSync } from 'node:fs';
 import { join } from 'node:path';
 import type { EngineContext } from '../../engine/context.ts';
@@ -10,6 +9,7 @@ import { Machine } from '../../machine/machine.ts';
 import { isAlive } from '../../machine/processes.ts';
 import { type Claim, LEASE_MS, RENEW_MS, sayHolder } from '../../model/claim.ts';
 import { HeldError } from '../../model/errors.ts';
+import { digest } from '../../model/ids.ts';
 import type { Plan } from '../../model/plan.ts';
 import { ticketsOf } from '../../model/plans/plans-view.ts';
 import { type Hold, openAttempt } from '../../model/ticket.ts';
@@ -120,10 +120,9 @@ async function filesOf({ workspaces }: EngineContext, { dir, repo, tree }: SpecP
   const { commonDir } = await workspaces.checkRepo(repo);
   // A spec may be in another repository than the work.
   const own = await workspaces.checkRepo(dir).catch(() => ({ commonDir }));
-  const name = (text: string) => createHash('sha256').update(text).digest('hex').slice(0, 16);
   return [
-    join(own.commonDir, 'signalbox', `spec-${name(dir)}.json`),
-    join(commonDir, 'signalbox', `tree-${name(tree)}.json`),
+    join(own.commonDir, 'signalbox', `spec-${digest(dir)}.json`),
+    join(commonDir, 'signalbox', `tree-${digest(tree)}.json`),
   ];
 }
 

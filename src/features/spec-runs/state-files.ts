@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto';
 import { existsSync, renameSync } from 'node:fs';
 import { join } from 'node:path';
 import type { EngineContext } from '../../engine/context.ts';
@@ -14,6 +13,7 @@ import {
 import { writeAtomic } from '../../machine/files/write-atomic.ts';
 import { InputError, messageOf } from '../../model/errors.ts';
 import type { EngineEvent } from '../../model/events.ts';
+import { digest } from '../../model/ids.ts';
 import type { Plan, PlanSpec } from '../../model/plan.ts';
 import { ticketsOf } from '../../model/plans/plans-view.ts';
 import { type Attempt, openAttempt, type Ticket } from '../../model/ticket.ts';
@@ -88,8 +88,7 @@ async function writeSpecFiles(
 ): Promise<void> {
   const place = besideSpec(kept);
   if (!existsSync(place)) return;
-  const key = createHash('sha256').update(place).digest('hex').slice(0, 16);
-  await engine.machine.lock(`spec-files-${key}`, async () => {
+  await engine.machine.lock(`spec-files-${digest(place)}`, async () => {
     const tickets = await giveOwners(engine, found, statedOwners(place, kept.name).assignments);
     for (const ticket of tickets) {
       const own = found.includes(ticket) ? undefined : assignmentOf(ticket);

@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto';
 import { dirname, join } from 'node:path';
 import type { Settings } from '../../config/settings-table.ts';
 import type { EngineContext } from '../../engine/context.ts';
@@ -8,7 +7,7 @@ import type { Spec } from '../../kiro/read-spec.ts';
 import { isWork, withDescendants } from '../../kiro/task.ts';
 import { identityOf, type TaskIdentity } from '../../kiro/tick.ts';
 import type { Unit } from '../../kiro/units.ts';
-import { idProblem, slug } from '../../model/ids.ts';
+import { digest, idProblem, slug } from '../../model/ids.ts';
 import type { Plan, PlanSpec, SpecRunPlan } from '../../model/plan.ts';
 import { type PlansView, ticketsOf } from '../../model/plans/plans-view.ts';
 import type { Ticket } from '../../model/ticket.ts';
@@ -148,7 +147,7 @@ export function openParents({ all }: Pick<Spec, 'all'>): Record<string, string[]
 /** Identifies the text of a unit's tasks. */
 export function unitHash({ work }: Unit): string {
   const identity = work.map(({ id, title, details }) => [id, title, details]);
-  return createHash('sha256').update(JSON.stringify(identity)).digest('hex').slice(0, 16);
+  return digest(JSON.stringify(identity));
 }
 
 /** All ids that are done with a unit. A parent with tasks that are left out is not done with the others. */
@@ -161,6 +160,5 @@ function idsOf({ id, root, work, leftOut }: Unit): string[] {
 /** An id that may be a file name; other ids get a few digits of their hash. */
 export function ticketIdOf(id: string): string {
   if (idProblem(id) === undefined) return id;
-  const digits = createHash('sha256').update(id).digest('hex').slice(0, 8);
-  return `${slug(id, 60)}-${digits}`;
+  return `${slug(id, 60)}-${digest(id, 8)}`;
 }

@@ -1,4 +1,4 @@
-/** What every program may need to run at all, and nothing that opens a door. */
+/** What programs need to run; none of it gives access to anything. */
 const ORDINARY: readonly string[] = [
   'PATH HOME USER LOGNAME SHELL PWD TMPDIR TMP TEMP',
   'LANG LANGUAGE LC_* TZ TERM TERMINFO TERMINFO_DIRS COLORTERM TERM_PROGRAM NO_COLOR FORCE_COLOR COLUMNS LINES',
@@ -20,24 +20,24 @@ const SECRET_NAME = new RegExp(
     '(?:^|_)(?:TOKEN|SECRET|PASSWORD|PASSWD|PASSPHRASE|PASSCODE|CREDENTIALS?|CREDS?|AUTH|KEY|PAT)(?:_|$)',
     '(?:^|_)(?:API|PRIVATE)_?KEY(?:_|$)|_authToken',
     '(?:TOKEN|SECRET|PASSWORD|PASSWD|PASSPHRASE)$',
-    // Public keys and animals are none.
+    // Not `PUBLIC_KEY`, `MONKEY` or `TURKEY`.
     '(?<!MON|DON|TUR|HOT|PUB|PUBLIC)KEY$',
     '(?:^|_)(?:PIN|DSN|JWT|BEARER|CONN(?:ECTION)?_?STR(?:ING)?)$',
     '(?:^|_)WEBHOOKS?(?:_(?:URL|URI|ENDPOINT|ADDRESS))?$',
-    // Alone, PWD is the directory; as part of a word, PASS is any.
+    // `PWD` alone is the directory, and `PASS` also occurs inside ordinary words.
     '(?:^|_)PASS$|[^_]_PWD$|PW$',
   ].join('|'),
   'i',
 );
 
-/** Bundler takes logins by host name (`BUNDLE_GITHUB__COM`), Nix in the lines of its settings. */
+/** Bundler has logins by host name (`BUNDLE_GITHUB__COM`), Nix in the text of its settings. */
 const LOGIN_NAME = /^(?:NIX_CONFIG|BUNDLE_(?!BUILD__)[A-Z0-9_]*__[A-Z0-9_]*)$/;
 
 export function isSecretName(name: string): boolean {
   return SECRET_NAME.test(name) || LOGIN_NAME.test(name);
 }
 
-/** A login inside a value whose name says nothing: in an address, an option or a setting, whatever its name begins with. */
+/** A login inside the value of a variable with an ordinary name: in an address, an option or a setting. */
 const LOGIN = new RegExp(
   [
     ':\\/\\/[^\\s/:@]*:[^\\s/@]+@|x-access-token:',
@@ -46,7 +46,7 @@ const LOGIN = new RegExp(
   ].join('|'),
   'i',
 );
-/** Without its login a proxy lets nothing through, and it opens nothing else. */
+/** A proxy needs its login, which is of no use elsewhere. */
 const PROXY = /^(?:https?|all)_proxy$/i;
 
 function carriesLogin(name: string, value: string): boolean {
@@ -55,7 +55,7 @@ function carriesLogin(name: string, value: string): boolean {
 
 /**
  * The part of an environment that an agent gets: what every program needs, and what is asked for by name or pattern.
- * A secret is never among what every program needs, by its name or by what it holds.
+ * A variable with a secret's name, or with a login in its value, has to be asked for.
  */
 export function allowedEnvironment(
   env: Readonly<Record<string, string>>,

@@ -7,10 +7,10 @@ const MAX_LABEL = 100;
 
 // biome-ignore lint/suspicious/noControlCharactersInRegex: finding them is the point
 const CONTROL = /[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f]/g;
-/** Marks that make a line show in another order than it is written. */
+/** Characters that change the displayed order of a line. */
 const BIDI = /[\u202a-\u202e\u2066-\u2069]/g;
 
-/** Text of many lines from elsewhere: LF line ends, no terminal sequences, bounded. */
+/** Text of several lines from outside: LF line ends, no terminal sequences, of a bounded length. */
 export function cleanText(text: string, max = MAX_BODY): string {
   const clean = stripVTControlCharacters(text.replace(/\r\n?/g, '\n')).replace(CONTROL, '');
   if (clean.length <= max) return clean;
@@ -18,7 +18,7 @@ export function cleanText(text: string, max = MAX_BODY): string {
   return `${kept}\n\n[${clean.length - kept.length} more characters were left out.]`;
 }
 
-/** A title, label or message from elsewhere: one line. */
+/** A title, label or message from outside, as one line. */
 export function cleanLine(text: string, max = MAX_TITLE): string {
   const clean = stripVTControlCharacters(text).replace(BIDI, '').replace(CONTROL, ' ');
   const line = clean.replace(/\s+/g, ' ').trim();
@@ -30,7 +30,7 @@ export function cleanLabels(labels: readonly string[]): string[] {
   return [...new Set(lines)].slice(0, MAX_LABELS);
 }
 
-/** What a person typed, fit for a message. */
+/** What a person typed, quoted and shortened for a message. */
 export function quoted(text: string): string {
   return JSON.stringify(text.length > 80 ? `${text.slice(0, 79)}…` : text);
 }
@@ -39,19 +39,19 @@ export function capital(text: string): string {
   return text.charAt(0).toUpperCase() + text.slice(1);
 }
 
-/** Never cuts a surrogate pair in two. */
+/** The end of a cut that does not split a surrogate pair. */
 function endOfCharacter(text: string, end: number): number {
   const before = text.charCodeAt(end - 1);
   return before >= 0xd800 && before <= 0xdbff ? end - 1 : end;
 }
 
-/** Signs that a reader may take for the `<` and `/` of a tag. */
+/** Characters that can pass for the `<` and `/` of a tag. */
 const OPENS = '[<\\uff1c\\ufe64\\u2039\\u3008]';
 const SLASH = '[/\\\\\\uff0f\\u2044\\u2215\\u29f8]';
-/** What can stand between them without being seen. */
+/** Invisible characters between them. */
 const GAP = '[\\s\\p{Cf}\\p{Cc}]*';
 
-/** Text of others that stands between marks such as `<ticket>` and `</ticket>`: it can neither close nor open one. */
+/** Text from outside for use between tags such as `<ticket>` and `</ticket>`: it can neither close nor open one. */
 export function within(text: string, marks: readonly string[]): string {
   if (marks.length === 0) return text;
   const names = marks.map((mark) => [...mark].map(literally).join('[\\p{Cf}\\p{Cc}]*'));

@@ -9,7 +9,7 @@ export function parseJson(text: string): unknown {
   }
 }
 
-/** The object on a line, or undefined for anything else: a stream may hold warnings and torn lines. */
+/** The object on a line, or undefined for anything else: a stream may contain warnings and incomplete lines. */
 export function parseObject(line: string): JsonObject | undefined {
   return line.trimStart().startsWith('{') ? asObject(parseJson(line)) : undefined;
 }
@@ -18,7 +18,7 @@ export function isObject(value: unknown): value is JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-// The next three give undefined for a value of another type.
+// The next three return undefined for a value of another type.
 
 export function asObject(value: unknown): JsonObject | undefined {
   return isObject(value) ? value : undefined;
@@ -32,7 +32,7 @@ export function asNumber(value: unknown): number | undefined {
   return typeof value === 'number' && Number.isFinite(value) ? value : undefined;
 }
 
-// And these an empty value.
+// These return an empty value for it.
 
 export function asRecord(value: unknown): JsonObject {
   return isObject(value) ? value : {};

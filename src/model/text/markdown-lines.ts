@@ -1,4 +1,4 @@
-/** Stands for inline code, so that a line which begins with code does not begin with the word behind it. */
+/** Replaces inline code, so that a line that begins with code does not begin with the word after it. */
 const CODE = '\ufffc';
 
 const FENCE = /^[\s>]*(?:(?:[-*+]|\d{1,9}[.)])\s+)*(`{3,}|~{3,})([^\n]*)$/;
@@ -11,9 +11,9 @@ interface Options {
 export interface Fence {
   /** Index of the opening line. */
   from: number;
-  /** Index of the closing line; of the last line where nothing closes it. */
+  /** Index of the closing line, or of the last line if nothing closes it. */
   to: number;
-  /** The word behind the marks, such as `json`. */
+  /** The word after the marks, such as `json`. */
   info: string;
 }
 
@@ -25,8 +25,8 @@ interface Scan {
 }
 
 /**
- * The lines of a Markdown text that a reader of the page sees as prose: code blocks and HTML comments are empty,
- * line numbers stay the same. One pass, so that a fence in a comment and a comment in a fence are what they look like.
+ * The lines of a Markdown text with code blocks and HTML comments left empty; line numbers stay the same. One pass handles
+ * both, since a comment may contain a fence, and a fence a comment.
  */
 export function visibleLines(text: string, options: Options = {}): string[] {
   const { lines } = scanLines(text);
@@ -71,7 +71,7 @@ export function scanLines(text: string): Scan {
 
 function opens(line: string): { marks: string; info: string } | undefined {
   const [, marks, info = ''] = FENCE.exec(line) ?? [];
-  // A backtick behind the marks makes it inline code.
+  // With a backtick after the marks it is inline code.
   if (marks === undefined || (marks.startsWith('`') && info.includes('`'))) return undefined;
   return { marks, info: info.trim() };
 }
@@ -81,7 +81,7 @@ function closes(line: string, fence: string): boolean {
   return marks.length >= fence.length && marks === (fence[0] ?? '').repeat(marks.length);
 }
 
-/** Cuts comments and `<pre>` blocks out of a line; `hidden` is what ends the one that is still open. */
+/** Removes comments and `<pre>` blocks from a line; `hidden` is the kind that is still open. */
 function unhide(line: string, hidden: Hidden | undefined): { text: string; hidden: Hidden | undefined } {
   let text = '';
   let open = hidden;
@@ -112,7 +112,7 @@ function endOf(line: string, from: number, kind: Hidden): number | undefined {
   return ENDS[kind].test(line) ? ENDS[kind].lastIndex : undefined;
 }
 
-/** The next comment or `<pre>` of a line that does not stand in inline code. */
+/** The next comment or `<pre>` of a line that is not in inline code. */
 function nextHidden(line: string, from: number): { start: number; behind: number; kind: Hidden } | undefined {
   OPENING.lastIndex = from;
   for (let match = OPENING.exec(line); match; match = OPENING.exec(line)) {
@@ -127,7 +127,7 @@ function nextHidden(line: string, from: number): { start: number; behind: number
   return undefined;
 }
 
-/** Where inline code that began with so many backticks ends; undefined where nothing closes it. */
+/** Where inline code that began with `count` backticks ends; undefined if nothing closes it. */
 export function closingTicks(line: string, from: number, count: number): number | undefined {
   const runs = /`+/g;
   runs.lastIndex = from;
@@ -136,48 +136,20 @@ export function closingTicks(line: string, from: number, count: number): number 
   return undefined;
 }
 
-/** Inline code may go over several lines of one paragraph; an opening without an end is text. */
-function withoutInlineCode(lines: readonly string[]): string[] {
-  const out: string[] = [];
-  for (let start = 0; start < lines.length; ) {
-    let end = start;
-    while (end < lines.length && (end === start || (lines[end] ?? '').trim() !== '')) end += 1;
-    out.push(...paragraph(lines.slice(start, end).join('\n')).split('\n'));
-    start = end;
-  }
-  return out;
-}
+/** Inline code within one paragraph; an opening without an end is text. */
+const INLINE_CODE = /(?<!`)(`+)(?!`)(?:(?!\n\s*\n)[\s\S])*?[^`]\1(?!`)/g;
 
-function paragraph(text: string): string {
-  const runs = [...text.matchAll(/`+/g)].map((run) => ({ at: run.index, length: run[0].length }));
-  /** Places of runs by length, last first, so that the next one is always at the end. */
-  const places = new Map<number, number[]>();
-  for (const [index, { length }] of [...runs.entries()].reverse()) {
-    const same = places.get(length);
-    if (same) same.push(index);
-    else places.set(length, [index]);
-  }
-  let out = '';
-  let done = 0;
-  for (let index = 0; index < runs.length; index += 1) {
-    const open = runs[index];
-    if (!open) break;
-    const same = places.get(open.length) ?? [];
-    while ((same.at(-1) ?? Number.POSITIVE_INFINITY) <= index) same.pop();
-    const close = runs[same.at(-1) ?? -1];
-    if (!close) continue;
-    const code = text.slice(open.at, close.at + close.length);
-    out += text.slice(done, open.at) + CODE + '\n'.repeat(code.split('\n').length - 1);
-    done = close.at + close.length;
-    index = same.at(-1) ?? index;
-  }
-  return out + text.slice(done);
+function withoutInlineCode(lines: readonly string[]): string[] {
+  const code = (found: string) => CODE + '\n'.repeat(found.split('\n').length - 1);
+  return lines.join('\n').replace(INLINE_CODE, code).split('\n');
 }
 
 interface Heading {
   /** 1 to 6; 7 for a bold or plain line that serves as one. */
   level: number;
   text: string;
+  /** Number of its lines: two with an underline. */
+  height: 1 | 2;
 }
 
 const MAX_HEADING = 500;
@@ -190,20 +162,15 @@ export function headingAt(lines: readonly string[], index: number): Heading | un
   const line = lines[index] ?? '';
   if (line.length > MAX_HEADING) return undefined;
   const atx = ATX.exec(line);
-  if (atx) return { level: atx[1]?.length ?? 1, text: plain(atx[2] ?? '') };
+  if (atx) return { level: atx[1]?.length ?? 1, text: plain(atx[2] ?? ''), height: 1 };
   const bold = BOLD.exec(line);
-  if (bold) return { level: 7, text: plain(bold[2] ?? '') };
+  if (bold) return { level: 7, text: plain(bold[2] ?? ''), height: 1 };
   const under = UNDERLINE.exec(lines[index + 1] ?? '')?.[1];
   if (under === undefined || !/^ {0,3}(?!\d{1,9}[.)]\s)[^\s>|#*+-]/.test(line)) return undefined;
-  return { level: under.startsWith('=') ? 1 : 2, text: plain(line) };
+  return { level: under.startsWith('=') ? 1 : 2, text: plain(line), height: 2 };
 }
 
-/** True for the `===` or `---` below a heading. */
-export function isUnderline(line: string): boolean {
-  return UNDERLINE.test(line);
-}
-
-/** A heading's words: links, and emphasis around all of it, are form. Inside, `__init__` is a name. */
+/** A heading without links, and without emphasis around all of it. `__init__` inside it is a name. */
 function plain(text: string): string {
   const words = text.replace(/\[([^\][]{0,300})\]\([^()\s]{0,2000}\)/g, '$1').trim();
   return /^(\*\*|__|\*|_)([^*_]+)\1$/.exec(words)?.[2]?.trim() ?? words;

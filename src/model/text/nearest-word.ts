@@ -1,4 +1,4 @@
-/** The candidate a person most likely meant, or undefined when none is close. Case, `-` and `_` do not count. */
+/** The candidate that a person most likely meant; undefined if none is close. Case, `-` and `_` are ignored. */
 export function nearest(word: string, candidates: Iterable<string>): string | undefined {
   let best: string | undefined;
   let bestDistance = Number.POSITIVE_INFINITY;
@@ -9,7 +9,7 @@ export function nearest(word: string, candidates: Iterable<string>): string | un
   return best;
 }
 
-/** ` Did you mean "x"?`, or nothing: to put behind a sentence. */
+/** ` Did you mean "x"?` or an empty text, to append to a sentence. */
 export function didYouMean(word: string, candidates: Iterable<string>): string {
   const near = nearest(word, candidates);
   return near === undefined ? '' : ` Did you mean ${JSON.stringify(near)}?`;

@@ -2,7 +2,7 @@ import { isSecretName } from './allowed-environment.ts';
 
 export const REDACTED = '[redacted]';
 
-/** Keys that give themselves away by their form: of forges, models, clouds, chats, payments, registries, JSON Web Tokens. */
+/** Keys with a known format: of forges, models, clouds, chats, payments, registries, JSON Web Tokens. */
 const SHAPES = new RegExp(
   [
     'gh[pousr]_[A-Za-z0-9]{30,}',
@@ -31,18 +31,18 @@ const SHAPES = new RegExp(
 /** A password in an address. */
 const IN_ADDRESS = /(:\/\/[^\s/:@"'<>]*:)[^\s/@"'<>]+(?=@)/g;
 
-/** Private keys; in a protocol their line ends may be written as two characters. */
+/** Private keys; inside JSON their line ends are written as two characters. */
 const BEGIN_KEY = /-----BEGIN [A-Z0-9 ]*PRIVATE KEY[A-Z ]*-----/;
 const END_KEY = /-----END [A-Z0-9 ]*PRIVATE KEY[A-Z ]*-----/;
 const WHOLE_KEY = new RegExp(`${BEGIN_KEY.source}[\\s\\S]*?${END_KEY.source}`, 'g');
 
-/** Shorter ones would be found in ordinary words. */
-const LEAST = 6;
-const LEAST_DIGITS = 8;
-/** Of a value whose name says nothing. */
-const LEAST_GIVEN = 12;
+/** Shorter values also occur in ordinary words. */
+const MIN_CHARS = 6;
+const MIN_DIGITS = 8;
+/** For a value whose name does not mark it as a secret. */
+const MIN_UNNAMED_CHARS = 12;
 
-/** Values that must not be shown: of variables that are called secret, and of those that a config sets to something like a key. */
+/** Values that must not be shown: of variables with a secret's name, and configured values that look like a key. */
 export function secretValues(
   env: Readonly<Record<string, string | undefined>>,
   configured: readonly Readonly<Record<string, string>>[],
@@ -51,21 +51,21 @@ export function secretValues(
   const all = [env, ...configured].flatMap((each) => Object.entries(each));
   for (const [name, value] of all) {
     if (value === undefined) continue;
-    if (isSecretName(name) && isTelling(name, value)) add(values, name, value);
+    if (isSecretName(name) && isSecretValue(name, value)) add(values, name, value);
     const password = PASSWORD_IN_URL.exec(value)?.[1];
-    if (password !== undefined && password.length >= LEAST) values.add(password);
+    if (password !== undefined && password.length >= MIN_CHARS) values.add(password);
   }
   for (const each of configured)
     for (const value of Object.values(each)) if (looksLikeKey(value) || isUnusual(value)) values.add(value);
   return [...values];
 }
 
-/** Output comes by the line, so that a secret of several lines is found by each of them that would be one by itself. */
+/** Output is redacted line by line, so each line of a secret that is long enough counts as a secret too. */
 function add(values: Set<string>, name: string, value: string): void {
   values.add(value);
   const lines = value.split(/\r?\n|\r|\\n/).map((line) => line.trim());
   if (lines.length > 1)
-    for (const line of lines) if (isTelling(name, line) && !line.startsWith('-----')) values.add(line);
+    for (const line of lines) if (isSecretValue(name, line) && !line.startsWith('-----')) values.add(line);
 }
 
 const PASSWORD_IN_URL = /:\/\/[^\s/:@]*:([^\s/@]+)@/;
@@ -76,11 +76,11 @@ const DIRECTORY = /_PWD$/i;
 const HOOK = /WEBHOOK/i;
 const ADDRESS = /_(?:URL|URI|ENDPOINT|HOST|ISSUER)$/i;
 
-/** The name decides, whatever the value is; only plain paths, numbers and switches are left. */
-function isTelling(name: string, value: string): boolean {
-  if (value.length < LEAST || WORDS.test(value) || PLACE.test(name)) return false;
+/** Whether the value of a variable with a secret's name is one: not a path, a short number, a switch or a plain address. */
+function isSecretValue(name: string, value: string): boolean {
+  if (value.length < MIN_CHARS || WORDS.test(value) || PLACE.test(name)) return false;
   if (DIRECTORY.test(name) && value.startsWith('/')) return false;
-  if (/^[\d.]+$/.test(value)) return value.length >= LEAST_DIGITS;
+  if (/^[\d.]+$/.test(value)) return value.length >= MIN_DIGITS;
   // The path of a webhook is its secret.
   const open = HOOK.test(name) ? /^https?:\/\/[^@?/]*\/?$/ : /^https?:\/\/[^@?]*$/;
   return !(ADDRESS.test(name) && open.test(value));
@@ -91,10 +91,10 @@ function looksLikeKey(value: string): boolean {
 }
 
 function isUnusual(value: string): boolean {
-  return value.length >= LEAST_GIVEN && !isOrdinaryValue(value);
+  return value.length >= MIN_UNNAMED_CHARS && !isOrdinaryValue(value);
 }
 
-/** As it is, and as it stands in JSON, in JSON within JSON, and where that is plain ASCII. */
+/** The text itself, and its forms in JSON, in JSON within JSON, and in JSON with ASCII characters only. */
 function spellings(secret: string): string[] {
   const escaped = (text: string) => JSON.stringify(text).slice(1, -1);
   const once = escaped(secret);
@@ -107,9 +107,9 @@ function spellings(secret: string): string[] {
 
 export type Redact = (text: string) => string;
 
-/** Replaces secrets in a text: those that are known, and whatever has the form of one. */
+/** Replaces known secrets in a text, and everything that has the format of one. */
 export function redactor(secrets: readonly string[]): Redact {
-  // The longest first: one may begin like another.
+  // The longest first: one secret may be the beginning of another.
   const known = [...new Set(secrets.flatMap(spellings))].sort((a, b) => b.length - a.length);
   return (text) => {
     let clean = text;
@@ -118,7 +118,7 @@ export function redactor(secrets: readonly string[]): Redact {
   };
 }
 
-/** The same for text that comes by the line: a private key goes over many. */
+/** The same for text that is read line by line: a private key has many lines. */
 export function lineRedactor(redact: Redact): Redact {
   let inside = false;
   return (line) => {
@@ -136,10 +136,10 @@ export function lineRedactor(redact: Redact): Redact {
   };
 }
 
-/** What stands between the two marks of a key: its code, or a header of old. */
+/** A line inside a private key: base64, or a header of the older format. */
 const KEY_LINE = /^\s*(?:[A-Za-z0-9+/=]*|[A-Za-z-]+: .*|\[redacted\])\s*$/;
 
-/** The same value with every text in it redacted; the same object where there is nothing to hide. */
+/** The same value with every text in it redacted; the same object if nothing changes. */
 export function redactAll<T>(value: T, redact: Redact): T {
   if (typeof value === 'string') return redact(value) as T;
   if (typeof value !== 'object' || value === null) return value;
@@ -152,18 +152,18 @@ export function redactAll<T>(value: T, redact: Redact): T {
   return same ? value : (Object.fromEntries(entries) as T);
 }
 
-/** An address without what may be a key in it: only the host is left. */
+/** An address without its path, which may contain a key. */
 export function maskedUrl(url: string): string {
   const { protocol, host } = new URL(url);
   return `${protocol}//${host}/***`;
 }
 
-/** Signs that stand between the words of a setting: `us-east-1`, `text/plain;charset=utf-8`. */
-const BETWEEN = /[\s\-_.,:;/\\=@+#%&|()[\]{}"'<>!?*~$^]+/;
+/** Separators between the words of a setting: `us-east-1`, `text/plain;charset=utf-8`. */
+const SEPARATORS = /[\s\-_.,:;/\\=@+#%&|()[\]{}"'<>!?*~$^]+/;
 
-/** A word, also as part of a name in camel case; longer ones are no words. */
+/** A word, also a name in camel case; anything longer is not a word. */
 const WORD = /^(?:\p{Lu}{1,20}|\p{Lu}?[\p{Ll}\p{Lo}\p{M}]{0,19}(?:\p{Lu}+[\p{Ll}\p{M}]{2,19})*)$/u;
-/** A number, a date or a size, and what versions and models are called: `4o`, `v2`, `qwen3`, `8x7b`, `01T12`. */
+/** A number, a date or a size, and names of versions and models: `4o`, `v2`, `qwen3`, `8x7b`, `01T12`. */
 const NUMBER = /^(?:\d{1,8}[a-z]{0,3}|[a-z]{1,5}\d{1,3}[a-z]?|\d{1,3}[a-z]{1,2}\d{1,3}[a-z]?)$/i;
 
 const ONE_CASE = /^(?:[^A-Z]*|[^a-z]*|[A-Z][^A-Z]*)$/;
@@ -172,14 +172,14 @@ const MODEL =
   /^(?:[a-z-]+[/.])*(?:claude|gpt|gemini|codex|llama|mistral|mixtral|codestral|devstral|qwen|deepseek|grok|kimi|glm|gemma|phi)\d?[-.:\w@/]{0,60}$/i;
 const PLAIN_PATH = /^(?:~|\.{0,2}\/|[A-Za-z]:\\|\$\{?[A-Z])/;
 const PLAIN_ADDRESS = /^[a-z][a-z0-9+.-]*:\/\/[^\s@]*$/i;
-const ASKED_WITH = /[?&][\w-]*(?:token|key|secret|sig|signature|password|auth|code)=/i;
+const SECRET_PARAMETER = /[?&][\w-]*(?:token|key|secret|sig|signature|password|auth|code)=/i;
 
-/** Whether a setting is no secret: a place, an address, a number, a model, or words and short numbers. */
+/** Whether a setting is not a secret: a path, an address, a number, a model, or words and short numbers. */
 function isOrdinaryValue(value: string): boolean {
   if (/\s/.test(value) || PLAIN_PATH.test(value) || MODEL.test(value) || /^[\d.,+-]+$/.test(value))
     return true;
-  if (PLAIN_ADDRESS.test(value)) return !ASKED_WITH.test(value);
+  if (PLAIN_ADDRESS.test(value)) return !SECRET_PARAMETER.test(value);
   return value
-    .split(BETWEEN)
+    .split(SEPARATORS)
     .every((piece) => WORD.test(piece) || (NUMBER.test(piece) && ONE_CASE.test(piece)));
 }

@@ -5,29 +5,28 @@ export function shellQuote(value: string): string {
   return `'${value.replaceAll("'", "'\\''")}'`;
 }
 
-/** The same for people to read: as it is where a shell takes it as it is. */
+/** The same for people to read: unquoted where a shell needs no quotes. */
 export function shellWord(value: string): string {
   return /^[\w./@+:-][\w./@+:#-]*$/.test(value) ? value : shellQuote(value);
 }
 
-/** Words after which quoting is undone by another reading. */
+/** Words after which a shell parses the text a second time, which undoes the quotes. */
 const REPARSED = /(?:^|[\s;&|(])(?:eval|(?:\S*\/)?(?:ba|da|z|k|a)?sh\s+(?:-\S+\s+)*-\w*c\w*)\s[^;&|\n]*$/;
-/** Where the next word would be run. */
+/** Where the next word is a command. */
 const COMMAND_WORD = /(?:^|[;&|(\n]|\b(?:then|do|else|env|exec|command|xargs|sudo))\s*$/;
 
 type State = 'plain' | 'single' | 'double' | 'comment';
 
 /**
- * Puts values into shell text so that none of them can become shell: `parts` alternates text and value.
- * Values are quoted for where they stand: between words, in "…" or in '…'. Where the shell's own
- * quoting rules are harder than that, the value is refused.
+ * Puts values into shell text so that none of them is run: `parts` alternates text and value. Values are quoted for
+ * their place: between words, in "…" or in '…'. Where the shell's quoting rules are more difficult, the value is refused.
  */
 export function composeCommand(parts: readonly string[]): string {
   let command = '';
   let state: State = 'plain';
   let refusal: string | undefined;
   for (const [index, part] of parts.entries()) {
-    if (part.includes('\0')) throw refused('that holds a NUL character');
+    if (part.includes('\0')) throw refused('with a NUL character');
     if (index % 2 === 0) {
       const read: Reading = readShell(part, state, command);
       state = read.state;
@@ -54,7 +53,7 @@ export function composeCommand(parts: readonly string[]): string {
 
 interface Reading {
   state: State;
-  /** Set when the text holds something after which the state of quoting is uncertain. */
+  /** Set after something that makes the state of quoting uncertain. */
   refusal?: string;
 }
 
