@@ -5,7 +5,11 @@ import { it, layOut } from './support.ts';
 const SENTENCES = new Set(['why', 'message', 'hint']);
 
 function withoutWording(value: unknown, key = ''): unknown {
-  if (typeof value === 'string') return SENTENCES.has(key) ? value !== '' : value;
+  if (typeof value === 'string') {
+    // A next step may be a sentence; the command in it stays.
+    if (key === 'next') return /signalbox .*/.exec(value)?.[0] ?? value !== '';
+    return SENTENCES.has(key) ? value !== '' : value;
+  }
   if (Array.isArray(value)) return value.map((each) => withoutWording(each));
   if (typeof value !== 'object' || value === null) return value;
   return Object.fromEntries(Object.entries(value).map(([name, each]) => [name, withoutWording(each, name)]));

@@ -73,7 +73,7 @@ describe('push', () => {
     const known = { ...at, known: tip };
     expect(await failure(workspaces.push(known))).toMatchObject({
       code: 'workspace/push-rejected',
-      message: expect.stringContaining('took commits away'),
+      message: expect.stringContaining('Commits were removed'),
     });
     expect(there()).toBe(earlier);
     git(origin, 'update-ref', '-d', 'refs/heads/ticket/a');

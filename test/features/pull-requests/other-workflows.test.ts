@@ -93,7 +93,7 @@ describe('manual-pr', () => {
       const { tickets } = JSON.parse((await hub.cli('status', 'p', '--json')).out) as Shown;
       shown = tickets.find(({ ticketId }) => ticketId === 'ok');
     }
-    expect([shown.why, shown.next]).toEqual([`await_pr: ${saying}`, 'goes on once that is done']);
+    expect([shown.why, shown.next]).toEqual([`await_pr: ${saying}`, 'continues once that is done']);
     expect(hub.pulls()).toEqual([]);
     // Paused, so that it is not looked at between its opening and its merge.
     expect((await hub.cli('pause', 'p', 'quick')).code).toBe(0);
