@@ -9,7 +9,6 @@ import { parseRef, refKey, type TicketRef } from '../../model/ids.ts';
 import type { Plan } from '../../model/plan.ts';
 import { orderByDependencies } from '../../model/plans/dependency-order.ts';
 import { entryOf, planOf, ticketOf, ticketsOf } from '../../model/plans/plans-view.ts';
-import { type Car, dependentsOf } from '../../model/state/merging.ts';
 import { isOver, type Ticket } from '../../model/ticket.ts';
 import type { StoreView } from '../../store/store-interface.ts';
 import type { WorkspaceSpec } from '../../workspaces/workspaces.ts';
@@ -273,4 +272,27 @@ function awaitsMerge(engine: EngineContext, ticket: Ticket): boolean {
 /** A run may be stopped while it polls a pull request: the work is still ready. A ticket that was paused by itself is not. */
 function stoppedWithRun(engine: EngineContext, { planId, status, hold }: Ticket): boolean {
   return status === 'paused' && hold?.reason === stoppedTogether(engine.store.plan(planId));
+}
+
+/** One branch of a train, as far as its place in it goes. */
+export interface Car {
+  key: string;
+  /** Keys of cars that have to be in front of it. */
+  dependsOn: readonly string[];
+}
+
+/** Cars that need one of these, directly or through others. */
+export function dependentsOf<T extends Car>(cars: readonly T[], keys: Iterable<string>): T[] {
+  const needed = new Set(keys);
+  const found = new Set<T>();
+  for (let grown = true; grown; ) {
+    grown = false;
+    for (const car of cars) {
+      if (found.has(car) || !car.dependsOn.some((key) => needed.has(key))) continue;
+      found.add(car);
+      needed.add(car.key);
+      grown = true;
+    }
+  }
+  return cars.filter((car) => found.has(car));
 }

@@ -1,8 +1,7 @@
 import { SignalboxError } from '../../model/errors.ts';
-import { dependentsOf, firstRed } from '../../model/state/merging.ts';
 import { plural } from '../../model/text/plural.ts';
 import type { Track, Trains } from '../../workspaces/workspaces.ts';
-import type { Already, LeftOut, TrainCar } from './collect-branches.ts';
+import { type Already, dependentsOf, type LeftOut, type TrainCar } from './collect-branches.ts';
 import type { Verdict } from './train-checks.ts';
 
 /** A car that is merged on top of those before it. */
@@ -176,4 +175,22 @@ export function leaving(car: TrainCar, reason: string): LeftOut {
 
 function waits(car: TrainCar, culprit: TrainCar): LeftOut {
   return leaving(car, `waits for ${culprit.ref.ticketId}`);
+}
+
+/**
+ * How many cars make a train red, of a train that is green with none and red with all of them: one car less and it is
+ * green. Asks about as seldom as possible.
+ */
+export async function firstRed(
+  length: number,
+  isGreen: (count: number) => Promise<boolean>,
+): Promise<number> {
+  let green = 0;
+  let red = length;
+  while (red - green > 1) {
+    const middle = green + Math.floor((red - green) / 2);
+    if (await isGreen(middle)) green = middle;
+    else red = middle;
+  }
+  return red;
 }

@@ -1,7 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { orderByDependencies } from '../../src/model/plans/dependency-order.ts';
-import { type Car, dependentsOf, firstRed } from '../../src/model/state/merging.ts';
+import { type Car, dependentsOf } from '../../../src/features/merge-train/collect-branches.ts';
+import { firstRed } from '../../../src/features/merge-train/find-bad-branches.ts';
+import { orderByDependencies } from '../../../src/model/plans/dependency-order.ts';
 
 /** Cars that only wait for cars with a smaller number, in any order. */
 const trains = fc.array(fc.array(fc.nat(20), { maxLength: 3 }), { maxLength: 12 }).chain((lists) => {
