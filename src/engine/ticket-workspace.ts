@@ -3,8 +3,7 @@ import type { Settings } from '../config/settings-table.ts';
 import { InputError } from '../model/errors.ts';
 import { branchProblem, defaultBranch, refKey } from '../model/ids.ts';
 import { type Plan, removedTickets, sharesWorkspace } from '../model/plan.ts';
-import { blockersOf, type PlansView, planOf } from '../model/plans/plans-view.ts';
-import { endedInBase } from '../model/state/merging.ts';
+import { blockersOf, endedInBase, type PlansView, planOf } from '../model/plans/plans-view.ts';
 import { type Ticket, tipOf } from '../model/ticket.ts';
 import type { WorkspaceSpec } from '../workspaces/workspaces.ts';
 

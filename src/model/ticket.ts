@@ -72,3 +72,11 @@ export function newerRunOf(ticket: Ticket): string | undefined {
   const { status, supersededBy } = ticket;
   return status === 'failed' ? supersededBy : undefined;
 }
+
+/** Whether a ticket is complete because its pull request was merged, and no agent has worked on it since. */
+export function endedMerged({ status, context, phaseHistory }: Ticket): boolean {
+  if (status !== 'complete' || typeof context.pr_url !== 'string') return false;
+  const last = phaseHistory.findLastIndex(({ outcome }) => outcome === 'merged');
+  const isWork = ({ agent, error }: Attempt) => agent !== null || error?.class === 'merge';
+  return last >= 0 && !phaseHistory.slice(last + 1).some(isWork);
+}

@@ -1,8 +1,7 @@
 import type { EngineContext } from '../../engine/context.ts';
 import type { PullRequest } from '../../github/pull-request.ts';
 import { SignalboxError } from '../../model/errors.ts';
-import { endedMerged } from '../../model/state/merging.ts';
-import { type Ticket, tipOf } from '../../model/ticket.ts';
+import { endedMerged, type Ticket, tipOf } from '../../model/ticket.ts';
 import type { BranchSpec, Whereabouts } from '../../workspaces/workspaces.ts';
 import { forgeJournal, forgeWork, mergedPull, pullNumberOf } from '../pull-requests/context.ts';
 

@@ -4,7 +4,7 @@ import { type EngineContext, emit } from '../../engine/context.ts';
 import { pinnedFor } from '../../engine/pinned-workflow.ts';
 import { reportStatus } from '../../engine/status-events.ts';
 import { SignalboxError } from '../../model/errors.ts';
-import { type Findings, sendBack } from '../../model/state/merging.ts';
+import { type Findings, sendBack } from '../../model/state/send-back-after-failed-merge.ts';
 import type { Ticket } from '../../model/ticket.ts';
 import { excerpt } from '../../phases/attempt-output.ts';
 import type { Track, TrackSpec, Trains } from '../../workspaces/workspaces.ts';

@@ -1,6 +1,6 @@
 import { parseRef, refKey, type TicketRef } from '../ids.ts';
 import type { Plan, PlanEntry } from '../plan.ts';
-import type { Ticket } from '../ticket.ts';
+import { endedMerged, type Ticket } from '../ticket.ts';
 
 /** Plans and their tickets as they are at one moment. */
 export interface PlansView {
@@ -39,4 +39,14 @@ export function blockersOf(
 ): Ticket[] {
   const names = entryOf(plan, ticket)?.blockedBy ?? [];
   return names.flatMap((name) => ticketOf(view, parseRef(name, ticket.planId)) ?? []);
+}
+
+/**
+ * Whether that merge brought the work into the base. The pull request of a stacked ticket is merged into the branch below
+ * it, so all tickets that it waits for must have ended merged, too.
+ */
+export function endedInBase(ticket: Ticket, view: PlansView, seen = new Set<string>()): boolean {
+  if (seen.has(refKey(ticket))) return true;
+  seen.add(refKey(ticket));
+  return endedMerged(ticket) && blockersOf(view, ticket).every((each) => endedInBase(each, view, seen));
 }

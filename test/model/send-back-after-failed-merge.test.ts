@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
-import { MAX_RETURNS, sendBack, wayBack } from '../../src/model/state/merging.ts';
+import { MAX_RETURNS, sendBack, wayBack } from '../../src/model/state/send-back-after-failed-merge.ts';
 import { Ticket } from '../../src/model/ticket-schema.ts';
 import { Workflow } from '../../src/model/workflow.ts';
 
