@@ -1,7 +1,7 @@
 import type { EngineContext, PlanKind } from '../../engine/context.ts';
 import type { IssueRunPlan } from '../../model/plan.ts';
 import { entryOf } from '../../model/plans/plans-view.ts';
-import { blockedBy, firstFailure } from '../../model/state/dependencies.ts';
+import { blockedBy, firstFailure } from '../../model/state/blockers-and-stop-on-failure.ts';
 import type { Ticket } from '../../model/ticket.ts';
 import { beginWithPushed, refreshPrerequisites } from './take-in-pushed-work.ts';
 

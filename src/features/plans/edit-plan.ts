@@ -12,8 +12,8 @@ import {
   hasBegun,
   type TicketEdit,
 } from '../../model/plans/edit-rules.ts';
+import { dependencyProblems } from '../../model/plans/plan-problems.ts';
 import { entryOf, ticketsOf } from '../../model/plans/plans-view.ts';
-import { dependencyProblems } from '../../model/state/dependencies.ts';
 import type { Ticket } from '../../model/ticket.ts';
 import { TicketBase, ticketSchemaFor } from '../../model/ticket-schema.ts';
 

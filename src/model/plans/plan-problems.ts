@@ -1,7 +1,7 @@
-import { defaultBranch, namesAbove } from '../ids.ts';
+import { defaultBranch, namesAbove, parseRef, refKey, type TicketRef } from '../ids.ts';
 import { type Plan, sharesWorkspace } from '../plan.ts';
-import { dependencyProblems, type PlanProblem } from '../state/dependencies.ts';
 import type { Ticket } from '../ticket.ts';
+import { orderByDependencies } from './dependency-order.ts';
 import { type PlansView, ticketsOf } from './plans-view.ts';
 
 /** What makes a plan impossible to run as it is written. */
@@ -52,4 +52,78 @@ function nestedBranches(plan: Plan, tickets: readonly Ticket[]): PlanProblem[] {
     const message = `Ticket "${ticketId}" has the branch ${branch}, which git cannot have beside ${above} of "${other}".`;
     return [{ planId: plan.id, ticketId, message, path: 'branch', in: 'ticket' as const }];
   });
+}
+
+export interface PlanProblem {
+  planId: string;
+  ticketId: string | null;
+  message: string;
+  /** Where in plan.json, or in the ticket's file: `tickets[2].blockedBy[0]`. */
+  path?: string;
+  in?: 'plan' | 'ticket';
+}
+
+/** What makes a plan impossible to run: duplicates, unknown blockers, a ticket that waits for itself. */
+export function dependencyProblems(plan: Plan, others: readonly Plan[]): PlanProblem[] {
+  const problems: PlanProblem[] = [];
+  const plans = new Map([...others, plan].map((each) => [each.id, each]));
+  const seen = new Set<string>();
+  for (const [index, entry] of plan.tickets.entries()) {
+    const { ticketId } = entry;
+    const about = { planId: plan.id, ticketId, in: 'plan' as const };
+    if (seen.has(ticketId))
+      problems.push({
+        ...about,
+        message: `Ticket "${ticketId}" is listed twice.`,
+        path: `tickets[${index}]`,
+      });
+    seen.add(ticketId);
+    const before = new Set<string>();
+    for (const [place, text] of entry.blockedBy.entries()) {
+      const ref = parseRef(text, plan.id);
+      const key = refKey(ref);
+      if (before.has(key)) {
+        const message = `Ticket "${ticketId}" lists "${text}" twice in blockedBy.`;
+        problems.push({ ...about, message, path: `tickets[${index}].blockedBy[${place}]` });
+      }
+      before.add(key);
+      const known = plans.get(ref.planId)?.tickets.some((other) => other.ticketId === ref.ticketId);
+      if (!known) {
+        const message = `Ticket "${ticketId}" is blocked by "${text}", which does not exist.`;
+        problems.push({ ...about, message, path: `tickets[${index}].blockedBy[${place}]` });
+      }
+    }
+  }
+  for (const cycle of cycles(plan, plans)) {
+    const ticketId = cycle[0]?.ticketId ?? null;
+    const path = [...cycle, cycle[0]].map((ref) =>
+      ref?.planId === plan.id ? ref.ticketId : ref && refKey(ref),
+    );
+    const index = plan.tickets.findIndex((entry) => entry.ticketId === ticketId);
+    problems.push({
+      planId: plan.id,
+      ticketId,
+      message: `Tickets wait for each other: ${path.join(' → ')}.`,
+      path: `tickets[${index}].blockedBy`,
+      in: 'plan',
+    });
+  }
+  return problems;
+}
+
+/** Cycles through tickets of this plan: at least one for each ticket that waits for itself, that one first. */
+function cycles(plan: Plan, plans: ReadonlyMap<string, Plan>): TicketRef[][] {
+  if (plan.tickets.every((entry) => entry.blockedBy.length === 0)) return [];
+  const blockers = new Map<string, string[]>();
+  // A cycle begins with the item that was given first.
+  for (const { id: planId, tickets } of new Set([plan, ...plans.values()])) {
+    for (const { ticketId, blockedBy } of tickets) {
+      const key = refKey({ planId, ticketId });
+      const before = blockedBy.map((text) => refKey(parseRef(text, planId)));
+      blockers.set(key, [...(blockers.get(key) ?? []), ...before]);
+    }
+  }
+  const items = [...blockers].map(([key, dependsOn]) => ({ key, dependsOn }));
+  const found = orderByDependencies(items).cycles.map((cycle) => cycle.map((key) => parseRef(key, plan.id)));
+  return found.filter(([first]) => first?.planId === plan.id);
 }

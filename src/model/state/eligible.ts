@@ -2,7 +2,7 @@ import { parseRef, refKey, type TicketRef } from '../ids.ts';
 import { type Plan, type PlanEntry, sharesWorkspace } from '../plan.ts';
 import { entryOf, planOf, ticketOf } from '../plans/plans-view.ts';
 import type { Hold, Ticket } from '../ticket.ts';
-import { blockedBy, failuresIn, haltedHold } from './dependencies.ts';
+import { blockedBy, failuresIn, haltedHold } from './blockers-and-stop-on-failure.ts';
 import { isDue, isPassing } from './next.ts';
 import { isYetToBegin, turnsOf } from './shared-workspace-turns.ts';
 import { settle } from './walk.ts';

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { parseRef, refKey } from '../../src/model/ids.ts';
 import type { Plan } from '../../src/model/plan.ts';
-import { dependencyProblems } from '../../src/model/state/dependencies.ts';
+import { dependencyProblems } from '../../src/model/plans/plan-problems.ts';
 import { within } from '../support/within.ts';
 import { plan } from './build.ts';
 
