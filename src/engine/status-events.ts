@@ -1,5 +1,6 @@
 import { refKey, type TicketRef } from '../model/ids.ts';
 import type { Ticket } from '../model/ticket.ts';
+import { checkedNothing, NO_CHECKS } from '../model/verdict.ts';
 import { type EngineContext, emit } from './context.ts';
 
 export function refOf(ticket: TicketRef): TicketRef {
@@ -31,7 +32,8 @@ export function reportEnd(engine: EngineContext, ticket: Ticket, about: AttemptR
   if (!closed?.completedAt) return;
   const ms = Math.max(0, Date.parse(closed.completedAt) - Date.parse(closed.startedAt));
   const { status, outcome, error, usage, sessionId } = closed;
-  emit(engine, { type: 'attempt:end', status, outcome, error, ms, usage, sessionId, ...about });
+  const note = checkedNothing(closed) ? { note: NO_CHECKS } : {};
+  emit(engine, { type: 'attempt:end', status, outcome, error, ms, usage, sessionId, ...note, ...about });
 }
 
 type Known = Pick<Ticket, 'rev' | 'status' | 'hold'>;

@@ -96,9 +96,9 @@ function others(ticket: Ticket, plan: Plan): string[] {
   return ids.flatMap((id) => (id === ticket.ticketId ? [] : refKey({ planId: plan.id, ticketId: id })));
 }
 
-/** Dependencies are installed where the plan asks for it and the settings have no commands of their own. */
+/** Dependencies are installed unless the plan says no or the settings have commands of their own. */
 function installOf(plan: Plan, settings: Settings, repo: string): WorkspaceSpec['install'] {
-  if (settings.hooks.afterCreate.length > 0 || plan.install !== true) return undefined;
+  if (settings.hooks.afterCreate.length > 0 || plan.install === false) return undefined;
   return { packageManager: repo === plan.repo ? (plan.packageManager ?? null) : null };
 }
 

@@ -33,6 +33,8 @@ export type EngineEvent =
       ms: number;
       usage: Usage | null;
       sessionId: string | null;
+      /** Why its success says nothing: there was nothing to check. */
+      note?: string;
     } & AboutAttempt)
   | ({ type: 'workspace:ready'; path: string; branch: string; reused: boolean } & About)
   | ({ type: 'workspace:release'; path: string } & About)

@@ -74,6 +74,15 @@ export const PlanBase = z.object({
   budget: Budget.optional().describe(
     'What the agents of all its tickets may use together; goes before the setting budgets.plan',
   ),
+  install: z
+    .boolean()
+    .optional()
+    .describe('False: new worktrees do not get the packages that the project’s lock file lists'),
+  packageManager: z
+    .string()
+    .nullable()
+    .optional()
+    .describe('What installs them where there are several lock files; null: the project’s files decide'),
   status: z.enum(PLAN_STATUSES).default('draft').describe('Only active plans are dispatched'),
   tickets: z.array(PlanEntry).default([]).describe('The tickets and their order'),
   claim: Claim.nullable()
@@ -157,14 +166,8 @@ export const IssueRun = z.object({
 });
 export type IssueRun = z.infer<typeof IssueRun>;
 
-const installs = {
-  install: z.boolean().optional().describe('Install what the project needs in new worktrees'),
-  packageManager: z.string().nullable().optional().describe('Null: the lock files decide'),
-};
-
 export const IssueRunPlan = PlanBase.extend({
   kind: z.literal('run').describe('A run of issues'),
-  ...installs,
   run: IssueRun.prefault({}),
 });
 
@@ -215,7 +218,6 @@ export type PlanSpec = z.infer<typeof PlanSpec>;
 
 export const SpecRunPlan = PlanBase.extend({
   kind: z.literal('spec').describe('A run of a spec'),
-  ...installs,
   spec: PlanSpec,
   run: z.object({ detached: z.boolean().default(false).describe('Left to a daemon') }).prefault({}),
   windows: z

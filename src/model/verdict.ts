@@ -1,4 +1,4 @@
-import type { Json, Ticket } from './ticket.ts';
+import type { Attempt, Json, Ticket } from './ticket.ts';
 
 /** How the review of an issue ended, as the issue workflow captured it. */
 interface Verdict {
@@ -66,6 +66,20 @@ export function notMerged(output: string | null | undefined): string | undefined
 /** The same without the commands, for who has nothing that these would find. */
 export function whyNotMerged(said: string): string {
   return said.split(THEN)[0] ?? said;
+}
+
+/** Printed by `checks` that found nothing to run. */
+export const NO_CHECKS = 'No checks are configured and the project has none of its own.';
+
+/** Whether an attempt succeeded because there was nothing to check: then it is not shown as passed. */
+export function checkedNothing({ status, output }: Pick<Attempt, 'status' | 'output'>): boolean {
+  return status === 'success' && output?.trim() === NO_CHECKS;
+}
+
+/** Why a complete ticket was not checked; empty where it was, or where its workflow has no checks. */
+export function unchecked({ phaseHistory }: Pick<Ticket, 'phaseHistory'>): string {
+  const last = new Map(phaseHistory.map((entry) => [entry.phase, entry]));
+  return [...last.values()].some(checkedNothing) ? NO_CHECKS : '';
 }
 
 /** Outcomes that send an issue back, although the phase itself went well. */

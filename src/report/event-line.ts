@@ -68,7 +68,8 @@ function endLine(event: Extract<EngineEvent, { type: 'attempt:end' }>, at: strin
   switch (event.status) {
     case 'success': {
       const plain = event.outcome === 'success' || event.outcome === null;
-      const verdict = plain ? style.green('✓') : `→ ${event.outcome}`;
+      const passed = event.note ? style.yellow(`– ${oneLine(event.note)}`) : style.green('✓');
+      const verdict = plain ? passed : `→ ${event.outcome}`;
       return `${style.dim('·')} ${phase} ${verdict}${tail}`;
     }
     case 'limit':

@@ -7,6 +7,7 @@ import { type PlansView, ticketOf } from '../model/plans/plans-view.ts';
 import { type Naming, nameOf } from '../model/state/explain.ts';
 import { plural } from '../model/text/plural.ts';
 import type { Ticket } from '../model/ticket.ts';
+import { unchecked } from '../model/verdict.ts';
 import type { Store } from '../store/store-interface.ts';
 import { ticketsIn } from './live/live-state.ts';
 import { duration, oneLine, type Style, statusMark, usageText } from './style.ts';
@@ -36,7 +37,7 @@ export function summary(
     ticket.branch ?? '',
     usageText(usageOf(ticket)),
     ticket.status === 'complete'
-      ? ''
+      ? unchecked(ticket)
       : oneLine(run.held.get(ticket.ticketId) ?? ticket.hold?.reason ?? ticket.error ?? '', 1000),
   ]);
   const complete = run.tickets.filter((ticket) => ticket.status === 'complete').length;

@@ -9,6 +9,7 @@ import { usageOf } from '../model/limits/usage.ts';
 import { NO_REASON } from '../model/state/outcome.ts';
 import { plural } from '../model/text/plural.ts';
 import type { Ticket } from '../model/ticket.ts';
+import { unchecked } from '../model/verdict.ts';
 import { counted, duration, oneLine, type Style, statusMark, usageText } from './style.ts';
 import { fittingTable, joined, table } from './table.ts';
 
@@ -138,7 +139,7 @@ export function specSummary(result: SpecResult, look: Style, columns?: number): 
     ticket.status === 'complete'
       ? isPartly(ticket)
         ? oneLine(`not selected and not done: ${ticket.unit?.leftOut?.join(', ')}`, 300)
-        : ''
+        : unchecked(ticket)
       : oneLine(ticket.hold?.reason ?? ticket.error ?? '', 300),
   ]);
   const facts = [

@@ -8,6 +8,7 @@ import { blockedBy, stoppedBy, stuckBlocker } from '../model/state/blockers-and-
 import { asAsked, type Explanation, explain } from '../model/state/explain.ts';
 import { behind } from '../model/state/shared-workspace-turns.ts';
 import { openAttempt, type Ticket } from '../model/ticket.ts';
+import { unchecked } from '../model/verdict.ts';
 import type { StoreProblem, StoreView } from '../store/store-interface.ts';
 import { ago, counted, oneLine, type Style, sayProblem, statusMark, untilNote, usageText } from './style.ts';
 
@@ -166,6 +167,8 @@ function addTicketLines({ ticket, why, next }: TicketStatus, page: Page): void {
   const until = ticket.hold && why.includes(ticket.hold.reason) ? untilNote(ticket.hold, now) : '';
   if (why) lines.push(`${indent}${oneLine(why, detailed ? 4000 : 320)}${until}`);
   if (next) lines.push(`${indent}${style.dim(`→ ${next}`)}`);
+  const gap = ticket.status === 'complete' ? unchecked(ticket) : '';
+  if (gap) lines.push(`${indent}${gap}`);
   if (!detailed) return;
   const phase = ticket.currentPhase;
   const branch = ticket.branch ? `, branch ${oneLine(ticket.branch)}` : '';

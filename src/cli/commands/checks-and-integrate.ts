@@ -1,5 +1,6 @@
 import type { StepEnd } from '../../engine/context.ts';
 import { InputError } from '../../model/errors.ts';
+import { NO_CHECKS } from '../../model/verdict.ts';
 import { type Io, outJson } from '../io.ts';
 import { type GlobalOptions, openEngine, openSettings } from '../open-state.ts';
 
@@ -20,7 +21,7 @@ export async function checks(io: Io, options: GlobalOptions & { related?: boolea
 
 async function allChecks(options: GlobalOptions, cwd: string, io: Io) {
   const settings = await openSettings(io, options);
-  const { checksOf, NO_CHECKS } = await import('../../features/checks/checks.ts');
+  const { checksOf } = await import('../../features/checks/checks.ts');
   const checks = await checksOf(settings.checks, cwd);
   return { checks, notes: checks.length === 0 ? [NO_CHECKS] : [] };
 }

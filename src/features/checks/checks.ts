@@ -6,11 +6,9 @@ import { runShown } from '../../machine/run-process.ts';
 import { EXIT } from '../../model/actions.ts';
 import { InputError, messageOf } from '../../model/errors.ts';
 import { shellQuote } from '../../model/text/shell-quote.ts';
+import { NO_CHECKS } from '../../model/verdict.ts';
 import { scriptRunner } from '../../workspaces/setup/install.ts';
 import { findRunner } from './test-runners.ts';
-
-/** Printed where there is nothing to run. */
-export const NO_CHECKS = 'No checks are configured and the project has none of its own.';
 
 /** Runs the project's checks as one job of its own commands. */
 export const checksAction: Action = async ({ engine, place }) => {

@@ -4,7 +4,8 @@ import type { Spec } from '../../kiro/read-spec.ts';
 import { inFile, type SpecProblem, warning } from '../../kiro/task.ts';
 import type { Unit } from '../../kiro/units.ts';
 import type { Ticket } from '../../model/ticket.ts';
-import { checksOf, NO_CHECKS } from '../checks/checks.ts';
+import { checkedNothing } from '../../model/verdict.ts';
+import { checksOf } from '../checks/checks.ts';
 
 /** Warns of open checkpoints when the project has no checks. `configured` is called only if there is a checkpoint. */
 export async function emptyCheckpoints(
@@ -41,7 +42,7 @@ export function projectOf(dir: string): string {
 export function tickedUnchecked(tickets: readonly Ticket[], since: string): string[] {
   return tickets.flatMap(({ unit, status, phaseHistory }) => {
     const last = phaseHistory.findLast(({ phase }) => phase === 'checks');
-    const empty = last?.output?.trim() === NO_CHECKS && Date.parse(last.startedAt) >= Date.parse(since);
+    const empty = last && checkedNothing(last) && Date.parse(last.startedAt) >= Date.parse(since);
     return unit?.checkpoint && status === 'complete' && empty ? [unit.id] : [];
   });
 }

@@ -4,6 +4,7 @@ import type { IssueResult, PlannedIssue, RunResult } from '../../features/issue-
 import type { EngineEvent } from '../../model/events.ts';
 import { ticketOf } from '../../model/plans/plans-view.ts';
 import { isSuperseded, type Ticket } from '../../model/ticket.ts';
+import { NO_CHECKS } from '../../model/verdict.ts';
 import type { Store } from '../../store/store-interface.ts';
 import { counted, oneLine, type Style, usageText, wholeSeconds } from '../style.ts';
 import { cells, fittingTable } from '../table.ts';
@@ -124,13 +125,18 @@ function tableOf(results: readonly IssueResult[], style: Style, columns: number 
     issue.prUrl ?? '',
     usageText(issue.usage),
     oneLine(
-      issue.success ? (issue.reservation ?? '') : whyOf(issue),
+      issue.success ? (issue.reservation ?? uncheckedIn(issue)) : whyOf(issue),
       columns === undefined ? PIPED_WHY : SHOWN_WHY,
     ),
   ]);
   if (rows.length === 0) return [];
   const header = ['', 'issue', 'time', 'branch', 'pull request', 'usage', 'why'];
   return ['', fittingTable(header, rows, { style, columns, lead: 3 }), ''];
+}
+
+function uncheckedIn({ phaseResults }: IssueResult): string {
+  const last = phaseResults.findLast(({ phase }) => phase === 'checks');
+  return last?.output?.trim() === NO_CHECKS ? NO_CHECKS : '';
 }
 
 /** `Phase exec failed: nothing was committed`; other reasons need no cause. */

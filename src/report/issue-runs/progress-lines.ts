@@ -98,13 +98,14 @@ export class RunLines {
     const { ticketId, phase, status, outcome, error, usage } = event;
     const well = wentWell(event);
     const how = well
-      ? `✓ (${wholeSeconds(event.ms)})`
+      ? `${event.note ? '–' : '✓'} (${wholeSeconds(event.ms)})`
       : status === 'limit'
         ? '⏸ usage limit'
         : status === 'interrupted'
           ? 'stopped'
           : '✗';
     this.#say(`● ${name}: ${phase} ${how}`);
+    if (event.note) this.#about(ticketId, event.note);
     if (well) this.#remarks(ticketId, phase);
     if (outcome !== null && outcome !== 'success' && outcome !== 'failure') this.#detail(ticketId, outcome);
     this.#detail(ticketId, error?.message ?? '');

@@ -10,7 +10,6 @@ import type { ExecutionConfig, IssueRun } from '../../../model/plan-schema.ts';
 import { entryOf, ticketOf, ticketsOf } from '../../../model/plans/plans-view.ts';
 import type { Attempt, Ticket } from '../../../model/ticket.ts';
 import { notMerged, reservation } from '../../../model/verdict.ts';
-import { NO_CHECKS } from '../../checks/checks.ts';
 import type { PlannedIssue, PreparedRun, WorktreeInfo } from '../types.ts';
 
 /** The phase of the issue workflow that waits for a person. */
@@ -84,7 +83,6 @@ export function issueName(ticket: Ticket): string {
 export function remarksOf(ticket: Ticket, phase: string | null): string[] {
   if (phase === null) return [reservation(ticket)].filter(Boolean);
   const last = ticket.phaseHistory.findLast((entry) => entry.phase === phase && entry.completedAt !== null);
-  if (last?.output?.trim() === NO_CHECKS) return [NO_CHECKS];
   return [notMerged(last?.output) ?? ''].filter(Boolean);
 }
 
