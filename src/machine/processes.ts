@@ -66,13 +66,14 @@ async function fromPs(mark: string): Promise<number[]> {
   return lines.map((line) => Number.parseInt(line, 10)).filter((pid) => pid > 0 && pid !== process.pid);
 }
 
-/** Kills everything that carries the mark and returns what would not go. */
-export async function killMarked(mark: string, since = 0): Promise<number[]> {
-  let left = await markedProcesses(mark, since);
+/** Kills everything that carries the mark, except one process, and returns what would not go. */
+export async function killMarked(mark: string, since = 0, except?: number): Promise<number[]> {
+  const find = async () => (await markedProcesses(mark, since)).filter((pid) => pid !== except);
+  let left = await find();
   for (let round = 0; left.length > 0 && round < 50; round++) {
     for (const pid of left) sendSignal(pid, 'SIGKILL');
     await delay(Math.min(10 * (round + 1), 100));
-    left = await markedProcesses(mark, since);
+    left = await find();
   }
   return left;
 }

@@ -1,4 +1,4 @@
-import { followJob, type JobResult } from '../machine/jobs/follow.ts';
+import { type FollowOptions, followJob, type JobResult } from '../machine/jobs/follow.ts';
 import { type JobSpec, readJob, startJob } from '../machine/jobs/job.ts';
 import { isInProcess, stopInProcess } from '../machine/jobs/record-in-process-work.ts';
 import { stopJob } from '../machine/jobs/stop.ts';
@@ -51,7 +51,7 @@ export async function adoptJob(
 function follow(
   { signal }: PhaseContext,
   { dir, wallSeconds, idleSeconds, ...watchers }: Omit<JobRun, 'job'>,
-  exited?: Promise<void>,
+  exited?: FollowOptions['exited'],
 ): Promise<JobResult> {
   const idleMs = idleSeconds === null ? null : idleSeconds * 1000;
   return followJob({

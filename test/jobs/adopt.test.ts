@@ -133,7 +133,7 @@ describe('a job of an earlier boot', () => {
     expect(readJob(job.dir)).toMatchObject({ state: 'lost' });
     writeFileSync(join(job.dir, 'command.json'), JSON.stringify(command));
     expect(readJob(job.dir)).toMatchObject({ state: 'running' });
-    writeFileSync(join(job.dir, 'pid'), pid.replace(/\n.*\n$/, '\n1\n'));
+    writeFileSync(join(job.dir, 'pid'), pid.replace(/\n.*\n/, '\n1\n'));
     expect(readJob(job.dir)).toMatchObject({ state: 'lost' });
     writeFileSync(join(job.dir, 'pid'), pid);
   });

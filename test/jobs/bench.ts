@@ -19,7 +19,7 @@ function scratch(): string {
 export class Bench {
   readonly home = scratch();
   readonly dir: string;
-  #exited: Promise<void> | undefined;
+  #exited: FollowOptions['exited'];
 
   constructor(name = 'build.1.1') {
     this.dir = join(this.home, name);

@@ -33,7 +33,7 @@ describe.concurrent('an action', () => {
     prepare(world, { capture: { said: 'stdout', where: 'echo {{ branch }}' } });
     const { code, out, err } = await world.cli('run', 'p');
     expect(code, out + err).toBe(0);
-    expect(readFileSync(join(jobOf(world), 'exit.json'), 'utf8')).toBe('{"code":0}\n');
+    expect(JSON.parse(readFileSync(join(jobOf(world), 'exit.json'), 'utf8'))).toEqual({ code: 0 });
     expect(existsSync(join(jobOf(world), 'pid'))).toBe(false);
     expect(world.ticket('p', 'a').context).toMatchObject({
       said: expect.stringMatching(

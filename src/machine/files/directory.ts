@@ -54,6 +54,11 @@ interface Place {
 
 const STATE: Place = { name: 'the state directory', setting: 'stateDir' };
 
+/** Whether an error says that nothing can be written: a full or read-only disk, or missing rights. */
+export function isStorageTrouble(error: unknown): boolean {
+  return Object.hasOwn(REASONS, (error as NodeJS.ErrnoException).code ?? '');
+}
+
 /** Explains a full or read-only disk; returns any other error as it is. */
 export function asStorageError(error: unknown, root: string, { name, setting } = STATE): unknown {
   const code = (error as NodeJS.ErrnoException).code ?? '';

@@ -12,8 +12,8 @@ const WAITING_MS = 10_000;
 
 export interface FollowOptions {
   dir: string;
-  /** Resolves when the supervisor ended, for a job this process started; a job that was taken over is polled instead. */
-  exited?: Promise<void>;
+  /** From `startJob`, for a job that this process started; a job that was taken over is polled instead. */
+  exited?: Promise<JobExit | undefined>;
   wallMs: number;
   idleMs: number | null;
   /** Called with every chunk of stdout, in order, once. The buffer is used again: copy what is to be kept. */
@@ -56,7 +56,10 @@ async function untilGone(options: FollowOptions): Promise<JobResult> {
   let lastOutput = performance.now();
   let ended = false;
   let wake = (): void => undefined;
-  options.exited?.then(() => {
+  /** What the supervisor reported because it cannot record it. */
+  let reported: JobExit | undefined;
+  options.exited?.then((exit) => {
+    reported = exit;
     ended = true;
     wake();
   });
@@ -76,6 +79,7 @@ async function untilGone(options: FollowOptions): Promise<JobResult> {
     stop = reasonToStop(options, begin, lastOutput);
     if (stop) break;
   }
+  const cutOff = stop && readJob(dir).state !== 'ended' ? stop : undefined;
   if (stop) await stopJob(dir, stop);
   else await sweepJob(dir);
   // The rest of the output matters only when the job ended by itself, and only until a stop is asked for.
@@ -86,14 +90,17 @@ async function untilGone(options: FollowOptions): Promise<JobResult> {
   }
   reader.close();
   errors.close();
-  const state = readJob(dir);
+  const job = readJob(dir);
+  const record = job.state === 'ended' ? job : undefined;
+  const exit = record?.exit ?? reported;
   // Without a record it was killed; a reason that was noted before says by whom.
-  const recorded = state.state === 'ended' ? state.reason : (readStop(dir)?.reason ?? 'lost');
-  const reason = cut ? 'stopped' : recorded;
+  const noted = readStop(dir)?.reason;
+  // Without room on the disk the reason of a stop is known here alone.
+  const by = noted ?? cutOff ?? (exit ? 'exited' : 'lost');
   return {
-    reason,
-    exit: state.state === 'ended' ? state.exit : { code: null, signal: null },
-    ms: Math.max(0, (state.state === 'ended' ? state.endedAt.getTime() : Date.now()) - begin.wall),
+    reason: cut ? 'stopped' : by,
+    exit: exit ?? { code: null, signal: null },
+    ms: Math.max(0, (record?.endedAt.getTime() ?? Date.now()) - begin.wall),
     stdoutTail: tail(join(dir, 'stdout')),
     stderrTail: tail(join(dir, 'stderr')),
   };

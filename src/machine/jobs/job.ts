@@ -2,14 +2,18 @@ import { spawn } from 'node:child_process';
 import {
   closeSync,
   existsSync,
+  constants as fileModes,
   mkdirSync,
   openSync,
   readdirSync,
   readSync,
+  renameSync,
   rmSync,
   statSync,
   writeFileSync,
+  writeSync,
 } from 'node:fs';
+import type { Socket } from 'node:net';
 import { constants, hostname } from 'node:os';
 import { join } from 'node:path';
 import { readJson, readText } from '../files/regular-file.ts';
@@ -37,6 +41,13 @@ export interface JobExit {
   signal: string | null;
 }
 
+/**
+ *     none ──► reserved ──► running ──► ended
+ *                 │            ├──────► lost: it is gone, and left no exit record
+ *                 └──► lost    └──────► unknown: it is or was where it cannot be seen from here
+ *
+ * Reserved: its directory is complete, but its supervisor has not recorded itself; to others it looks lost.
+ */
 export type JobState =
   /** Nothing was started, or its process has not recorded itself yet. */
   | { state: 'none' }
@@ -47,8 +58,15 @@ export type JobState =
 
 export const MARKER = 'SIGNALBOX_JOB';
 
-/** Starts a job's process in its own session. It outlives this process; `exited` resolves when it ends before. */
-export function startJob(spec: JobSpec): { exited: Promise<void> } {
+/** Room for the exit record: overwritten in place, which a full disk allows, and renamed. */
+const RESERVE = 'exit.reserve';
+const RESERVE_BYTES = 64;
+
+/**
+ * Starts a job's process in its own session. It outlives this process; `exited` resolves when it ends before, with the exit
+ * that the supervisor itself reported where it could not record it.
+ */
+export function startJob(spec: JobSpec): { exited: Promise<JobExit | undefined> } {
   rmSync(spec.dir, { recursive: true, force: true });
   mkdirSync(spec.dir, { recursive: true, mode: 0o700 });
   const files = { ...spec.files, ...(spec.stdin === null ? {} : { 'prompt.md': spec.stdin }) };
@@ -65,24 +83,52 @@ export function startJob(spec: JobSpec): { exited: Promise<void> } {
     host: hostname(),
     boot: bootId(),
   };
+  reserveRoom(spec.dir, 'pid', 'stdout', 'stderr');
   writeFileSync(join(spec.dir, 'command.json'), JSON.stringify(record), { mode: 0o600 });
   const input = spec.stdin === null ? '/dev/null' : join(spec.dir, 'prompt.md');
   const umask = process.umask().toString(8);
   const words = ['-c', SUPERVISOR, 'signalbox-job', spec.dir, input, umask, ...argv];
   const env = { ...spec.env, [MARKER]: spec.dir };
   const child = withoutInherited((stdio) => spawn('/bin/sh', words, { cwd, env, detached: true, stdio }));
-  const exited = new Promise<void>((resolve) => {
+  const exited = new Promise<JobExit | undefined>((resolve) => {
     child.once('error', (error) => {
       // Neither the directory nor a shell: there is no supervisor to say so.
       const why = existsSync(cwd) ? error.message : `the directory ${cwd} does not exist`;
       writeFileSync(join(spec.dir, 'stderr'), `cannot start: ${why}\n`, { mode: 0o600 });
-      writeFileSync(join(spec.dir, 'exit.json'), '{"code":126}\n', { mode: 0o600 });
-      resolve();
+      recordExit(spec.dir, { code: 126 });
+      resolve(undefined);
     });
-    child.once('exit', () => resolve());
+    child.stdout?.once('data', (code: Buffer) =>
+      resolve(exitOf({ code: Number.parseInt(String(code), 10) })),
+    );
+    child.once('close', () => resolve(undefined));
   });
+  (child.stdout as Socket | null)?.unref();
   child.unref();
   return { exited };
+}
+
+/** Takes from the disk, before the start, what these files will need. */
+export function reserveRoom(dir: string, ...names: string[]): void {
+  for (const name of [RESERVE, ...names])
+    writeFileSync(join(dir, name), ' '.repeat(RESERVE_BYTES), { mode: 0o600 });
+}
+
+/** Writes the exit record as the supervisor does. Jobs of version 0.1 have nothing reserved. */
+export function recordExit(dir: string, exit: { code: number | null; signal?: string }): void {
+  const reserve = join(dir, RESERVE);
+  const fd = openSync(reserve, fileModes.O_WRONLY | fileModes.O_CREAT, 0o600);
+  try {
+    writeSync(
+      fd,
+      `${JSON.stringify(exit)
+        .slice(0, -1)
+        .padEnd(RESERVE_BYTES - 2)}}\n`,
+    );
+  } finally {
+    closeSync(fd);
+  }
+  renameSync(reserve, join(dir, 'exit.json'));
 }
 
 /** What the files of a job say about it. */
@@ -93,7 +139,8 @@ export function readJob(dir: string): JobState {
   const exit = readExit(dir);
   if (exit) {
     const reason = readStop(dir)?.reason ?? 'exited';
-    return { state: 'ended', exit, reason, startedAt, endedAt: timeOf(join(dir, 'exit.json')) ?? startedAt };
+    const endedAt = timeOf(join(dir, 'exit.json')) ?? timeOf(join(dir, RESERVE)) ?? startedAt;
+    return { state: 'ended', exit, reason, startedAt, endedAt };
   }
   const identity = readIdentity(dir) ?? command.engine;
   // Without a pid file the supervisor has not begun yet, or never will: only its parent knows.
@@ -115,19 +162,25 @@ export function lastSign(dir: string): Date | undefined {
 export function readIdentity(dir: string): ProcessIdentity | undefined {
   const command = readJson<{ host: string; boot: string }>(join(dir, 'command.json'));
   const [pid, started] = readText(join(dir, 'pid'))?.split('\n') ?? [];
-  if (!command || !pid || started === undefined) return undefined;
+  if (!command || !pid?.trim() || started === undefined) return undefined;
   return { host: command.host, boot: command.boot, pid: Number(pid), started: started.trim() };
 }
 
 const SIGNALS = new Map(Object.entries(constants.signals).map(([name, number]) => [number, name]));
 
 function readExit(dir: string): JobExit | undefined {
-  const text = readText(join(dir, 'exit.json'));
-  if (!text?.endsWith('}\n')) return undefined;
-  const { code, signal } = JSON.parse(text) as { code: number | null; signal?: string };
-  if (code !== null && code > 128 && SIGNALS.has(code - 128)) {
-    return { code, signal: SIGNALS.get(code - 128) ?? null };
+  // The reserve holds the record where the supervisor was killed before it could rename it.
+  for (const name of ['exit.json', RESERVE]) {
+    const text = readText(join(dir, name));
+    // A record counts only when its closing brace and newline are there, so half a write is no record.
+    if (text?.endsWith('}\n')) return exitOf(JSON.parse(text) as { code: number | null; signal?: string });
   }
+  return undefined;
+}
+
+function exitOf({ code, signal }: { code: number | null; signal?: string }): JobExit {
+  if (code !== null && code > 128 && SIGNALS.has(code - 128))
+    return { code, signal: SIGNALS.get(code - 128) ?? null };
   return { code, signal: signal ?? null };
 }
 
@@ -145,18 +198,27 @@ function timeOf(path: string): Date | undefined {
  * SIGINT), lives through the signals meant for the command, and leaves the exit record last. `exec` in a subshell
  * makes the command a program whatever its name, never a word of the shell.
  * Its files are for their owner alone; the command gets back the umask it would have had.
- * A record counts only when its closing brace and newline are there, so half a write is no record.
+ * Without room for its pid and output it does not begin; without a disk for the exit record it keeps that in memory, reports
+ * it to the engine that started it and tries again until it is written, it is stopped or the directory is gone. The pauses carry
+ * no mark, since that engine ends what the command left running.
  */
 const SUPERVISOR = `
-d=$1; in=$2; u=$3; shift 3
+d=$1; in=$2; u=$3; x=; shift 3
 umask 077
-trap : TERM INT HUP QUIT
+trap x=1 TERM INT HUP QUIT
+trap : PIPE
 field20() { shift 19; t=$1; }
 if [ -r /proc/$$/stat ]; then read -r s < /proc/$$/stat; field20 \${s##*) }; else t=$(ps -o lstart= -p $$); fi
-printf '%s\\n%s\\n' "$$" "$t" > "$d/pid"
+printf '%s\\n%s\\n' "$$" "$t" 1<> "$d/pid" && true > "$d/stdout" && true > "$d/stderr" || exit 125
 (exec < "$in" > "$d/stdout" 2> "$d/stderr"; umask "$u"; exec "$@")
 c=$?
-printf '{"code":%d}\\n' "$c" > "$d/exit.json"
+until printf '{"code":%-54d}\\n' "$c" 1<> "$d/${RESERVE}"; do
+  printf '%d\\n' "$c"
+  [ -d "$d" ] && [ -z "$x" ] || exit
+  ${MARKER}= sleep 1 > /dev/null
+done
+PATH=$PATH:/usr/bin:/bin
+exec mv -f "$d/${RESERVE}" "$d/exit.json"
 `;
 
 const OWN = '/proc/self/fd';
@@ -177,11 +239,14 @@ function inheritedFiles(): number[] {
 
 let inherited: number[] | undefined;
 
-/** Starts something whose three usual files are as empty as every other that it would have inherited. */
-function withoutInherited<T>(start: (stdio: ('ignore' | number)[]) => T): T {
+type Stdio = 'ignore' | 'pipe' | number;
+
+/** Starts something that can report to this process, and whose other files are empty, also those that it would inherit. */
+function withoutInherited<T>(start: (stdio: Stdio[]) => T): T {
   // What comes later is opened by Node, which closes it for those it starts.
   inherited ??= inheritedFiles();
-  const stdio = Array.from({ length: Math.max(2, ...inherited) + 1 }, (): 'ignore' | number => 'ignore');
+  const stdio = Array.from({ length: Math.max(2, ...inherited) + 1 }, (): Stdio => 'ignore');
+  stdio[1] = 'pipe';
   if (inherited.length === 0) return start(stdio);
   const nothing = openSync('/dev/null', 'r+');
   try {

@@ -4,8 +4,8 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { readJson } from '../files/regular-file.ts';
 import { bootId, markedProcesses, ownIdentity } from '../processes.ts';
-import { type EndReason, MARKER } from './job.ts';
-import { stopJob } from './stop.ts';
+import { type EndReason, MARKER, recordExit, reserveRoom } from './job.ts';
+import { ifWritable, stopJob } from './stop.ts';
 
 /** Programs that a killed engine had started get this long to end by themselves: a killed git leaves lock files behind. */
 const LEFTOVER_MS = 2_000;
@@ -16,17 +16,18 @@ export function beginInProcess(dir: string, { argv, cwd }: { argv: readonly stri
   mkdirSync(dir, { recursive: true, mode: 0o700 });
   const record = { argv, cwd, env: [], marker: dir, stopSignal: 'SIGTERM', host: hostname(), boot: bootId() };
   write(dir, 'prompt.md', '');
+  reserveRoom(dir);
   write(dir, 'command.json', JSON.stringify({ ...record, engine: ownIdentity() }));
 }
 
-/** The exit record comes last, as the supervisor writes it. */
+/** The exit record comes last, as the supervisor writes it. Without a disk the result is that of this process alone. */
 export function endInProcess(
   dir: string,
   { code, stdout, stderr }: { code: number; stdout: string; stderr: string },
 ): void {
-  write(dir, 'stdout', stdout);
-  write(dir, 'stderr', stderr);
-  write(dir, 'exit.json', `{"code":${code}}\n`);
+  ifWritable(() => write(dir, 'stdout', stdout));
+  ifWritable(() => write(dir, 'stderr', stderr));
+  ifWritable(() => recordExit(dir, { code }));
 }
 
 /** Whether a job's work is or was done by an engine itself. */

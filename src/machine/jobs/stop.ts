@@ -1,9 +1,10 @@
 import { existsSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
+import { isStorageTrouble } from '../files/directory.ts';
 import { readJson } from '../files/regular-file.ts';
 import { isAlive, killMarked, sendSignal } from '../processes.ts';
-import { type EndReason, MARKER, readIdentity, readJob } from './job.ts';
+import { type EndReason, MARKER, readIdentity, readJob, recordExit } from './job.ts';
 
 const GRACE_MS = 5_000;
 const YOUNG_MS = 10_000;
@@ -66,15 +67,15 @@ export async function stopJob(dir: string, reason: EndReason, graceMs = GRACE_MS
     }
   }
   await killMarked(`${MARKER}=${dir}`, identity ? since(dir, identity.pid) : 0);
-  if (!existsSync(join(dir, 'exit.json'))) {
-    writeFileSync(join(dir, 'exit.json'), '{"code":null,"signal":"SIGKILL"}\n', { mode: 0o600 });
-  }
+  if (!existsSync(join(dir, 'exit.json')) && readJob(dir).state !== 'ended')
+    ifWritable(() => recordExit(dir, { code: null, signal: 'SIGKILL' }));
 }
 
 /** Clears what a command left running after it ended by itself. */
 export async function sweepJob(dir: string): Promise<void> {
   const identity = readIdentity(dir);
-  if (identity) await killMarked(`${MARKER}=${dir}`, since(dir, identity.pid));
+  // The supervisor itself stays as long as it cannot record the exit.
+  if (identity) await killMarked(`${MARKER}=${dir}`, since(dir, identity.pid), identity.pid);
 }
 
 /** Pids go round in a circle, so only of a young job is it sure that what it started has higher ones. */
@@ -90,10 +91,21 @@ function ageOf(dir: string): number {
 }
 
 function noteReason(dir: string, reason: EndReason): void {
+  ifWritable(() => {
+    try {
+      writeFileSync(join(dir, 'stop.json'), JSON.stringify({ reason }), { flag: 'wx', mode: 0o600 });
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
+    }
+  });
+}
+
+/** A full or read-only disk must not keep a process running. */
+export function ifWritable(write: () => void): void {
   try {
-    writeFileSync(join(dir, 'stop.json'), JSON.stringify({ reason }), { flag: 'wx', mode: 0o600 });
+    write();
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
+    if (!isStorageTrouble(error)) throw error;
   }
 }
 
