@@ -299,9 +299,14 @@ function sectionAt(
   return { section, height: heading.height };
 }
 
-/** A heading without emoji and punctuation before its first word. */
+const MARKED_ID = /^((?:\p{L}+[\s#:_-]*)?[A-Z]{0,4}-?\d[\d.]*[a-z]?[*_]*)\s*[✅✔☑✓]\ufe0f?(?=[\s:.)–—-]|$)/u;
+
+/** A heading without emoji and punctuation before its first word; a check mark there or after the id is moved to the end. */
 export function wordsOf(heading: string): string {
-  return heading.replace(/^[^\p{L}\p{N}[*_<(]+/u, '');
+  const words = heading.replace(/^[^\p{L}\p{N}[*_<(]+/u, '');
+  const unmarked = words.replace(MARKED_ID, '$1');
+  const isMarked = unmarked !== words || /[✅✔☑✓]/u.test(heading.slice(0, heading.length - words.length));
+  return isMarked ? `${unmarked} ✅` : words;
 }
 
 function kindOf(text: string, parent: Section | null): Section['kind'] {

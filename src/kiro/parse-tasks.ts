@@ -1,4 +1,4 @@
-import { type Collected, collect, newDraft } from './collect-task-drafts.ts';
+import { type Collected, collect, newDraft, wordsOf } from './collect-task-drafts.ts';
 import { readGraph, settleDependencies } from './dependencies.ts';
 import {
   error,
@@ -63,7 +63,7 @@ export function parseTasks(text: string, file = 'tasks.md'): ParsedTasks {
 function headingsAsTasks({ sections, drafts }: Collected): void {
   for (const section of sections) {
     if (section.number === null || section.level < 2 || section.kind !== 'tasks') continue;
-    const given = readTitle(section.title);
+    const given = readTitle(wordsOf(section.title));
     if (given.id === null) continue;
     const { title: rest, line } = section;
     const mark = given.ticked ? 'done' : 'open';

@@ -41,6 +41,14 @@ export function fieldOf(detail: string): Field | undefined {
   return undefined;
 }
 
+const NEXT_FIELD = /(?<=[*_])[\s,;|·]+(?=[*_]{1,3}\p{L}[\p{L}\p{N} -]{0,30}?[*_]*\s*[:：])/u;
+
+/** The fields of `_Depends: 1.1_ _Boundary: x_`; any other text is one part. */
+export function splitFields(detail: string): string[] {
+  const parts = detail.split(NEXT_FIELD);
+  return parts.every((part) => fieldOf(part)?.marked) ? parts : [detail];
+}
+
 /** Requirements that are named at the end of a sentence: `Property 3 — Validates: Requirements 2.2`. */
 export function validated(detail: string): string | undefined {
   return VALIDATES.exec(detail)?.[1];

@@ -3,7 +3,7 @@ import { cleanText } from '../model/text/clean.ts';
 import type { Collected } from './collect-task-drafts.ts';
 import { type Draft, newDraft, type Section, wordsOf } from './collect-task-drafts.ts';
 import { error, type Named, type Note, type SpecTask, warning } from './task.ts';
-import { fieldOf, requirementList, validated } from './task-fields.ts';
+import { fieldOf, requirementList, splitFields, validated } from './task-fields.ts';
 import { firstCode, readTitle, withoutId } from './task-line.ts';
 
 export interface Tree {
@@ -22,8 +22,12 @@ const MAX_DETAIL_CHARS = 20_000;
 /** Second pass: ids first, then indentation, then headings decide what contains what. */
 export function buildTree(collected: Collected): Tree {
   const tree: Tree = { roots: [], all: [], byId: new Map(), wanted: [], notes: [] };
-  const drafts = withoutChecklists(collected.drafts, tree.notes);
-  const ids = givenIds(drafts);
+  const ids = givenIds(collected.drafts);
+  const drafts = withoutChecklists(
+    collected.drafts.filter((draft) => !ids.notes.has(draft)),
+    tree.notes,
+  );
+  tree.notes.push(...emptyHeadings(collected.sections, drafts, ids));
   const all = withHeadings(drafts, ids).sort((a, b) => a.line - b.line);
   const parents = new Map(all.map((draft) => [draft, outerDraft(draft, ids)]));
   const order = parentsFirst(all, parents);
@@ -39,7 +43,8 @@ export function buildTree(collected: Collected): Tree {
     const id = given ?? makeId(title, above?.id ?? null);
     if (!numbered) made.add(id);
     const task = toTask(draft, { id, numbered, title }, above);
-    for (const { text, line } of draft.details) takeDetail(tree, task, text, line + 1);
+    for (const { text, line } of draft.details)
+      for (const part of splitFields(text)) takeDetail(tree, task, part, line + 1);
     tasks.set(draft, task);
   }
   for (const draft of all) {
@@ -74,6 +79,23 @@ function withoutChecklists(drafts: readonly Draft[], notes: Note[]): Draft[] {
     notes.push(warning(line + 1, 'spec/checklist', message, 'Give them numbers if they are.'));
   }
   return kept;
+}
+
+/** Warns of numbered headings without tasks beside such with tasks: their text may be a task. */
+function emptyHeadings(sections: readonly Section[], drafts: readonly Draft[], { given }: Ids): Note[] {
+  const used = new Set<Section>();
+  for (const draft of drafts)
+    for (let each = draft.section; each && !used.has(each); each = each.parent) used.add(each);
+  const isPart = ({ number, kind }: Section) => number !== null && kind === 'tasks';
+  const placeOf = ({ parent, level }: Section) => `${parent?.line} ${level}`;
+  const places = new Set([...used].filter(isPart).map(placeOf));
+  return sections.flatMap((section) => {
+    const { number, title, line } = section;
+    if (used.has(section) || !isPart(section) || !places.has(placeOf(section)) || given.has(number ?? ''))
+      return [];
+    const message = `"${title}" has no check box below it, so it is not read as a task.`;
+    return warning(line + 1, 'spec/empty-heading', message, 'If it is one, add a line such as `- [ ] Text`.');
+  });
 }
 
 function toTask(
@@ -149,15 +171,18 @@ function duplicate({ id, line }: SpecTask, first: SpecTask): Note {
 interface Ids {
   of: Map<Draft, string>;
   given: Map<string, Draft>;
+  /** Headings below the box of their task, such as "Task 1.1 results": notes about it. */
+  notes: Set<Draft>;
 }
 
 /** Takes the ids that the file gives: `1.` inside task 2 is 2.1; a bare number there is the first word of a title. */
 function givenIds(drafts: readonly Draft[]): Ids {
-  const ids: Ids = { of: new Map(), given: new Map() };
+  const ids: Ids = { of: new Map(), given: new Map(), notes: new Set() };
   const counting = new Set<Draft>();
   const ambiguous = repeatedMarkers(drafts);
   for (const draft of drafts) {
     const { id, bare } = draft.given;
+    if (draft.inside && ids.notes.has(draft.inside)) draft.inside = null;
     if (id === null || (ambiguous && draft.marker && !draft.inside)) continue;
     const outer = draft.inside ? ids.of.get(draft.inside) : undefined;
     let settled: string = id;
@@ -169,8 +194,16 @@ function givenIds(drafts: readonly Draft[]): Ids {
         counting.add(draft.inside);
       }
     }
+    const first = ids.given.get(settled);
+    if (draft.kind === 'heading' && draft.section && !draft.box && first?.box) {
+      ids.notes.add(draft);
+      // An overview with boxes may come before the tasks themselves.
+      if (draft.given.title === first.given.title) first.details.push(...draft.details);
+      Object.assign(draft.section, { draft: null, kind: 'checklist' });
+      continue;
+    }
     ids.of.set(draft, settled);
-    if (!ids.given.has(settled)) ids.given.set(settled, draft);
+    if (!first) ids.given.set(settled, draft);
   }
   return ids;
 }

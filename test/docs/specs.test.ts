@@ -47,8 +47,10 @@ describe('what the page on specs says', () => {
   });
 
   it('of headings', () => {
-    const [done = ''] = written('A task without a box');
-    expect(only(done)).toMatchObject({ id: '1.1', title: 'Title', done: true, box: null });
+    for (const done of written('A task without a box'))
+      expect(only(done)).toMatchObject({ id: '1.1', title: 'Title', done: true, box: null });
+    const [note = ''] = written('A note');
+    expect(parseTasks(`- [ ] 1.1 Title\n\n${note}\n`).all).toHaveLength(1);
     const [setup = '', phase = ''] = written('The parent of 1.1');
     for (const heading of [setup, phase]) expect(only(`${heading}\n- [ ] 1.1 Text\n`).parent).toBe('1');
   });

@@ -1,0 +1,97 @@
+import { describe, expect, it } from 'vitest';
+import { parseTasks } from '../../src/kiro/parse-tasks.ts';
+import { found, outline } from './support.ts';
+
+const task = (text: string, id: string) => parseTasks(text).byId.get(id);
+
+describe('a heading below the box of its task', () => {
+  it('is a note: neither a duplicate nor the parent of what follows', () => {
+    const text =
+      '- [x] 1. A\n  - [x] 1.1 B\n\n### Task 1.1 results\n\n- fast enough\n\n### Task 1: notes\n\nText.\n\n- [ ] 2. C\n\n### Task 2 results\n';
+    expect(found(text)).toEqual([]);
+    expect(outline(parseTasks(text).tasks)).toEqual(['1: A', '  1.1: B', '2: C']);
+    expect(task(text, '1.1')?.details).toEqual([]);
+  });
+
+  it('has no tasks without a number below it, which is a warning', () => {
+    const text = '- [ ] 1.1 B\n\n### Task 1.1 results\n\n- [x] all tests pass\n- [ ] 1.2 C\n';
+    expect(found(text)).toEqual(['3 checklist']);
+    expect(outline(parseTasks(text).tasks)).toEqual(['1.1: B', '1.2: C']);
+  });
+
+  it('with the title of the task has its details, as below an overview', () => {
+    const text = '- [ ] 1.1 B\n- [ ] 1.2 C\n\n### Task 1.1: B\n\n- Use a map\n- _Requirements: 2.1_\n';
+    expect(task(text, '1.1')).toMatchObject({ details: ['Use a map'], requirements: [{ id: '2.1' }] });
+  });
+
+  it('is a duplicate where the first has no box either, or both have one', () => {
+    expect(found('### Task 1: A\n\n### Task 1: B\n')).toEqual(['3 duplicate-id']);
+    expect(found('- [ ] 1. A\n\n### [ ] Task 1: B\n')).toEqual(['3 duplicate-id']);
+  });
+});
+
+describe('a check mark in a heading', () => {
+  it.each([
+    ['### ✅ Task 1.2: X', '1.2: X'],
+    ['### Task 1.2 ✅: X', '1.2: X'],
+    ['### Task 1.2: X ✅', '1.2: X'],
+    ['### ✅ **Task 1.2**: X', '1.2: X'],
+    ['### 🚀 ✔️ Task 1.2: X', '1.2: X'],
+    ['### ✅ 1.2 X', '1.2: X'],
+  ])('%s is a task that is done', (heading, wanted) => {
+    const { tasks } = parseTasks(`${heading}\n\n- detail\n`);
+    expect(outline(tasks)).toEqual([wanted]);
+    expect(tasks[0]).toMatchObject({ mark: 'done', done: true });
+  });
+
+  it('of another kind says nothing', () => {
+    expect(task('### 🚀 Task 1.2: X\n', '1.2')).toMatchObject({ done: false, title: 'X' });
+  });
+});
+
+describe('a numbered heading without boxes beside headings with boxes', () => {
+  it('is a task where it says so', () => {
+    const text = '## Task 1: A\n\n- [ ] a\n\n## Task 2: B\n\nText.\n\n## Task 3: C\n\n- [ ] c\n';
+    expect(found(text)).toEqual([]);
+    expect(outline(parseTasks(text).tasks)).toEqual(['1: A', '  1.a: a', '2: B', '3: C', '  3.c: c']);
+  });
+
+  it.each([
+    [
+      'by its number',
+      '## 1. A\n\n- [ ] 1.1 a\n\n## 2. B\n\nText.\n\n## 3. C\n\n- [ ] 3.1 c\n',
+      ['5 empty-heading'],
+    ],
+    [
+      'of a phase',
+      '## Phase 1\n- [ ] 1.1 a\n## Phase 2\n- Text\n## Phase 3\n- [ ] 3.1 c\n',
+      ['3 empty-heading'],
+    ],
+    ['at the end', '# 1\n\n### 1.1 A\n- [ ] a\n### 1.2 B\n', ['5 empty-heading']],
+    ['not one without a number', '## 1. A\n\n- [ ] 1.1 a\n\n## Notes\n\nText.\n', []],
+    ['not one on another level', '# 1. Plan\n\n## 1. A\n\n- [ ] 1.1 a\n\n### 2. Text\n', []],
+    ['not one about a task that has a box', '- [ ] 1. A\n- [ ] 2. B\n\n## 3. C\n- [ ] c\n\n## 1. More\n', []],
+  ])('is a warning: %s', (_name, text, wanted) => {
+    expect(found(text)).toEqual(wanted);
+  });
+});
+
+describe('several fields on one line', () => {
+  it('are read one by one', () => {
+    const text = '- [ ] 1.1 A\n- [ ] 1.2 B\n  - _Depends: 1.1_  _Boundary: x_  _Requirements: 3.1_\n';
+    expect(task(text, '1.2')).toMatchObject({
+      dependsOn: [{ id: '1.1', line: 3 }],
+      requirements: [{ id: '3.1', line: 3 }],
+      fields: { boundary: ['x'] },
+      details: ['_Boundary: x_'],
+    });
+  });
+
+  it.each([
+    ['_Boundary: a_, **Files:** b.ts', { boundary: ['a'], files: ['b.ts'] }],
+    ['_Boundary: my_long_name_ | _Verify: `npm test`_', { boundary: ['my_long_name'], verify: ['npm test'] }],
+    ['_Boundary: a_ and _b_: c', { boundary: ['a and _b_: c'] }],
+  ])('%s', (line, fields) => {
+    expect(task(`- [ ] 1. A\n  - ${line}\n`, '1')?.fields).toEqual(fields);
+  });
+});
