@@ -150,9 +150,10 @@ export class Engine {
 
   #broken(view: StoreView): Map<string, string> {
     const broken = new Map<string, string>();
+    const sound = new Set<string>();
     for (const plan of view.plans) {
       if (plan.status !== 'active') continue;
-      const [problem] = this.#kindProblem(plan) ?? planProblems(plan, view);
+      const [problem] = this.#kindProblem(plan) ?? planProblems(plan, view, sound);
       if (!problem) continue;
       broken.set(plan.id, problem.message);
       this.#problem(plan.id, problem.ticketId, problem.message, null);

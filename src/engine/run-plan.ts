@@ -71,6 +71,8 @@ export async function runPlan(engine: EngineContext, options: RunOptions): Promi
   return resultOf(engine, planId, ticketIds);
 }
 
+const MAX_PROBLEMS = 20;
+
 function checkRunnable(
   engine: EngineContext,
   planId: string,
@@ -81,7 +83,10 @@ function checkRunnable(
   for (const ticketId of ticketIds ?? []) engine.store.ticket({ planId, ticketId });
   const problems = planProblems(plan, engine.store.view());
   if (problems.length > 0) {
-    throw new InputError('plan/dependencies', problems.map((problem) => problem.message).join(' '), {
+    const shown = problems.slice(0, MAX_PROBLEMS).map((problem) => problem.message);
+    const more = problems.length - shown.length;
+    if (more > 0) shown.push(`And ${more} more.`);
+    throw new InputError('plan/dependencies', shown.join(' '), {
       hint: `Correct the plan's files; see all problems with: signalbox plan check ${planId}`,
       details: { problems },
     });

@@ -39,6 +39,15 @@ export interface TicketRef {
   ticketId: string;
 }
 
+/** Names a plan (`ticketId` is null) or one of its tickets. */
+export interface StateRef {
+  planId: string;
+  ticketId: string | null;
+}
+
+/** What changed. `unknown`: it cannot be said, so everything has to be read again. A new or deleted plan is a change of the plan. */
+export type Changed = readonly StateRef[] | 'unknown';
+
 export function refKey(ref: TicketRef): string {
   return `${ref.planId}/${ref.ticketId}`;
 }

@@ -32,8 +32,9 @@ interface StatusInput {
 export function statusOf({ view: stored, isLive, daemon }: StatusInput): PlanStatus[] {
   const view = asSeen(stored, isLive);
   const newer = newerRuns(view);
+  const sound = new Set<string>();
   return view.plans.map((plan) => {
-    const broken = planProblems(plan, view);
+    const broken = planProblems(plan, view, sound);
     const engine = daemon || (plan.claim !== null && isLive(plan.claim));
     const tickets: TicketStatus[] = [];
     for (const entry of plan.tickets.toSorted((a, b) => a.order - b.order)) {

@@ -7,7 +7,7 @@ import { isAlive, ownIdentity, type ProcessIdentity } from '../machine/processes
 import { InputError } from '../model/errors.ts';
 import type { StoredEvent } from '../model/events.ts';
 import { jsonText } from '../model/extra-fields.ts';
-import { idProblem, refKey, type TicketRef } from '../model/ids.ts';
+import { type Changed, idProblem, refKey, type StateRef, type TicketRef } from '../model/ids.ts';
 import type { Plan } from '../model/plan.ts';
 import type { Ticket } from '../model/ticket.ts';
 import { FileHolder } from './file-claims.ts';
@@ -16,16 +16,7 @@ import { quickTicket } from './parse-without-zod.ts';
 import { claimLines, type NoticeLine } from './sent-notices.ts';
 import { appendLines, readLines, stateBytes, stateText, unwritable } from './state-file-io.ts';
 import { StateReader, stampOf } from './state-reader.ts';
-import type {
-  Changed,
-  Holder,
-  NoticeWish,
-  StateRef,
-  Store,
-  StoreOptions,
-  StoreView,
-  Wanted,
-} from './store-interface.ts';
+import type { Holder, NoticeWish, Store, StoreOptions, StoreView, Wanted } from './store-interface.ts';
 import { ChangeLog, type PlanWatch, watchPlans } from './watch.ts';
 
 /** One JSON file per plan and per ticket, as planners write them. */

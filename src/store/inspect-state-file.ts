@@ -1,10 +1,11 @@
 import { InputError, messageOf } from '../model/errors.ts';
+import type { StateRef } from '../model/ids.ts';
 import { PlanBase, PlanEntry, planSchemaFor } from '../model/plan-schema.ts';
 import { asRecord } from '../model/text/json.ts';
 import { nearest } from '../model/text/nearest-word.ts';
 import { TicketBase, ticketSchemaFor } from '../model/ticket-schema.ts';
 import { unknownKind } from './state-reader.ts';
-import type { StateRef, Store } from './store-interface.ts';
+import type { Store } from './store-interface.ts';
 
 interface FileIssue {
   /** `tickets[2].order`; null for the file as a whole. */

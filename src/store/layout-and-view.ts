@@ -2,11 +2,11 @@ import { type Dirent, existsSync, readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { statIfSeen } from '../machine/files/regular-file.ts';
 import { InputError, messageOf } from '../model/errors.ts';
-import { idProblem, requireId, type TicketRef } from '../model/ids.ts';
+import { idProblem, requireId, type StateRef, type TicketRef } from '../model/ids.ts';
 import type { Plan } from '../model/plan.ts';
 import { unreadable } from './state-file-io.ts';
 import { SchemasNeeded, type StateReader, stampOf } from './state-reader.ts';
-import type { StateRef, StoreView } from './store-interface.ts';
+import type { StoreView } from './store-interface.ts';
 import { keyOf } from './watch.ts';
 
 /** Where the shared state is in a state directory. Only the store knows these paths. */

@@ -1,17 +1,11 @@
 import type { Claim } from '../model/claim.ts';
 import { InputError } from '../model/errors.ts';
 import type { StoredEvent } from '../model/events.ts';
-import type { TicketRef } from '../model/ids.ts';
+import type { Changed, StateRef, TicketRef } from '../model/ids.ts';
 import type { Plan } from '../model/plan.ts';
 import type { PlanSchema } from '../model/plan-schema.ts';
 import type { Ticket } from '../model/ticket.ts';
 import type { Exact } from '../model/ticket-schema.ts';
-
-/** Names a plan (`ticketId` is null) or one of its tickets. */
-export interface StateRef {
-  planId: string;
-  ticketId: string | null;
-}
 
 export interface StoreOptions {
   /** Everything is read once or so: remembering it would cost more than it saves. */
@@ -42,9 +36,6 @@ export function wasOutOfReach(error: unknown, location: string): boolean {
   const codes = ['state/missing', 'state/unreadable', 'state/unwritable'];
   return error instanceof InputError && codes.includes(error.code) && error.details.path === location;
 }
-
-/** What changed. `unknown`: the store cannot say, so everything has to be read again. A new or deleted plan is a change of the plan. */
-export type Changed = readonly StateRef[] | 'unknown';
 
 /** A notification that was not sent yet. */
 export interface Wanted {

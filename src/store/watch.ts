@@ -1,8 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { type FSWatcher, readdirSync, watch } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
-import { refKey } from '../model/ids.ts';
-import type { Changed, StateRef } from './store-interface.ts';
+import { type Changed, refKey, type StateRef } from '../model/ids.ts';
 
 export interface PlanWatch {
   /** Reports a change that was noticed in another way. */

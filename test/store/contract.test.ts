@@ -2,9 +2,10 @@ import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vites
 import type { Claim } from '../../src/model/claim.ts';
 import { HeldError } from '../../src/model/errors.ts';
 import type { StoredEvent } from '../../src/model/events.ts';
+import type { Changed } from '../../src/model/ids.ts';
 import type { Ticket } from '../../src/model/ticket.ts';
 import { openStore } from '../../src/store/open.ts';
-import type { Changed, Store } from '../../src/store/store-interface.ts';
+import type { Store } from '../../src/store/store-interface.ts';
 import { Fixture } from '../support/fixture.ts';
 import { MemoryStore } from '../support/memory-store.ts';
 import { waitFor } from '../support/wait-for.ts';

@@ -3,19 +3,11 @@ import { ownIdentity } from '../../src/machine/processes.ts';
 import { type Claim, sayHolder } from '../../src/model/claim.ts';
 import { HeldError, InputError } from '../../src/model/errors.ts';
 import type { StoredEvent } from '../../src/model/events.ts';
-import { refKey, requireId, type TicketRef } from '../../src/model/ids.ts';
+import { type Changed, refKey, requireId, type StateRef, type TicketRef } from '../../src/model/ids.ts';
 import type { Plan } from '../../src/model/plan.ts';
 import type { Ticket } from '../../src/model/ticket.ts';
 import { claimLines, type NoticeLine } from '../../src/store/sent-notices.ts';
-import type {
-  Changed,
-  Holder,
-  NoticeWish,
-  StateRef,
-  Store,
-  StoreView,
-  Wanted,
-} from '../../src/store/store-interface.ts';
+import type { Holder, NoticeWish, Store, StoreView, Wanted } from '../../src/store/store-interface.ts';
 import { ChangeLog, keyOf } from '../../src/store/watch.ts';
 
 /** What all stores of one truth share, as processes share a database. */

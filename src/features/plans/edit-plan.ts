@@ -155,9 +155,9 @@ function taken({ planId, ticketId }: TicketRef): InputError {
 
 /** Refuses new dependency problems; `plan check` reports the old ones. */
 function checkWaits(before: Plan, after: Plan, engine: EngineContext): void {
-  const others = engine.store.view().plans.filter(({ id }) => id !== after.id);
-  const known = new Set(dependencyProblems(before, others).map(({ message }) => message));
-  const [problem] = dependencyProblems(after, others).filter(({ message }) => !known.has(message));
+  const view = engine.store.view();
+  const known = new Set(dependencyProblems(before, view).map(({ message }) => message));
+  const [problem] = dependencyProblems(after, view).filter(({ message }) => !known.has(message));
   if (problem)
     throw new InputError('plan/dependencies', problem.message, {
       hint: 'Name tickets of this plan, or plan/ticket for one of another.',

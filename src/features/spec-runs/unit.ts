@@ -58,7 +58,7 @@ export function unitVariables(
   ticket: Ticket,
   plan: SpecRunPlan,
   settings: Settings,
-  view: Pick<PlansView, 'tickets'>,
+  view: PlansView,
 ): Record<string, unknown> | null {
   const unit = ticket.unit;
   const { spec } = plan;
@@ -79,7 +79,7 @@ export function unitVariables(
 const MAX_OTHER = 600;
 
 /** The units that are assigned together with one, each with the beginning of its text. */
-function otherUnits(ids: readonly string[], plan: Plan, view: Pick<PlansView, 'tickets'>): string {
+function otherUnits(ids: readonly string[], plan: Plan, view: PlansView): string {
   const known = new Map(ticketsOf(view, plan).map((ticket) => [ticket.unit?.id, ticket]));
   return ids
     .map((id) => {
@@ -95,7 +95,7 @@ export function ownersOf(settings: Settings): string[] {
 }
 
 /** What complete units reported for others, newest last; the oldest are left out where it gets long. */
-function lessons(plan: Plan, ticket: Ticket, view: Pick<PlansView, 'tickets'>): string {
+function lessons(plan: Plan, ticket: Ticket, view: PlansView): string {
   const done = ticketsOf(view, plan)
     .filter((other) => other.status === 'complete' && other.ticketId !== ticket.ticketId)
     .sort((a, b) => (a.since ?? '').localeCompare(b.since ?? ''));

@@ -43,19 +43,19 @@ export function orderByDependencies<T extends Orderable>(items: readonly T[]): O
 function free(waiting: readonly ReadonlySet<number>[], followers: readonly number[][]): number[] {
   const left = waiting.map((before) => before.size);
   const ready = left.flatMap((count, index) => (count === 0 ? [index] : []));
-  const order: number[] = [];
-  for (let index = ready.shift(); index !== undefined; index = ready.shift()) {
-    order.push(index);
+  // What comes before `done` is the order; the rest is sorted.
+  for (let done = 0; done < ready.length; ) {
+    const index = ready[done++] ?? 0;
     for (const follower of followers[index] ?? []) {
       left[follower] = (left[follower] ?? 0) - 1;
-      if (left[follower] === 0) insert(ready, follower);
+      if (left[follower] === 0) insert(ready, follower, done);
     }
   }
-  return order;
+  return ready;
 }
 
-function insert(sorted: number[], value: number): void {
-  let [low, high] = [0, sorted.length];
+function insert(sorted: number[], value: number, from: number): void {
+  let [low, high] = [from, sorted.length];
   while (low < high) {
     const middle = (low + high) >> 1;
     if ((sorted[middle] ?? 0) < value) low = middle + 1;
@@ -66,16 +66,34 @@ function insert(sorted: number[], value: number): void {
 
 /** One shortest cycle through each item that is in one, unless an earlier cycle already names it. */
 function cycles(stuck: readonly number[], waiting: readonly ReadonlySet<number>[]): number[][] {
-  const inside = new Set(stuck);
+  const inside = waitedFor(stuck, waiting);
   const named = new Set<number>();
   const found: number[][] = [];
   for (const start of stuck) {
-    if (named.has(start)) continue;
+    if (named.has(start) || !inside.has(start)) continue;
     const cycle = shortestCycle(start, (index) => [...(waiting[index] ?? [])].filter((on) => inside.has(on)));
     for (const index of cycle ?? []) named.add(index);
     if (cycle) found.push(cycle);
   }
   return found;
+}
+
+/** Leaves out what only waits for a cycle: there may be thousands of these, and none is in one. */
+function waitedFor(stuck: readonly number[], waiting: readonly ReadonlySet<number>[]): Set<number> {
+  const inside = new Set(stuck);
+  const followers = new Map(stuck.map((index) => [index, 0]));
+  const count = (index: number, by: number) => {
+    const sum = (followers.get(index) ?? 0) + by;
+    followers.set(index, sum);
+    return sum;
+  };
+  for (const index of stuck) for (const on of waiting[index] ?? []) if (inside.has(on)) count(on, 1);
+  const last = stuck.filter((index) => followers.get(index) === 0);
+  for (const index of last) {
+    inside.delete(index);
+    for (const on of waiting[index] ?? []) if (inside.has(on) && count(on, -1) === 0) last.push(on);
+  }
+  return inside;
 }
 
 function shortestCycle(start: number, next: (index: number) => number[]): number[] | undefined {

@@ -1,15 +1,19 @@
 import { defaultBranch, namesAbove, parseRef, refKey, type TicketRef } from '../ids.ts';
-import { type Plan, sharesWorkspace } from '../plan.ts';
+import { type Plan, type PlanEntry, sharesWorkspace } from '../plan.ts';
 import type { Ticket } from '../ticket.ts';
 import { orderByDependencies } from './dependency-order.ts';
-import { type PlansView, ticketsOf } from './plans-view.ts';
+import { type PlansView, planOf, ticketsOf } from './plans-view.ts';
 
-/** What makes a plan impossible to run as it is written. */
-export function planProblems(plan: Plan, known: PlansView): PlanProblem[] {
-  const problems = dependencyProblems(plan, known.plans);
-  const tickets = ticketsOf(known, plan);
-  if (sharesWorkspace(plan) || !tickets.some(namesPlace)) return problems;
-  return [...problems, ...sharedPlaces(plan, tickets), ...nestedBranches(plan, tickets)];
+/** What makes a plan impossible to run as it is written. `sound` as in `dependencyProblems`. */
+export function planProblems(plan: Plan, known: PlansView, sound?: Set<string>): PlanProblem[] {
+  return [...dependencyProblems(plan, known, sound), ...placeProblems(plan, known)];
+}
+
+/** What is wrong with the branches and worktrees that its tickets name. */
+function placeProblems(plan: Plan, known: PlansView): PlanProblem[] {
+  const tickets = sharesWorkspace(plan) ? [] : ticketsOf(known, plan);
+  if (!tickets.some(namesPlace)) return [];
+  return [...sharedPlaces(plan, tickets), ...nestedBranches(plan, tickets)];
 }
 
 /** Default branches and worktrees differ by the tickets' ids: only chosen ones have to be compared. */
@@ -63,10 +67,20 @@ export interface PlanProblem {
   in?: 'plan' | 'ticket';
 }
 
-/** What makes a plan impossible to run: duplicates, unknown blockers, a ticket that waits for itself. */
-export function dependencyProblems(plan: Plan, others: readonly Plan[]): PlanProblem[] {
+/**
+ * What makes a plan impossible to run: duplicates, unknown blockers, a ticket that waits for itself. `sound` has tickets that are
+ * known not to lead to a cycle, and gets more of them: for callers that ask about many plans.
+ */
+export function dependencyProblems(
+  plan: Plan,
+  view: Pick<PlansView, 'plans' | 'finished'>,
+  sound = new Set<string>(),
+): PlanProblem[] {
   const problems: PlanProblem[] = [];
-  const plans = new Map([...others, plan].map((each) => [each.id, each]));
+  const waitsIn = (planId: string) => {
+    const own = planId === plan.id ? plan : planOf(view, planId);
+    return own && waitsOf(own);
+  };
   const seen = new Set<string>();
   for (const [index, entry] of plan.tickets.entries()) {
     const { ticketId } = entry;
@@ -87,14 +101,13 @@ export function dependencyProblems(plan: Plan, others: readonly Plan[]): PlanPro
         problems.push({ ...about, message, path: `tickets[${index}].blockedBy[${place}]` });
       }
       before.add(key);
-      const known = plans.get(ref.planId)?.tickets.some((other) => other.ticketId === ref.ticketId);
-      if (!known) {
+      if (!waitsIn(ref.planId)?.has(ref.ticketId)) {
         const message = `Ticket "${ticketId}" is blocked by "${text}", which does not exist.`;
         problems.push({ ...about, message, path: `tickets[${index}].blockedBy[${place}]` });
       }
     }
   }
-  for (const cycle of cycles(plan, plans)) {
+  for (const cycle of cycles(plan, waitsIn, sound)) {
     const ticketId = cycle[0]?.ticketId ?? null;
     const path = [...cycle, cycle[0]].map((ref) =>
       ref?.planId === plan.id ? ref.ticketId : ref && refKey(ref),
@@ -111,19 +124,41 @@ export function dependencyProblems(plan: Plan, others: readonly Plan[]): PlanPro
   return problems;
 }
 
-/** Cycles through tickets of this plan: at least one for each ticket that waits for itself, that one first. */
-function cycles(plan: Plan, plans: ReadonlyMap<string, Plan>): TicketRef[][] {
-  if (plan.tickets.every((entry) => entry.blockedBy.length === 0)) return [];
-  const blockers = new Map<string, string[]>();
-  // A cycle begins with the item that was given first.
-  for (const { id: planId, tickets } of new Set([plan, ...plans.values()])) {
-    for (const { ticketId, blockedBy } of tickets) {
-      const key = refKey({ planId, ticketId });
-      const before = blockedBy.map((text) => refKey(parseRef(text, planId)));
-      blockers.set(key, [...(blockers.get(key) ?? []), ...before]);
-    }
+type Waits = ReadonlyMap<string, readonly string[]>;
+const waits = new WeakMap<readonly PlanEntry[], Waits>();
+
+/** By ticket, what it waits for. Of one that is listed twice, both lists count. */
+function waitsOf({ id, tickets }: Plan): Waits {
+  const known = waits.get(tickets);
+  if (known) return known;
+  const found = new Map<string, string[]>();
+  for (const { ticketId, blockedBy } of tickets) {
+    const before = blockedBy.map((text) => refKey(parseRef(text, id)));
+    found.set(ticketId, [...(found.get(ticketId) ?? []), ...before]);
   }
-  const items = [...blockers].map(([key, dependsOn]) => ({ key, dependsOn }));
+  waits.set(tickets, found);
+  return found;
+}
+
+/** Cycles through tickets of this plan: at least one for each ticket that waits for itself, that one first. */
+function cycles(
+  plan: Plan,
+  waitsIn: (planId: string) => Waits | undefined,
+  sound: Set<string>,
+): TicketRef[][] {
+  if (plan.tickets.every((entry) => entry.blockedBy.length === 0)) return [];
+  // Only what its tickets lead to can be in a cycle with them. A cycle begins with the item that was given first.
+  const keys = new Set(plan.tickets.map(({ ticketId }) => refKey({ planId: plan.id, ticketId })));
+  const items: { key: string; dependsOn: readonly string[] }[] = [];
+  let allKnown = true;
+  for (const key of keys) {
+    const { planId, ticketId } = parseRef(key, plan.id);
+    const dependsOn = sound.has(key) ? [] : waitsIn(planId)?.get(ticketId);
+    allKnown &&= dependsOn !== undefined;
+    items.push({ key, dependsOn: dependsOn ?? [] });
+    for (const on of dependsOn ?? []) keys.add(on);
+  }
   const found = orderByDependencies(items).cycles.map((cycle) => cycle.map((key) => parseRef(key, plan.id)));
+  if (found.length === 0 && allKnown) for (const key of keys) sound.add(key);
   return found.filter(([first]) => first?.planId === plan.id);
 }

@@ -7,28 +7,60 @@ export interface PlansView {
   plans: readonly Plan[];
   /** By `plan/ticket`. */
   tickets: ReadonlyMap<string, Ticket>;
+  /** Plans that are complete or archived and not among the others; absent where `plans` has them all. */
+  finished?: FinishedPlans;
 }
 
-export function planOf({ plans }: Pick<PlansView, 'plans'>, id: string | undefined): Plan | undefined {
-  return plans.find((plan) => plan.id === id);
+/** Finished plans are many, and seldom needed: they are read when something asks for them. */
+interface FinishedPlans {
+  ids(): Iterable<string>;
+  plan(id: string): Plan | undefined;
+  ticket(ref: TicketRef): Ticket | undefined;
 }
 
-export function ticketOf({ tickets }: Pick<PlansView, 'tickets'>, ref: TicketRef): Ticket | undefined {
-  return tickets.get(refKey(ref));
+const byId = new WeakMap<readonly Plan[], ReadonlyMap<string, Plan>>();
+const entries = new WeakMap<readonly PlanEntry[], ReadonlyMap<string, PlanEntry>>();
+
+export function planOf(
+  { plans, finished }: Pick<PlansView, 'plans' | 'finished'>,
+  id: string | undefined,
+): Plan | undefined {
+  if (id === undefined) return undefined;
+  const known = remembered(byId, plans, () => new Map(plans.toReversed().map((plan) => [plan.id, plan])));
+  return known.get(id) ?? finished?.plan(id);
+}
+
+export function ticketOf(
+  { tickets, finished }: Pick<PlansView, 'tickets' | 'finished'>,
+  ref: TicketRef,
+): Ticket | undefined {
+  return tickets.get(refKey(ref)) ?? finished?.ticket(ref);
 }
 
 /** The tickets of a plan that can be read, in the order in which the plan lists them. */
-export function ticketsOf({ tickets }: Pick<PlansView, 'tickets'>, plan: string | Plan): Ticket[] {
-  if (typeof plan === 'string') return [...tickets.values()].filter(({ planId }) => planId === plan);
-  return plan.tickets.flatMap(({ ticketId }) => tickets.get(refKey({ planId: plan.id, ticketId })) ?? []);
+export function ticketsOf(view: PlansView, plan: string | Plan): Ticket[] {
+  const { id, tickets } = (typeof plan === 'string' ? planOf(view, plan) : plan) ?? NONE;
+  return tickets.flatMap(({ ticketId }) => ticketOf(view, { planId: id, ticketId }) ?? []);
 }
+
+const NONE: Pick<Plan, 'id' | 'tickets'> = { id: '', tickets: [] };
 
 /** How a plan lists a ticket. */
 export function entryOf(
-  plan: Plan | undefined,
+  plan: Pick<Plan, 'tickets'> | undefined,
   { ticketId }: Pick<TicketRef, 'ticketId'>,
 ): PlanEntry | undefined {
-  return plan?.tickets.find((entry) => entry.ticketId === ticketId);
+  if (!plan) return undefined;
+  const { tickets } = plan;
+  const make = () => new Map(tickets.toReversed().map((entry) => [entry.ticketId, entry]));
+  return remembered(entries, tickets, make).get(ticketId);
+}
+
+/** Looking something up in a list of thousands would be felt when it is done for each of them. */
+function remembered<T extends object, V>(cache: WeakMap<T, V>, key: T, make: () => V): V {
+  const known = cache.get(key) ?? make();
+  cache.set(key, known);
+  return known;
 }
 
 /** The tickets that a ticket waits for, its own plan's or others'; those that cannot be read are left out. */

@@ -36,14 +36,13 @@ export function stuckBlocker(
   plan: Plan,
   entry: PlanEntry,
 ): { plan: Plan; ticket: Ticket; waiter: { plan: Plan; entry: PlanEntry } } | undefined {
-  const plans = new Map(view.plans.map((each) => [each.id, each]));
   const seen = new Set<string>();
   const ahead = [{ plan, entry }];
-  for (let at = ahead.shift(); at; at = ahead.shift()) {
+  for (const at of ahead) {
     for (const ref of at.entry.blockedBy.map((text) => parseRef(text, at.plan.id))) {
       const key = refKey(ref);
-      const own = plans.get(ref.planId);
-      const ticket = view.tickets.get(key);
+      const own = planOf(view, ref.planId);
+      const ticket = ticketOf(view, ref);
       if (seen.has(key) || !own || !ticket) continue;
       seen.add(key);
       const stands = ['failed', 'paused', 'needs_attention'].includes(ticket.status);
@@ -69,13 +68,13 @@ function sayBlocker(blocker: Ticket, plan: Plan | undefined): string {
 }
 
 /** That a ticket which has not begun will not, since another has failed; null where nothing of that kind is the case. */
-export function stoppedBy(view: Pick<PlansView, 'tickets'>, plan: Plan, waiting: PlanEntry): Hold | null {
+export function stoppedBy(view: PlansView, plan: Plan, waiting: PlanEntry): Hold | null {
   const failed = firstFailure(view, plan);
   return failed === undefined || failed === waiting.ticketId ? null : haltedHold(failed);
 }
 
 /** The failure after which nothing of a plan is started any more, of later groups neither. */
-export function firstFailure(view: Pick<PlansView, 'tickets'>, plan: Plan): string | undefined {
+export function firstFailure(view: PlansView, plan: Plan): string | undefined {
   if (!plan.stopOnFailure) return undefined;
   return plan.tickets.find((entry) => {
     const ticket = ticketOf(view, { planId: plan.id, ticketId: entry.ticketId });
@@ -86,7 +85,7 @@ export function firstFailure(view: Pick<PlansView, 'tickets'>, plan: Plan): stri
 }
 
 /** The same for many tickets of one view: each plan is searched once. */
-export function failuresIn(view: Pick<PlansView, 'tickets'>): (plan: Plan) => string | undefined {
+export function failuresIn(view: PlansView): (plan: Plan) => string | undefined {
   const known = new Map<string, string | undefined>();
   return (plan) => {
     if (!known.has(plan.id)) known.set(plan.id, firstFailure(view, plan));

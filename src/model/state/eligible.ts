@@ -1,6 +1,6 @@
 import { parseRef, refKey, type TicketRef } from '../ids.ts';
 import { type Plan, type PlanEntry, sharesWorkspace } from '../plan.ts';
-import { entryOf, planOf, ticketOf } from '../plans/plans-view.ts';
+import { entryOf, type PlansView, planOf, ticketOf } from '../plans/plans-view.ts';
 import type { Hold, Ticket } from '../ticket.ts';
 import { blockedBy, failuresIn, haltedHold } from './blockers-and-stop-on-failure.ts';
 import { isDue, isPassing } from './next.ts';
@@ -282,7 +282,7 @@ function canMove(view: Scene, plan: Plan, entry: PlanEntry, known: Map<string, b
 }
 
 /** It has tickets, and all of them are complete. */
-export function isAllComplete(view: Pick<WorkView, 'tickets'>, plan: Plan): boolean {
+export function isAllComplete(view: PlansView, plan: Plan): boolean {
   return (
     plan.tickets.length > 0 &&
     plan.tickets.every(({ ticketId }) => ticketOf(view, { planId: plan.id, ticketId })?.status === 'complete')

@@ -11,7 +11,7 @@ export function isYetToBegin(plan: Plan, ticket: Ticket): boolean {
 }
 
 /** Of a plan that shares its tree, the ticket whose work is in it: begun, and neither complete nor given up. */
-export function ticketInTree(picture: Pick<PlansView, 'tickets'>, plan: Plan): Ticket | undefined {
+export function ticketInTree(picture: PlansView, plan: Plan): Ticket | undefined {
   if (!sharesWorkspace(plan)) return undefined;
   return ticketsOf(picture, plan).find((ticket) => !isYetToBegin(plan, ticket) && !isOver(ticket));
 }
@@ -21,7 +21,7 @@ export function ticketInTree(picture: Pick<PlansView, 'tickets'>, plan: Plan): T
  * at work. Undefined when it is its turn. Each plan is searched once, for all of its tickets.
  */
 export function turnsOf(
-  picture: Pick<PlansView, 'tickets'>,
+  picture: PlansView,
   now: string,
 ): (plan: Plan, ticket: Ticket) => Hold | null | undefined {
   const known = new Map<string, ReturnType<typeof turnOf>>();
@@ -32,11 +32,7 @@ export function turnsOf(
   };
 }
 
-function turnOf(
-  picture: Pick<PlansView, 'tickets'>,
-  plan: Plan,
-  now: string,
-): (ticket: Ticket) => Hold | null | undefined {
+function turnOf(picture: PlansView, plan: Plan, now: string): (ticket: Ticket) => Hold | null | undefined {
   const before = ticketInTree(picture, plan);
   const hold = before ? stuck(before) : overBudget(picture, plan);
   if (hold !== undefined) return () => hold;
@@ -46,7 +42,7 @@ function turnOf(
 }
 
 /** What a ticket that has still to begin waits for, where that is another one in the tree that needs a person. */
-export function behind(picture: Pick<PlansView, 'tickets'>, plan: Plan, ticket: Ticket): Hold | null {
+export function behind(picture: PlansView, plan: Plan, ticket: Ticket): Hold | null {
   const before = isYetToBegin(plan, ticket) ? ticketInTree(picture, plan) : undefined;
   return before ? stuck(before) : null;
 }
@@ -61,7 +57,7 @@ function stuck({ status, ticketId }: Ticket): Hold | null {
   };
 }
 
-function overBudget(picture: Pick<PlansView, 'tickets'>, plan: Plan): Hold | undefined {
+function overBudget(picture: PlansView, plan: Plan): Hold | undefined {
   const { starts } = plan;
   if (!starts) return undefined;
   const since = Date.parse(starts.since);
@@ -78,7 +74,7 @@ function overBudget(picture: Pick<PlansView, 'tickets'>, plan: Plan): Hold | und
 }
 
 /** The ticket that ended last of those that this plan has worked on. */
-function lastEnd(picture: Pick<PlansView, 'tickets'>, plan: Plan): Ended | undefined {
+function lastEnd(picture: PlansView, plan: Plan): Ended | undefined {
   const ends = ticketsOf(picture, plan).flatMap((each) =>
     isOver(each) && each.phaseHistory.length > 0 && each.since
       ? [{ key: refKey(each), at: Date.parse(each.since) }]
