@@ -83,7 +83,7 @@ export function startJob(spec: JobSpec): { exited: Promise<JobExit | undefined> 
     host: hostname(),
     boot: bootId(),
   };
-  reserveRoom(spec.dir, 'pid', 'stdout', 'stderr');
+  reserveRoom(spec.dir, 'pid');
   writeFileSync(join(spec.dir, 'command.json'), JSON.stringify(record), { mode: 0o600 });
   const input = spec.stdin === null ? '/dev/null' : join(spec.dir, 'prompt.md');
   const umask = process.umask().toString(8);
