@@ -8,7 +8,7 @@ import type {
 } from '../model/agent.ts';
 import { can } from '../model/agent.ts';
 import { InputError } from '../model/errors.ts';
-import { stderrText, unfinished, wasSignalled } from './reading/classify-errors.ts';
+import { classifyWords, errorOf, stderrText, unfinished, wasSignalled } from './reading/classify-errors.ts';
 import { extractTagged } from './reading/final-message.ts';
 
 const TAIL = 64 * 1024;
@@ -68,7 +68,8 @@ function reader(context: ReadContext): AgentReader {
         return { ...base, ok: false, data: undefined, error: unfinished('the agent', exit, context.now) };
       const said = stderrText(exit.stderrTail) || lastLines(text);
       const message = `the agent ended with exit code ${exit.code ?? 'unknown'}.${said === '' ? '' : ` It said: ${said}`}`;
-      return { ...base, ok: false, data: undefined, error: { class: 'exit', message } };
+      const error = errorOf(classifyWords(said) ?? 'exit', message, context.now, context.zone);
+      return { ...base, ok: false, data: undefined, error };
     },
   };
 }

@@ -171,7 +171,8 @@ class OpencodeReader extends StreamReader {
       name === 'ContextOverflowError' ? 'context' : classify(message, asNumber(data.statusCode) ?? null);
     const said = this.error(kind ?? (name === 'ProviderAuthError' ? 'auth' : 'crash'), message);
     const after = Number(asString(asObject(data.responseHeaders)?.['retry-after']) ?? Number.NaN);
-    const resetAt = said.class === 'limit' ? isoAfter(this.context.now, after) : null;
+    const isTemporary = said.class === 'limit' || said.class === 'overloaded';
+    const resetAt = isTemporary ? isoAfter(this.context.now, after) : null;
     return resetAt ? { ...said, resetAt, sure: true } : said;
   }
 }

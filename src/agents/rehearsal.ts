@@ -70,7 +70,7 @@ class RehearsalReader extends StreamReader {
         return [];
       case 'error': {
         const kind = ERROR_CLASSES.find((name) => name === event.class) ?? 'crash';
-        this.#error = { class: kind, message: asString(event.message) ?? 'The rehearsal agent failed.' };
+        this.#error = this.error(kind, asString(event.message) ?? 'The rehearsal agent failed.');
         return [];
       }
       default:

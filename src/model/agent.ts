@@ -85,7 +85,7 @@ export type AgentEvent =
 export interface AgentError {
   class: ErrorClass;
   message: string;
-  /** For `limit`: when it ends, and whether the CLI said so in a machine-readable way. */
+  /** For `limit` and `overloaded`: when it ends, and whether the CLI said so in a machine-readable way. */
   resetAt?: string | null;
   sure?: boolean;
 }

@@ -56,6 +56,7 @@ export const HOLD_KINDS = [
   'blocked',
   'poll',
   'limit',
+  'overload',
   'backoff',
   'gate',
   'delay',
@@ -127,7 +128,7 @@ export const Attempt = z.object({
   criteria: z.array(z.object({ criterion: z.string(), met: z.boolean(), evidence: z.string() })).optional(),
   /** What became of it while it runs, such as a budget that is used up. */
   note: z.string().optional(),
-  /** When the limit that it met is over. */
+  /** When the limit or overload that it met is over, or is expected to be. */
   resetAt: z.string().optional(),
 });
 export type Attempt = z.infer<typeof Attempt>;

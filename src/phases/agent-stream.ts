@@ -85,9 +85,10 @@ export class AgentStream {
     return this.#session ?? sessionId;
   }
 
-  /** A limit that was met before the model answered cost nothing; later, the cost is not known. */
+  /** A limit or overload before the model's first answer cost nothing; later, the cost is not known. */
   usageOf({ usage, error }: AgentResult): Usage | null {
-    return usage === null && error?.class === 'limit' && !this.#answered ? NO_USAGE_YET : usage;
+    const isRefused = error?.class === 'limit' || error?.class === 'overloaded';
+    return usage === null && isRefused && !this.#answered ? NO_USAGE_YET : usage;
   }
 
   #show(event: AgentEvent): void {

@@ -34,6 +34,16 @@ export async function judge(
     const halt_reason = claim.reason || NO_REASON;
     return { type: 'done', outcome: 'halt', captured: { halt_reason }, ...facts, output: halt_reason };
   }
+  if (result.error?.class === 'overloaded') {
+    const { class: kind, message, resetAt = null } = result.error;
+    return {
+      type: 'failed',
+      error: { class: kind, message },
+      until: resetAt,
+      jitter: Math.random(),
+      ...facts,
+    };
+  }
   if (!result.ok)
     return fail(result.error?.class ?? 'protocol', result.error?.message ?? 'ended without a result');
   const strayed = await cameBack(context);
@@ -125,5 +135,5 @@ export function parked(context: PhaseContext, limit: AgentError, facts: Facts): 
   const time = Number.isNaN(reset) ? later(300) : inARow === 0 ? reset : Math.max(reset, later(1));
   const { sessionId, usage, output } = facts;
   const until = new Date(time).toISOString();
-  return { type: 'parked', until, reason: limit.message, sessionId, usage, output };
+  return { type: 'parked', kind: 'limit', until, reason: limit.message, sessionId, usage, output };
 }

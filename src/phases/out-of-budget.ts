@@ -27,7 +27,7 @@ export async function land(
   const { sessionId = null, output = null } = facts;
   const end = (usage: Usage | null | undefined): AttemptEnd => ({
     type: 'parked',
-    budget: true,
+    kind: 'budget',
     until: hold.until,
     reason: hold.reason,
     sessionId,

@@ -81,7 +81,7 @@ export function endOfJob(
     case 'stopped':
       return { type: 'interrupted', reason: 'stopped', deliberate: true };
     case 'budget':
-      return { type: 'parked', budget: true, until: null, reason: 'its budget is used up' };
+      return { type: 'parked', kind: 'budget', until: null, reason: 'its budget is used up' };
     case 'timeout':
       return timeout('timeout', `took longer than ${wallSeconds} s`);
     case 'idle':

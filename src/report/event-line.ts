@@ -74,8 +74,10 @@ function endLine(event: Extract<EngineEvent, { type: 'attempt:end' }>, at: strin
     }
     case 'limit':
       return `${style.yellow('●')} ${phase} usage limit${tail}`;
-    case 'interrupted':
-      return `${style.yellow('●')} ${phase} interrupted${tail}`;
+    case 'interrupted': {
+      const how = event.error?.class === 'overloaded' ? 'provider overloaded' : 'interrupted';
+      return `${style.yellow('●')} ${phase} ${how}${tail}`;
+    }
     default: {
       const why = event.error
         ? `: ${oneLine(event.error.message, 300)}`

@@ -11,6 +11,7 @@ describe('the codex reader', () => {
     ['exceeded retry limit, last status: 429 Too Many Requests', 'limit'],
     ['exceeded retry limit, last status: 500 Internal Server Error', 'overloaded'],
     ['stream disconnected before completion: error sending request', 'overloaded'],
+    ["We're currently experiencing high demand, which may cause temporary errors.", 'overloaded'],
     ['Selected model is at capacity. Please try a different model.', 'overloaded'],
     ["Codex ran out of room in the model's context window. Start a new thread.", 'context'],
     ['Quota exceeded. Check your plan and billing details.', 'billing'],

@@ -22,6 +22,25 @@ describe('the custom reader', () => {
     );
   });
 
+  it.each([
+    ['Error: 429 Too Many Requests\nretry-after: 20', 'limit', 20],
+    ['rate limited, try again in 2 minutes', 'limit', 120],
+    ['usage limit reached', 'limit', null],
+    ['{"error":{"type":"rate_limit_error"}}', 'limit', null],
+    ['API error: status 503, retry after 7', 'overloaded', 7],
+    ['HTTP/1.1 502 Bad Gateway', 'overloaded', undefined],
+    ['We are experiencing high demand.', 'overloaded', undefined],
+    ['Payment required: credit balance is too low', 'exit', undefined],
+    ['connection refused by the test server', 'exit', undefined],
+    ['3 of 529 tests failed', 'exit', undefined],
+  ])('reads the provider’s trouble in %j', (said, kind, seconds) => {
+    const at = seconds ? new Date(Date.parse(CONTEXT.now) + seconds * 1000).toISOString() : seconds;
+    expect(run(['working'], 1, false, said).error).toMatchObject({ class: kind });
+    expect(run(['working'], 1, false, said).error?.resetAt).toBe(at);
+    expect(run([said], 1).error?.class).toBe(kind);
+    expect(run([said], 0).error).toBeNull();
+  });
+
   it('reads the tagged block when a result is wanted', () => {
     expect(run(['a', '<signalbox>{"n":', '1}</signalbox>'], 0, true).data).toEqual({ n: 1 });
     expect(run(['a'], 0, true)).toMatchObject({ ok: true, data: undefined });

@@ -65,6 +65,11 @@ describe('explain', () => {
       { why: 'waits for a (failed)', next: '' },
     ],
     [
+      'at an overload',
+      ticket({ status: 'ready', hold: hold('overload', 'Error 529.') }),
+      { why: 'provider overloaded: Error 529.', next: 'is tried again' },
+    ],
+    [
       'at a limit',
       ticket({ status: 'ready', hold: hold('limit', 'five hours') }),
       { why: 'usage limit: five hours', next: 'continues at the reset' },

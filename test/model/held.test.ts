@@ -101,7 +101,7 @@ describe('an engine', () => {
 
   it('parks what has used up its budget so that its session can go on', () => {
     const open = running('build', { phaseHistory: [attempt('build', 'running', { sessionId: 's' })] });
-    const end = { type: 'parked', budget: true, until: null, reason: 'spent' } as const;
+    const end = { type: 'parked', kind: 'budget', until: null, reason: 'spent' } as const;
     expect(reduce(flow, open, { type: 'end', end }, NOW)).toMatchObject({
       status: 'ready',
       hold: { kind: 'budget', reason: 'spent', until: null },
@@ -112,7 +112,7 @@ describe('an engine', () => {
 
   it('notes when a limit is over', () => {
     const open = running('build', { phaseHistory: [attempt('build', 'running')] });
-    const end = { type: 'parked', until: at(60), reason: 'later' } as const;
+    const end = { type: 'parked', kind: 'limit', until: at(60), reason: 'later' } as const;
     expect(reduce(flow, open, { type: 'end', end }, NOW).phaseHistory).toMatchObject([
       { status: 'limit', resetAt: at(60) },
     ]);

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { IllegalMoveError } from '../../src/model/errors.ts';
 import { command, legalCommands, type TicketCommand } from '../../src/model/state/commands.ts';
 import { isDue, next } from '../../src/model/state/next.ts';
-import { type AttemptEnd, MAX_INTERRUPTIONS } from '../../src/model/state/outcome.ts';
+import { type AttemptEnd, isOverload, MAX_INTERRUPTIONS } from '../../src/model/state/outcome.ts';
 import { reduce, type TicketEvent } from '../../src/model/state/reduce.ts';
 import { ERROR_CLASSES, openAttempt, type Ticket } from '../../src/model/ticket.ts';
 import { type Phase, retryOf, type Workflow } from '../../src/model/workflow.ts';
@@ -50,7 +50,7 @@ function endOf(phase: Phase, ending: Ending, now: string): AttemptEnd {
         : { type: 'failed', error };
     }
     case 'parked':
-      return { type: 'parked', until: later, reason: 'limit' };
+      return { type: 'parked', kind: 'limit', until: later, reason: 'limit' };
     case 'waiting':
       return {
         type: 'waiting',
@@ -62,6 +62,9 @@ function endOf(phase: Phase, ending: Ending, now: string): AttemptEnd {
       return { type: 'interrupted', reason: ending.how, deliberate: ending.how === 'stopped' };
   }
 }
+
+/** An interruption and each of its repetitions may meet an overload nine times before that is a failure. */
+const FREE_REPEATS = (MAX_INTERRUPTIONS + 1) * 10 - 1;
 
 /** What the engine itself would do before it drives a ticket. */
 function mayTake(of: Ticket, now: string): boolean {
@@ -130,7 +133,7 @@ class Walk {
 
   /** Drives the ticket as an engine does, through holds that end by themselves, until it is over or waits for a person. */
   drive(ends: Iterator<Ending>, beforeEach: () => void = () => undefined): void {
-    for (let left = mostAttempts(this.flow, MAX_INTERRUPTIONS) + 200; left > 0; left--) {
+    for (let left = mostAttempts(this.flow, FREE_REPEATS) + 200; left > 0; left--) {
       beforeEach();
       const { hold, status } = this.ticket;
       if (hold?.until && (status === 'ready' || status === 'needs_attention')) this.now = hold.until;
@@ -154,7 +157,10 @@ class Walk {
 /** Limits and interruptions consume nothing, unless crashing is all that happens. */
 function checkCost(before: Ticket, after: Ticket, end: AttemptEnd): void {
   const free =
-    end.type === 'parked' || end.type === 'waiting' || (end.type === 'interrupted' && end.deliberate);
+    end.type === 'parked' ||
+    end.type === 'waiting' ||
+    after.phaseHistory.slice(-1).some(isOverload) ||
+    (end.type === 'interrupted' && end.deliberate);
   let crashes = 1;
   for (const entry of before.phaseHistory.slice(0, -1).reverse()) {
     if (entry.status !== 'interrupted' || entry.outcome !== null) break;
@@ -264,7 +270,7 @@ describe('a walk that nobody holds', () => {
   const over = (walk: Walk) => {
     expect(['complete', 'failed', 'needs_attention']).toContain(walk.ticket.status);
     expect(walk.ticket).toMatchObject({ claim: null, hold: null });
-    expect(walk.ticket.phaseHistory.length).toBeLessThanOrEqual(mostAttempts(walk.flow, MAX_INTERRUPTIONS));
+    expect(walk.ticket.phaseHistory.length).toBeLessThanOrEqual(mostAttempts(walk.flow, FREE_REPEATS));
     checkStored(walk.ticket);
   };
 

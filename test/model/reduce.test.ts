@@ -23,7 +23,7 @@ const failed = (cls: (typeof ERROR_CLASSES)[number] = 'exit'): AttemptEnd => ({
 });
 const cut: AttemptEnd = { type: 'interrupted', reason: 'gone', deliberate: false };
 const stopped: AttemptEnd = { type: 'interrupted', reason: 'stopped', deliberate: true };
-const parked: AttemptEnd = { type: 'parked', until: at(60), reason: 'limit reached' };
+const parked: AttemptEnd = { type: 'parked', kind: 'limit', until: at(60), reason: 'limit reached' };
 const waiting = (gate: boolean, until: string | null): AttemptEnd => ({
   type: 'waiting',
   until,
@@ -259,6 +259,87 @@ describe('a usage limit', () => {
       outcome: null,
       error: { class: 'limit' },
     });
+  });
+});
+
+describe('an overloaded provider', () => {
+  /** Meets overloads one after the other, each as soon as its wait is over; returns the waits in seconds. */
+  const meet = (ends: Partial<Extract<AttemptEnd, { type: 'failed' }>>[], from = running('b')) => {
+    let [now, of] = [NOW, from];
+    const waits: number[] = [];
+    for (const more of ends) {
+      const number = of.phaseHistory.length + 1;
+      of = reduce(flow, of, { type: 'start', attempt: number, agent: 'x' }, now);
+      of = reduce(flow, of, end({ ...failed('overloaded'), usage: NOTHING, ...more } as AttemptEnd), now);
+      if (of.hold?.kind !== 'overload') break;
+      waits.push((Date.parse(of.hold.until ?? '') - Date.parse(now)) / 1000);
+      now = of.hold.until ?? now;
+      of = reduce(flow, { ...of, claim: CLAIM }, claim, now);
+    }
+    return { waits, of };
+  };
+  const NOTHING = { ...noUsage(), inputTokens: 0, outputTokens: 0 };
+  const ANSWERED = { ...noUsage(), inputTokens: 9, outputTokens: 9 };
+  const often = (n: number, more = {}) => Array.from({ length: n }, () => more);
+
+  it('is waited for and consumes nothing', () => {
+    const after = apply(open('b', { retries: { b: 1 } }), end({ ...failed('overloaded'), sessionId: 's' }));
+    expect(after).toMatchObject({
+      status: 'ready',
+      retries: { b: 1 },
+      visits: { b: 1 },
+      hold: { kind: 'overload', reason: 'it broke', until: at(5) },
+      error: null,
+    });
+    expect(after.phaseHistory[0]).toMatchObject({
+      status: 'interrupted',
+      outcome: null,
+      sessionId: 's',
+      error: { class: 'overloaded', message: 'it broke' },
+      resetAt: at(5),
+    });
+  });
+
+  it('is waited for longer each time, for about ten minutes in a row; then the attempt has failed', () => {
+    const { waits, of } = meet(often(20));
+    expect(waits).toEqual([5, 10, 20, 40, 80, 120, 120, 120, 120]);
+    expect(of.phaseHistory.at(-1)).toMatchObject({ status: 'failure', error: { class: 'overloaded' } });
+    expect(of).toMatchObject({
+      status: 'ready',
+      retries: { b: 1 },
+      hold: { kind: 'backoff', until: expect.any(String) },
+    });
+  });
+
+  it('is waited for up to a quarter longer, by the jitter that the caller gives', () => {
+    expect(meet(often(3, { jitter: 1 })).waits).toEqual([6.25, 12.5, 25]);
+    expect(meet([{ jitter: 0.4 }]).waits).toEqual([5.5]);
+  });
+
+  it('begins a new row when the model has answered in between', () => {
+    const nine = often(9);
+    const { waits } = meet([...nine, { usage: ANSWERED }, ...nine]);
+    expect(waits).toEqual([5, 10, 20, 40, 80, 120, 120, 120, 120, 5, 10, 20, 40, 80, 120, 120, 120, 120]);
+    expect(meet(often(100, { usage: ANSWERED })).waits).toEqual(often(50).map(() => 5));
+  });
+
+  it('begins a new row after an attempt that ended in another way', () => {
+    const other = [
+      attempt('b', 'interrupted', { error: { class: 'overloaded', message: '' } }),
+      attempt('b', 'failure'),
+    ];
+    expect(meet(often(2), running('b', { phaseHistory: other })).waits).toEqual([5, 10]);
+  });
+
+  it('is waited for as long as the provider says, where it says so', () => {
+    expect(meet([{ until: at(20) }]).waits).toEqual([20]);
+    expect(meet([{ until: at(700) }, {}]).waits).toEqual([700]);
+    expect(meet([{ until: at(-1) }]).waits).toEqual([5]);
+  });
+
+  it('leaves a ticket paused that a person paused', () => {
+    const after = apply({ ...open('b'), status: 'paused' }, end(failed('overloaded')));
+    expect(after).toMatchObject({ status: 'paused', hold: null, retries: {} });
   });
 });
 

@@ -24,7 +24,7 @@ const SPECIFIC: [ErrorClass, RegExp][] = [
 const GENERAL: [ErrorClass, RegExp][] = [
   [
     'limit',
-    /(?:usage|rate|session|weekly|daily|monthly|hour) limit|rate.?limited|limit reached|too many requests/i,
+    /(?:usage|rate|session|weekly|daily|monthly|hour) limit|rate.?limit(?:ed|_)|limit reached|too many requests/i,
   ],
   [
     'auth',
@@ -32,7 +32,7 @@ const GENERAL: [ErrorClass, RegExp][] = [
   ],
   [
     'overloaded',
-    /overloaded|at capacity|server error|unavailable|bad gateway|time[ds]? ?out|disconnected|connection|network error|terminated|econn|enotfound|eai_again/i,
+    /overloaded|high demand|at capacity|server error|unavailable|bad gateway|time[ds]? ?out|disconnected|connection|network error|terminated|econn|enotfound|eai_again/i,
   ],
   // Messages about limits often link to the billing page, so this word alone is the weakest sign.
   ['billing', /\bbilling\b/i],
@@ -54,11 +54,25 @@ export function classify(message: string, status: number | null): ErrorClass | n
   return byWords(message, SPECIFIC) ?? byStatus(status) ?? byWords(message, GENERAL);
 }
 
-/** A complete error. A limit gets the reset time from its text, which is never sure. */
+/** A complete error. A limit or overload gets the time from its text, which is never sure. */
 export function errorOf(kind: ErrorClass, message: string, now: string, zone?: string): AgentError {
   const text = message.trim().slice(0, 4000);
-  if (kind !== 'limit') return { class: kind, message: text };
-  return { class: kind, message: text, resetAt: resetFromProse(text, now, zone), sure: false };
+  const resetAt = kind === 'limit' || kind === 'overloaded' ? resetFromProse(text, now, zone) : null;
+  const isTimed = kind === 'limit' || resetAt !== null;
+  return isTimed ? { class: kind, message: text, resetAt, sure: false } : { class: kind, message: text };
+}
+
+/** A status in the words of any program, such as `HTTP 503` or `status code: 429`. */
+const NAMED_STATUS =
+  /\b(?:http(?:\/[\d.]+)?|status(?: code)?|error(?: code)?)["']?[\s:=(]{0,3}(429|50[0234]|529)\b/i;
+const OVERLOADED =
+  /overloaded|high demand|at capacity|internal server error|service unavailable|bad gateway/i;
+
+/** What a program without a protocol says about its provider: only what is no ordinary failure of its own. */
+export function classifyWords(message: string): 'limit' | 'overloaded' | null {
+  const status = Number(NAMED_STATUS.exec(message)?.[1] ?? 0) || null;
+  if (classify(message, status) === 'limit') return 'limit';
+  return (status !== null && status >= 500) || OVERLOADED.test(message) ? 'overloaded' : null;
 }
 
 /** The event for a CLI that retries by itself: a limit that it waits for, or a final refusal. */

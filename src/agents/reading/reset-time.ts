@@ -1,11 +1,14 @@
 const MONTHS = ['jan', 'feb', 'mar', 'apr', 'may', 'jun', 'jul', 'aug', 'sep', 'oct', 'nov', 'dec'];
 const MINUTE = 60_000;
-const UNITS: Record<string, number> = { d: 24 * 60 * MINUTE, h: 60 * MINUTE, m: MINUTE, s: 1000 };
+const UNITS: Record<string, number> = { d: 24 * 60 * MINUTE, h: 60 * MINUTE, m: MINUTE, s: 1000, ms: 1 };
 
 const EPOCH = /\|(\d{10})\b/;
 const AFTER =
   /\b(?:again|retry|resets?|wait)\b[^.\n]{0,40}?\b(?:in|after)\s+((?:\d+(?:\.\d+)?\s*[a-z]+[\s,]*(?:and\s+)?){1,4})/i;
-const AMOUNT = /(\d+(?:\.\d+)?)\s*(d|h|m|s)(?!s\b)[a-z]*/gi;
+/** As a header or field: `retry-after: 20`, `retry_after_ms=900`, `"retryDelay": "20s"`. Without a unit it is seconds. */
+const FIELD =
+  /\bretry[-_ ]?(?:after|delay)([-_]?ms)?["']?\s*[:=]?\s*["']?(\d+(?:\.\d+)?)(?!\d|[:.]\d)(\s*[a-z]*)/i;
+const AMOUNT = /(\d+(?:\.\d+)?)\s*(ms|d|h|m|s)(?!s\b)[a-z]*/gi;
 const CLOCK = new RegExp(
   '\\b(?:again|resets?|until)\\s+(?:(?:at|on)\\s+)?' +
     '(?:([A-Za-z]{3,9})\\s+(\\d{1,2})(?:st|nd|rd|th)?(?:,?\\s+(\\d{4}))?,?\\s+(?:at\\s+)?)?' +
@@ -22,18 +25,23 @@ export function resetFromProse(text: string, now: string, zone: string = localZo
   if (Number.isNaN(start)) return null;
   const epoch = EPOCH.exec(text)?.[1];
   if (epoch) return toIso(Number(epoch) * 1000);
-  const after = AFTER.exec(text)?.[1];
-  if (after) {
-    const wait = duration(after);
-    if (wait > 0) return toIso(start + wait);
-  }
+  const wait = waitIn(text);
+  if (wait > 0) return toIso(start + wait);
   const clock = CLOCK.exec(text);
   return clock ? nextClock(clock, start, zone) : null;
 }
 
 /** Whether a text says how long to wait. */
 export function namesWait(text: string): boolean {
-  return AFTER.test(text);
+  return waitIn(text) > 0;
+}
+
+/** The wait that a text names, in milliseconds; 0 when it names none. */
+function waitIn(text: string): number {
+  const after = AFTER.exec(text)?.[1];
+  if (after) return duration(after);
+  const [, isMs, amount = '0', unit = ''] = FIELD.exec(text) ?? [];
+  return duration(`${amount}${isMs ? 'ms' : unit.trim() || 's'}`);
 }
 
 /** A time in epoch seconds (or milliseconds) as ISO text; null when it is not a time. */

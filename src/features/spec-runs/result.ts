@@ -3,6 +3,7 @@ import { workspaceFor } from '../../engine/ticket-workspace.ts';
 import { totalUsage } from '../../model/limits/usage.ts';
 import type { Plan } from '../../model/plan.ts';
 import { ticketsOf } from '../../model/plans/plans-view.ts';
+import { isOverload } from '../../model/state/outcome.ts';
 import type { Ticket, Usage } from '../../model/ticket.ts';
 import { tickedUnchecked } from './checkpoints-without-checks.ts';
 import { haltedTicket, haltReason, WORK_PHASES } from './state-files.ts';
@@ -61,7 +62,9 @@ export async function specResult(
     halted: halted ? 1 : 0,
     left: tickets.length - complete.length - failed.length - (halted ? 1 : 0),
     unselected: plan.spec?.unselected ?? 0,
-    attempts: during.filter(({ phase, status }) => WORK_PHASES.includes(phase) && status !== 'limit').length,
+    attempts: during.filter(
+      (entry) => WORK_PHASES.includes(entry.phase) && entry.status !== 'limit' && !isOverload(entry),
+    ).length,
   };
   const paused = of('paused').length > 0;
   const limited = tickets.some((ticket) => ticket.hold?.kind === 'starts');

@@ -113,6 +113,8 @@ function waiting(ticket: Ticket, plan: Plan, around: Surroundings): Explanation 
   const then = (what: string) => (around.engine ? what : `${what}, with: ${runCommand(plan)}`);
   if (hold?.kind === 'limit')
     return { why: `usage limit: ${hold.reason}`, next: then('continues at the reset') };
+  if (hold?.kind === 'overload')
+    return { why: `provider overloaded: ${hold.reason}`, next: then('is tried again') };
   if (hold?.kind === 'backoff') return { why: hold.reason, next: then('is tried again') };
   if (hold?.kind === 'delay') return { why: hold.reason, next: then('starts then') };
   if (hold?.kind === 'blocked' && hold.until) return { why: hold.reason, next: then('checks again') };

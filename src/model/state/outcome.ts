@@ -1,4 +1,4 @@
-import type { ErrorClass, Json, Usage } from '../ticket.ts';
+import type { Attempt, ErrorClass, Json, Usage } from '../ticket.ts';
 import type { Judged } from '../verdict.ts';
 
 /** What is known of an attempt beside how it ended. */
@@ -21,9 +21,16 @@ export interface AttemptFacts {
 export type AttemptEnd = AttemptFacts &
   (
     | { type: 'done'; outcome: string; captured: Record<string, Json> }
-    | { type: 'failed'; error: { class: ErrorClass; message: string }; outcome?: string }
-    /** A limit was met, or `budget`: what may be spent is spent. */
-    | { type: 'parked'; until: string | null; reason: string; budget?: boolean }
+    /** Of an overload: `until` is the time that the provider named; `jitter`, from 0 to 1, spreads the waits. */
+    | {
+        type: 'failed';
+        error: { class: ErrorClass; message: string };
+        outcome?: string;
+        until?: string | null;
+        jitter?: number;
+      }
+    /** A usage limit or an overload was met, or a budget is used up. */
+    | { type: 'parked'; kind: 'limit' | 'overload' | 'budget'; until: string | null; reason: string }
     /**
      * `deliberate`: a person or a shutdown stopped it, which is no sign that something is wrong with it.
      * `died`: the agent alone ended, by a signal from elsewhere.
@@ -67,4 +74,28 @@ export function backoffSeconds(
   if (rule.delaySeconds <= 0) return 0;
   const grown = rule.delaySeconds * rule.factor ** (n - 1);
   return Math.min(LONGEST_DELAY_SECONDS, rule.maxDelaySeconds, grown);
+}
+
+const OVERLOAD = { delaySeconds: 5, factor: 2, maxDelaySeconds: 120 };
+const MAX_OVERLOAD_SECONDS = 600;
+/** Also bounds overloads with answers in between. */
+const MAX_OVERLOADS = 50;
+
+export function isOverload({ status, error }: Attempt): boolean {
+  return status === 'interrupted' && error?.class === 'overloaded';
+}
+
+/**
+ * Seconds to wait after the last of these attempts met an overload, or null when overloads have lasted for about ten
+ * minutes in a row. An answer of the model in between begins a new row.
+ */
+export function overloadWait(attempts: readonly Attempt[], jitter: number): number | null {
+  const row = attempts.slice(attempts.slice(0, -1).findLastIndex((entry) => !isOverload(entry)) + 1);
+  const answered = row.findLastIndex(({ usage }) => (usage?.outputTokens ?? 0) > 0);
+  const silent = row.slice(Math.max(0, answered));
+  const waited = silent.slice(0, -1).reduce((sum, { completedAt, resetAt }) => {
+    return sum + (Date.parse(resetAt ?? '') - Date.parse(completedAt ?? '') || 0) / 1000;
+  }, 0);
+  if (waited >= MAX_OVERLOAD_SECONDS || row.length > MAX_OVERLOADS) return null;
+  return backoffSeconds(OVERLOAD, silent.length) * (1 + jitter / 4);
 }

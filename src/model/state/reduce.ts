@@ -7,6 +7,7 @@ import {
   backoffSeconds,
   HOPELESS,
   MAX_INTERRUPTIONS,
+  overloadWait,
 } from './outcome.ts';
 import { begin, counted, editOpen, follow, isUsedUp, noteOf, settle } from './walk.ts';
 
@@ -107,7 +108,7 @@ function end(workflow: Workflow, ticket: Ticket, given: AttemptEnd, now: string)
   if (!open || !phase || isOver(ticket)) return ticket;
   const driven = ticket.status === 'running' || ticket.status === 'paused';
   if (!driven && given.type !== 'interrupted') return ticket;
-  const end = diedAgain(ticket, phase, open, given) ?? given;
+  const end = diedAgain(ticket, phase, open, given) ?? overloaded(ticket, given, now) ?? given;
   if (end.type === 'waiting') return wait(ticket, end, now);
   const closed = editOpen(ticket, (attempt) => close(attempt, end, now));
   switch (end.type) {
@@ -123,7 +124,7 @@ function end(workflow: Workflow, ticket: Ticket, given: AttemptEnd, now: string)
       if (closed.status === 'paused') return closed;
       return settle(closed, now, {
         status: 'ready',
-        hold: { kind: end.budget ? 'budget' : 'limit', reason: end.reason, until: end.until },
+        hold: { kind: end.kind, reason: end.reason, until: end.until },
       });
     case 'interrupted':
       if (end.deliberate) return closed;
@@ -173,13 +174,11 @@ function close(attempt: Attempt, end: Exclude<AttemptEnd, { type: 'waiting' }>, 
     case 'failed':
       return { ...known, status: 'failure', error: end.error };
     case 'parked':
-      if (end.budget)
-        return { ...known, status: 'interrupted', error: { class: 'budget', message: end.reason } };
       return {
         ...known,
-        status: 'limit',
-        error: { class: 'limit', message: end.reason },
-        ...(end.until === null ? {} : { resetAt: end.until }),
+        status: end.kind === 'limit' ? 'limit' : 'interrupted',
+        error: { class: end.kind === 'overload' ? 'overloaded' : end.kind, message: end.reason },
+        ...(end.until === null || end.kind === 'budget' ? {} : { resetAt: end.until }),
       };
     case 'interrupted':
       return {
@@ -200,6 +199,27 @@ function diedAgain(ticket: Ticket, phase: Phase, open: Attempt, end: AttemptEnd)
   const isSecond = since.some((entry) => entry.phase === phase.id && entry.error?.class === 'interrupted');
   const { type, reason, deliberate, died, ...facts } = end;
   return isSecond ? { ...facts, type: 'failed', error: { class: 'crash', message: reason } } : undefined;
+}
+
+/** An overloaded provider is waited for, as long as that is reasonable; then it is a failure like any other. */
+function overloaded(ticket: Ticket, end: AttemptEnd, now: string): AttemptEnd | undefined {
+  if (end.type !== 'failed' || end.error.class !== 'overloaded') return undefined;
+  const { type, error, outcome, until: named, jitter = 0, ...facts } = end;
+  const open = ticket.phaseHistory.at(-1);
+  const attempts = open
+    ? [...ticket.phaseHistory.slice(0, -1), { ...open, usage: end.usage ?? open.usage }]
+    : [];
+  const seconds = overloadWait(attempts, jitter);
+  if (seconds === null) return undefined;
+  const time = Date.parse(now);
+  const until = Date.parse(named ?? '') > time ? Date.parse(named ?? '') : time + seconds * 1000;
+  return {
+    ...facts,
+    type: 'parked',
+    kind: 'overload',
+    until: new Date(until).toISOString(),
+    reason: error.message,
+  };
 }
 
 /** Nothing is consumed, unless it keeps happening. A ticket that a person paused stays paused. */

@@ -102,7 +102,9 @@ export class RunLines {
       : status === 'limit'
         ? '⏸ usage limit'
         : status === 'interrupted'
-          ? 'stopped'
+          ? error?.class === 'overloaded'
+            ? '⏸ provider overloaded'
+            : 'stopped'
           : '✗';
     this.#say(`● ${name}: ${phase} ${how}`);
     if (event.note) this.#about(ticketId, event.note);
