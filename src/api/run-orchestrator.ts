@@ -29,7 +29,7 @@ import type { ExecutionConfig } from '../model/plan-schema.ts';
 import { ticketsOf } from '../model/plans/plans-view.ts';
 import { whyNotMerged } from '../model/verdict.ts';
 import { runOutput } from '../report/issue-runs/output.ts';
-import { style } from '../report/style.ts';
+import { printable, style } from '../report/style.ts';
 import { openStore } from '../store/open.ts';
 import type { OrchestratorConfig, RunSurroundings } from './arguments.ts';
 import {
@@ -236,8 +236,8 @@ export class RunOrchestrator {
       print &&
       runOutput({
         store: openStore(settings.stateDir),
-        out: (text) => {
-          for (const line of text.split('\n')) print(line);
+        out: (lines) => {
+          for (const line of [lines].flat()) print(printable(line));
         },
         verbose,
         quiet: quiet || detach,

@@ -3,9 +3,9 @@ import type { EngineEvent } from '../model/events.ts';
 import type { Naming } from '../model/state/explain.ts';
 import { lineOf } from '../report/event-line.ts';
 import type { Live } from '../report/live/live-view.ts';
-import { style } from '../report/style.ts';
+import { type Lines, printable, safeJson, style } from '../report/style.ts';
 import type { Store } from '../store/store-interface.ts';
-import { forTerminal, type Io, type Signals, type Terminal } from './io.ts';
+import type { Io, Signals, Terminal } from './io.ts';
 
 /** Shows events, and other messages between them. */
 export interface EventView {
@@ -14,8 +14,8 @@ export interface EventView {
   listen(event: EngineEvent): void;
   /** Sets the tickets to show; without a scope those of all active plans. */
   watch(store: Store, scope?: { planId: string; ticketIds?: readonly string[] }): void;
-  out(text: string): void;
-  err(text: string): void;
+  out(lines: Lines): void;
+  err(lines: Lines): void;
   /** After this, only `out` and `err` show anything. May be called again. */
   close(): void;
 }
@@ -41,7 +41,7 @@ function lineView(io: Io, options: ViewOptions): EventView {
   const listen = (event: EngineEvent) => {
     const now = Date.now();
     const line = options.json
-      ? JSON.stringify({ ...event, at: new Date(now).toISOString() })
+      ? safeJson({ ...event, at: new Date(now).toISOString() })
       : lineOf(event, { style: look, withPlan, verbose, now });
     if (line !== undefined) io.out(line);
   };
@@ -69,7 +69,7 @@ async function liveView(
     style: style(io.color),
     withPlan,
     ...(called ? { called } : {}),
-    safe: (line) => forTerminal(line, io.color),
+    safe: (line) => printable(line, io.color),
     verbose,
     tickets: () => tickets(),
   });
@@ -84,8 +84,8 @@ async function liveView(
       tickets = () => ticketsIn(store.view(), scope ?? null);
       watch = () => store.watch(() => live.changed());
     },
-    out: (text) => live.print(text),
-    err: (text) => live.print(text.trimStart()),
+    out: (lines) => live.print(lines),
+    err: (lines) => live.print([lines].flat().filter(Boolean)),
     close() {
       unwatch?.();
       watch = undefined;
@@ -150,7 +150,7 @@ export async function untilStopped<T>(
       setTimeout(() => leave(signalCode(signal)), LAST_WORDS_MS).unref();
       return;
     }
-    view.err(`\nStopping ${typeof what === 'string' ? what : what()}… (again to leave at once)`);
+    view.err(['', `Stopping ${typeof what === 'string' ? what : what()}… (again to leave at once)`]);
     abort.abort(signal);
   });
   try {

@@ -1,6 +1,6 @@
 import type { ChildProcess } from 'node:child_process';
 import { constants } from 'node:os';
-import { jsonText } from '../model/extra-fields.ts';
+import { type Lines, safeJson } from '../report/style.ts';
 
 /** Where a command writes. */
 export interface OutputStream {
@@ -8,8 +8,8 @@ export interface OutputStream {
   readonly fd: number;
   /** The terminal behind it; undefined if the text goes to a file or a pipe. */
   readonly terminal: Terminal | undefined;
-  /** Exactly this text. Dropped once the stream is closed. */
-  write(text: string): void;
+  /** Exactly this. Dropped once the stream is closed. */
+  write(text: string | Buffer): void;
   /** The reader is gone (no error), or nothing can be written (the error). Called at most once. */
   onClosed(listener: (error?: Error) => void): void;
 }
@@ -46,9 +46,9 @@ export interface ProcessIo {
 export interface Io extends Pick<ProcessIo, 'cwd' | 'env' | 'stdin' | 'stdout' | 'stderr' | 'signals'> {
   /** The words after the program's name. */
   readonly argv: readonly string[];
-  /** One or more whole lines; the line end is added. */
-  out(text: string): void;
-  err(text: string): void;
+  /** Prints whole lines. Text of any origin is safe here: see `printable`. */
+  out(lines: Lines): void;
+  err(lines: Lines): void;
   /** Whether standard output is a terminal. */
   tty: boolean;
   /** Width of the terminal now; missing if there is none. */
@@ -79,23 +79,17 @@ export function exitOf(child: ChildProcess): Promise<number> {
 }
 
 export function outJson(io: Io, value: unknown): void {
-  io.out(jsonText(value, 2));
+  io.out(safeJson(value, 2).split('\n'));
 }
 
 /** Prints the result: as JSON if that was asked for, else as text. */
-export function answer(io: Io, { json }: { json?: boolean }, value: unknown, text: string): void {
+export function answer(io: Io, { json }: { json?: boolean }, value: unknown, text: Lines): void {
   if (json) outJson(io, value);
   else io.out(text);
 }
 
-// biome-ignore lint/suspicious/noControlCharactersInRegex: taking them out is the point
-const CONTROLS = /[\u0000-\u0008\u000b-\u001a\u001c-\u001f\u007f-\u009f]/g;
-// biome-ignore lint/suspicious/noControlCharactersInRegex: taking them out is the point
-const FOREIGN = /\u001b(?!\[(?:0|1|2|22|31|32|33|36|39)m)/g;
-// biome-ignore lint/suspicious/noControlCharactersInRegex: taking them out is the point
-const ESCAPE = /\u001b/g;
-
-/** Removes control sequences from text of any origin, except line ends, tabs and our own colours. */
-export function forTerminal(text: string, color: boolean): string {
-  return text.replace(CONTROLS, '').replace(color ? FOREIGN : ESCAPE, '');
+/** An error as people see it: everything below the first line is indented. */
+export function errorLines(message: Lines, hint?: string): string[] {
+  const [first = '', ...more] = [message, hint?.split('\n') ?? []].flat();
+  return [`❌ ${first}`, ...more.map((line) => `   ${line}`)];
 }

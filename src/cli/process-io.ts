@@ -63,7 +63,7 @@ function outputStream(fd: 1 | 2): OutputStream {
     write(text) {
       if (closed) return;
       if (stream) stream.write(text);
-      else writeDirectly(Buffer.from(text));
+      else writeDirectly(typeof text === 'string' ? Buffer.from(text) : text);
     },
   };
 

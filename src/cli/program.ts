@@ -20,8 +20,8 @@ export function createProgram(io: Io, version: string, options: { quiet: boolean
     .option('--debug', 'show stack traces')
     .exitOverride()
     .configureOutput({
-      writeOut: (text) => io.out(text.trimEnd()),
-      writeErr: (text) => options.quiet || io.err(text.trimEnd()),
+      writeOut: (text) => io.out(text.trimEnd().split('\n')),
+      writeErr: (text) => options.quiet || io.err(text.trimEnd().split('\n')),
       getOutHelpWidth: () => io.columns?.() ?? HELP_WIDTH,
       getErrHelpWidth: () => io.stderr.terminal?.columns() ?? HELP_WIDTH,
       getOutHasColors: () => io.color,

@@ -1,6 +1,7 @@
 import { SignalboxError } from '../model/errors.ts';
+import { type Lines, printable, safeJson } from '../report/style.ts';
 import { plainOptions, status } from './commands/status.ts';
-import { forTerminal, type Io, type OutputStream, type ProcessIo } from './io.ts';
+import { errorLines, type Io, type OutputStream, type ProcessIo } from './io.ts';
 
 declare const __VERSION__: string;
 
@@ -58,8 +59,16 @@ function asCommand(argv: readonly string[]): readonly string[] {
   return /^--spec(=|$)/.test(argv[0] ?? '') ? ['spec', ...argv] : argv;
 }
 
-function lineWriter(stream: OutputStream, color: boolean): (text: string) => void {
-  return (text) => stream.write(`${stream.terminal ? forTerminal(text, color) : text}\n`);
+/** Where everything is printed, on terminals and in pipes. */
+function lineWriter(stream: OutputStream, color: boolean): (lines: Lines) => void {
+  const colored = color && stream.terminal !== undefined;
+  return (lines) =>
+    stream.write(
+      [lines]
+        .flat()
+        .map((line) => `${printable(line, colored)}\n`)
+        .join(''),
+    );
 }
 
 async function runCommand(io: Io): Promise<void> {
@@ -82,8 +91,8 @@ function reportError(error: unknown, io: Io): number {
   if (code?.startsWith('commander.')) return reportUsage(error as Error, exitCode, io);
   const message = error instanceof Error ? error.message : String(error);
   const hint = error instanceof SignalboxError ? error.hint : undefined;
-  showError(io, code ?? 'error', message, hint);
-  if (io.argv.includes('--debug') && error instanceof Error) io.err(error.stack ?? '');
+  showError(io, code ?? 'error', message, hint, listsProblems(error));
+  if (io.argv.includes('--debug') && error instanceof Error) io.err((error.stack ?? '').split('\n'));
   return exitCodeOf(error, io);
 }
 
@@ -95,9 +104,14 @@ function reportUsage(error: Error, exitCode: number | undefined, io: Io): number
   return isAboutSpec(io) ? 5 : 2;
 }
 
-function showError(io: Io, code: string, message: string, hint: string | undefined): void {
-  if (wantsJson(io)) io.err(JSON.stringify({ error: { code, message, hint: hint ?? null } }));
-  else io.err(`❌ ${[message, ...(hint?.split('\n') ?? [])].join('\n   ')}`);
+/** Messages are one line, unless they list problems. */
+function listsProblems(error: unknown): boolean {
+  return error instanceof SignalboxError && Array.isArray(error.details.problems);
+}
+
+function showError(io: Io, code: string, message: string, hint: string | undefined, isList = false): void {
+  if (wantsJson(io)) io.err(safeJson({ error: { code, message, hint: hint ?? null } }));
+  else io.err(errorLines(isList ? message.split('\n') : message, hint));
 }
 
 /**

@@ -150,9 +150,8 @@ export function placed(source: Placing, findings: readonly Finding[]): Problem[]
   });
 }
 
-export function sayProblem(problem: Problem): string {
-  const line = `${problem.file}:${problem.line}:${problem.column}: ${problem.message}`;
-  return problem.hint ? `${line}\n    ${problem.hint}` : line;
+export function problemLines({ file, line, column, message, hint }: Problem): string[] {
+  return [`${file}:${line}:${column}: ${message}`, ...(hint?.split('\n').map((text) => `    ${text}`) ?? [])];
 }
 
 /** In reading order, `first` before other files, each once: two phases may share a prompt with problems. */
@@ -185,7 +184,8 @@ export function problemFrom(error: unknown, file: string, place = { line: 1, col
 /** One error for many problems. */
 export function problemsError(code: string, what: string, problems: readonly Problem[]): InputError {
   const count = problems.length === 1 ? 'a problem' : `${problems.length} problems`;
-  return new InputError(code, `${what} has ${count}:\n${problems.map(sayProblem).join('\n')}`, {
+  const lines = problems.flatMap(problemLines).map((line) => line.replaceAll('\n', ' '));
+  return new InputError(code, `${what} has ${count}:\n${lines.join('\n')}`, {
     hint: 'Fix these lines, then run `signalbox workflow check` again.',
     details: { problems },
   });

@@ -172,7 +172,7 @@ export async function releaseFor(engine: EngineContext, ref: TicketRef, insidePh
 export async function diffTicket(
   engine: EngineContext,
   ref: TicketRef,
-  stat: boolean,
+  as?: 'stat' | 'patch',
 ): Promise<{ base: string; branch: string; text: string }> {
   const { store, settings, workspaces } = engine;
   const ticket = store.ticket(ref);
@@ -189,6 +189,6 @@ export async function diffTicket(
   return {
     base: ticket.base.commit,
     branch: workspace.branch,
-    text: await workspaces.diff(workspace, ticket.base.commit, { stat }),
+    text: await workspaces.diff(workspace, ticket.base.commit, as),
   };
 }

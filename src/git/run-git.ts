@@ -23,6 +23,8 @@ interface GitOptions {
   /** Exit codes that are answers; default 0 alone. */
   ok?: readonly number[];
   timeoutMs?: number;
+  /** As for `run`. */
+  encoding?: 'latin1' | undefined;
   env?: Record<string, string>;
   config?: ReadonlyArray<readonly [string, string]>;
 }
@@ -121,7 +123,7 @@ export function createGit(options: CreateGit): Git {
   const readObjects = createNameResolver(command, reading);
 
   const optionsOf = async (call: GitOptions, limits: CallLimits, isConfig = false): Promise<RunOptions> => {
-    const { at, input, timeoutMs } = call;
+    const { at, input, encoding, timeoutMs } = call;
     const env = { ...(call.write ? writing : reading), ...envOf(at), ...limits.env, ...call.env };
     const planted = isConfig ? [] : await guard.overrides(at, limits);
     const config = [...planted, ...(call.config ?? [])];
@@ -129,6 +131,7 @@ export function createGit(options: CreateGit): Git {
       cwd: at.workTree,
       env: config.length > 0 ? withConfig(env, config) : env,
       input,
+      encoding,
       timeoutMs,
       limits,
     };
@@ -231,12 +234,13 @@ interface RunOptions {
   cwd: string;
   env: Record<string, string>;
   input?: string | undefined;
+  encoding?: 'latin1' | undefined;
   timeoutMs?: number | undefined;
   limits: CallLimits;
 }
 
 async function runGit(command: string, args: readonly string[], options: RunOptions): Promise<GitResult> {
-  const { cwd, env, input, limits } = options;
+  const { cwd, env, input, encoding, limits } = options;
   if (limits.strict) limits.signal?.throwIfAborted();
   const timeoutMs = options.timeoutMs ?? limits.timeoutMs ?? TIMEOUT_MS;
   const { signal, graceMs: abortGraceMs = GRACE_MS } = limits;
@@ -244,6 +248,7 @@ async function runGit(command: string, args: readonly string[], options: RunOpti
     cwd,
     env,
     input,
+    encoding,
     timeoutMs,
     signal,
     abortGraceMs,

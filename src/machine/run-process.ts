@@ -16,6 +16,8 @@ export interface RunOptions {
   maxBytes?: number | undefined;
   /** Keeps only the end of what it prints, however much that is. */
   tailBytes?: number | undefined;
+  /** How its output is read; `latin1` has a character for every byte. Default: UTF-8. */
+  encoding?: 'latin1' | undefined;
   /** Puts stderr into `stdout`, in the order in which it came. */
   together?: boolean | undefined;
   /**
@@ -170,7 +172,7 @@ class Output {
   }
 
   text(): string {
-    return Buffer.concat(this.#chunks).toString('utf8');
+    return Buffer.concat(this.#chunks).toString(this.#options.encoding ?? 'utf8');
   }
 }
 

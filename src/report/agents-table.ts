@@ -4,7 +4,7 @@ import { oneLine, type Style } from './style.ts';
 import { table } from './table.ts';
 
 /** Two tables: installed agents, and what their adapters can do. */
-export function agentsText(surveyed: readonly SurveyedAgent[], style: Style): string {
+export function agentsText(surveyed: readonly SurveyedAgent[], style: Style): string[] {
   const found = table(
     ['AGENT', 'ADAPTER', 'VERSION', 'TESTED', 'LOGGED IN', 'FOUND'],
     surveyed.map((one) => [
@@ -27,7 +27,7 @@ export function agentsText(surveyed: readonly SurveyedAgent[], style: Style): st
     adapters.map((adapter) => [adapter.name, ...SUPPORT_COLUMNS.map(({ of }) => of(supportsOf(adapter)))]),
     style,
   );
-  return `${found}\n\n${supports}`;
+  return [...found, '', ...supports];
 }
 
 function loginText({ path, login }: SurveyedAgent): string {

@@ -3,7 +3,7 @@ import { refKey, type TicketRef } from '../model/ids.ts';
 import { shellWord } from '../model/text/shell-quote.ts';
 
 /** The result of a merge, a line per ticket. `trusted`: the repository's own settings may name commands. */
-export function trainText(result: TrainResult, { trusted }: { trusted: boolean }): string {
+export function trainText(result: TrainResult, { trusted }: { trusted: boolean }): string[] {
   const { landed, returned, left, already, target, commit, fastForward, unchecked } = result;
   const name = column([...landed, ...returned, ...left, ...already]);
   const lines = [
@@ -26,7 +26,7 @@ export function trainText(result: TrainResult, { trusted }: { trusted: boolean }
     lines.push(`Continue what went back with: signalbox run ${planId}`);
   for (const { planId, ticketId } of returned)
     lines.push(`The log of ${ticketId}: signalbox logs ${planId} ${ticketId}`);
-  return lines.join('\n');
+  return lines;
 }
 
 /** Ticket names padded to the widest. */
@@ -43,7 +43,7 @@ function plansOf(refs: readonly TicketRef[]): string[] {
   return [...new Set(refs.map(({ planId }) => planId))];
 }
 
-export function previewText({ base, target, order, left, already }: Preview): string {
+export function previewText({ base, target, order, left, already }: Preview): string[] {
   const name = column([...order, ...left, ...already]);
   const lines = order.map((each, index) => {
     const conflict = each.conflict.length > 0 ? `  conflicts in ${each.conflict.join(', ')}` : '';
@@ -56,5 +56,5 @@ export function previewText({ base, target, order, left, already }: Preview): st
     ...lines,
     ...left.map((each) => `  - ${name(each)}  ${each.reason}`),
     ...already.map((each) => `  = ${name(each)}  already in ${each.into}`),
-  ].join('\n');
+  ];
 }

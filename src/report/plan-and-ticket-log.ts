@@ -10,7 +10,7 @@ import { lineRedactor, type Redact } from '../model/text/redact.ts';
 import { type Attempt, attemptKey, type Ticket } from '../model/ticket.ts';
 import type { Store } from '../store/store-interface.ts';
 import { lineOf } from './event-line.ts';
-import { clock, oneLine, type Style, usageText, whichAttempt } from './style.ts';
+import { clock, oneLine, type Style, safeJson, usageText, whichAttempt } from './style.ts';
 
 export interface LogOptions {
   planId: string;
@@ -37,7 +37,7 @@ function eventLog(store: Store, { planId, phase, json, style }: LogOptions): () 
     shown = events.length;
     return fresh.flatMap((event) => {
       if (phase && !('phase' in event && event.phase === phase)) return [];
-      if (json) return [JSON.stringify(event)];
+      if (json) return [safeJson(event)];
       const line = lineOf(event, { style, withPlan: false, verbose: false, now: Date.parse(event.at) });
       return line === undefined ? [] : [`${style.dim(clock(event.at, Date.parse(event.at)))} ${line}`];
     });
@@ -70,7 +70,7 @@ function attemptLog(dir: string, { json, style, redact }: LogOptions): (attempt:
     const { phase, visit, attempt: number, agent, startedAt, outcome } = attempt;
     const say = (kind: string, said: string): void => {
       const text = (printed[kind] ?? redact)(said);
-      if (json) lines.push(JSON.stringify({ phase, visit, attempt: number, kind, text }));
+      if (json) lines.push(safeJson({ phase, visit, attempt: number, kind, text }));
       else if (kind === 'begin' || kind === 'end') lines.push(style.dim(oneLine(text, 400)));
       else lines.push(...text.trimEnd().split(/\r?\n/).map(indented));
     };
@@ -132,7 +132,7 @@ function indented(line: string): string {
 export function restLine(ticket: Ticket, { json, style }: Pick<LogOptions, 'json' | 'style'>): string {
   const { status } = ticket;
   const reason = ticket.hold?.reason ?? ticket.error ?? '';
-  if (json) return JSON.stringify({ kind: 'rest', status, text: reason });
+  if (json) return safeJson({ kind: 'rest', status, text: reason });
   const why = reason && status !== 'complete' ? `: ${oneLine(reason, 400)}` : '';
   return style.bold(`── ${oneLine(ticket.ticketId)} ${status.replaceAll('_', ' ')}${why}`);
 }

@@ -29,7 +29,7 @@ export function summary(
   },
   style: Style,
   columns?: number,
-): string {
+): string[] {
   const rows = run.tickets.map((ticket) => [
     statusMark(ticket.status, style),
     ticket.ticketId,
@@ -45,9 +45,9 @@ export function summary(
   const facts = [`${complete}/${run.wanted} complete`, duration(run.ms), usageText(total)].filter(Boolean);
   const lines = [
     '',
-    fittingTable(['', 'ticket', 'status', 'branch', 'usage', 'why'], rows, { style, columns, lead: 3 }),
+    ...fittingTable(['', 'ticket', 'status', 'branch', 'usage', 'why'], rows, { style, columns, lead: 3 }),
     '',
-    style.bold(joined(facts, columns)),
+    ...joined(facts, columns).map(style.bold),
   ];
   for (const problem of run.problems) lines.push(`${style.red('✗')} ${oneLine(problem, 300)}`);
   const open = run.tickets.filter((ticket) => ticket.status !== 'complete');
@@ -55,7 +55,7 @@ export function summary(
     lines.push(`Your checkout was left as it is. To bring the work into it: ${command}`);
   if (run.stopped) lines.push(`Stopped. Continue with: signalbox resume ${run.plan.id}`);
   else if (open.length > 0) lines.push(`Details: signalbox status --plan ${run.plan.id}`);
-  return lines.join('\n');
+  return lines;
 }
 
 /** Commands that `integrate` printed because the base is checked out; once per repository. */
@@ -139,7 +139,7 @@ export function planSummary(
   defaults: Defaults,
   look: Style,
   from: string | null,
-): string {
+): string[] {
   const workflow = plan.workflow ?? defaults.defaultWorkflow;
   const agent = plan.agent ?? defaults.defaultAgent;
   const count = plural(plan.tickets.length, 'ticket');
@@ -165,8 +165,8 @@ export function planSummary(
       ];
     });
   return rows.length === 0
-    ? head
-    : `${head}\n${table(['round', 'ticket', 'title', 'criteria', ''], rows, look)}`;
+    ? [head]
+    : [head, ...table(['round', 'ticket', 'title', 'criteria', ''], rows, look)];
 }
 
 /** The round of each ticket: tickets of one round may run at the same time. */

@@ -25,7 +25,7 @@ interface Near {
 }
 
 /** A spec for the terminal: its tasks, then its units in order. */
-export function specText({ spec, units }: Shown, { look, cwd }: Near): string {
+export function specText({ spec, units }: Shown, { look, cwd }: Near): string[] {
   const done = spec.all.filter((task) => task.done).length;
   const optional = spec.all.filter((task) => task.optional).length;
   const counts = [
@@ -50,8 +50,8 @@ export function specText({ spec, units }: Shown, { look, cwd }: Near): string {
     ...spec.tasks.flatMap((task) => taskLines(task, look)),
     ...(rows.length === 0
       ? []
-      : ['', table(['', '', 'unit', 'title', 'to do', 'after', 'wave'], rows, look)]),
-  ].join('\n');
+      : ['', ...table(['', '', 'unit', 'title', 'to do', 'after', 'wave'], rows, look)]),
+  ];
 }
 
 function taskLines(root: SpecTask, look: Style): string[] {
@@ -81,11 +81,11 @@ function taskLine(task: SpecTask, look: Style): string {
 }
 
 /** `file:line:column: error: text`, with the hint below it. */
-export function specProblemText(problem: SpecProblem, { look, cwd }: Near): string {
+export function specProblemText(problem: SpecProblem, { look, cwd }: Near): string[] {
   const { file, line, column, severity, message, hint } = problem;
   const word = severity === 'error' ? look.red('error') : look.yellow('warning');
   const first = `${shortPath(file, cwd)}:${line}:${column}: ${word}: ${message}`;
-  return hint ? `${first}\n    ${hint}` : first;
+  return [first, ...(hint?.split('\n').map((text) => `    ${text}`) ?? [])];
 }
 
 function shortPath(path: string, cwd: string): string {
@@ -127,7 +127,7 @@ export async function keepSummary(engine: EngineContext, result: SpecResult): Pr
 }
 
 /** The result of a spec run: a row per unit, the changes, and how to continue. */
-export function specSummary(result: SpecResult, look: Style, columns?: number): string {
+export function specSummary(result: SpecResult, look: Style, columns?: number): string[] {
   const { tickets, plan, halted, counts, changes, usage, ms } = result;
   const shown = worthShowing(tickets);
   const rows = shown.map((ticket) => [
@@ -150,11 +150,12 @@ export function specSummary(result: SpecResult, look: Style, columns?: number): 
     usageText(usage),
   ].filter(Boolean);
   const header = ['', 'unit', 'title', 'status', 'usage', 'why'];
-  const lines = ['', fittingTable(header, rows, { style: look, columns, lead: 2 })];
+  const lines = ['', ...fittingTable(header, rows, { style: look, columns, lead: 2 })];
   const left = tickets.length - shown.length;
   if (left > 0) lines.push(look.dim(`… and ${left} more: signalbox status --plan ${plan.id}`));
-  if (changes !== '') lines.push('', look.dim('Changes of the branch since it began:'), changes);
-  lines.push('', look.bold(joined(facts, columns)));
+  if (changes !== '')
+    lines.push('', look.dim('Changes of the branch since it began:'), ...changes.split('\n'));
+  lines.push('', ...joined(facts, columns).map(look.bold));
   const branch = tickets[0]?.branch;
   if (branch)
     lines.push(look.dim(`Branch: ${branch}${result.branchGone ? ' (gone: merged or deleted)' : ''}`));
@@ -167,7 +168,7 @@ export function specSummary(result: SpecResult, look: Style, columns?: number): 
     lines.push(`Continue with: signalbox resume ${plan.id} --answer "…"`);
   } else if (result.exitCode === 1) lines.push('The same command continues from here.');
   if (!halted && result.exitCode !== 0) lines.push(`Details: signalbox status --plan ${plan.id}`);
-  return lines.join('\n');
+  return lines;
 }
 
 const MOST = 60;

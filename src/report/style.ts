@@ -1,3 +1,6 @@
+import { stripVTControlCharacters } from 'node:util';
+import { jsonText } from '../model/extra-fields.ts';
+import { endOfCharacter } from '../model/text/clean.ts';
 import type { Hold, TicketStatus } from '../model/ticket.ts';
 
 /** Colours; plain text when they are off. */
@@ -99,18 +102,44 @@ export function whichAttempt({ visit, attempt }: { visit: number; attempt: numbe
     .join(', ');
 }
 
-// biome-ignore lint/suspicious/noControlCharactersInRegex: stripping them is the point
-const ESCAPES = /\u001b\[[0-9;?]*[ -/]*[@-~]/g;
-// biome-ignore lint/suspicious/noControlCharactersInRegex: stripping them is the point
-const CONTROLS = /[\u0000-\u001f\u007f-\u009f\u2028\u2029\u202a-\u202e\u2066-\u2069]+\s*/g;
+/** What is printed: a text is one line, a list has several. */
+export type Lines = string | readonly string[];
 
+/** Line ends of any kind, with the white space around them. */
+const BREAKS = /\s*[\n\v\f\r\u0085\u2028\u2029]\s*/g;
+/** Other control characters, and marks that show a text in another order than it is written. */
 // biome-ignore lint/suspicious/noControlCharactersInRegex: finding them is the point
-const UNTIDY = /[\u0000-\u001f\u007f-\u009f\u2028\u2029\u202a-\u202e\u2066-\u2069]|^\s|\s$/;
+const CONTROLS = /[\u0000-\u0008\u000e-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]/g;
+const UNSAFE = new RegExp(`${BREAKS.source}|${CONTROLS.source}`);
+/** The sequences that `style` makes. */
+// biome-ignore lint/suspicious/noControlCharactersInRegex: finding them is the point
+const COLOURS = /(\u001b\[(?:1|2|22|31|32|33|36|39)m)/;
 
-/** One line, no control characters: text from agents and trackers must not move the cursor. */
+/**
+ * One line of text of any origin, fit to be printed: it has no line ends, no control characters but tabs, and nothing that
+ * turns text around. With `color` our own colours stay.
+ */
+export function printable(line: string, color = false): string {
+  if (!UNSAFE.test(line)) return line;
+  const clean = (text: string) => stripVTControlCharacters(text).replace(BREAKS, ' ').replace(CONTROLS, '');
+  return color
+    ? line
+        .split(COLOURS)
+        .map((part, at) => (at % 2 === 1 ? part : clean(part)))
+        .join('')
+    : clean(line);
+}
+
+/** The same as a part of a line: without tabs, and cut. */
 export function oneLine(text: string, max = 160): string {
-  const flat = UNTIDY.test(text) ? text.replace(ESCAPES, '').replace(CONTROLS, ' ').trim() : text;
-  return flat.length > max ? `${flat.slice(0, max - 1)}…` : flat;
+  const flat = printable(text).replace(/\t\s*/g, ' ').trim();
+  return flat.length > max ? `${flat.slice(0, endOfCharacter(flat, max - 1))}…` : flat;
+}
+
+/** JSON in which what `printable` takes out is escaped, so that nothing is lost. */
+export function safeJson(value: unknown, indent?: number): string {
+  const escaped = (char: string) => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`;
+  return jsonText(value, indent).replace(/[\u007f-\u009f\u2028-\u202e\u2066-\u2069]/g, escaped);
 }
 
 /** A problem of the store with its file, unless the message names it. */

@@ -1,7 +1,11 @@
 import type { Style } from './style.ts';
 
 /** Columns aligned by their width on the screen; empty columns are left out. */
-export function table(header: readonly string[], rows: readonly (readonly string[])[], style: Style): string {
+export function table(
+  header: readonly string[],
+  rows: readonly (readonly string[])[],
+  style: Style,
+): string[] {
   const { head, body } = filled(header, rows);
   const widths = head.map((cell, column) =>
     Math.max(width(cell), ...body.map((row) => width(row[column] ?? ''))),
@@ -11,7 +15,7 @@ export function table(header: readonly string[], rows: readonly (readonly string
       .map((cell, column) => cell + ' '.repeat(Math.max(0, (widths[column] ?? 0) - width(cell))))
       .join('  ')
       .trimEnd();
-  return [style.dim(line(head)), ...body.map(line)].join('\n');
+  return [style.dim(line(head)), ...body.map(line)];
 }
 
 export interface Fit {
@@ -26,11 +30,11 @@ export function fittingTable(
   header: readonly string[],
   rows: readonly (readonly string[])[],
   { style, columns, lead }: Fit & { style: Style },
-): string {
+): string[] {
   const whole = table(header, rows, style);
-  if (columns === undefined || whole.split('\n').every((line) => width(line) <= columns)) return whole;
+  if (columns === undefined || whole.every((line) => width(line) <= columns)) return whole;
   const first = rows.map((row) => row.slice(0, lead));
-  const [, ...heads] = table(header.slice(0, lead), first, style).split('\n');
+  const [, ...heads] = table(header.slice(0, lead), first, style);
   const { head: names, body } = filled(
     header.slice(lead),
     rows.map((row) => row.slice(lead)),
@@ -48,7 +52,7 @@ export function fittingTable(
       const under = INDENT + ' '.repeat(key) + GAP;
       return [`${INDENT}${style.dim(spread(name, key))}${GAP}${one}`, ...more.map((line) => under + line)];
     });
-  return heads.flatMap((head, at) => [head, ...block(body[at] ?? [])]).join('\n');
+  return heads.flatMap((head, at) => [head, ...block(body[at] ?? [])]);
 }
 
 const INDENT = '   ';
@@ -81,7 +85,8 @@ export function width(text: string): number {
 
 const WIDE =
   /[\p{Emoji_Presentation}\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Hangul}\p{Script=Yi}\u3000-\u303e\ufe30-\ufe6f\uff01-\uff60\uffe0-\uffe6\u{1f000}-\u{1faff}]/u;
-const NOTHING = /[\p{Mn}\p{Me}\p{Cf}]/u;
+/** Marks above letters, joiners, and tags of flags; other invisible characters may show as a box. */
+const NOTHING = /[\p{Mn}\p{Me}\u200b-\u200f\u2060-\u2064\ufeff\u{e0020}-\u{e007f}]/u;
 const EMOJI_STYLE = '\ufe0f';
 
 /** The width of a text without colours in a terminal. In doubt it is too large, so that a line never wraps. */
@@ -113,14 +118,14 @@ export function cut(text: string, most: number): string {
 }
 
 /** Joins facts in one line, or in several where the width needs it; no fact is broken. */
-export function joined(facts: readonly string[], width = Number.POSITIVE_INFINITY): string {
+export function joined(facts: readonly string[], width = Number.POSITIVE_INFINITY): string[] {
   const lines: string[] = [];
   // The text of usage has two facts.
   for (const fact of facts.flatMap((each) => each.split(SEPARATOR)))
     if (lines.length > 0 && cells(`${lines.at(-1)}${SEPARATOR}${fact}`) <= width)
       lines.push(`${lines.pop()}${SEPARATOR}${fact}`);
     else lines.push(fact);
-  return lines.join('\n');
+  return lines;
 }
 
 const SEPARATOR = ' · ';

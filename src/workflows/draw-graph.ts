@@ -15,7 +15,7 @@ type Paint = Record<'bold' | 'dim' | 'red' | 'green' | 'yellow', (text: string) 
 const WIDTH = { id: 28, kind: 11, outcome: 18, target: 28 };
 
 /** A drawing for a terminal, at most 100 columns wide: one line for each edge. */
-export function drawing(workflow: Workflow, paint: Paint): string {
+export function drawing(workflow: Workflow, paint: Paint): string[] {
   const ways = waysOf(workflow);
   const idWidth = widest(
     workflow.phases.map((phase) => phase.id),
@@ -26,7 +26,7 @@ export function drawing(workflow: Workflow, paint: Paint): string {
     [...ways.values()].flat().map((way) => way.outcome),
     WIDTH.outcome,
   );
-  const lines = workflow.phases.flatMap((phase, index) => {
+  return workflow.phases.flatMap((phase, index) => {
     const head = `${index === 0 ? '▶' : ' '} ${paint.bold(column(phase.id, idWidth))}  ${paint.dim(column(kindOf(phase), kindWidth))}  `;
     const margin = ' '.repeat(2 + idWidth + 2 + kindWidth + 2);
     const tails =
@@ -35,7 +35,6 @@ export function drawing(workflow: Workflow, paint: Paint): string {
         : edgeLines(ways.get(phase.id) ?? []);
     return tails.map((tail, row) => `${row === 0 ? head : margin}${tail}`.trimEnd());
   });
-  return lines.join('\n');
 
   function edgeLines(edges: Way[]): string[] {
     return edges.map(({ outcome, target, end, loop }) => {
@@ -47,7 +46,7 @@ export function drawing(workflow: Workflow, paint: Paint): string {
 }
 
 /** The same as a Mermaid flowchart. Node names are numbers: a phase may be called `end`, which is a keyword of Mermaid. */
-export function mermaid(workflow: Workflow): string {
+export function mermaid(workflow: Workflow): string[] {
   const ways = waysOf(workflow);
   const names = new Map(workflow.phases.map((phase, index) => [phase.id, `p${index}`]));
   const all = [...ways.values()].flat();
@@ -61,7 +60,7 @@ export function mermaid(workflow: Workflow): string {
       return `  ${names.get(phase.id)} ${arrow}|${label(outcome)}| ${end ?? names.get(target) ?? 'failed'}`;
     }),
   );
-  return ['flowchart TD', ...nodes, ...edges].join('\n');
+  return ['flowchart TD', ...nodes, ...edges];
 }
 
 function waysOf(workflow: Workflow): Map<string, Way[]> {

@@ -123,33 +123,41 @@ export interface DiffSpec {
   branch: string;
 }
 
-/** A ticket's work against its base: of the worktree with everything uncommitted, else of the branch. */
+/** What `git apply` needs, whatever the user's config says. */
+const PATCH = ['--binary', '--unified=3', '--submodule=short'];
+
+/**
+ * A ticket's work against its base: of the worktree with everything uncommitted, else of the branch. A patch has a character
+ * for every byte.
+ */
 export async function diffWork(
   context: Context,
   spec: DiffSpec,
   baseCommit: string,
-  options: { stat?: boolean } = {},
+  as?: 'stat' | 'patch',
 ): Promise<string> {
   checkCommit(baseCommit);
   checkBranch(spec.branch);
   const repo = await context.repo(spec.repo);
-  const shown = options.stat ? [...DIFF, '--stat=100'] : DIFF;
+  const encoding = as === 'patch' ? 'latin1' : undefined;
+  const shown = as === 'patch' ? PATCH : as === 'stat' ? ['--stat=100'] : [];
   // Names as people write them, not as octal numbers.
-  const args = ['-c', 'core.quotePath=false', ...shown];
+  const args = ['-c', 'core.quotePath=false', ...DIFF, ...shown, baseCommit];
+  const diff = async (at: GitLocation, more: readonly string[], env = {}) =>
+    (await context.git([...args, ...more, '--'], { at, env, encoding })).stdout;
   const tree = await openTree(context.git, spec.path, spec.branch);
   const here = tree?.commonDir === repo.commonDir ? tree : undefined;
-  if (here?.head.branch !== spec.branch)
-    return output(context, repo, [...args, baseCommit, branchRef(spec.branch), '--']);
+  if (here?.head.branch !== spec.branch) return diff(repo, [branchRef(spec.branch)]);
   const status = await readStatus(context.git, here, { all: true });
   const fresh = await withoutCopies(here.workTree, status.untracked, readOwner(here.gitDir)?.copied ?? {});
-  if (fresh.length + status.hidden.length === 0) return output(context, here, [...args, baseCommit, '--']);
+  if (fresh.length + status.hidden.length === 0) return diff(here, []);
   // Untracked and hidden files show in a diff only when the index says so: a copy of it does.
   return withScratchIndex(here, async (env) => {
     if (status.hidden.length > 0) await unhide(context.git, here, status.marks, env);
     const input = `${fresh.map((file) => `:(top,literal)${file}`).join('\0')}\0`;
     const add = ['add', '--intent-to-add', '--pathspec-from-file=-', '--pathspec-file-nul'];
     if (fresh.length > 0) await context.git(add, { at: here, env, input, write: true });
-    return (await context.git([...args, baseCommit, '--'], { at: here, env })).stdout;
+    return diff(here, [], env);
   });
 }
 

@@ -1,11 +1,35 @@
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect } from 'vitest';
-import { BUILD, DONE, it, type Shown, STUCK, setUp } from './support.ts';
+import { runCli } from '../../src/cli/run-cli.ts';
+import { makeRepo } from '../support/repo.ts';
+import { complete } from './merge-world.ts';
+import {
+  BUILD,
+  cliIn,
+  DONE,
+  type Ended,
+  git,
+  it,
+  type Shown,
+  STUCK,
+  setUp,
+  shell,
+  type World,
+} from './support.ts';
 
 const NASTY = 'A\u001b[31mred\u001b]0;owned\u0007 \u009b2J\r\nB\u202ereversed\u0000';
 // biome-ignore lint/suspicious/noControlCharactersInRegex: that is what must not be there
-const ACTS = /[\u0000-\u0009\u000b-\u001f\u007f-\u009f\u202a-\u202e]/;
+const ACTS = /[\u0000-\u0009\u000b-\u001f\u007f-\u009f\u2028-\u202e\u2066-\u2069]/;
+/** A name of a file may have anything but a NUL and a slash. */
+const NAME = NASTY.replace('\u0000', '');
+
+/** Shows the text, in one line and with nothing that acts. */
+function isSafe({ out, err }: Pick<Ended, 'out' | 'err'>): void {
+  const lines = (out + err).split('\n');
+  expect(lines.filter((line) => ACTS.test(line) || /^ *B/.test(line))).toEqual([]);
+  expect(out + err).toMatch(/B.*reversed/);
+}
 
 describe.concurrent('hostile text', () => {
   it('in titles, names, questions and agents’ output cannot act on the terminal', { tags: 'full' }, async ({
@@ -32,7 +56,7 @@ describe.concurrent('hostile text', () => {
           title: 'x',
           status: 'failed',
           error: NASTY,
-          worktree: `/nowhere/${NASTY.replace('\u0000', '')}`,
+          worktree: `/nowhere/${NAME}`,
         },
       },
     });
@@ -101,5 +125,217 @@ describe.concurrent('hostile text', () => {
     world.plan('p', { tickets: { a: {} } });
     expect((await world.cli('run', 'p')).code).toBe(0);
     expect(readFileSync(join(world.dir, 'user', 'next'), 'utf8')).toBe('It said: {{ title }} {% raw %}');
+  });
+});
+
+/** Runs a command with a terminal of 80 columns. */
+async function onTerminal(world: World, ...args: string[]): Promise<string> {
+  let out = '';
+  const terminal = { columns: () => 80, rows: () => 24, onResize: () => () => undefined };
+  const write = (text: string | Buffer) => {
+    out += text;
+  };
+  const stream = { fd: -1, terminal, write, onClosed: () => undefined };
+  await runCli(args, {
+    cwd: world.dir,
+    env: { ...world.env, TERM: 'xterm' },
+    stdin: { fd: -1, isTTY: () => true },
+    stdout: stream,
+    stderr: stream,
+    signals: { on: () => () => undefined, raise: () => undefined },
+  });
+  return out;
+}
+
+describe.concurrent('text of others is safe in the output of', () => {
+  const hold = { kind: 'stopped' as const, reason: NASTY, until: null };
+  const attempt = {
+    visit: 1,
+    attempt: 1,
+    startedAt: '2026-01-01T00:00:00.000Z',
+    completedAt: null,
+    outcome: null,
+    output: null,
+    usage: null,
+    error: null,
+  };
+  const planned = (world: World) => {
+    world.workflow('work', [BUILD, DONE, STUCK]);
+    world.plan('p', {
+      name: NASTY,
+      workflow: NASTY,
+      tickets: {
+        a: { title: NASTY, status: 'paused', hold, currentPhase: NASTY },
+        b: {
+          title: NASTY,
+          phaseHistory: [
+            { ...attempt, phase: NASTY, status: 'running' as const, sessionId: NASTY, agent: NASTY },
+          ],
+        },
+      },
+    });
+  };
+
+  it.for([
+    ['status'],
+    ['status', '--plan', 'p'],
+    ['plan', 'list'],
+    ['plan', 'show', 'p'],
+    ['plan', 'check', 'p'],
+    ['sessions', 'p', 'b'],
+    ['logs', 'p', 'b'],
+  ])('%j', async (args, { world }) => {
+    planned(world);
+    isSafe(await world.cli(...args));
+    const shown = await onTerminal(world, ...args);
+    // biome-ignore lint/suspicious/noControlCharactersInRegex: that is what colours are made of
+    isSafe({ out: shown.replace(/\u001b\[\d+m/g, ''), err: '' });
+  });
+
+  it('logs of a plan', async ({ world }) => {
+    planned(world);
+    const about = { at: attempt.startedAt, planId: 'p', ticketId: 'a', visit: 1, attempt: 1 };
+    world.append(
+      'home/state/plans/p/events.jsonl',
+      `${JSON.stringify({ ...about, type: 'attempt:start', phase: NASTY, agent: NASTY, seq: 1 })}\n`,
+    );
+    isSafe(await world.cli('logs', 'p'));
+  });
+
+  it('workflow list, show, graph and check', async ({ world }) => {
+    const phase = {
+      id: 'a',
+      type: 'agent',
+      prompt: 'x',
+      on: { [`x${NASTY}`]: 'done' },
+      output: { type: 'object', properties: { outcome: { enum: [`x${NASTY}`] } } },
+    };
+    const file = (name: string) => join(world.home, 'workflows', name);
+    writeFileSync(
+      file('odd.yaml'),
+      JSON.stringify({ name: 'odd', description: NASTY, phases: [phase, DONE] }),
+    );
+    for (const args of [['list'], ['show', 'odd'], ['graph', 'odd', '--mermaid']])
+      isSafe(await world.cli('workflow', ...args));
+    expect((await world.cli('workflow', 'graph', 'odd')).out).toMatch(
+      /^▶ a {5}agent {5}─ xAred;own… → done\n/,
+    );
+    writeFileSync(
+      file('odd.yaml'),
+      JSON.stringify({ name: 'odd', phases: [{ ...phase, onFailure: NASTY }] }),
+    );
+    isSafe(await world.cli('workflow', 'check', 'odd'));
+    world.workflow('work', [{ id: 'done', type: NASTY }]);
+    world.plan('p', { tickets: { a: {} } });
+    isSafe(await world.cli('plan', 'check', 'p'));
+  });
+
+  it('config, doctor and notify', async ({ world }) => {
+    world.config({
+      notify: {
+        command: `printf '\\033[2JB\\033]0;x\\007 reversed' >&2; exit 1 #\n${NAME}`,
+      },
+    });
+    isSafe(await world.cli('config'));
+    isSafe(await world.cli('notify', 'test'));
+    writeFileSync(join(world.home, 'workflows', `${NAME}.yaml`), '{');
+    isSafe(await world.cli('doctor'));
+  });
+
+  it('clean, whose names are those of files', async ({ world }) => {
+    const repo = makeRepo(join(world.dir, NAME));
+    setUp(world, 'commit', { a: { repo } });
+    await world.cli('run', 'p');
+    isSafe(await cliIn(world, repo, ['clean']));
+  });
+
+  it('spec check and spec --dry-run', async ({ world }) => {
+    const dir = join(world.repo, NAME);
+    mkdirSync(dir, { recursive: true });
+    writeFileSync(
+      join(dir, 'tasks.md'),
+      `- [ ] 1. Do ${NAME.replace('\r\n', '')}\n  - _Depends: 9${NAME.replace('\r\n', '')}_\n`,
+    );
+    isSafe(await world.cli('spec', 'check', dir));
+    isSafe(await cliIn(world, world.repo, ['spec', dir, '--dry-run']));
+  });
+
+  it('run of Markdown issues, and import', async ({ world }) => {
+    setUp(world, 'commit', {});
+    world.append('repo/a.md', `# Do B ${NAME.replace('\r\nB', '')}\n\nBody ${NAME}`);
+    isSafe(await cliIn(world, world.repo, ['run', 'a.md', '--dry-run']));
+    const found = await cliIn(world, world.repo, ['import', 'a.md']);
+    isSafe(found);
+    expect(JSON.parse(found.out).items[0].body).toContain('\u202e');
+  });
+
+  it('stats, also as CSV', async ({ world }) => {
+    const issue = { id: NASTY, status: 'passed', durationSeconds: 1, usage: null, failureCategory: NASTY };
+    const phaseResults = [{ phase: NASTY, success: true, durationSeconds: 1 }];
+    const log = {
+      version: 1,
+      runId: NASTY,
+      startTime: attempt.startedAt,
+      endTime: attempt.startedAt,
+      config: { mode: NASTY },
+      issues: [{ ...issue, phaseResults, phases: phaseResults }],
+    };
+    mkdirSync(join(world.repo, '.signalbox', 'logs'), { recursive: true });
+    writeFileSync(join(world.repo, '.signalbox', 'logs', 'run-1.json'), JSON.stringify(log));
+    writeFileSync(join(world.repo, '.signalbox', 'logs', `run-${NAME}.json`), '{');
+    isSafe(await cliIn(world, world.repo, ['stats']));
+    isSafe(await cliIn(world, world.repo, ['stats', '--csv']));
+  });
+
+  it('merge and its preview', async ({ world }) => {
+    const name = NAME.replace('\r\n', '');
+    complete(world, { a: { files: { [name]: 'a' } }, b: { files: { [name]: 'b' } } });
+    isSafe(await world.cli('merge', 'p', '--dry-run'));
+    isSafe(await world.cli('merge', 'p'));
+  });
+
+  it('skills list and interactive --dry-run', async ({ world }) => {
+    const dir = join(world.home, 'skills', NAME);
+    mkdirSync(dir, { recursive: true });
+    writeFileSync(join(dir, 'SKILL.md'), '---\nname: odd\ndescription: x\n---\n');
+    isSafe(await world.cli('skills', 'list'));
+    const pi = world.agent('pi', 'true');
+    world.config({ agents: { pi: { adapter: 'pi', command: pi } } });
+    isSafe(await world.cli('interactive', '--dry-run'));
+  });
+
+  it('errors', async ({ world }) => {
+    world.plan('p', { workflow: NASTY, tickets: { a: {} } });
+    isSafe(await world.cli('run', 'p'));
+  });
+});
+
+describe.concurrent('a program gets everything as it is', () => {
+  it('with --json, on a terminal too', async ({ world }) => {
+    world.plan('p', { name: NASTY, tickets: { a: { title: NASTY } } });
+    for (const out of [
+      (await world.cli('status', '--json')).out,
+      await onTerminal(world, 'status', '--json'),
+    ]) {
+      expect(JSON.parse(out)[0]).toMatchObject({ plan: { name: NASTY }, tickets: [{ title: NASTY }] });
+      expect(out.split('\n').filter((line) => ACTS.test(line))).toEqual([]);
+    }
+  });
+
+  it('with diff in a pipe, and `git apply` takes it', async ({ world }) => {
+    // Latin-1, control characters, a changed binary file, and a context line of one space at the end.
+    const body = `printf 'caf\\351 \\033[2J\\342\\200\\256\\n' > latin.txt; printf '\\000\\001\\002' > data.bin; printf 'one\\ntwo!\\n\\n' > end.txt; commit`;
+    writeFileSync(join(world.repo, 'end.txt'), 'one\ntwo\n\n');
+    git(world.repo, 'add', 'end.txt');
+    git(world.repo, 'commit', '-qm', 'end');
+    setUp(world, body);
+    await world.cli('run', 'p');
+    const { err, code } = await shell(world, '$SIGNALBOX diff p a > patch && git -C repo apply ../patch');
+    expect({ err, code }).toEqual({ err: '', code: 0 });
+    expect(git(world.repo, 'add', '--all')).toBe('');
+    expect(git(world.repo, 'diff', '--cached', '--stat', 'ticket/p/a')).toBe('');
+    const shown = await onTerminal(world, 'diff', 'p', 'a');
+    expect(shown).toContain('+caf');
+    expect(shown.split('\n').filter((line) => ACTS.test(line))).toEqual([]);
   });
 });

@@ -167,7 +167,7 @@ describe('frame', () => {
   it('shows nothing that moves the cursor or turns the text', () => {
     const activity = 'a\u001b[2Jb\u001b]0;x\u0007c\r\nd\u202ee\u200df\tg';
     const [, row] = frame(stateOf(live('a', { status: 'running', activity })), view, START);
-    expect(row).toBe('● a               0s  ab ]0;x c d ef g');
+    expect(row).toBe('● a               0s  abc de\u200df g');
   });
 
   it('is never wider or higher than the terminal, whatever there is to show', () => {

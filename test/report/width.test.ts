@@ -68,6 +68,6 @@ describe('joined', () => {
     [20, ['1/2 complete · 4m 6s', '1.2k tokens · $0.01']],
     [5, ['1/2 complete', '4m 6s', '1.2k tokens', '$0.01']],
   ])('in %s columns breaks between facts', (width, lines) => {
-    expect(joined(facts, width)).toBe(lines.join('\n'));
+    expect(joined(facts, width)).toEqual(lines);
   });
 });

@@ -140,7 +140,7 @@ describe('diff', () => {
     const text = await workspaces.diff(one, base);
     for (const line of ['+C', '-a', '+changed', '+U', 'b/committed', 'b/un tracked'])
       expect(text).toContain(line);
-    expect(await workspaces.diff(one, base, { stat: true })).toContain('3 files changed');
+    expect(await workspaces.diff(one, base, 'stat')).toContain('3 files changed');
     expect(git(path, 'status', '--porcelain')).toBe(before);
   });
 
@@ -149,7 +149,7 @@ describe('diff', () => {
     commit(path, { committed: 'C\n' });
     await workspaces.release(one);
     expect(await workspaces.diff(one, base)).toContain('+C');
-    expect(await workspaces.diff(one, base, { stat: true })).toContain('1 file changed');
+    expect(await workspaces.diff(one, base, 'stat')).toContain('1 file changed');
   });
 
   it('is the same whatever the user configured for his own eyes', async () => {

@@ -15,7 +15,7 @@ export async function checks(io: Io, options: GlobalOptions & { related?: boolea
     const ok = done.results.every(({ code }) => code === 0);
     outJson(io, options.related ? { ok, ...done } : { ok, results: done.results });
     if (!ok) io.exit(1);
-  } else if (found.checks.length === 0) for (const note of notes) io.out(note);
+  } else if (found.checks.length === 0) io.out(notes);
   else io.exit(await runChecks(found.checks, { cwd, env: io.env, stdout: io.stdout.fd, stderr, notes }));
 }
 
@@ -50,8 +50,8 @@ export function inPhase({ env }: Io): boolean {
 /** Shows how a step ended. */
 export function outStep(io: Io, { json }: GlobalOptions, { exit, out, err, data }: StepEnd): void {
   if (json && data !== null) outJson(io, data);
-  else if (out) io.out(out);
-  if (err && !(json && data !== null)) io.err(err);
+  else if (out) io.out(out.split('\n'));
+  if (err && !(json && data !== null)) io.err(err.split('\n'));
   if (exit !== 0) io.exit(exit);
 }
 

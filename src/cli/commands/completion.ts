@@ -1,6 +1,7 @@
 import type { Argument, Command, Option } from 'commander';
 import { ADAPTERS } from '../../config/settings-table.ts';
 import { InputError } from '../../model/errors.ts';
+import { safeJson } from '../../report/style.ts';
 import type { Io } from '../io.ts';
 
 export function completion(program: Command) {
@@ -15,7 +16,7 @@ export function completion(program: Command) {
       at.slice(1).replaceAll('/', ' '),
       [...subcommands, ...flags],
     ]);
-    io.out(options.json ? JSON.stringify(Object.fromEntries(words)) : completionScripts(places)[known]);
+    io.out(options.json ? safeJson(Object.fromEntries(words)) : completionScripts(places)[known].split('\n'));
   };
 }
 

@@ -70,12 +70,13 @@ export async function init(io: Io, options: { dir?: string; json?: boolean }): P
   if (options.json) return outJson(io, { home, repository: project, made });
   for (const { path, did } of made) io.out(`${WORDS[did]} ${path}`);
   const config = join(home, 'config.yaml');
-  io.out(
+  io.out([
+    '',
     home === usual
-      ? `\nSettings are in ${config}.`
-      : `\nTo use it: signalbox -C ${shellWord(config)} …, or set SIGNALBOX_HOME=${shellWord(home)}.`,
-  );
-  io.out('Next: signalbox doctor');
+      ? `Settings are in ${config}.`
+      : `To use it: signalbox -C ${shellWord(config)} …, or set SIGNALBOX_HOME=${shellWord(home)}.`,
+    'Next: signalbox doctor',
+  ]);
 }
 
 const WORDS: Record<Made['did'], string> = {

@@ -8,6 +8,7 @@ import { assertWritable } from '../../machine/files/directory.ts';
 import { isAlive } from '../../machine/processes.ts';
 import type { Claim } from '../../model/claim.ts';
 import { HeldError } from '../../model/errors.ts';
+import { safeJson } from '../../report/style.ts';
 import { type EventView, eventView, signalCode, untilStopped } from '../event-view.ts';
 import { answer, type Io } from '../io.ts';
 import {
@@ -37,7 +38,7 @@ export async function daemonStart(io: Io, options: Options): Promise<void> {
     const onClaimed = ({ pid }: Claim) =>
       view.out(
         options.json
-          ? JSON.stringify({ type: 'daemon:start', pid, stateDir })
+          ? safeJson({ type: 'daemon:start', pid, stateDir })
           : `Daemon ${pid} works on ${stateDir}. Ctrl-C stops it.`,
       );
     return runDaemon(engine, { ...limitsOf(engine.settings), signal, onClaimed });
@@ -109,7 +110,7 @@ async function detach(options: Options, io: Io): Promise<void> {
     const text = `Daemon ${started.pid} is running in the background; its log is ${started.log}`;
     return answer(io, options, started, text);
   }
-  io.err(started.said);
+  io.err(started.said.split('\n'));
   io.exit(started.code);
 }
 
@@ -125,7 +126,8 @@ export async function handOver(
   const words = ['daemon', ...(options.config ? ['--config', options.config] : [])];
   const started = await launch(words, options, io);
   if ('pid' in started) return started.pid;
-  io.err(`${started.said}\n   No daemon continues ${planId}. Run it with: signalbox resume ${planId}`);
+  const next = `   No daemon continues ${planId}. Run it with: signalbox resume ${planId}`;
+  io.err([...started.said.split('\n'), next]);
   io.exit(Math.max(started.code, leastCode));
   return undefined;
 }

@@ -17,7 +17,7 @@ export async function workspaceRelease(io: Io, options: GlobalOptions, plan?: st
 }
 
 function report(io: Io, options: GlobalOptions, done: Done): void {
-  answer(io, options, done, done.message);
+  answer(io, options, done, done.message.split('\n'));
   if (!done.ok) io.exit(1);
 }
 
@@ -28,7 +28,11 @@ export async function diff(
   ticketId: string,
 ): Promise<void> {
   const engine = await openEngine(io, options, 'diff');
-  const changes = await diffTicket(engine, { planId, ticketId }, options.stat === true);
-  const text = changes.text.trimEnd() || `${planId}/${ticketId} has changed nothing yet.`;
-  answer(io, options, changes, text);
+  // A program gets the patch as it is, so that `git apply` takes it.
+  const as = options.stat ? 'stat' : options.json || io.tty ? undefined : 'patch';
+  const changes = await diffTicket(engine, { planId, ticketId }, as);
+  const { text } = changes;
+  if (!options.json && text === '') io.err(`${planId}/${ticketId} has changed nothing yet.`);
+  else if (as === 'patch') io.stdout.write(Buffer.from(text, 'latin1'));
+  else answer(io, options, changes, text.trimEnd().split('\n'));
 }

@@ -1,7 +1,7 @@
 import type { Listed } from '../../issues/work-item.ts';
 import { InputError } from '../../model/errors.ts';
 import { shellWord } from '../../model/text/shell-quote.ts';
-import { type Io, outJson } from '../io.ts';
+import { errorLines, type Io, outJson } from '../io.ts';
 import { type GlobalOptions, openSettings, positiveInteger } from '../open-state.ts';
 
 interface Options extends GlobalOptions {
@@ -22,8 +22,7 @@ export async function importItems(io: Io, options: Options, sources: string[]): 
   outJson(io, { ...found, items: found.items.map((item) => ({ ...none, ...item })) });
   if (found.problems.length > 0) io.exit(1);
   if (options.json) return;
-  for (const { message, hint } of found.problems)
-    io.err(`❌ ${message}${hint ? `\n   ${hint.replaceAll('\n', '\n   ')}` : ''}`);
+  for (const { message, hint } of found.problems) io.err(errorLines(message, hint));
   if (found.more) io.err(`There are more than ${found.items.length}. Ask for them with --limit.`);
 }
 

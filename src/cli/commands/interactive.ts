@@ -80,7 +80,7 @@ async function repoOf({ repo }: Options, io: Io): Promise<string | null> {
   }
 }
 
-function sessionText({ agent, cwd, argv, env, files, notes }: PlanningSession): string {
+function sessionText({ agent, cwd, argv, env, files, notes }: PlanningSession): string[] {
   return [
     `${agent} in ${cwd}`,
     `  ${argv.map(shortly).join(' ')}`,
@@ -89,7 +89,7 @@ function sessionText({ agent, cwd, argv, env, files, notes }: PlanningSession): 
       (file) => `  ${file.path}${'to' in file ? ` -> ${file.to}` : ` (${file.mode.toString(8)})`}`,
     ),
     ...notes.map((note) => `! ${note}`),
-  ].join('\n');
+  ];
 }
 
 /** Long prompts are cut. */

@@ -39,7 +39,7 @@ export async function logs(
   /** Prints what is new; true when there is nothing to wait for any more. */
   const print = (): boolean => {
     const ticket = options.untilRest && ticketId ? store.ticket({ planId, ticketId }) : undefined;
-    for (const line of more()) io.out(line);
+    io.out(more());
     if (!ticket || !rests(ticket, new Date().toISOString())) return false;
     io.out(restLine(ticket, look));
     return true;

@@ -76,7 +76,7 @@ export async function planCheck(io: Io, options: GlobalOptions, id: string): Pro
     // A repository or base that is missing is among the problems.
     const from =
       plan.repo === null ? null : engine.workspaces.startsFrom(plan.repo, plan.base).catch(() => null);
-    io.out(`${planSummary(plan, view, engine.settings, look, await from)}\n`);
+    io.out([...planSummary(plan, view, engine.settings, look, await from), '']);
   }
   for (const { severity, ticketId, place, message, hint } of problems) {
     const mark = severity === 'error' ? look.red('✗') : look.yellow('!');

@@ -11,10 +11,9 @@ import type { UnitOptions } from '../../kiro/units.ts';
 import { findExecutable } from '../../machine/find-program.ts';
 import { renamedText, tmuxOff } from '../../machine/tmux/tmux.ts';
 import type { EngineEvent } from '../../model/events.ts';
-import { jsonText } from '../../model/extra-fields.ts';
 import { ticketsOf } from '../../model/plans/plans-view.ts';
 import { keepSummary, specProblemText, specSummary, specText } from '../../report/spec-text.ts';
-import { style } from '../../report/style.ts';
+import { safeJson, style } from '../../report/style.ts';
 import { openTmuxView, type TmuxView } from '../../report/tmux/tmux-view.ts';
 import { type EventView, eventView, signalCode, untilStopped } from '../event-view.ts';
 import { type Io, outJson } from '../io.ts';
@@ -128,7 +127,7 @@ async function follow(
     if (options.json) {
       const { plan, tickets, ...facts } = result;
       const line = { type: 'result', ok: exitCode === 0, planId, plan: plan.status, ...facts, exitCode };
-      io.out(jsonText({ ...line, tickets }));
+      io.out(safeJson({ ...line, tickets }));
     } else io.out(specSummary(result, style(io.color), io.columns?.()));
   });
 }
@@ -170,7 +169,7 @@ async function detach(
   await engine.flush(planId);
   const daemon = await handOver(planId, options, io, 5);
   if (daemon === undefined) return;
-  if (options.json) io.out(JSON.stringify({ type: 'result', ok: true, planId, detached: true, daemon }));
+  if (options.json) io.out(safeJson({ type: 'result', ok: true, planId, detached: true, daemon }));
   else io.out(handedOver(daemon, planId, windows ? 'attach' : 'status --plan'));
 }
 
@@ -192,9 +191,8 @@ async function preview(
   const shown = new Set(problems.map(noteOf));
   for (const note of notes) if (!shown.has(note)) io.out(note);
   const left = tickets.filter((ticket) => ticket.status !== 'complete').length;
-  io.out(
-    `\nWould run ${left} of ${tickets.length} units as plan ${plan.id}, on branch ${tickets[0]?.branch ?? '?'}.`,
-  );
+  const branch = tickets[0]?.branch ?? '?';
+  io.out(['', `Would run ${left} of ${tickets.length} units as plan ${plan.id}, on branch ${branch}.`]);
 }
 
 function requestOf(dir: string, options: SpecRunOptions, units: UnitOptions, io: Io): SpecRunRequest {

@@ -7,12 +7,11 @@ import { issueName, storedRun } from '../../features/issue-runs/results/stored-r
 import type { RunOptions, RunResult } from '../../features/issue-runs/types.ts';
 import { InputError } from '../../model/errors.ts';
 import type { EngineEvent } from '../../model/events.ts';
-import { jsonText } from '../../model/extra-fields.ts';
 import { planOf, ticketOf } from '../../model/plans/plans-view.ts';
 import { answerTo } from '../../model/state/explain.ts';
 import { nearest } from '../../model/text/nearest-word.ts';
 import { planHeader, runHeader, summary } from '../../report/plan-text.ts';
-import { style } from '../../report/style.ts';
+import { safeJson, style } from '../../report/style.ts';
 import { eventView, signalCode, untilStopped } from '../event-view.ts';
 import type { Io } from '../io.ts';
 import {
@@ -129,7 +128,7 @@ async function runTickets(planId: string, ticketIds: string[], options: IssueOpt
   // The header comes with the first event: before it, the run may be refused.
   let begun = !view.live;
   const listen = (event: EngineEvent) => {
-    if (!begun) view.out(planHeader(engine.store.view(), scope, look).join('\n'));
+    if (!begun) view.out(planHeader(engine.store.view(), scope, look));
     begun = true;
     view.listen(event);
     if (!options.json && event.type === 'ticket:status' && event.hold?.kind === 'gate')
@@ -147,7 +146,7 @@ async function runTickets(planId: string, ticketIds: string[], options: IssueOpt
     const { plan, tickets, problems, ok } = result;
     const [ms, stopped] = [performance.now() - began, signal.aborted];
     if (options.json)
-      io.out(jsonText({ type: 'result', ok, stopped, planId, plan: plan.status, problems, tickets }));
+      io.out(safeJson({ type: 'result', ok, stopped, planId, plan: plan.status, problems, tickets }));
     else io.out(summary({ ...result, ms, stopped }, look, io.columns?.()));
     io.exit(stopped ? signalCode(signal.reason) : ok ? 0 : 1);
   });
@@ -221,7 +220,7 @@ async function watched(
     }
     if (json) view.listen(event);
     else if (!view.live) lines.listen(event);
-    else if (!quiet && isFirst) view.out(runHeader(store, planId, look).join('\n'));
+    else if (!quiet && isFirst) view.out(runHeader(store, planId, look));
     else if (!quiet) view.listen(event);
   };
   const closing = {
@@ -251,5 +250,5 @@ function resultLine(result: RunResult, daemon: number | undefined): string {
   const { planId, detached, results, logPath, exitCode, config, wallClockDurationSeconds, dryRun } = result;
   const facts = { planId, exitCode, logPath, wallClockDurationSeconds, config, results };
   const more = { ...(dryRun ? { dryRun } : {}), ...(detached ? { detached, daemon: daemon ?? null } : {}) };
-  return JSON.stringify({ type: 'result', ok: exitCode === 0, ...facts, ...more });
+  return safeJson({ type: 'result', ok: exitCode === 0, ...facts, ...more });
 }

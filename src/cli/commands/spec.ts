@@ -83,13 +83,12 @@ export async function specCheck(io: Io, options: Options, dir: string): Promise<
   }
   const near = { look: style(io.color), cwd: io.cwd };
   io.out(specText({ spec, units }, near));
-  if (problems.length > 0) io.out('');
-  for (const problem of problems) io.out(specProblemText(problem, near));
+  if (problems.length > 0) io.out(['', ...problems.flatMap((problem) => specProblemText(problem, near))]);
   const counts = [
     ...(errors.length > 0 ? [plural(errors.length, 'error')] : []),
     ...(problems.length > errors.length ? [plural(problems.length - errors.length, 'warning')] : []),
   ];
-  io.out(`\n${counts.join(', ') || 'No problems'}.`);
+  io.out(['', `${counts.join(', ') || 'No problems'}.`]);
 }
 
 /** The selection that flags ask for. */

@@ -9,7 +9,7 @@ import {
 } from '../../features/issue-runs/logs/run-stats.ts';
 import type { Plan } from '../../model/plan.ts';
 import { plural } from '../../model/text/plural.ts';
-import { style, wholeSeconds } from '../../report/style.ts';
+import { oneLine, style, wholeSeconds } from '../../report/style.ts';
 import { table } from '../../report/table.ts';
 import { type Io, outJson } from '../io.ts';
 import { type GlobalOptions, openStore } from '../open-state.ts';
@@ -49,7 +49,7 @@ export async function stats(io: Io, options: GlobalOptions & { csv?: boolean }):
 
 function csv(
   logs: readonly { runId: string; config: { mode: string }; issues: readonly CsvIssue[] }[],
-): string {
+): string[] {
   const head = ['run', 'mode', 'issue', 'status', 'seconds', 'tokens', 'costUsd', 'failure'];
   const lines = logs.flatMap((log) =>
     log.issues.map((issue) =>
@@ -67,7 +67,7 @@ function csv(
         .join(','),
     ),
   );
-  return [head.join(','), ...lines].join('\n');
+  return [head.join(','), ...lines];
 }
 
 interface CsvIssue {
@@ -80,7 +80,7 @@ interface CsvIssue {
 
 /** Quoted if needed; a text that a spreadsheet would take for a formula gets an apostrophe. */
 function cell(value: string | number): string {
-  const text = String(value);
+  const text = oneLine(String(value), 1000);
   const safe = /^[=+@-]/.test(text) && typeof value === 'string' ? `'${text}` : text;
-  return /[",\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
+  return /[",]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
 }

@@ -55,5 +55,5 @@ export async function status(io: Io, options: StatusOptions, plan = options.plan
   if (!plan)
     for (const problem of problemsWithoutPlan(view))
       lines.push(`${look.red('✗')} ${oneLine(sayProblem(problem), 400)}`);
-  io.out(lines.length > 0 ? lines.join('\n') : `No plans in ${store.location()}.`);
+  io.out(lines.length > 0 ? lines : `No plans in ${store.location()}.`);
 }

@@ -2,7 +2,7 @@ import { existsSync, readFileSync, statSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { agentProblems } from '../../agents/adapters.ts';
 import type { Settings } from '../../config/settings-table.ts';
-import { type Problem, sayProblem } from '../../config/yaml-source.ts';
+import { type Problem, problemLines } from '../../config/yaml-source.ts';
 import { ACTIONS } from '../../model/actions.ts';
 import { plural } from '../../model/text/plural.ts';
 import { actionOf } from '../../model/workflow.ts';
@@ -42,8 +42,7 @@ export async function workflowShow(io: Io, options: GlobalOptions, name: string)
   const { workflow, prompts, scripts, hash, file } = await resolveWorkflow(name, path);
   if (options.json) return outJson(io, { name, file, hash, workflow, prompts, scripts });
   io.out(`${workflow.name}${workflow.description ? `: ${workflow.description}` : ''}`);
-  io.out(`${file}\n`);
-  io.out(drawing(workflow, style(io.color)));
+  io.out([file, '', ...drawing(workflow, style(io.color))]);
   const promptRows = await Promise.all(
     Object.keys(prompts).map(async (prompt) => [prompt, (await findPrompt(prompt, path.prompts)) ?? '']),
   );
@@ -55,8 +54,7 @@ export async function workflowShow(io: Io, options: GlobalOptions, name: string)
   ] as const) {
     if (rows.length === 0) continue;
     const width = Math.max(...rows.map(([key = '']) => key.length));
-    io.out(`\n${title}`);
-    for (const [key = '', value = ''] of rows) io.out(`  ${key.padEnd(width)}  ${value}`);
+    io.out(['', title, ...rows.map(([key = '', value = '']) => `  ${key.padEnd(width)}  ${value}`)]);
   }
 }
 
@@ -66,8 +64,9 @@ export async function workflowGraph(
   name: string,
 ): Promise<void> {
   const { workflow } = await resolveWorkflow(name, await searchPathOf(options, io));
-  const value = { name, mermaid: mermaid(workflow), drawing: drawing(workflow, style(false)) };
-  answer(io, options, value, options.mermaid ? value.mermaid : drawing(workflow, style(io.color)));
+  const chart = mermaid(workflow);
+  const value = { name, mermaid: chart.join('\n'), drawing: drawing(workflow, style(false)).join('\n') };
+  answer(io, options, value, options.mermaid ? chart : drawing(workflow, style(io.color)));
 }
 
 export async function workflowCheck(io: Io, options: GlobalOptions, file: string | undefined): Promise<void> {
@@ -76,8 +75,8 @@ export async function workflowCheck(io: Io, options: GlobalOptions, file: string
   const count = checked.reduce((sum, { problems }) => sum + problems.length, 0);
   if (count > 0) io.exit(1);
   if (options.json) return outJson(io, checked);
-  for (const problem of checked.flatMap(({ problems }) => problems)) io.out(sayProblem(problem));
-  for (const note of checked.flatMap(({ notes }) => notes)) io.out(note);
+  io.out(checked.flatMap(({ problems }) => problems.flatMap(problemLines)));
+  io.out(checked.flatMap(({ notes }) => notes));
   const names = checked.map(({ name }) => name).join(', ');
   io.out(
     count > 0 ? `${plural(count, 'problem')}.` : `No problems in ${names || 'any workflow: there is none'}.`,
@@ -136,7 +135,8 @@ export async function skillsList(io: Io, options: Options): Promise<void> {
   const found = await listSkills((await openSettings(io, options)).searchPath.skills);
   if (options.json) return outJson(io, found);
   const width = Math.max(0, ...found.map(({ name }) => name.length));
-  io.out(found.map(({ name, dir }) => `${name.padEnd(width)}  ${dir}`).join('\n') || 'There are none.');
+  const rows = found.map(({ name, dir }) => `${name.padEnd(width)}  ${dir}`);
+  io.out(rows.length > 0 ? rows : 'There are none.');
 }
 
 export async function skillsInstall(io: Io, options: Options, names: readonly string[]): Promise<void> {

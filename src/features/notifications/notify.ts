@@ -3,6 +3,7 @@ import { messageOf } from '../../model/errors.ts';
 import { refKey } from '../../model/ids.ts';
 import type { Plan } from '../../model/plan.ts';
 import { ticketsOf } from '../../model/plans/plans-view.ts';
+import { cleanLine } from '../../model/text/clean.ts';
 import { plural } from '../../model/text/plural.ts';
 import { type Attempt, attemptKey, openAttempt, type Ticket } from '../../model/ticket.ts';
 import type { StoreView, Wanted } from '../../store/store-interface.ts';
@@ -162,7 +163,7 @@ function ticketNotice(ticket: Ticket, on: readonly Occasion[]): Keyed[] {
   const attempt = open && (waits ? firstOf(ticket, open) : hold?.kind === 'gate' ? open : undefined);
   const at = waits ? attempt?.startedAt : (attempt?.startedAt ?? since);
   if (!at) return [];
-  const reason = oneLine(hold?.reason ?? error);
+  const reason = cleanLine(hold?.reason ?? error ?? '', MAX_REASON_CHARS) || null;
   const what = event === 'failed' ? 'has failed' : 'needs attention';
   const text = `${refKey(ticket)} ${what}${reason ? `: ${reason}` : '.'}`;
   const key = `${ticketId} ${waits ? 'waits' : event} ${attempt ? attemptKey(attempt) : at}`;
@@ -190,10 +191,4 @@ function planNotice(plan: Plan): Keyed[] {
   const about = { plan: plan.id, ticket: null, title: plan.name || plan.id, phase: null, reason: null };
   const notice = { event: 'complete' as const, text, ...about, at: completedAt };
   return [{ key: `complete ${completedAt}`, since: completedAt, notice }];
-}
-
-function oneLine(text: string | null | undefined): string | null {
-  if (!text) return null;
-  const line = text.replace(/\s+/g, ' ').trim();
-  return line.length > MAX_REASON_CHARS ? `${line.slice(0, MAX_REASON_CHARS)}…` : line;
 }

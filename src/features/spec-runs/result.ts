@@ -94,7 +94,7 @@ async function changesOf(
   const found = await engine.workspaces.branchAhead({ ...spec, of: base });
   if (!found) return { changes: '', branchGone: true };
   return {
-    changes: (await engine.workspaces.diff(spec, base, { stat: true })).trimEnd(),
+    changes: (await engine.workspaces.diff(spec, base, 'stat')).trimEnd(),
     branchGone: false,
   };
 }

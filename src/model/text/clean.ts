@@ -40,7 +40,7 @@ export function capital(text: string): string {
 }
 
 /** The end of a cut that does not split a surrogate pair. */
-function endOfCharacter(text: string, end: number): number {
+export function endOfCharacter(text: string, end: number): number {
   const before = text.charCodeAt(end - 1);
   return before >= 0xd800 && before <= 0xdbff ? end - 1 : end;
 }

@@ -6,14 +6,13 @@ import { ticketOf } from '../../model/plans/plans-view.ts';
 import { isSuperseded, type Ticket } from '../../model/ticket.ts';
 import { NO_CHECKS } from '../../model/verdict.ts';
 import type { Store } from '../../store/store-interface.ts';
-import { counted, oneLine, type Style, usageText, wholeSeconds } from '../style.ts';
+import { counted, type Lines, oneLine, type Style, usageText, wholeSeconds } from '../style.ts';
 import { cells, fittingTable } from '../table.ts';
 import { type Mark, RunLines } from './progress-lines.ts';
 
 interface RunOutputOptions {
   store: Store;
-  /** One or more whole lines. */
-  out(text: string): void;
+  out(lines: Lines): void;
   verbose: boolean;
   /** Print only the result. */
   quiet: boolean;
@@ -52,7 +51,7 @@ export function runOutput({ store, out, verbose, quiet, style, columns }: RunOut
       const text = result.dryRun
         ? dryRunLines(result.dryRun, result.results)
         : issueSummary(result, style, columns);
-      if (text.length > 0) out(text.join('\n'));
+      if (text.length > 0) out(text);
     },
     close: (): void => lines.close(),
   };
@@ -131,7 +130,7 @@ function tableOf(results: readonly IssueResult[], style: Style, columns: number 
   ]);
   if (rows.length === 0) return [];
   const header = ['', 'issue', 'time', 'branch', 'pull request', 'usage', 'why'];
-  return ['', fittingTable(header, rows, { style, columns, lead: 3 }), ''];
+  return ['', ...fittingTable(header, rows, { style, columns, lead: 3 }), ''];
 }
 
 function uncheckedIn({ phaseResults }: IssueResult): string {

@@ -103,15 +103,10 @@ function lay(rows: readonly LiveRow[], size: { width: number; name: number }, st
     // A row without usage has more room for text.
     const used = shown(row.usage);
     const text = rest - (used === '' ? 0 : gap.length + usage);
-    if (text >= READABLE) parts.push(spread(plain(row.text), text));
+    if (text >= READABLE) parts.push(spread(oneLine(row.text, 1000), text));
     if (used !== '') parts.push(style.dim(spread(used, usage, 'right')));
     return parts.join(gap).trimEnd();
   });
-}
-
-/** Invisible characters could change how their neighbours are shown. */
-function plain(text: string): string {
-  return oneLine(text, 1000).replace(/\p{Cf}/gu, '');
 }
 
 /** The row of one ticket in the live block. */

@@ -3,7 +3,7 @@ import { refKey } from '../../model/ids.ts';
 import { type Naming, nameOf } from '../../model/state/explain.ts';
 import type { Ticket } from '../../model/ticket.ts';
 import { lineOf } from '../event-line.ts';
-import type { Style } from '../style.ts';
+import type { Lines, Style } from '../style.ts';
 import { cells, width } from '../table.ts';
 import { frame } from './draw-frame.ts';
 import { liveState, observe, refresh } from './live-state.ts';
@@ -18,7 +18,7 @@ export interface Screen {
 export interface LiveOptions extends Naming {
   screen: Screen;
   style: Style;
-  /** Removes control sequences from a line. */
+  /** Makes a line fit to be printed. */
   safe: (line: string) => string;
   /** Also print what the live rows show: starts, sessions, what agents say and do. */
   verbose: boolean;
@@ -76,8 +76,8 @@ export class Live {
   }
 
   /** Prints lines that are not events. */
-  print(text: string): void {
-    this.#lines.push(...this.#options.safe(text).split('\n'));
+  print(lines: Lines): void {
+    this.#lines.push(...[lines].flat().map(this.#options.safe));
     if (this.#closed) this.#put([]);
     else this.#redraw();
   }
@@ -147,7 +147,7 @@ export class Live {
     const above = this.#left + this.#lines.length;
     const view = { ...this.#options, columns: screen.columns(), rows: screen.rows(), above };
     this.#due = Number.POSITIVE_INFINITY;
-    this.#put(frame(this.#state, view, Date.now()));
+    this.#put(frame(this.#state, view, Date.now()).map(this.#options.safe));
     this.#drawnAt = performance.now();
     this.#wakeAt(this.#drawnAt + TICK_MS);
   }
