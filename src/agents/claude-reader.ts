@@ -38,9 +38,9 @@ export class ClaudeReader extends StreamReader {
       case 'assistant':
         return this.#assistant(event);
       case 'user':
-        return asArray(asObject(event.message)?.content).flatMap((item) =>
-          this.endTool(asString(asObject(item)?.tool_use_id)),
-        );
+        return asArray(asObject(event.message)?.content)
+          .map(asObject)
+          .flatMap((item) => this.endTool(asString(item?.tool_use_id), item?.content));
       case 'rate_limit_event':
         return this.#limit(asObject(event.rate_limit_info) ?? {});
       case 'result':

@@ -29,7 +29,14 @@ import {
   withSkillIndex,
 } from './planner-launcher.ts';
 import { classify, type Exit, wasSignalled } from './reading/classify-errors.ts';
-import { checkedSessionId, oneLine, StreamReader, usageOf, warning } from './reading/stream-reader.ts';
+import {
+  checkedSessionId,
+  fingerprintOf,
+  oneLine,
+  StreamReader,
+  usageOf,
+  warning,
+} from './reading/stream-reader.ts';
 
 const SCHEMA_FILE = 'schema.json';
 const SANDBOX: Readonly<Record<Exclude<Access, 'full'>, string>> = {
@@ -264,7 +271,8 @@ class CodexReader extends StreamReader {
       return [begun];
     }
     // Some items only appear when they have ended: each still gets a start event.
-    return [...(this.#open.delete(id) ? [] : [begun]), { type: 'tool', ...tool, done }];
+    const fingerprint = fingerprintOf({ ...item, id: null });
+    return [...(this.#open.delete(id) ? [] : [begun]), { type: 'tool', ...tool, done, fingerprint }];
   }
 
   /** Converts totals of the whole thread, which include cached input, to this run's usage with each token counted once. */

@@ -8,7 +8,14 @@ import type {
 } from '../model/agent.ts';
 import { can } from '../model/agent.ts';
 import { InputError } from '../model/errors.ts';
-import { classifyWords, errorOf, stderrText, unfinished, wasSignalled } from './reading/classify-errors.ts';
+import {
+  classifyWords,
+  errorOf,
+  stderrText,
+  tooLong,
+  unfinished,
+  wasSignalled,
+} from './reading/classify-errors.ts';
 import { extractTagged } from './reading/final-message.ts';
 
 const TAIL = 64 * 1024;
@@ -62,6 +69,8 @@ function reader(context: ReadContext): AgentReader {
     end(exit): AgentResult {
       const text = tail.slice(-TAIL).trim();
       const base = { text, sessionId: null, usage: null };
+      if (exit.skippedIn && !wasSignalled(exit))
+        return { ...base, ok: false, data: undefined, error: tooLong('the agent', exit.skippedIn) };
       if (exit.code === 0 && exit.signal === null)
         return { ...base, ok: true, data: context.wantsData ? extractTagged(text) : undefined, error: null };
       if (wasSignalled(exit) || exit.code === 126 || exit.code === 127)

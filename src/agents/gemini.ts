@@ -123,6 +123,10 @@ const CODE = /"code":\s*(\d{3})\b/;
 const MESSAGE = /\{"error":\{.*?"message":\s*"((?:[^"\\]|\\.)*)"/;
 /** The CLI ends a run that repeats itself, with the status "success". */
 const LOOP = /\bloop detected\b/i;
+const REPORTED: readonly [RegExp, ErrorClass][] = [
+  [/session turns/i, 'turns'],
+  [/token limit/i, 'context'],
+];
 /** On stderr, while it waits for the end of a limit or retries with an empty account. */
 const WAITING =
   /^(?:Attempt \d+ failed with (?:status )?429\b.*|Attempt \d+ failed: (.*)|(Suggested retry after .*))$/;
@@ -132,6 +136,10 @@ class GeminiReader extends StreamReader {
   #fresh = true;
   #result: JsonObject | null = null;
   #loop: string | null = null;
+  /** From an `error` event. The result after it may have no error of its own, or even be a success. */
+  #reported: string | null = null;
+  /** The beginning of a line whose rest has not come yet. */
+  #line = '';
   #trouble: AgentError | null = null;
 
   protected read(event: JsonObject): AgentEvent[] {
@@ -141,19 +149,29 @@ class GeminiReader extends StreamReader {
       case 'message':
         return this.#message(event);
       case 'tool_use':
-        this.#fresh = true;
-        return this.startTool(asString(event.tool_id) ?? '', event.tool_name, event.parameters);
-      case 'tool_result':
-        this.#fresh = true;
-        return this.endTool(asString(event.tool_id) ?? '');
+        return [
+          ...this.#endMessage(),
+          ...this.startTool(asString(event.tool_id) ?? '', event.tool_name, event.parameters),
+        ];
+      case 'tool_result': {
+        const result = [event.status, event.output, event.error];
+        return [...this.#endMessage(), ...this.endTool(asString(event.tool_id) ?? '', result)];
+      }
       case 'error': {
         const message = asString(event.message) ?? 'unknown error';
         if (LOOP.test(message)) this.#loop = message;
-        return [warning(oneLine(message, 300))];
+        else if (event.severity === 'error') this.#reported = message;
+        return [...this.#endMessage(), warning(oneLine(message, 300))];
       }
-      case 'result':
+      case 'result': {
         this.#result = event;
-        return this.used(usageIn(asObject(event.stats)));
+        const isEmpty = event.status === 'success' && this.#fresh;
+        return [
+          ...this.#endMessage(),
+          ...(isEmpty ? [warning('The model ended with an empty response.')] : []),
+          ...this.used(usageIn(asObject(event.stats))),
+        ];
+      }
       default:
         return [];
     }
@@ -179,9 +197,14 @@ class GeminiReader extends StreamReader {
   }
 
   protected failure(exit: Exit): AgentError | null {
-    if (this.#loop !== null) return { class: 'turns', message: this.#loop };
-    if (this.#result?.status === 'success') return null;
+    if (this.#loop !== null) return { class: 'loop', message: this.#loop };
+    const reported = this.#reported;
+    if (this.#result?.status === 'success' && reported === null) return null;
     const error = asObject(this.#result?.error);
+    if (!error && reported !== null) {
+      const own = REPORTED.find(([words]) => words.test(reported))?.[1];
+      return this.error(own ?? classify(reported, null) ?? 'protocol', reported);
+    }
     if (!error) return this.#trouble ?? this.unfinished(exit);
     const message = asString(error.message) || 'gemini reported an error without a message.';
     const type = asString(error.type) ?? '';
@@ -189,15 +212,28 @@ class GeminiReader extends StreamReader {
     return this.error(kind ?? 'crash', message);
   }
 
-  /** Text comes in pieces; each piece is shown, and all since the last tool are the message. */
+  /** Text comes in pieces. Whole lines are shown, and all text since the last tool is the message. */
   #message(event: JsonObject): AgentEvent[] {
     const text = asString(event.content);
     if (event.role !== 'assistant' || text === undefined) return [];
     this.#result = null;
     this.#trouble = null;
-    this.text = this.#fresh || event.delta !== true ? text : this.text + text;
+    this.#reported = null;
+    const isDelta = event.delta === true;
+    const before = isDelta ? [] : this.#endMessage();
+    this.text = this.#fresh ? text : this.text + text;
     this.#fresh = false;
-    return [{ type: 'text', text }];
+    const lines = (this.#line + text).split('\n');
+    this.#line = lines.pop() ?? '';
+    return [...before, ...lines.map((line) => ({ type: 'text', text: line }) as const)];
+  }
+
+  /** What follows is another message; the rest of the last line is shown. */
+  #endMessage(): AgentEvent[] {
+    this.#fresh = true;
+    const text = this.#line;
+    this.#line = '';
+    return text === '' ? [] : [{ type: 'text', text }];
   }
 }
 

@@ -146,9 +146,11 @@ class OpencodeReader extends StreamReader {
         const text = asString(part.text);
         return text === undefined ? [] : this.message(text);
       }
-      case 'tool_use':
+      case 'tool_use': {
         // A tool call only appears when it has ended.
-        return [...this.startTool('', part.tool, asObject(part.state)?.input), ...this.endTool('')];
+        const { input, output, error } = asObject(part.state) ?? {};
+        return [...this.startTool('', part.tool, input), ...this.endTool('', [output, error])];
+      }
       case 'step_finish': {
         this.#stop = asString(part.reason) ?? 'unknown';
         const usage = usageIn(part);

@@ -5,7 +5,7 @@ import { ERROR_CLASSES, type Json } from '../model/ticket.ts';
 import { flagged, sessionArgs } from './command-flags.ts';
 import { requestEnv } from './custom.ts';
 import type { Exit } from './reading/classify-errors.ts';
-import { isoOf, oneLine, StreamReader, usageOf } from './reading/stream-reader.ts';
+import { fingerprintOf, isoOf, oneLine, StreamReader, usageOf } from './reading/stream-reader.ts';
 
 const SCHEMA_FILE = 'schema.json';
 
@@ -45,8 +45,12 @@ class RehearsalReader extends StreamReader {
         return text === undefined ? [] : this.message(text);
       }
       case 'tool': {
-        const summary = oneLine(asString(event.summary) ?? '');
-        return [{ type: 'tool', name: asString(event.name) ?? 'tool', summary, done: event.done === true }];
+        const tool = {
+          name: asString(event.name) ?? 'tool',
+          summary: oneLine(asString(event.summary) ?? ''),
+        };
+        if (event.done !== true) return [{ type: 'tool', ...tool, done: false }];
+        return [{ type: 'tool', ...tool, done: true, fingerprint: fingerprintOf(tool) }];
       }
       case 'usage':
         return this.used(

@@ -234,6 +234,11 @@ export const TABLE = {
     'allow',
     'Whether work continues if an agent did not report its usage of something that is limited.',
   ),
+  'limits.sameToolCalls': row(
+    whole({ min: 0 }),
+    30,
+    'An agent that calls a tool this often in a row with the same input and result is stopped; 0 turns the check off.',
+  ),
   'memory.agentMegabytes': row(
     whole({ min: 0 }),
     500,

@@ -182,6 +182,7 @@ function phaseContext(
     onProcess: () => engine.crash('attempt:running'),
     onSession: (id) => recorder.session(id, agent),
     onUsage: (usage) => recorder.usage(usage),
+    onWarning: (message) => recorder.warning(message),
     onNote: (note) => recorder.note(note),
     onText: (text) => recorder.text(text),
     onTool: (name, summary, done) => recorder.tool(name, summary, done),

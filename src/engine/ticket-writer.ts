@@ -151,6 +151,8 @@ export class TicketWriter {
 
 /** Some CLIs report usage with every message; each report would be a write. */
 const USAGE_EVERY_MS = 2_000;
+/** Different warnings of one attempt; each is a write. */
+const MAX_WARNINGS = 20;
 /** More lines than these are only in the output file. */
 const SHOWN_PER_SECOND = 100;
 
@@ -162,6 +164,7 @@ export class AttemptRecorder {
   readonly #mayShow = limiter(SHOWN_PER_SECOND);
   #tail: Promise<unknown> = Promise.resolve();
   #error: unknown;
+  readonly #warned = new Set<string>();
   #session: string | null = null;
   #usageAt = Number.NEGATIVE_INFINITY;
 
@@ -189,6 +192,14 @@ export class AttemptRecorder {
   note(note: string): void {
     this.#later({ type: 'note', note });
     emit(this.#engine, { type: 'attempt:text', text: note, notice: true, ...this.#about });
+  }
+
+  /** Each warning is recorded once, and shown with the agent's own words. */
+  warning(message: string): void {
+    if (this.#warned.has(message) || this.#warned.size >= MAX_WARNINGS) return;
+    this.#warned.add(message);
+    this.#later({ type: 'warning', warning: this.#engine.redact(message) });
+    emit(this.#engine, { type: 'attempt:text', text: `warning: ${message}`, ...this.#about });
   }
 
   text(text: string): void {

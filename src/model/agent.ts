@@ -75,7 +75,8 @@ export interface Invocation {
 export type AgentEvent =
   | { type: 'session'; id: string; model?: string | null }
   | { type: 'text'; text: string }
-  | { type: 'tool'; name: string; summary: string; done: boolean }
+  /** `fingerprint`, of a call that is done: equal for the same tool, input and result. */
+  | { type: 'tool'; name: string; summary: string; done: boolean; fingerprint?: string }
   | { type: 'usage'; usage: Usage }
   | { type: 'limit'; resetAt: string | null; sure: boolean; message: string }
   /** The CLI keeps retrying what only a person can fix, so it is ended. */
@@ -108,7 +109,15 @@ export interface AgentReader {
   line(line: string): AgentEvent[];
   /** The same for stderr, for CLIs that print there what their stream leaves out. */
   errorLine?(line: string): AgentEvent[];
-  end(exit: { code: number | null; signal: string | null; stderrTail: string }): AgentResult;
+  end(exit: AgentExit): AgentResult;
+}
+
+export interface AgentExit {
+  code: number | null;
+  signal: string | null;
+  stderrTail: string;
+  /** The file with a line that was too long to be read. */
+  skippedIn?: string | undefined;
 }
 
 /** What a reader needs beside the stream. `usageBefore` is what the session had used before (some CLIs report totals). */

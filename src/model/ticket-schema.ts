@@ -128,6 +128,8 @@ export const Attempt = z.object({
   criteria: z.array(z.object({ criterion: z.string(), met: z.boolean(), evidence: z.string() })).optional(),
   /** What became of it while it runs, such as a budget that is used up. */
   note: z.string().optional(),
+  /** The last warning of its agent, such as a usage limit that is nearly reached. */
+  warning: z.string().optional(),
   /** When the limit or overload that it met is over, or is expected to be. */
   resetAt: z.string().optional(),
 });

@@ -12,6 +12,7 @@ export const ERROR_CLASSES = [
   'overloaded',
   'context',
   'turns',
+  'loop',
   'budget',
   'timeout',
   'idle',

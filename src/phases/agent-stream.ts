@@ -1,5 +1,5 @@
 import { lineSplitter } from '../agents/reading/split-lines.ts';
-import type { AgentAdapter, AgentEvent, AgentReader, AgentResult } from '../model/agent.ts';
+import type { AgentAdapter, AgentEvent, AgentExit, AgentReader, AgentResult } from '../model/agent.ts';
 import { totalUsage } from '../model/limits/usage.ts';
 import type { Hold, Usage } from '../model/ticket.ts';
 import type { PhaseOf } from '../model/workflow.ts';
@@ -19,6 +19,8 @@ const NO_USAGE_YET: Usage = {
 
 interface StreamOptions {
   adapter: AgentAdapter;
+  /** The file with its output. */
+  file: string;
   usageBefore: Usage | null;
   wantsData: boolean;
   /** What earlier turns of the same attempt have used. */
@@ -38,8 +40,12 @@ export class AgentStream {
   #answered = false;
   #endBy = Number.POSITIVE_INFINITY;
   #session: string | null = null;
+  #same = { fingerprint: '', times: 0 };
+  #lines = lineSplitter((line) => this.#showAll(this.#reader.line(line)));
   /** The CLI asked for a permission, and no person is there to give it. */
   refused = false;
+  /** It repeats one tool call without any change. */
+  loop: string | null = null;
   /** The budget that is used up. */
   broke: Hold | null = null;
 
@@ -61,24 +67,20 @@ export class AgentStream {
   /** Follows a job; `flush` after it has ended. */
   follow(): Pick<JobRun, 'onOutput' | 'onErrors' | 'isBusy' | 'isWaiting' | 'isOver'> & { flush(): void } {
     const reader = this.#reader;
-    const show = (events: readonly AgentEvent[]) => {
-      for (const event of events) this.#show(event);
-    };
-    const lines = lineSplitter((line) => show(reader.line(line)));
-    const errors = lineSplitter((line) => show(reader.errorLine?.(line) ?? []));
+    const errors = lineSplitter((line) => this.#showAll(reader.errorLine?.(line) ?? []));
     return {
-      onOutput: (chunk) => lines.push(chunk),
+      onOutput: (chunk) => this.#lines.push(chunk),
       ...(reader.errorLine ? { onErrors: (chunk: Buffer) => errors.push(chunk) } : {}),
       isBusy: () => this.#toolsOpen > 0,
       isWaiting: () => this.#limited,
-      isOver: () => this.refused || this.#isBroke(),
-      flush: () => lines.flush(),
+      isOver: () => this.refused || this.loop !== null || this.#isBroke(),
+      flush: () => this.#lines.flush(),
     };
   }
 
-  /** What the agent came to. */
-  end(exit: Parameters<AgentReader['end']>[0]): AgentResult {
-    return this.#reader.end(exit);
+  /** How the agent's run ended. */
+  end(exit: AgentExit): AgentResult {
+    return this.#reader.end({ ...exit, skippedIn: this.#lines.dropped > 0 ? this.#options.file : undefined });
   }
 
   sessionOf({ sessionId }: AgentResult): string | null {
@@ -91,8 +93,12 @@ export class AgentStream {
     return usage === null && isRefused && !this.#answered ? NO_USAGE_YET : usage;
   }
 
+  #showAll(events: readonly AgentEvent[]): void {
+    for (const event of events) this.#show(event);
+  }
+
   #show(event: AgentEvent): void {
-    const { onSession, onText, onTool } = this.#context;
+    const { onSession, onText, onTool, onWarning } = this.#context;
     // Any other event shows that it is at work again.
     this.#limited = event.type === 'limit' || (this.#limited && event.type === 'warning');
     this.refused = event.type === 'refused';
@@ -108,11 +114,24 @@ export class AgentStream {
       case 'text':
         onText(event.text);
         break;
+      case 'warning':
+        onWarning(event.message);
+        break;
       case 'tool':
+        this.#repeat(event.name, event.fingerprint);
         this.#toolsOpen = Math.max(0, this.#toolsOpen + (event.done ? -1 : 1));
         if (this.broke) this.#endBy = Number.NEGATIVE_INFINITY;
         onTool(event.name, event.summary, event.done);
     }
+  }
+
+  /** Counts equal calls in a row. Words in between are no change. */
+  #repeat(name: string, fingerprint: string | undefined): void {
+    if (fingerprint === undefined) return;
+    const times = fingerprint === this.#same.fingerprint ? this.#same.times + 1 : 1;
+    this.#same = { fingerprint, times };
+    if (times === this.#context.settings.limits.sameToolCalls)
+      this.loop = `called ${name} ${times} times in a row with the same input and result (limits.sameToolCalls)`;
   }
 
   #spend(usage: Usage): void {

@@ -48,7 +48,14 @@ export async function takeTurn(context: Context, turn: Turn): Promise<TurnEnd> {
   const idleSeconds = phase.idleSeconds ?? settings.timeouts.agentIdleSeconds;
   const overBudget = (usage: Usage | null) =>
     (turn.windsUp === undefined ? context.allowance?.over(usage) : null) ?? null;
-  const stream = new AgentStream(context, { adapter, usageBefore, wantsData, spent, overBudget });
+  const stream = new AgentStream(context, {
+    adapter,
+    file: join(turn.dir, 'stdout'),
+    usageBefore,
+    wantsData,
+    spent,
+    overBudget,
+  });
   const { flush, ...following } = stream.follow();
   const job = () => jobOf(context, turn);
   const result = await runJob(context, { dir: turn.dir, wallSeconds, idleSeconds, job, ...following });
@@ -63,6 +70,11 @@ export async function takeTurn(context: Context, turn: Turn): Promise<TurnEnd> {
   if (stream.refused && result?.reason === 'budget') {
     const seen = stream.end({ ...result.exit, stderrTail });
     return { result: { ...seen, sessionId: stream.sessionOf(seen) } };
+  }
+  if (stream.loop && result?.reason === 'budget') {
+    const seen = stream.end({ ...NO_EXIT, stderrTail });
+    const error = { class: 'loop', message: stream.loop } as const;
+    return { end: { type: 'failed', error, sessionId: stream.sessionOf(seen), usage: stream.usageOf(seen) } };
   }
   const early = endOfJob(result, wallSeconds, idleSeconds);
   if (early) {

@@ -269,9 +269,9 @@ function isOutdated(ticket: Ticket, entry: Attempt): boolean {
   return ticket.retold !== undefined && Date.parse(ticket.retold) >= Date.parse(entry.startedAt);
 }
 
-/** A session without room would fail for the same reason again. */
+/** A session that is full, or runs in a loop, would fail for the same reason again. */
 function roomIn(entry: Attempt | undefined): Attempt | undefined {
-  return entry?.error?.class === 'context' ? undefined : entry;
+  return entry?.error?.class === 'context' || entry?.error?.class === 'loop' ? undefined : entry;
 }
 
 function wasCutOff(entry: Attempt): boolean {

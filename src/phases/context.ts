@@ -91,6 +91,8 @@ export interface PhaseContext<P extends Phase = Phase> {
   onSession(sessionId: string): void;
   onUsage(usage: Usage): void;
   onText(text: string): void;
+  /** A warning of the agent's CLI. Must not throw. */
+  onWarning(message: string): void;
   /** A note about the running attempt, for people. */
   onNote?(note: string): void;
   onTool(name: string, summary: string, done: boolean): void;

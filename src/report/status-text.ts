@@ -167,6 +167,9 @@ function addTicketLines({ ticket, why, next }: TicketStatus, page: Page): void {
   // The time belongs to the hold's own reason, not to that of a paused plan.
   const until = ticket.hold && why.includes(ticket.hold.reason) ? untilNote(ticket.hold, now) : '';
   if (why) lines.push(`${indent}${oneLine(why, detailed ? 4000 : 320)}${until}`);
+  const warning = ticket.phaseHistory.findLast(({ agent }) => agent)?.warning;
+  if (warning && (detailed || ticket.status !== 'complete'))
+    lines.push(`${indent}${style.yellow('!')} ${oneLine(warning, 320)}`);
   if (next) lines.push(`${indent}${style.dim(`→ ${next}`)}`);
   const gap = ticket.status === 'complete' ? unchecked(ticket) : '';
   if (gap) lines.push(`${indent}${gap}`);

@@ -64,9 +64,10 @@ describe('the codex reader', () => {
     const item = { id: 'i1', type: 'file_change', changes: [{ path: 'a.txt' }, { path: 'b.txt' }] };
     const begin = { type: 'tool', name: 'edit', summary: 'a.txt b.txt', done: false };
     const reader = readerFor('codex');
-    expect(reader.line(line({ type: 'item.completed', item }))).toEqual([begin, { ...begin, done: true }]);
+    const over = { ...begin, done: true, fingerprint: expect.any(String) };
+    expect(reader.line(line({ type: 'item.completed', item }))).toEqual([begin, over]);
     expect(reader.line(line({ type: 'item.started', item }))).toEqual([begin]);
-    expect(reader.line(line({ type: 'item.completed', item }))).toEqual([{ ...begin, done: true }]);
+    expect(reader.line(line({ type: 'item.completed', item }))).toEqual([over]);
   });
 
   it('names the last trouble when the end event is missing', () => {

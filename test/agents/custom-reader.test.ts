@@ -46,6 +46,14 @@ describe('the custom reader', () => {
     expect(run(['a'], 0, true)).toMatchObject({ ok: true, data: undefined });
   });
 
+  it('fails when a line was too long to be read, and names the file', () => {
+    const reader = ADAPTERS.custom?.reader(CONTEXT);
+    const exit = { code: 0, signal: null, stderrTail: '', skippedIn: '/jobs/1/stdout' };
+    const message = 'the agent printed a line of more than 64 MB, which was not read: /jobs/1/stdout';
+    expect(reader?.end(exit)).toMatchObject({ ok: false, error: { class: 'protocol', message } });
+    expect(reader?.end({ ...exit, signal: 'SIGKILL' }).error?.class).toBe('interrupted');
+  });
+
   it('keeps the end of a long output only', () => {
     const result = run([...Array.from({ length: 5000 }, () => 'x'.repeat(100)), 'the end'], 0);
     expect(result.text.length).toBeLessThanOrEqual(64 * 1024);

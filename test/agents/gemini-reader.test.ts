@@ -43,7 +43,61 @@ describe('the gemini reader', () => {
       line({ type: 'error', severity: 'warning', message: 'Loop detected, stopping execution' }),
       line({ type: 'result', status: 'success' }),
     ];
-    expect(replay(readerFor('gemini'), lines, ENDED).result.error?.class).toBe('turns');
+    expect(replay(readerFor('gemini'), lines, ENDED).result.error?.class).toBe('loop');
+  });
+
+  it.each([
+    ['The model returned an empty response with no text or thoughts.', 'error', 'protocol'],
+    ['Model response was truncated because it exceeded the token limit.', 'error', 'context'],
+    ['Maximum session turns exceeded', 'success', 'turns'],
+    ['429: too many requests', 'error', 'limit'],
+  ])('fails with the message of an error event, whatever its result says: %s', (message, status, kind) => {
+    const lines = [
+      line({ type: 'message', role: 'assistant', content: 'I begin.', delta: true }),
+      line({ type: 'error', severity: 'error', message }),
+      line({ type: 'result', status, stats: {} }),
+    ];
+    const { events, result } = replay(readerFor('gemini'), lines, ENDED);
+    expect(result).toMatchObject({ ok: false, error: { class: kind, message } });
+    expect(events).toContainEqual({ type: 'warning', message });
+  });
+
+  it('forgets an error event when the model answers after it, and takes warnings for no failure', () => {
+    const answer = line({ type: 'message', role: 'assistant', content: 'Done.', delta: true });
+    const success = line({ type: 'result', status: 'success' });
+    const error = (severity: string) => line({ type: 'error', severity, message: 'Something.' });
+    expect(replay(readerFor('gemini'), [error('error'), answer, success], ENDED).result.ok).toBe(true);
+    expect(replay(readerFor('gemini'), [answer, error('warning'), success], ENDED).result.ok).toBe(true);
+  });
+
+  it('warns of an empty response', () => {
+    const empty = { type: 'warning', message: 'The model ended with an empty response.' };
+    const tool = line({ type: 'tool_result', tool_id: 't', status: 'success' });
+    const success = line({ type: 'result', status: 'success' });
+    const answer = line({ type: 'message', role: 'assistant', content: 'Done.', delta: true });
+    expect(replay(readerFor('gemini'), [answer, tool, success], ENDED).events).toContainEqual(empty);
+    expect(replay(readerFor('gemini'), [tool, answer, success], ENDED).events).not.toContainEqual(empty);
+  });
+
+  it('joins pieces of text to lines', () => {
+    const piece = (content: string, delta = true) =>
+      line({ type: 'message', role: 'assistant', content, delta });
+    const tool = line({ type: 'tool_use', tool_id: 't', tool_name: 'ls', parameters: {} });
+    const lines = [
+      piece('One li'),
+      piece('ne.\nTwo'),
+      piece(' lines.'),
+      tool,
+      piece('Three.'),
+      piece('Four.', false),
+    ];
+    const end = line({ type: 'result', status: 'success' });
+    const { events, result } = replay(readerFor('gemini'), [...lines, end], ENDED);
+    const shown = events.flatMap((event) => (event.type === 'text' ? [event.text] : []));
+    expect(shown).toEqual(['One line.', 'Two lines.', 'Three.', 'Four.']);
+    expect(result.text).toBe('Four.');
+    const two = replay(readerFor('gemini'), [...lines.slice(0, 3), end], ENDED).result.text;
+    expect(two).toBe('One line.\nTwo lines.');
   });
 
   it('tells that it waits for a limit, and forgets it when the model answers', () => {

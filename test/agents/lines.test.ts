@@ -57,11 +57,23 @@ describe('lineSplitter', () => {
     );
   });
 
-  it('keeps no more than the limit of an endless line', () => {
-    const chunk = Buffer.alloc(1024 * 1024, 'x');
+  const MEGABYTE = Buffer.alloc(1024 * 1024, 'x');
+
+  it('keeps a line of 64 MB', () => {
+    const lengths: number[] = [];
+    const splitter = lineSplitter((line) => lengths.push(line.length));
+    for (let i = 0; i < 64; i += 1) splitter.push(MEGABYTE);
+    splitter.push(Buffer.from('\nafter\n'));
+    expect(lengths).toEqual([64 * MEGABYTE.length, 5]);
+    expect(splitter.dropped).toBe(0);
+  });
+
+  it('keeps no more than 64 MB of an endless line', () => {
     const lines: string[] = [];
     const splitter = lineSplitter((line) => lines.push(line));
-    for (let i = 0; i < 20; i += 1) splitter.push(chunk);
+    const before = process.memoryUsage().arrayBuffers;
+    for (let i = 0; i < 300; i += 1) splitter.push(MEGABYTE);
+    expect(process.memoryUsage().arrayBuffers - before).toBeLessThanOrEqual(65 * MEGABYTE.length);
     splitter.push(Buffer.from('\nafter\n'));
     splitter.flush();
     expect(lines).toEqual(['after']);

@@ -1,6 +1,9 @@
-import type { AgentError, AgentEvent } from '../../model/agent.ts';
+import type { AgentError, AgentEvent, AgentExit as Exit } from '../../model/agent.ts';
 import type { ErrorClass } from '../../model/ticket.ts';
 import { namesWait, resetFromProse } from './reset-time.ts';
+import { MAX_LINE_BYTES } from './split-lines.ts';
+
+export type { Exit };
 
 /** Waiting does not fix these, whatever else the message says. */
 const EMPTY =
@@ -95,12 +98,6 @@ function byStatus(status: number | null): ErrorClass | null {
   return status === 408 || status >= 500 ? 'overloaded' : null;
 }
 
-export interface Exit {
-  code: number | null;
-  signal: string | null;
-  stderrTail: string;
-}
-
 const USAGE =
   /unknown (?:option|argument|command)|unexpected argument|unrecognized|invalid value|required argument|cannot be used with|error loading config|invalid configuration/i;
 const NO_SESSION = /no (?:conversation|saved session|recorded session|session|rollout) found|already in use/i;
@@ -125,6 +122,7 @@ export function unfinished(cli: string, exit: Exit, now: string): AgentError {
     const how = exit.signal ?? `exit code ${exit.code}`;
     return { class: 'interrupted', message: `${cli} was stopped (${how}) before it had finished.` };
   }
+  if (exit.skippedIn) return tooLong(cli, exit.skippedIn);
   const tail = stderrText(exit.stderrTail);
   const said = tail === '' ? '' : ` It said: ${tail}`;
   const message = `${cli} ended with exit code ${exit.code ?? 'unknown'} and no result.${said}`;
@@ -133,6 +131,15 @@ export function unfinished(cli: string, exit: Exit, now: string): AgentError {
   const kind = tail === '' ? null : classify(tail, null);
   if (kind) return errorOf(kind, message, now);
   return { class: exit.code === 0 ? 'protocol' : 'crash', message };
+}
+
+/** The error of a process whose result may be in a line that was too long to be read. */
+export function tooLong(cli: string, file: string): AgentError {
+  const most = `${MAX_LINE_BYTES / 1024 / 1024} MB`;
+  return {
+    class: 'protocol',
+    message: `${cli} printed a line of more than ${most}, which was not read: ${file}`,
+  };
 }
 
 /** The end of stderr, without lines that a CLI prints on every run. */

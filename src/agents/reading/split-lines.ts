@@ -1,17 +1,18 @@
-const MAX_LINE_BYTES = 8 * 1024 * 1024;
+/** CLIs print whole tool results and messages in one line. */
+export const MAX_LINE_BYTES = 64 * 1024 * 1024;
 const NEWLINE = 0x0a;
 
 interface LineSplitter {
   push(chunk: Buffer): void;
   /** Hands out a last line that had no newline. */
   flush(): void;
-  /** How many lines were longer than the limit and therefore left out. */
+  /** How many lines were longer than the limit and therefore skipped. */
   readonly dropped: number;
 }
 
 /**
- * Cuts a byte stream into lines. Bytes are decoded a whole line at a time, so a character split over two
- * chunks stays whole; a line above the limit is dropped, so memory stays bounded whatever is printed.
+ * Cuts a byte stream into lines. Bytes are decoded a whole line at a time, so a character split over two chunks stays
+ * whole. A line above the limit is skipped, so memory stays bounded.
  */
 export function lineSplitter(onLine: (line: string) => void, maxLine = MAX_LINE_BYTES): LineSplitter {
   let pieces: Buffer[] = [];

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import type { AgentError, AgentEvent, AgentReader, AgentResult, ReadContext } from '../../model/agent.ts';
 import { InputError } from '../../model/errors.ts';
 import { asNumber, asObject, asString, type JsonObject, parseObject } from '../../model/text/json.ts';
@@ -16,7 +17,7 @@ export abstract class StreamReader implements AgentReader {
   protected text = '';
   protected usage: Usage | null = null;
   readonly #cli: string;
-  readonly #tools = new Map<string, { name: string; summary: string }>();
+  readonly #tools = new Map<string, { name: string; summary: string; call: string }>();
 
   constructor(cli: string, context: ReadContext) {
     this.#cli = cli;
@@ -80,15 +81,16 @@ export abstract class StreamReader implements AgentReader {
     const tool = { name: asString(name) ?? 'tool', summary: summaryOf(input) };
     const oldest = this.#tools.keys().next().value;
     if (this.#tools.size >= MAX_OPEN_TOOLS && oldest !== undefined) this.#tools.delete(oldest);
-    if (id !== undefined) this.#tools.set(id, tool);
+    if (id !== undefined) this.#tools.set(id, { ...tool, call: fingerprintOf(tool.name, input) });
     return [{ type: 'tool', ...tool, done: false }];
   }
 
-  protected endTool(id: string | undefined): AgentEvent[] {
+  protected endTool(id: string | undefined, result: unknown): AgentEvent[] {
     const tool = id === undefined ? undefined : this.#tools.get(id);
     if (id === undefined || !tool) return [];
     this.#tools.delete(id);
-    return [{ type: 'tool', ...tool, done: true }];
+    const { call, ...about } = tool;
+    return [{ type: 'tool', ...about, done: true, fingerprint: fingerprintOf(call, result) }];
   }
 
   protected error(kind: ErrorClass, message: string): AgentError {
@@ -140,6 +142,11 @@ function summaryOf(input: unknown): string {
     if (text) return oneLine(text);
   }
   return '';
+}
+
+/** A short text that is equal for equal values. */
+export function fingerprintOf(...values: unknown[]): string {
+  return createHash('sha1').update(JSON.stringify(values)).digest('base64');
 }
 
 /** One line of at most `max` characters, for views. */

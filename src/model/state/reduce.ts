@@ -21,6 +21,7 @@ export type TicketEvent =
   | { type: 'session'; sessionId: string }
   | { type: 'usage'; usage: Usage }
   | { type: 'note'; note: string }
+  | { type: 'warning'; warning: string }
   | { type: 'end'; end: AttemptEnd }
   /** It cannot be driven as it is: it waits for a person, and is let go of. */
   | { type: 'broken'; reason: string }
@@ -47,6 +48,8 @@ export function reduce(workflow: Workflow, ticket: Ticket, event: TicketEvent, n
       return editOpen(ticket, (attempt) => ({ ...attempt, sessionId: event.sessionId }));
     case 'usage':
       return editOpen(ticket, (attempt) => ({ ...attempt, usage: event.usage }));
+    case 'warning':
+      return editOpen(ticket, (attempt) => ({ ...attempt, warning: event.warning }));
     case 'note':
       return editOpen(ticket, (attempt) => ({ ...attempt, note: event.note }));
     case 'end':
