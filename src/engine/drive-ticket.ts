@@ -1,6 +1,6 @@
 import { stopJob } from '../machine/jobs/stop.ts';
 import { explained, HeldError, InputError } from '../model/errors.ts';
-import { refKey, type TicketRef } from '../model/ids.ts';
+import { refKey, refOf, type TicketRef } from '../model/ids.ts';
 import type { Plan } from '../model/plan.ts';
 import { isDue, next, type Step } from '../model/state/next.ts';
 import { broken } from '../model/state/reduce.ts';
@@ -9,7 +9,7 @@ import { type EngineContext, hooksOf } from './context.ts';
 import { type Pinned, pinnedFor } from './pinned-workflow.ts';
 import { readTip, releaseWorkspace } from './prepare-and-release-workspace.ts';
 import { takeStep } from './run-attempt.ts';
-import { refOf, reportStatus } from './status-events.ts';
+import { reportStatus } from './status-events.ts';
 import { type TicketWorkspace, workspaceFor } from './ticket-workspace.ts';
 import { TicketWriter } from './ticket-writer.ts';
 import { checkCheckout, recordLeft } from './users-changes.ts';

@@ -1,6 +1,6 @@
 import type { Claim } from '../model/claim.ts';
 import { messageOf } from '../model/errors.ts';
-import { refKey } from '../model/ids.ts';
+import { refKey, refOf } from '../model/ids.ts';
 import type { Plan, PlanEntry } from '../model/plan.ts';
 import { planProblems } from '../model/plans/plan-problems.ts';
 import { ticketOf, ticketsOf } from '../model/plans/plans-view.ts';
@@ -14,7 +14,7 @@ import { type EngineContext, hooksOf, isFatal, type Notifications } from './cont
 import { sweepOutput } from './delete-old-output.ts';
 import { completePlan } from './plan-transitions.ts';
 import { RunningTickets } from './running-tickets.ts';
-import { OutsideChanges, refOf, reportStatus } from './status-events.ts';
+import { OutsideChanges, reportStatus } from './status-events.ts';
 
 export interface EngineOptions {
   /** `until-idle` ends when nothing can continue without a person; `forever` never; `once` starts what it can, once. */

@@ -2,14 +2,13 @@ import { existsSync } from 'node:fs';
 import { readJob } from '../machine/jobs/job.ts';
 import { sayHolder, wayToFree } from '../model/claim.ts';
 import { HeldError, IllegalMoveError, messageOf, WorkspaceError } from '../model/errors.ts';
-import { refKey, type TicketRef } from '../model/ids.ts';
+import { refKey, refOf, type TicketRef } from '../model/ids.ts';
 import type { Plan } from '../model/plan.ts';
 import { openAttempt, type Ticket, tipOf } from '../model/ticket.ts';
 import type { Place } from '../phases/perform-phase.ts';
 import type { WorkspaceSpec } from '../workspaces/workspaces.ts';
 import { type EngineContext, emit, hooksOf, isFatal } from './context.ts';
 import { handOver, isStillNeeded, putBack } from './hand-over-worktree.ts';
-import { refOf } from './status-events.ts';
 import { type TicketWorkspace, workspaceFor } from './ticket-workspace.ts';
 
 /**

@@ -4,7 +4,7 @@ import { makeDirectory } from '../machine/files/directory.ts';
 import { MARKER } from '../machine/jobs/job.ts';
 import { ACTIONS, scriptInstead } from '../model/actions.ts';
 import { explained, InputError } from '../model/errors.ts';
-import { refKey, type TicketRef } from '../model/ids.ts';
+import { refKey, refOf, type TicketRef } from '../model/ids.ts';
 import type { Plan } from '../model/plan.ts';
 import { next, type Step } from '../model/state/next.ts';
 import type { AttemptEnd } from '../model/state/outcome.ts';
@@ -24,7 +24,7 @@ import { admission, agentOf, allowanceOf, endedBefore, launchesOf } from './admi
 import { type EngineContext, emit, hooksOf } from './context.ts';
 import type { Pinned } from './pinned-workflow.ts';
 import { adoptedPlace, preparePlace } from './prepare-and-release-workspace.ts';
-import { type AttemptRef, refOf, reportEnd } from './status-events.ts';
+import { type AttemptRef, reportEnd } from './status-events.ts';
 import { ifKnown, type TicketWorkspace, workspaceFor } from './ticket-workspace.ts';
 import type { TicketWriter } from './ticket-writer.ts';
 import { AttemptRecorder } from './ticket-writer.ts';

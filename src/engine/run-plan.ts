@@ -1,4 +1,5 @@
 import { IllegalMoveError, InputError, messageOf } from '../model/errors.ts';
+import { refOf } from '../model/ids.ts';
 import type { Plan } from '../model/plan.ts';
 import { planProblems } from '../model/plans/plan-problems.ts';
 import { ticketsOf } from '../model/plans/plans-view.ts';
@@ -8,7 +9,6 @@ import type { Ticket } from '../model/ticket.ts';
 import { type EngineContext, emit, hooksOf } from './context.ts';
 import { Engine, type EngineOptions } from './engine.ts';
 import { claimPlan, completePlan, letGo } from './plan-transitions.ts';
-import { refOf } from './status-events.ts';
 import { stopperOf } from './stopped-tickets.ts';
 import { ifKnown, workspaceFor } from './ticket-workspace.ts';
 

@@ -1,11 +1,7 @@
-import { refKey, type TicketRef } from '../model/ids.ts';
+import { refKey, refOf, type TicketRef } from '../model/ids.ts';
 import type { Ticket } from '../model/ticket.ts';
 import { checkedNothing, NO_CHECKS } from '../model/verdict.ts';
 import { type EngineContext, emit } from './context.ts';
-
-export function refOf(ticket: TicketRef): TicketRef {
-  return { planId: ticket.planId, ticketId: ticket.ticketId };
-}
 
 /** The change is not worth reporting. */
 function sameStatus(before: Pick<Ticket, 'status' | 'hold'>, after: Ticket): boolean {

@@ -125,3 +125,7 @@ export function namesAbove(branch: string): string[] {
 export function exclude(a: string, b: string): boolean {
   return a.startsWith(`${b}/`) || b.startsWith(`${a}/`);
 }
+
+export function refOf(ticket: TicketRef): TicketRef {
+  return { planId: ticket.planId, ticketId: ticket.ticketId };
+}

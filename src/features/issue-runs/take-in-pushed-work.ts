@@ -1,7 +1,7 @@
 import { type EngineContext, emit } from '../../engine/context.ts';
-import { refOf } from '../../engine/status-events.ts';
 import { branchOf, repoOf, type TicketWorkspace } from '../../engine/ticket-workspace.ts';
 import { explained, SignalboxError, WorkspaceError } from '../../model/errors.ts';
+import { refOf } from '../../model/ids.ts';
 import { WORK_PHASE } from '../../model/issue-phases.ts';
 import { blockersOf, planOf } from '../../model/plans/plans-view.ts';
 import type { Ticket } from '../../model/ticket.ts';

@@ -1,11 +1,10 @@
 import type { EngineContext } from '../../engine/context.ts';
 import { knownPinned } from '../../engine/pinned-workflow.ts';
-import { refOf } from '../../engine/status-events.ts';
 import { stoppedTogether } from '../../engine/stopped-tickets.ts';
 import { workspaceFor } from '../../engine/ticket-workspace.ts';
 import { scriptInstead } from '../../model/actions.ts';
 import { IllegalMoveError, InputError, SignalboxError } from '../../model/errors.ts';
-import { parseRef, refKey, type TicketRef } from '../../model/ids.ts';
+import { parseRef, refKey, refOf, type TicketRef } from '../../model/ids.ts';
 import type { Plan } from '../../model/plan.ts';
 import { orderByDependencies } from '../../model/plans/dependency-order.ts';
 import { entryOf, planOf, ticketOf, ticketsOf } from '../../model/plans/plans-view.ts';
