@@ -1,9 +1,9 @@
+import type { Settings } from '../config/settings-table.ts';
 import type { Plan } from '../model/plan.ts';
 import type { Ticket } from '../model/ticket.ts';
 import { type PinnedWorkflow, readPinned } from '../workflows/pin-workflow.ts';
 import { resolveWorkflow } from '../workflows/resolve-workflow.ts';
 import type { EngineContext } from './context.ts';
-import { workflowNameOf } from './ticket-workspace.ts';
 
 export interface Pinned extends PinnedWorkflow {
   hash: string;
@@ -42,4 +42,8 @@ export async function pinnedFor(engine: EngineContext, ticket: Ticket, plan: Pla
   const pinned = cache.get(hash) ?? { ...resolved, hash };
   cache.set(hash, pinned);
   return pinned;
+}
+
+function workflowNameOf(ticket: Ticket, plan: Plan, settings: Settings): string {
+  return ticket.workflow ?? plan.workflow ?? settings.defaultWorkflow;
 }

@@ -7,10 +7,6 @@ import { blockersOf, endedInBase, type PlansView, planOf } from '../model/plans/
 import { type Ticket, tipOf } from '../model/ticket.ts';
 import type { WorkspaceSpec } from '../workspaces/workspaces.ts';
 
-export function workflowNameOf(ticket: Ticket, plan: Plan, settings: Settings): string {
-  return ticket.workflow ?? plan.workflow ?? settings.defaultWorkflow;
-}
-
 /** A ticket's workspace, and how it relates to those of the other tickets. */
 export interface TicketWorkspace extends WorkspaceSpec {
   /** All tickets of the plan work in it, one after the other. */
