@@ -8,6 +8,7 @@ import type {
 } from '../model/agent.ts';
 import { can } from '../model/agent.ts';
 import { InputError } from '../model/errors.ts';
+import { requestEnv } from './directories-and-variables.ts';
 import {
   classifyWords,
   errorOf,
@@ -88,15 +89,4 @@ const MOST_LINES = 10;
 /** The end of its output, where some programs report errors. */
 function lastLines(text: string): string {
   return stderrText(text.split('\n').slice(-MOST_LINES).join('\n'));
-}
-
-/** The request as environment variables. What was not requested has no variable. */
-export function requestEnv(request: AgentRequest): Record<string, string> {
-  const env: Record<string, string> = { SIGNALBOX_ACCESS: request.access };
-  if (request.model) env.SIGNALBOX_MODEL = request.model;
-  if (request.effort) env.SIGNALBOX_EFFORT = request.effort;
-  if (request.maxTurns !== null) env.SIGNALBOX_MAX_TURNS = String(request.maxTurns);
-  if (request.allowedTools) env.SIGNALBOX_ALLOWED_TOOLS = request.allowedTools.join(',');
-  if (request.schema) env.SIGNALBOX_RESULT_SCHEMA = JSON.stringify(request.schema);
-  return env;
 }

@@ -1,3 +1,5 @@
+import type { AgentRequest } from '../model/agent.ts';
+
 /** A file of the user's that a sandboxed CLI gets a copy of. */
 export interface Seed {
   name: string;
@@ -108,4 +110,15 @@ const OWN: Readonly<Record<string, readonly string[]>> = {
 
 export function ownVariables(adapter: string): readonly string[] {
   return (Object.hasOwn(OWN, adapter) ? OWN[adapter] : undefined) ?? [];
+}
+
+/** The request as environment variables. What was not requested has no variable. */
+export function requestEnv(request: AgentRequest): Record<string, string> {
+  const env: Record<string, string> = { SIGNALBOX_ACCESS: request.access };
+  if (request.model) env.SIGNALBOX_MODEL = request.model;
+  if (request.effort) env.SIGNALBOX_EFFORT = request.effort;
+  if (request.maxTurns !== null) env.SIGNALBOX_MAX_TURNS = String(request.maxTurns);
+  if (request.allowedTools) env.SIGNALBOX_ALLOWED_TOOLS = request.allowedTools.join(',');
+  if (request.schema) env.SIGNALBOX_RESULT_SCHEMA = JSON.stringify(request.schema);
+  return env;
 }

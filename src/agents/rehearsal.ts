@@ -3,7 +3,7 @@ import { can } from '../model/agent.ts';
 import { asString, type JsonObject } from '../model/text/json.ts';
 import { ERROR_CLASSES, type Json } from '../model/ticket.ts';
 import { flagged, sessionArgs } from './command-flags.ts';
-import { requestEnv } from './custom.ts';
+import { requestEnv } from './directories-and-variables.ts';
 import type { Exit } from './reading/classify-errors.ts';
 import { fingerprintOf, isoOf, oneLine, StreamReader, usageOf } from './reading/stream-reader.ts';
 
