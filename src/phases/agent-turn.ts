@@ -1,5 +1,4 @@
 import { randomUUID } from 'node:crypto';
-import { readFileSync } from 'node:fs';
 import { isAbsolute, join } from 'node:path';
 import { findExecutable } from '../machine/find-program.ts';
 import type { AgentAdapter, AgentError, AgentRequest, AgentResult } from '../model/agent.ts';
@@ -181,11 +180,3 @@ function requireExecutable(command: string, path: string, agent: string): void {
 }
 
 export class AttemptConfigError extends Error {}
-
-export function readNote(dir: string, name: string): string | undefined {
-  try {
-    return readFileSync(join(dir, name), 'utf8');
-  } catch {
-    return undefined;
-  }
-}

@@ -1,4 +1,5 @@
 import { existsSync } from 'node:fs';
+import { join } from 'node:path';
 import { adapterFor, capabilityProblems } from '../agents/adapters.ts';
 import { defaultAccess } from '../agents/command-flags.ts';
 import {
@@ -7,6 +8,7 @@ import {
   taggedInstruction,
   taggedProblem,
 } from '../agents/reading/final-message.ts';
+import { readText } from '../machine/files/regular-file.ts';
 import type { AgentAdapter, AgentConfig, AgentResult } from '../model/agent.ts';
 import { explained, InputError } from '../model/errors.ts';
 import { totalUsage } from '../model/limits/usage.ts';
@@ -17,7 +19,7 @@ import { type PhaseOf, resultSchemaOf } from '../model/workflow.ts';
 import { MAX_PROMPT_BYTES } from '../workflows/find-content.ts';
 import { renderPhasePrompt } from '../workflows/pin-workflow.ts';
 import { validateResult } from '../workflows/result-schema/validate-result.ts';
-import { type Ask, AttemptConfigError, readNote, type Turn, type TurnEnd, takeTurn } from './agent-turn.ts';
+import { type Ask, AttemptConfigError, type Turn, type TurnEnd, takeTurn } from './agent-turn.ts';
 import { excerpt } from './attempt-output.ts';
 import { cleanHead, HEAD_BEFORE, TIP_BEFORE, takenOut, tipBefore } from './check-evidence.ts';
 import { cutShortBy, type PhaseContext, variablesOf } from './context.ts';
@@ -167,7 +169,7 @@ async function repair(
   const prompt = session
     ? repairPrompt(problem, asked)
     : repairAnew(
-        { prompt: readNote(first.dir, 'prompt.md') ?? '', answer: answerOf(result) },
+        { prompt: readText(join(first.dir, 'prompt.md')) ?? '', answer: answerOf(result) },
         problem,
         asked,
       );

@@ -1,10 +1,10 @@
 import { dirname, join } from 'node:path';
+import { readText } from '../machine/files/regular-file.ts';
 import type { AttemptEnd } from '../model/state/outcome.ts';
 import { plural } from '../model/text/plural.ts';
 import { attemptKey } from '../model/ticket.ts';
 import type { Expect, PhaseOf } from '../model/workflow.ts';
 import { isShownState } from '../workspaces/workspaces.ts';
-import { readNote } from './agent-turn.ts';
 import type { PhaseContext } from './context.ts';
 
 /** Compares the agent's work in the tree with what the phase expects. Undefined when nothing is missing. */
@@ -120,7 +120,7 @@ function notedTip({ ticket, phase, jobDir }: PhaseContext): string | undefined {
   for (const entry of ticket.phaseHistory) {
     if (entry.phase !== phase.id) continue;
     const dir = join(dirname(jobDir), attemptKey(entry).replaceAll('#', '.'));
-    const noted = readNote(dir, TIP_BEFORE);
+    const noted = readText(join(dir, TIP_BEFORE));
     if (noted !== undefined) return noted.trim();
   }
   return undefined;
@@ -136,7 +136,7 @@ export async function cleanHead({
   place,
   jobDir,
 }: PhaseContext): Promise<string | undefined> {
-  const noted = readNote(jobDir, HEAD_BEFORE);
+  const noted = readText(join(jobDir, HEAD_BEFORE));
   if (!rules || noted !== undefined) return noted;
   const { head, dirty } = await workspaces.evidence(place.worktree, place.base.commit, { files: false });
   return dirty.length === 0 ? head : undefined;
@@ -147,7 +147,7 @@ export async function cleanHead({
  * include it. It is kept on a ref and reported.
  */
 export async function takenOut(context: PhaseContext, end: AttemptEnd): Promise<AttemptEnd> {
-  const to = readNote(context.jobDir, HEAD_BEFORE);
+  const to = readText(join(context.jobDir, HEAD_BEFORE));
   if (!context.rules || to === undefined || end.type === 'waiting') return end;
   const strayed = await cameBack(context);
   const { repo, branch, worktree: path } = context.place;

@@ -1,4 +1,6 @@
+import { join } from 'node:path';
 import { type Claimed, claimedBy, extractTagged, readSignal } from '../agents/reading/final-message.ts';
+import { readText } from '../machine/files/regular-file.ts';
 import type { AgentError, AgentResult } from '../model/agent.ts';
 import { explained } from '../model/errors.ts';
 import { type AttemptEnd, NO_REASON } from '../model/state/outcome.ts';
@@ -6,7 +8,6 @@ import type { ErrorClass, Json } from '../model/ticket.ts';
 import { judgedIn } from '../model/verdict.ts';
 import type { PhaseOf } from '../model/workflow.ts';
 import { feedbackText } from '../workflows/template-variables.ts';
-import { readNote } from './agent-turn.ts';
 import { capture, excerpt } from './attempt-output.ts';
 import { cameBack, missingEvidence } from './check-evidence.ts';
 import type { PhaseContext } from './context.ts';
@@ -100,9 +101,9 @@ async function misplaced(context: Context): Promise<string | undefined> {
  * become the reference for the next one.
  */
 export function notedBefore({ ticket, phase, attempt, jobDir }: Context): string | undefined {
-  const own = readNote(jobDir, BEFORE);
+  const own = readText(join(jobDir, BEFORE));
   if (own !== undefined || (ticket.retries[phase.id] ?? 0) === 0) return own;
-  return readNote(jobDir.replace(/\d+$/, String(attempt.attempt - 1)), BEFORE);
+  return readText(join(jobDir.replace(/\d+$/, String(attempt.attempt - 1)), BEFORE));
 }
 
 export function fingerprint(context: Context): Promise<string> {
