@@ -28,14 +28,6 @@ interface StatusOptions {
   ignored?: boolean;
 }
 
-/**
- * The files that show a run of a spec, and those that are left of writing them. They change all the time beside the
- * spec, in a checkout that an agent works in, and are no work of a ticket, also where git tracks them.
- */
-export function isShownState(file: string): boolean {
-  return /(?:^|\/)SEQUENTIAL_(?:STATE\.json|PROGRESS\.md)(?:\.[^/]*)?$/.test(file);
-}
-
 export async function readStatus(git: Git, at: GitLocation, options: StatusOptions = {}): Promise<Status> {
   const args = [
     'status',

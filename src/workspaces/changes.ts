@@ -6,7 +6,7 @@ import { mergeBase, stepsTo } from '../git/history.ts';
 import type { GitLocation } from '../git/location.ts';
 import { localTrunk, originTrunk } from '../git/origin.ts';
 import { branchRef, isOid } from '../git/refs.ts';
-import { isShownState, readStatus, unhide, withScratchIndex } from '../git/status.ts';
+import { readStatus, unhide, withScratchIndex } from '../git/status.ts';
 import type { Worktree } from '../git/worktrees.ts';
 import { WorkspaceError } from '../model/errors.ts';
 import { checkBranch, openTree } from './canonical-path.ts';
@@ -218,4 +218,12 @@ export async function headAt(context: Context, path: string, time: Date): Promis
   // Git answers with the oldest commit it knows where its log is younger than that.
   const args = ['rev-parse', '--quiet', '--verify', `HEAD@{${time.toISOString()}}`];
   return (await context.git(args, { at: tree, ok: [0, 1, 128] })).stdout.trim() || undefined;
+}
+
+/**
+ * The files that show a run of a spec, and those that are left of writing them. They change all the time beside the
+ * spec, in a checkout that an agent works in, and are no work of a ticket, also where git tracks them.
+ */
+export function isShownState(file: string): boolean {
+  return /(?:^|\/)SEQUENTIAL_(?:STATE\.json|PROGRESS\.md)(?:\.[^/]*)?$/.test(file);
 }

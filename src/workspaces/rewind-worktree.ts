@@ -2,9 +2,10 @@ import type { Context } from '../git/context.ts';
 import type { GitLocation } from '../git/location.ts';
 import { identity } from '../git/merge.ts';
 import { branchRef, isOid, readRef } from '../git/refs.ts';
-import { isShownState, readStatus, type Status, unhide, withScratchIndex } from '../git/status.ts';
+import { readStatus, type Status, unhide, withScratchIndex } from '../git/status.ts';
 import { WorkspaceError } from '../model/errors.ts';
 import { openTree } from './canonical-path.ts';
+import { isShownState } from './changes.ts';
 
 export interface RewindSpec {
   repo: string;
