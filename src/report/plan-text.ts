@@ -1,4 +1,4 @@
-import { modeOf } from '../features/issue-runs/logs/write-log.ts';
+import { modeOf } from '../features/issue-runs/options/execution-config.ts';
 import { issueName, storedRun } from '../features/issue-runs/results/stored-run.ts';
 import { parseRef } from '../model/ids.ts';
 import { totalUsage, usageOf } from '../model/limits/usage.ts';

@@ -9,8 +9,7 @@ import type { Plan } from '../../../model/plan.ts';
 import type { ExecutionConfig } from '../../../model/plan-schema.ts';
 import { ticketsOf } from '../../../model/plans/plans-view.ts';
 import { isOver, type Ticket } from '../../../model/ticket.ts';
-import { runMode } from '../options/execution-config.ts';
-import type { RunMode } from '../plan-issues.ts';
+import { modeOf } from '../options/execution-config.ts';
 import { atLeast, issueResult } from '../results/issue-result.ts';
 import { storedRun } from '../results/stored-run.ts';
 import type { IssueResult } from '../types.ts';
@@ -116,11 +115,6 @@ export function runLog(input: RunLogInput): RunLog {
       totalDurationSeconds: atLeast(input.seconds, own),
     },
   };
-}
-
-/** The mode's name in every report. */
-export function modeOf(plan: Plan, config: ExecutionConfig): RunMode | 'batch' {
-  return storedRun(plan)?.batched ? 'batch' : runMode(config);
 }
 
 function makePlace(path: string): void {

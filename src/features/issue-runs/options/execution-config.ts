@@ -5,9 +5,11 @@ import type { IssuePlace } from '../../../issues/issue-checkouts.ts';
 import type { WorkItem } from '../../../issues/work-item.ts';
 import { InputError } from '../../../model/errors.ts';
 import { DEFAULT_PHASES, type IssuePhase, inWorkflowOrder, issuePhase } from '../../../model/issue-phases.ts';
+import type { Plan } from '../../../model/plan.ts';
 import type { ExecutionConfig } from '../../../model/plan-schema.ts';
 import type { Wishes } from '../../../model/workflow-variants.ts';
 import type { RunMode } from '../plan-issues.ts';
+import { storedRun } from '../results/stored-run.ts';
 import type { RunOptions, SettingsOfRuns } from '../types.ts';
 import { checkMerged } from './check-options.ts';
 import { applyRules, parsePhases, phasePolicies } from './phases.ts';
@@ -134,4 +136,9 @@ function opensPullRequest(
   { hasRemote }: IssuePlace,
 ): boolean {
   return config.pr && hasRemote && phases.includes('exec');
+}
+
+/** The mode's name in every report. */
+export function modeOf(plan: Plan, config: ExecutionConfig): RunMode | 'batch' {
+  return storedRun(plan)?.batched ? 'batch' : runMode(config);
 }
