@@ -6,12 +6,8 @@ import type { EngineContext } from '../engine/context.ts';
 import { stopperOf } from '../engine/stopped-tickets.ts';
 import { workspaceFor } from '../engine/ticket-workspace.ts';
 import { reportPhases } from '../features/issue-runs/callbacks.ts';
-import {
-  checkLogPlace,
-  type Rotation,
-  rotateLogs,
-} from '../features/issue-runs/logs/read-and-rotate-logs.ts';
-import { openRunLog, type RunLogWriter } from '../features/issue-runs/logs/write-log.ts';
+import { type Rotation, rotateLogs } from '../features/issue-runs/logs/read-and-rotate-logs.ts';
+import { checkLogPlace, openRunLog, type RunLogWriter } from '../features/issue-runs/logs/write-log.ts';
 import { prepareIssueRun } from '../features/issue-runs/prepare-issue-run.ts';
 import { refusedResult } from '../features/issue-runs/results/issue-result.ts';
 import { inWorktree, preview, storedRun } from '../features/issue-runs/results/stored-run.ts';

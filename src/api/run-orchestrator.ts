@@ -4,8 +4,7 @@ import { join } from 'node:path';
 import { repositoryOf } from '../config/paths.ts';
 import { readManifest } from '../config/project-manifest.ts';
 import { harmless, type PhasePlanCallback } from '../features/issue-runs/callbacks.ts';
-import { checkLogPlace } from '../features/issue-runs/logs/read-and-rotate-logs.ts';
-import { openRunLog } from '../features/issue-runs/logs/write-log.ts';
+import { checkLogPlace, openRunLog } from '../features/issue-runs/logs/write-log.ts';
 import { checkMerged, parseBatches } from '../features/issue-runs/options/check-options.ts';
 import {
   buildExecutionConfig,

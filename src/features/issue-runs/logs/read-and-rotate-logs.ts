@@ -1,7 +1,7 @@
-import { existsSync, lstatSync, readdirSync, readFileSync, realpathSync, rmSync } from 'node:fs';
-import { basename, dirname, isAbsolute, join, relative } from 'node:path';
+import { lstatSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { basename, dirname, join } from 'node:path';
 import { z } from 'zod';
-import { InputError, messageOf } from '../../../model/errors.ts';
+import { messageOf } from '../../../model/errors.ts';
 import type { IssueResult } from '../types.ts';
 
 export interface Rotation {
@@ -61,39 +61,6 @@ function logFiles(path: string) {
       if (!found?.isFile()) return [];
       return [{ path: join(dir, name), runId: basename(name, '.json'), bytes: found.size }];
     });
-}
-
-/** A repository may contain links to other places; a log inside the repository must stay inside it. */
-export function checkLogPlace(file: string, repo: string): void {
-  if (!isWithin(repo, file)) return;
-  let dir = dirname(file);
-  while (!existsSync(dir) && dir !== dirname(dir)) dir = dirname(dir);
-  const real = realpathSync(dir);
-  const root = realpathSync(repo);
-  // Git takes what it finds among its own files for its own.
-  if (isWithin(join(root, '.git'), join(real, relative(dir, dirname(file)))))
-    throw new InputError(
-      'run/log',
-      `The log of the run would be written to ${dirname(file)}, among git's files.`,
-      {
-        hint: 'Name another directory with --log-path, or leave the log out with --no-log-json.',
-        details: { path: dirname(file) },
-      },
-    );
-  if (isWithin(root, real)) return;
-  throw new InputError(
-    'run/log',
-    `The log of the run would be written to ${real}: ${dir} leads out of the repository.`,
-    {
-      hint: `Make ${dir} a directory, name another one with --log-path, or leave the log out with --no-log-json.`,
-      details: { path: dir, real },
-    },
-  );
-}
-
-function isWithin(dir: string, path: string): boolean {
-  const way = relative(dir, path);
-  return way !== '..' && !way.startsWith('../') && !isAbsolute(way);
 }
 
 export interface IssueLog extends IssueResult {

@@ -1,5 +1,5 @@
-import { existsSync, statSync, writeFileSync } from 'node:fs';
-import { dirname, join } from 'node:path';
+import { existsSync, realpathSync, statSync, writeFileSync } from 'node:fs';
+import { dirname, isAbsolute, join, relative } from 'node:path';
 import type { EngineContext } from '../../../engine/context.ts';
 import { makeDirectory } from '../../../machine/files/directory.ts';
 import { writeAtomic } from '../../../machine/files/write-atomic.ts';
@@ -13,7 +13,7 @@ import { modeOf } from '../options/execution-config.ts';
 import { atLeast, issueResult } from '../results/issue-result.ts';
 import { storedRun } from '../results/stored-run.ts';
 import type { IssueResult } from '../types.ts';
-import { checkLogPlace, type IssueLog, type RunLog, readLog } from './read-and-rotate-logs.ts';
+import { type IssueLog, type RunLog, readLog } from './read-and-rotate-logs.ts';
 
 export interface RunLogWriter {
   readonly path: string;
@@ -195,4 +195,37 @@ function isAtRest({ store }: Pick<EngineContext, 'store'>, plan: Plan): boolean 
     ({ status, hold }) =>
       status === 'running' || status === 'ready' || (status === 'queued' && hold === null),
   );
+}
+
+/** A repository may contain links to other places; a log inside the repository must stay inside it. */
+export function checkLogPlace(file: string, repo: string): void {
+  if (!isWithin(repo, file)) return;
+  let dir = dirname(file);
+  while (!existsSync(dir) && dir !== dirname(dir)) dir = dirname(dir);
+  const real = realpathSync(dir);
+  const root = realpathSync(repo);
+  // Git takes what it finds among its own files for its own.
+  if (isWithin(join(root, '.git'), join(real, relative(dir, dirname(file)))))
+    throw new InputError(
+      'run/log',
+      `The log of the run would be written to ${dirname(file)}, among git's files.`,
+      {
+        hint: 'Name another directory with --log-path, or leave the log out with --no-log-json.',
+        details: { path: dirname(file) },
+      },
+    );
+  if (isWithin(root, real)) return;
+  throw new InputError(
+    'run/log',
+    `The log of the run would be written to ${real}: ${dir} leads out of the repository.`,
+    {
+      hint: `Make ${dir} a directory, name another one with --log-path, or leave the log out with --no-log-json.`,
+      details: { path: dir, real },
+    },
+  );
+}
+
+function isWithin(dir: string, path: string): boolean {
+  const way = relative(dir, path);
+  return way !== '..' && !way.startsWith('../') && !isAbsolute(way);
 }
