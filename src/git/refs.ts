@@ -1,3 +1,5 @@
+import { WorkspaceError } from '../model/errors.ts';
+import { branchProblem } from '../model/ids.ts';
 import type { GitLocation } from './location.ts';
 import type { Git } from './run-git.ts';
 
@@ -45,4 +47,17 @@ async function listRefs(git: Git, at: GitLocation, refs: readonly string[]): Pro
 export async function readSymref(git: Git, at: GitLocation, ref: string): Promise<string | undefined> {
   const { stdout } = await git(['symbolic-ref', '--quiet', ref], { at, ok: [0, 1, 128] });
   return stdout.trim() || undefined;
+}
+
+export function checkBranch(branch: string, what = 'branch'): void {
+  const problem = branchProblem(branch);
+  if (problem)
+    throw new WorkspaceError(
+      'workspace/branch-name',
+      `The ${what} ${JSON.stringify(branch.slice(0, 60))} ${problem}.`,
+      {
+        hint: 'Choose a name that git accepts, such as feature/12-short-title.',
+        details: { branch },
+      },
+    );
 }

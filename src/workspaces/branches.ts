@@ -2,11 +2,10 @@ import { type Context, lockRepo } from '../git/context.ts';
 import { contains, countCommits } from '../git/history.ts';
 import type { GitLocation } from '../git/location.ts';
 import { originTrunk, trustedAccess } from '../git/origin.ts';
-import { branchRef, originRef, readRef, readRefs } from '../git/refs.ts';
+import { branchRef, checkBranch, originRef, readRef, readRefs } from '../git/refs.ts';
 import { checkedOutAt, readHead } from '../git/worktrees.ts';
 import { WorkspaceError } from '../model/errors.ts';
 import { namesAbove, ownBranchProblem, type Trunks } from '../model/ids.ts';
-import { checkBranch } from './canonical-path.ts';
 import { holdersOf } from './in-base.ts';
 import type { BranchSpec } from './types.ts';
 

@@ -3,26 +3,12 @@ import { basename, dirname, isAbsolute, join, sep } from 'node:path';
 import type { Git } from '../git/run-git.ts';
 import { describe, type Found, inspect, type Worktree } from '../git/worktrees.ts';
 import { WorkspaceError } from '../model/errors.ts';
-import { branchProblem } from '../model/ids.ts';
 
 /** Where the free warm worktrees of a root are. */
 export const warmRoot = (worktreeRoot: string) => join(worktreeRoot, '.slots');
 
 export function isInside(path: string, directory: string): boolean {
   return path === directory || path.startsWith(directory + sep);
-}
-
-export function checkBranch(branch: string, what = 'branch'): void {
-  const problem = branchProblem(branch);
-  if (problem)
-    throw new WorkspaceError(
-      'workspace/branch-name',
-      `The ${what} ${JSON.stringify(branch.slice(0, 60))} ${problem}.`,
-      {
-        hint: 'Choose a name that git accepts, such as feature/12-short-title.',
-        details: { branch },
-      },
-    );
 }
 
 /** Makes a directory and those above it, one by one: `recursive` makes Node try for ever where none can be made. */

@@ -3,10 +3,10 @@ import { countCommits, isAncestor } from '../git/history.ts';
 import type { GitLocation } from '../git/location.ts';
 import { mergeCommits } from '../git/merge.ts';
 import { fetchAnew } from '../git/origin.ts';
-import { branchRef, originRef, readRefs } from '../git/refs.ts';
+import { branchRef, checkBranch, originRef, readRefs } from '../git/refs.ts';
 import { readStatus } from '../git/status.ts';
 import { WorkspaceError } from '../model/errors.ts';
-import { checkBranch, openTree } from './canonical-path.ts';
+import { openTree } from './canonical-path.ts';
 import { rewindTree } from './rewind-worktree.ts';
 
 export interface CatchUpSpec {

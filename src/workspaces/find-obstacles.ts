@@ -1,9 +1,10 @@
 import { existsSync } from 'node:fs';
 import type { Context } from '../git/context.ts';
+import { checkBranch } from '../git/refs.ts';
 import { checkedOutAt, inspect } from '../git/worktrees.ts';
 import { WorkspaceError } from '../model/errors.ts';
 import { refuseBeside, refuseTrunk } from './branches.ts';
-import { canonical, checkBranch, pathTaken, realDirectory } from './canonical-path.ts';
+import { canonical, pathTaken, realDirectory } from './canonical-path.ts';
 import { resolveBase } from './resolve-base.ts';
 import type { WorkspaceSpec } from './types.ts';
 import { type Owner, readOwner, readOwnerAt } from './workspace-owner.ts';

@@ -2,11 +2,10 @@ import type { Context } from '../git/context.ts';
 import { isAncestor } from '../git/history.ts';
 import type { GitLocation } from '../git/location.ts';
 import { trustedAccess } from '../git/origin.ts';
-import { branchRef, readRef } from '../git/refs.ts';
+import { branchRef, checkBranch, readRef } from '../git/refs.ts';
 import { GitError, type GitResult } from '../git/run-git.ts';
 import { WorkspaceError } from '../model/errors.ts';
 import { refusePushToTrunk } from './branches.ts';
-import { checkBranch } from './canonical-path.ts';
 
 export interface PushSpec {
   repo: string;

@@ -2,11 +2,10 @@ import type { Context } from '../git/context.ts';
 import { contains } from '../git/history.ts';
 import type { GitLocation } from '../git/location.ts';
 import { fetchBranch, originTrunk, recordTrunk } from '../git/origin.ts';
-import { branchRef, isOid, originRef, readRefs } from '../git/refs.ts';
+import { branchRef, checkBranch, isOid, originRef, readRefs } from '../git/refs.ts';
 import { readHead } from '../git/worktrees.ts';
 import { WorkspaceError } from '../model/errors.ts';
 import { integrationBranch } from '../model/ids.ts';
-import { checkBranch } from './canonical-path.ts';
 import { readOwnerAt } from './workspace-owner.ts';
 
 /** What work starts from. `ref` is recorded (`main`, `origin/main`); `name` is the branch that work is merged into. */
