@@ -1,7 +1,6 @@
 import { existsSync, mkdirSync, readdirSync, realpathSync, rmdirSync } from 'node:fs';
 import { basename, dirname, isAbsolute, join, sep } from 'node:path';
-import type { Git } from '../git/run-git.ts';
-import { describe, type Found, inspect, type Worktree } from '../git/worktrees.ts';
+import type { Found } from '../git/worktrees.ts';
 import { WorkspaceError } from '../model/errors.ts';
 
 /** Where the free warm worktrees of a root are. */
@@ -70,13 +69,4 @@ export function removeEmptyParents(path: string, root: string): void {
       if (code !== 'ENOENT') throw error;
     }
   }
-}
-
-/** A linked worktree, or a repository's own checkout in the same form; undefined for anything else. */
-export async function openTree(git: Git, path: string, likely?: string): Promise<Worktree | undefined> {
-  const clean = canonical(path);
-  const found = await inspect(git, clean, likely);
-  if (found.kind === 'worktree') return found.worktree;
-  const at = found.kind === 'checkout' ? await git.locate(realpathSync.native(clean)) : undefined;
-  return at && describe(git, at);
 }

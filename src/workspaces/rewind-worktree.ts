@@ -4,8 +4,8 @@ import { identity } from '../git/merge.ts';
 import { branchRef, isOid, readRef } from '../git/refs.ts';
 import { readStatus, type Status, unhide, withScratchIndex } from '../git/status.ts';
 import { WorkspaceError } from '../model/errors.ts';
-import { openTree } from './canonical-path.ts';
 import { isShownState } from './changes.ts';
+import { openTree } from './worktree.ts';
 
 export interface RewindSpec {
   repo: string;

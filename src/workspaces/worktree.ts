@@ -1,4 +1,4 @@
-import { existsSync, rmSync, statSync } from 'node:fs';
+import { existsSync, realpathSync, rmSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { type Context, lockRepo } from '../git/context.ts';
 import { isReachable } from '../git/history.ts';
@@ -6,14 +6,16 @@ import type { GitLocation } from '../git/location.ts';
 import { type Git, GitError, retryRaces } from '../git/run-git.ts';
 import {
   checkedOutAt,
+  describe,
   find,
   gitDirOfEntry,
+  inspect,
   listWorktrees,
   type Registered,
   type Worktree,
 } from '../git/worktrees.ts';
 import { WorkspaceError } from '../model/errors.ts';
-import { isInside, makePath, pathTaken, warmRoot } from './canonical-path.ts';
+import { canonical, isInside, makePath, pathTaken, warmRoot } from './canonical-path.ts';
 import { commitsOnlyHere } from './unique-commits.ts';
 import { type Owner, readOwner, readOwnerAt, writeOwner } from './workspace-owner.ts';
 
@@ -226,4 +228,13 @@ export async function repairEntry(
   if (worktree.registeredAt === workTree) return worktree;
   await lockRepo(repo, () => context.git(['worktree', 'repair', workTree], { at: repo, write: true }));
   return { ...worktree, registeredAt: workTree };
+}
+
+/** A linked worktree, or a repository's own checkout in the same form; undefined for anything else. */
+export async function openTree(git: Git, path: string, likely?: string): Promise<Worktree | undefined> {
+  const clean = canonical(path);
+  const found = await inspect(git, clean, likely);
+  if (found.kind === 'worktree') return found.worktree;
+  const at = found.kind === 'checkout' ? await git.locate(realpathSync.native(clean)) : undefined;
+  return at && describe(git, at);
 }
