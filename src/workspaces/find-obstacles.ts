@@ -4,11 +4,11 @@ import { checkBranch } from '../git/refs.ts';
 import { checkedOutAt, inspect } from '../git/worktrees.ts';
 import { WorkspaceError } from '../model/errors.ts';
 import { refuseBeside, refuseTrunk } from './branches.ts';
-import { canonical, pathTaken, realDirectory } from './canonical-path.ts';
 import { resolveBase } from './resolve-base.ts';
 import type { WorkspaceSpec } from './types.ts';
 import { type Owner, readOwner, readOwnerAt } from './workspace-owner.ts';
 import { refuseInside } from './worktree.ts';
+import { canonical, pathTaken, realDirectory } from './worktree-paths.ts';
 
 export interface Obstacle {
   field: 'branch' | 'worktree' | 'worktreeRoot' | 'base';

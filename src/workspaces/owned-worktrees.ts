@@ -3,10 +3,10 @@ import { basename, dirname, join } from 'node:path';
 import type { Context } from '../git/context.ts';
 import { readStatus } from '../git/status.ts';
 import { gitDirOfEntry, listWorktrees as listRegistered } from '../git/worktrees.ts';
-import { canonical, realDirectory } from './canonical-path.ts';
 import { candidateAt, commitsThatWouldBeLost, type ReleaseSpec, unsafe } from './release-workspace.ts';
 import { withoutCopies } from './setup/copy.ts';
 import { type Owner, readOwner } from './workspace-owner.ts';
+import { canonical, realDirectory } from './worktree-paths.ts';
 
 /** A worktree that Signalbox has used, as git and its owner file describe it. */
 export interface KnownWorktree {

@@ -1,7 +1,7 @@
 import { existsSync, readdirSync, readFileSync, readlinkSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
 import { WorkspaceError } from '../model/errors.ts';
-import { isInside } from './canonical-path.ts';
+import { isInside } from './worktree-paths.ts';
 
 const WAIT_MS = 10_000;
 

@@ -19,7 +19,6 @@ import {
 } from '../git/worktrees.ts';
 import { messageOf } from '../model/errors.ts';
 import { shellWord } from '../model/text/shell-quote.ts';
-import { canonical, realDirectory, removeEmptyParents } from './canonical-path.ts';
 import { hadEnclave } from './enclave.ts';
 import { processesIn } from './processes-in-worktree.ts';
 import { withoutCopies } from './setup/copy.ts';
@@ -36,6 +35,7 @@ import {
 import { putWarm } from './warm/warm-worktrees.ts';
 import { type Owner, readOwner, writeOwner } from './workspace-owner.ts';
 import { removeWorktree } from './worktree.ts';
+import { canonical, realDirectory, removeEmptyParents } from './worktree-paths.ts';
 
 export type ReleaseSpec = Pick<
   WorkspaceSpec,

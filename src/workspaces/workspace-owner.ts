@@ -6,8 +6,8 @@ import { find } from '../git/worktrees.ts';
 import { readRegularText } from '../machine/files/regular-file.ts';
 import type { ProcessIdentity } from '../machine/processes.ts';
 import { WorkspaceError } from '../model/errors.ts';
-import { canonical } from './canonical-path.ts';
 import type { WorkspaceSpec } from './types.ts';
+import { canonical } from './worktree-paths.ts';
 
 /**
  * Who may use a worktree, kept in git's own directory for it, where no agent's `git add` finds it.

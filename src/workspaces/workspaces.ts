@@ -7,7 +7,6 @@ import { branchRef, readRef } from '../git/refs.ts';
 import { type CallLimits, type CreateGit, createGit, type Git } from '../git/run-git.ts';
 import { readStatus } from '../git/status.ts';
 import { branchAhead, branchHas, deleteBranch, examineBranch } from './branches.ts';
-import { canonical } from './canonical-path.ts';
 import { catchUp } from './catch-up-with-base.ts';
 import { changedFiles, diffWork, gatherEvidence, headAt, isShownState, takeFingerprint } from './changes.ts';
 import { commitPaths, isTracked, readCommitted } from './committed-files.ts';
@@ -27,6 +26,7 @@ import { originBranch } from './starting-commit.ts';
 import { verifyReady, verifyWorkspace } from './verify-workspace.ts';
 import { sweepWarm } from './warm/warm-worktrees.ts';
 import { giveUpWorkspace } from './workspace-owner.ts';
+import { canonical } from './worktree-paths.ts';
 
 export { GitError } from '../git/run-git.ts';
 export { whyKeepBranch } from './branches.ts';

@@ -15,9 +15,9 @@ import {
   type Worktree,
 } from '../git/worktrees.ts';
 import { WorkspaceError } from '../model/errors.ts';
-import { canonical, isInside, makePath, pathTaken, warmRoot } from './canonical-path.ts';
 import { commitsOnlyHere } from './unique-commits.ts';
 import { type Owner, readOwner, readOwnerAt, writeOwner } from './workspace-owner.ts';
+import { canonical, isInside, makePath, pathTaken, warmRoot } from './worktree-paths.ts';
 
 /** Refuses a workspace in a checkout of the repository, in its git directory, in another ticket's or among the warm worktrees. */
 export async function refuseInside(

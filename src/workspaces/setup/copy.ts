@@ -5,7 +5,7 @@ import { dirname, isAbsolute, join } from 'node:path';
 import type { GitLocation } from '../../git/location.ts';
 import type { Git } from '../../git/run-git.ts';
 import { WorkspaceError } from '../../model/errors.ts';
-import { isInside } from '../canonical-path.ts';
+import { isInside } from '../worktree-paths.ts';
 
 interface Copied {
   /** Hashes of what was copied, by file. */

@@ -5,9 +5,9 @@ import { statOf } from '../../machine/files/regular-file.ts';
 import { isAlive, killMarked, markedProcesses, ownIdentity, sendSignal } from '../../machine/processes.ts';
 import { run } from '../../machine/run-process.ts';
 import { WorkspaceError } from '../../model/errors.ts';
-import { canonical } from '../canonical-path.ts';
 import type { WorkspaceSpec } from '../types.ts';
 import { type Owner, readOwnerAt, writeOwner } from '../workspace-owner.ts';
+import { canonical } from '../worktree-paths.ts';
 import { copyUntracked } from './copy.ts';
 import { dueInstall, install, lockfileOf } from './install.ts';
 

@@ -5,7 +5,7 @@ import type { Context } from '../../git/context.ts';
 import type { GitLocation } from '../../git/location.ts';
 import { type IndexMarks, readMarks } from '../../git/status.ts';
 import { isUnderWay } from '../../git/worktrees.ts';
-import { isInside } from '../canonical-path.ts';
+import { isInside } from '../worktree-paths.ts';
 
 const OPERATIONS: Record<string, string> = {
   MERGE_HEAD: 'a merge',
