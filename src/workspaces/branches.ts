@@ -7,7 +7,7 @@ import { checkedOutAt, readHead } from '../git/worktrees.ts';
 import { WorkspaceError } from '../model/errors.ts';
 import { namesAbove, ownBranchProblem, type Trunks } from '../model/ids.ts';
 import { holdersOf } from './in-base.ts';
-import type { BranchSpec } from './types.ts';
+import type { BranchSpec } from './workspace-spec.ts';
 
 export interface BranchState {
   tip: string;

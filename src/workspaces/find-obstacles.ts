@@ -5,8 +5,8 @@ import { checkedOutAt, inspect } from '../git/worktrees.ts';
 import { WorkspaceError } from '../model/errors.ts';
 import { refuseBeside, refuseTrunk } from './branches.ts';
 import { resolveBase } from './resolve-base.ts';
-import type { WorkspaceSpec } from './types.ts';
 import { type Owner, readOwner, readOwnerAt } from './workspace-owner.ts';
+import type { WorkspaceSpec } from './workspace-spec.ts';
 import { refuseInside } from './worktree.ts';
 import { canonical, pathTaken, realDirectory } from './worktree-paths.ts';
 

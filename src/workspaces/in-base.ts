@@ -6,7 +6,7 @@ import { branchRef, originRef, readRefs } from '../git/refs.ts';
 import { GitError } from '../git/run-git.ts';
 import { integrationBranch } from '../model/ids.ts';
 import { resolveBase } from './resolve-base.ts';
-import type { BranchSpec } from './types.ts';
+import type { BranchSpec } from './workspace-spec.ts';
 
 /** How many commits of the base are compared with a branch's changes as a whole. */
 const MAX_COMMITS = 200;

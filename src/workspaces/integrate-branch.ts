@@ -9,7 +9,7 @@ import { WorkspaceError } from '../model/errors.ts';
 import { integrationBranch } from '../model/ids.ts';
 import { shellWord } from '../model/text/shell-quote.ts';
 import { resolveBase } from './resolve-base.ts';
-import type { WorkspaceSpec } from './types.ts';
+import type { WorkspaceSpec } from './workspace-spec.ts';
 
 type IntegrateSpec = Pick<WorkspaceSpec, 'repo' | 'branch' | 'base' | 'recordedBase'> & {
   message: string;

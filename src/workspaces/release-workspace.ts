@@ -22,7 +22,6 @@ import { shellWord } from '../model/text/shell-quote.ts';
 import { hadEnclave } from './enclave.ts';
 import { processesIn } from './processes-in-worktree.ts';
 import { withoutCopies } from './setup/copy.ts';
-import type { WorkspaceSpec } from './types.ts';
 import { commitsOnlyHere, sayCommits } from './unique-commits.ts';
 import {
   cleanAround,
@@ -34,6 +33,7 @@ import {
 } from './warm/leftover-state.ts';
 import { putWarm } from './warm/warm-worktrees.ts';
 import { type Owner, readOwner, writeOwner } from './workspace-owner.ts';
+import type { WorkspaceSpec } from './workspace-spec.ts';
 import { removeWorktree } from './worktree.ts';
 import { canonical, realDirectory, removeEmptyParents } from './worktree-paths.ts';
 

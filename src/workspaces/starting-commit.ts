@@ -8,7 +8,7 @@ import { GitError } from '../git/run-git.ts';
 import { messageOf, WorkspaceError } from '../model/errors.ts';
 import { hasWork } from './in-base.ts';
 import { resolveBase, startingPoint } from './resolve-base.ts';
-import type { StackedThere } from './types.ts';
+import type { StackedThere } from './workspace-spec.ts';
 
 interface StartSpec {
   branch: string;

@@ -6,7 +6,7 @@ import { find } from '../git/worktrees.ts';
 import { readRegularText } from '../machine/files/regular-file.ts';
 import type { ProcessIdentity } from '../machine/processes.ts';
 import { WorkspaceError } from '../model/errors.ts';
-import type { WorkspaceSpec } from './types.ts';
+import type { WorkspaceSpec } from './workspace-spec.ts';
 import { canonical } from './worktree-paths.ts';
 
 /**
