@@ -4,7 +4,7 @@ import { identity } from '../git/merge.ts';
 import { branchRef, isOid, readRef } from '../git/refs.ts';
 import { readStatus, type Status, unhide, withScratchIndex } from '../git/status.ts';
 import { WorkspaceError } from '../model/errors.ts';
-import { isShownState } from './changes.ts';
+import { isShownState } from './evidence-and-diff.ts';
 import { openTree } from './worktree.ts';
 
 export interface RewindSpec {

@@ -8,10 +8,17 @@ import { type CallLimits, type CreateGit, createGit, type Git } from '../git/run
 import { readStatus } from '../git/status.ts';
 import { branchAhead, branchHas, deleteBranch, examineBranch } from './branches.ts';
 import { catchUp } from './catch-up-with-base.ts';
-import { changedFiles, diffWork, gatherEvidence, headAt, isShownState, takeFingerprint } from './changes.ts';
 import { commitPaths, isTracked, readCommitted } from './committed-files.ts';
 import { closeEnclave, openEnclave } from './enclave.ts';
 import { ensureWorkspace, refreshWorkspace } from './ensure-workspace.ts';
+import {
+  changedFiles,
+  diffWork,
+  gatherEvidence,
+  headAt,
+  isShownState,
+  takeFingerprint,
+} from './evidence-and-diff.ts';
 import { findObstacles } from './find-obstacles.ts';
 import { baseHas, takenIn, whereabouts } from './in-base.ts';
 import { integrateBranch } from './integrate-branch.ts';
@@ -31,7 +38,7 @@ import { canonical } from './worktree-paths.ts';
 export { GitError } from '../git/run-git.ts';
 export { whyKeepBranch } from './branches.ts';
 export type { CaughtUp } from './catch-up-with-base.ts';
-export { isShownState } from './changes.ts';
+export { isShownState } from './evidence-and-diff.ts';
 export type { Whereabouts } from './in-base.ts';
 export type { Integrated } from './integrate-branch.ts';
 export type { Track, TrackSpec, Trains } from './merge-train.ts';
