@@ -10,7 +10,7 @@ import { readStatus, unhide, withScratchIndex } from '../git/status.ts';
 import type { Worktree } from '../git/worktrees.ts';
 import { WorkspaceError } from '../model/errors.ts';
 import { resolveBase } from './resolve-base.ts';
-import { withoutCopies } from './setup/copy.ts';
+import { withoutCopies } from './setup/copy-untracked-files.ts';
 import { readOwner, readOwnerAt } from './workspace-owner.ts';
 import { openTree } from './worktree.ts';
 

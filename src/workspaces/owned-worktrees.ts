@@ -4,7 +4,7 @@ import type { Context } from '../git/context.ts';
 import { readStatus } from '../git/status.ts';
 import { gitDirOfEntry, listWorktrees as listRegistered } from '../git/worktrees.ts';
 import { candidateAt, commitsThatWouldBeLost, type ReleaseSpec, unsafe } from './release-workspace.ts';
-import { withoutCopies } from './setup/copy.ts';
+import { withoutCopies } from './setup/copy-untracked-files.ts';
 import { type Owner, readOwner } from './workspace-owner.ts';
 import { canonical, realDirectory } from './worktree-paths.ts';
 

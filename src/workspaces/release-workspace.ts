@@ -21,7 +21,7 @@ import { messageOf } from '../model/errors.ts';
 import { shellWord } from '../model/text/shell-quote.ts';
 import { hadEnclave } from './enclave.ts';
 import { processesIn } from './processes-in-worktree.ts';
-import { withoutCopies } from './setup/copy.ts';
+import { withoutCopies } from './setup/copy-untracked-files.ts';
 import { commitsOnlyHere, sayCommits } from './unique-commits.ts';
 import {
   cleanAround,

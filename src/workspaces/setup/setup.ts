@@ -8,7 +8,7 @@ import { WorkspaceError } from '../../model/errors.ts';
 import { type Owner, readOwnerAt, writeOwner } from '../workspace-owner.ts';
 import type { WorkspaceSpec } from '../workspace-spec.ts';
 import { canonical } from '../worktree-paths.ts';
-import { copyUntracked } from './copy.ts';
+import { copyUntracked } from './copy-untracked-files.ts';
 import { dueInstall, install, lockfileOf } from './install.ts';
 
 /** What makes a checkout usable: copied files, then the user's own commands, or what the project's lock file says. */
