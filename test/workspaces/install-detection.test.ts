@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, describe, expect, it } from 'vitest';
 import { checksOf } from '../../src/features/checks/checks.ts';
-import { frozenInstall, lockfileOf } from '../../src/workspaces/setup/install.ts';
+import { frozenInstall, lockfileOf } from '../../src/workspaces/setup/install-packages.ts';
 
 const dirs: string[] = [];
 afterEach(() => {

@@ -7,7 +7,7 @@ import { EXIT } from '../../model/actions.ts';
 import { InputError, messageOf } from '../../model/errors.ts';
 import { shellQuote } from '../../model/text/shell-quote.ts';
 import { NO_CHECKS } from '../../model/verdict.ts';
-import { scriptRunner } from '../../workspaces/setup/install.ts';
+import { scriptRunner } from '../../workspaces/setup/install-packages.ts';
 import { findRunner } from './test-runners.ts';
 
 /** Runs the project's checks as one job of its own commands. */

@@ -9,7 +9,7 @@ import { type Owner, readOwnerAt, writeOwner } from '../workspace-owner.ts';
 import type { WorkspaceSpec } from '../workspace-spec.ts';
 import { canonical } from '../worktree-paths.ts';
 import { copyUntracked } from './copy-untracked-files.ts';
-import { dueInstall, install, lockfileOf } from './install.ts';
+import { dueInstall, install, lockfileOf } from './install-packages.ts';
 
 /** What makes a checkout usable: copied files, then the user's own commands, or what the project's lock file says. */
 export async function setUp(
