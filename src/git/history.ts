@@ -1,4 +1,4 @@
-import type { Context } from './context.ts';
+import type { Context } from './context-and-locks.ts';
 import type { GitLocation } from './location.ts';
 
 /** True when both commits are here and the first is in the second's history. */

@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { Context } from './context.ts';
+import type { Context } from './context-and-locks.ts';
 import { treeOf } from './history.ts';
 import type { GitLocation } from './location.ts';
 

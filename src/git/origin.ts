@@ -2,7 +2,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { readRegularText } from '../machine/files/regular-file.ts';
 import { messageOf } from '../model/errors.ts';
-import { type Context, lockRepo, type Trunk } from './context.ts';
+import { type Context, lockRepo, type Trunk } from './context-and-locks.ts';
 import type { GitLocation } from './location.ts';
 import { branchRef, originRef, readRef, readRefs, readSymref } from './refs.ts';
 import { retryRaces } from './run-git.ts';

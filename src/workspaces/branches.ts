@@ -1,4 +1,4 @@
-import { type Context, lockRepo } from '../git/context.ts';
+import { type Context, lockRepo } from '../git/context-and-locks.ts';
 import { contains, countCommits } from '../git/history.ts';
 import type { GitLocation } from '../git/location.ts';
 import { originTrunk, trustedAccess } from '../git/origin.ts';

@@ -1,5 +1,5 @@
 import { realpathSync } from 'node:fs';
-import type { Context } from '../git/context.ts';
+import type { Context } from '../git/context-and-locks.ts';
 import type { GitLocation } from '../git/location.ts';
 import { identity } from '../git/merge.ts';
 import { branchRef } from '../git/refs.ts';

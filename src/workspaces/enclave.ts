@@ -1,6 +1,6 @@
 import { copyFileSync, existsSync, lstatSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Context } from '../git/context.ts';
+import type { Context } from '../git/context-and-locks.ts';
 import type { GitLocation } from '../git/location.ts';
 import { branchRef } from '../git/refs.ts';
 import { inspect, readHead, type Worktree } from '../git/worktrees.ts';

@@ -1,6 +1,6 @@
 import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { type Context, lockRepo } from '../git/context.ts';
+import { type Context, lockRepo } from '../git/context-and-locks.ts';
 import type { GitLocation } from '../git/location.ts';
 import { branchRef, checkBranch, readRef } from '../git/refs.ts';
 import { find, inspect, rememberCheckout, type Worktree } from '../git/worktrees.ts';

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { existsSync, lstatSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Context } from '../git/context.ts';
+import type { Context } from '../git/context-and-locks.ts';
 import { mergeBase, stepsTo } from '../git/history.ts';
 import type { GitLocation } from '../git/location.ts';
 import { localTrunk, originTrunk } from '../git/origin.ts';

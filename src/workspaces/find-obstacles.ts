@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs';
-import type { Context } from '../git/context.ts';
+import type { Context } from '../git/context-and-locks.ts';
 import { checkBranch } from '../git/refs.ts';
 import { checkedOutAt, inspect } from '../git/worktrees.ts';
 import { WorkspaceError } from '../model/errors.ts';

@@ -1,4 +1,4 @@
-import type { Context } from '../git/context.ts';
+import type { Context } from '../git/context-and-locks.ts';
 import { contains, isCommit, isReachable, mergeBase } from '../git/history.ts';
 import type { GitLocation } from '../git/location.ts';
 import { addsNothing, withTemporaryObjects } from '../git/merge.ts';

@@ -1,4 +1,4 @@
-import { type Context, lockMerges } from '../git/context.ts';
+import { type Context, lockMerges } from '../git/context-and-locks.ts';
 import { contains, remember } from '../git/history.ts';
 import type { GitLocation } from '../git/location.ts';
 import { mergeCommits } from '../git/merge.ts';

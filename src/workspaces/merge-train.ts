@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { join } from 'node:path';
-import { type Context, lockMerges } from '../git/context.ts';
+import { type Context, lockMerges } from '../git/context-and-locks.ts';
 import { contains, treeOf } from '../git/history.ts';
 import type { GitLocation } from '../git/location.ts';
 import { mergeCommits, withTemporaryObjects } from '../git/merge.ts';

@@ -1,6 +1,6 @@
 import { existsSync, readdirSync, statSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
-import type { Context } from '../git/context.ts';
+import type { Context } from '../git/context-and-locks.ts';
 import { readStatus } from '../git/status.ts';
 import { gitDirOfEntry, listWorktrees as listRegistered } from '../git/worktrees.ts';
 import { candidateAt, commitsThatWouldBeLost, type ReleaseSpec, unsafe } from './release-workspace.ts';

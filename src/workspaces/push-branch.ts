@@ -1,4 +1,4 @@
-import type { Context } from '../git/context.ts';
+import type { Context } from '../git/context-and-locks.ts';
 import { isAncestor } from '../git/history.ts';
 import type { GitLocation } from '../git/location.ts';
 import { trustedAccess } from '../git/origin.ts';

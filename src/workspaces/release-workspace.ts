@@ -1,7 +1,7 @@
 import { existsSync, rmSync } from 'node:fs';
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
-import { type Context, lockRepo } from '../git/context.ts';
+import { type Context, lockRepo } from '../git/context-and-locks.ts';
 import { isReachable } from '../git/history.ts';
 import type { GitLocation } from '../git/location.ts';
 import { branchRef } from '../git/refs.ts';

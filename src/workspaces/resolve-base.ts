@@ -1,4 +1,4 @@
-import type { Context } from '../git/context.ts';
+import type { Context } from '../git/context-and-locks.ts';
 import { contains } from '../git/history.ts';
 import type { GitLocation } from '../git/location.ts';
 import { fetchBranch, originTrunk, recordTrunk } from '../git/origin.ts';

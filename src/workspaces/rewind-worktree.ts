@@ -1,4 +1,4 @@
-import type { Context } from '../git/context.ts';
+import type { Context } from '../git/context-and-locks.ts';
 import type { GitLocation } from '../git/location.ts';
 import { identity } from '../git/merge.ts';
 import { branchRef, isOid, readRef } from '../git/refs.ts';

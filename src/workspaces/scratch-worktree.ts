@@ -1,6 +1,6 @@
 import { existsSync, mkdirSync, readdirSync, rmdirSync, rmSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { type Context, lockRepo } from '../git/context.ts';
+import { type Context, lockRepo } from '../git/context-and-locks.ts';
 import type { GitLocation } from '../git/location.ts';
 import { GitError, retryRaces } from '../git/run-git.ts';
 import { waitForGit } from './processes-in-worktree.ts';

@@ -1,4 +1,4 @@
-import { type Context, lockRepo } from '../git/context.ts';
+import { type Context, lockRepo } from '../git/context-and-locks.ts';
 import { countCommits, isCommit, mergeBase } from '../git/history.ts';
 import type { GitLocation } from '../git/location.ts';
 import { mergeCommits } from '../git/merge.ts';

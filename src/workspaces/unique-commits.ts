@@ -1,5 +1,5 @@
 import { readdirSync } from 'node:fs';
-import type { Context } from '../git/context.ts';
+import type { Context } from '../git/context-and-locks.ts';
 import type { GitLocation } from '../git/location.ts';
 import { branchRef, isOid } from '../git/refs.ts';
 import { readStatus } from '../git/status.ts';

@@ -1,4 +1,4 @@
-import type { Context } from '../git/context.ts';
+import type { Context } from '../git/context-and-locks.ts';
 import { confirm, describe, find, isConfirmed, type Worktree } from '../git/worktrees.ts';
 import { WorkspaceError } from '../model/errors.ts';
 import { shellQuote } from '../model/text/shell-quote.ts';

@@ -1,6 +1,6 @@
 import { renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { type Context, lockRepo } from '../git/context.ts';
+import { type Context, lockRepo } from '../git/context-and-locks.ts';
 import { type GitLocation, gitDirOf } from '../git/location.ts';
 import { find } from '../git/worktrees.ts';
 import { readRegularText } from '../machine/files/regular-file.ts';

@@ -1,4 +1,4 @@
-import { type Context, createTurns } from '../git/context.ts';
+import { type Context, createTurns } from '../git/context-and-locks.ts';
 import { findRepo } from '../git/find-repository.ts';
 import { isAncestor } from '../git/history.ts';
 import type { GitLocation } from '../git/location.ts';

@@ -1,6 +1,6 @@
 import { existsSync, realpathSync, rmSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { type Context, lockRepo } from '../git/context.ts';
+import { type Context, lockRepo } from '../git/context-and-locks.ts';
 import { isReachable } from '../git/history.ts';
 import type { GitLocation } from '../git/location.ts';
 import { type Git, GitError, retryRaces } from '../git/run-git.ts';

@@ -1,4 +1,4 @@
-import type { Context } from '../../git/context.ts';
+import type { Context } from '../../git/context-and-locks.ts';
 import { cleanEnv } from '../../git/environment.ts';
 import { type GitLocation, realOf } from '../../git/location.ts';
 import { statOf } from '../../machine/files/regular-file.ts';

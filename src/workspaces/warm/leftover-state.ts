@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { type Dirent, lstatSync, readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Context } from '../../git/context.ts';
+import type { Context } from '../../git/context-and-locks.ts';
 import type { GitLocation } from '../../git/location.ts';
 import { type IndexMarks, readMarks } from '../../git/status.ts';
 import { isUnderWay } from '../../git/worktrees.ts';

@@ -1,6 +1,6 @@
 import { existsSync, readdirSync, renameSync, rmdirSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { type Context, lockRepo } from '../../git/context.ts';
+import { type Context, lockRepo } from '../../git/context-and-locks.ts';
 import type { GitLocation } from '../../git/location.ts';
 import { branchRef, readRef } from '../../git/refs.ts';
 import { GitError, retryRaces } from '../../git/run-git.ts';
