@@ -4,7 +4,7 @@ import type { GitLocation } from '../git/location.ts';
 import { mergeCommits } from '../git/merge.ts';
 import { fetchAnew } from '../git/origin.ts';
 import { branchRef, checkBranch, originRef, readRefs } from '../git/refs.ts';
-import { readStatus } from '../git/status.ts';
+import { readStatus } from '../git/status-and-index-marks.ts';
 import { WorkspaceError } from '../model/errors.ts';
 import { rewindTree } from './rewind-worktree.ts';
 import { openTree } from './worktree.ts';

@@ -6,7 +6,7 @@ import { mergeBase, stepsTo } from '../git/history.ts';
 import type { GitLocation } from '../git/location.ts';
 import { localTrunk, originTrunk } from '../git/origin.ts';
 import { branchRef, checkBranch, isOid } from '../git/refs.ts';
-import { readStatus, unhide, withScratchIndex } from '../git/status.ts';
+import { readStatus, unhide, withScratchIndex } from '../git/status-and-index-marks.ts';
 import type { Worktree } from '../git/worktrees.ts';
 import { WorkspaceError } from '../model/errors.ts';
 import { resolveBase } from './resolve-base.ts';

@@ -6,7 +6,7 @@ import { isReachable } from '../git/history.ts';
 import type { GitLocation } from '../git/location.ts';
 import { branchRef } from '../git/refs.ts';
 import { GitError } from '../git/run-git.ts';
-import { readStatus, type Status } from '../git/status.ts';
+import { readStatus, type Status } from '../git/status-and-index-marks.ts';
 import {
   find,
   hasKeptBranch,

@@ -2,7 +2,7 @@ import type { Context } from '../git/context-and-locks.ts';
 import type { GitLocation } from '../git/location.ts';
 import { identity } from '../git/merge.ts';
 import { branchRef, isOid, readRef } from '../git/refs.ts';
-import { readStatus, type Status, unhide, withScratchIndex } from '../git/status.ts';
+import { readStatus, type Status, unhide, withScratchIndex } from '../git/status-and-index-marks.ts';
 import { WorkspaceError } from '../model/errors.ts';
 import { isShownState } from './evidence-and-diff.ts';
 import { openTree } from './worktree.ts';

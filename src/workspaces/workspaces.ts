@@ -5,7 +5,7 @@ import type { GitLocation } from '../git/location.ts';
 import { rememberTrunk } from '../git/origin.ts';
 import { branchRef, readRef } from '../git/refs.ts';
 import { type CallLimits, type CreateGit, createGit, type Git } from '../git/run-git.ts';
-import { readStatus } from '../git/status.ts';
+import { readStatus } from '../git/status-and-index-marks.ts';
 import { branchAhead, branchHas, deleteBranch, examineBranch } from './branches.ts';
 import { catchUp } from './catch-up-with-base.ts';
 import { commitPaths, isTracked, readCommitted } from './committed-files.ts';

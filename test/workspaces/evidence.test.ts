@@ -2,7 +2,7 @@ import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { parseStatus } from '../../src/git/status.ts';
+import { parseStatus } from '../../src/git/status-and-index-marks.ts';
 import { bench, commit, failure, git, read, write } from './helpers.ts';
 
 async function opened(files?: Record<string, string>) {

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { findRepo } from '../../src/git/find-repository.ts';
 import { createGit } from '../../src/git/run-git.ts';
-import { readMarks } from '../../src/git/status.ts';
+import { readMarks } from '../../src/git/status-and-index-marks.ts';
 import type { WorkspaceSpec } from '../../src/workspaces/workspaces.ts';
 import { firstOnly } from '../support/tiers.ts';
 import { bench, commit, failure, git, read, write } from './helpers.ts';
