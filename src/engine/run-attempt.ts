@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs';
 import { loadSettings } from '../config/load.ts';
-import { makeDirectory } from '../machine/files/directory.ts';
+import { makeDirectory } from '../machine/files/make-writable-directory.ts';
 import { MARKER } from '../machine/jobs/job.ts';
 import { ACTIONS, scriptInstead } from '../model/actions.ts';
 import { explained, InputError } from '../model/errors.ts';

@@ -1,6 +1,6 @@
 import { appendFileSync } from 'node:fs';
 import { dirname } from 'node:path';
-import { makeDirectory } from '../machine/files/directory.ts';
+import { makeDirectory } from '../machine/files/make-writable-directory.ts';
 import { readOrEmpty } from '../machine/files/text-file.ts';
 import { messageOf } from '../model/errors.ts';
 import { asRecord, asText, parseJson } from '../model/text/json.ts';

@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { makeDirectory } from '../machine/files/directory.ts';
+import { makeDirectory } from '../machine/files/make-writable-directory.ts';
 import { readOrEmpty } from '../machine/files/text-file.ts';
 import { writeAtomic } from '../machine/files/write-atomic.ts';
 import { run } from '../machine/run-process.ts';

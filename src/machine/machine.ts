@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { requireId, type TicketRef } from '../model/ids.ts';
 import { type Attempt, attemptKey } from '../model/ticket.ts';
 import { withLock } from './file-lock.ts';
-import { asStorageError, makeDirectory } from './files/directory.ts';
+import { asStorageError, makeDirectory } from './files/make-writable-directory.ts';
 import { readRegular } from './files/regular-file.ts';
 import { writeAtomic } from './files/write-atomic.ts';
 import { MemoryWatch } from './memory.ts';

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { withLock } from '../machine/file-lock.ts';
-import { asStorageError, makeDirectory } from '../machine/files/directory.ts';
+import { asStorageError, makeDirectory } from '../machine/files/make-writable-directory.ts';
 import { readJson } from '../machine/files/regular-file.ts';
 import { writeAtomic } from '../machine/files/write-atomic.ts';
 import { isAlive, ownIdentity, type ProcessIdentity } from '../machine/processes.ts';

@@ -1,7 +1,7 @@
 import { existsSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { withLock } from '../machine/file-lock.ts';
-import { asStorageError, makeDirectory } from '../machine/files/directory.ts';
+import { asStorageError, makeDirectory } from '../machine/files/make-writable-directory.ts';
 import { writeAtomic } from '../machine/files/write-atomic.ts';
 import { isAlive, ownIdentity, type ProcessIdentity } from '../machine/processes.ts';
 import { InputError } from '../model/errors.ts';

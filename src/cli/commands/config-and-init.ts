@@ -3,7 +3,7 @@ import { listSettings } from '../../config/describe-settings.ts';
 import { type Made, makeHome, makeProject } from '../../config/init.ts';
 import { configChain, findConfig, homeDir, repositoryOf } from '../../config/paths.ts';
 import { trust } from '../../config/trust.ts';
-import { asStorageError, makeDirectory } from '../../machine/files/directory.ts';
+import { asStorageError, makeDirectory } from '../../machine/files/make-writable-directory.ts';
 import { expandPath, userHome } from '../../machine/home-path.ts';
 import { shellWord } from '../../model/text/shell-quote.ts';
 import { answer, type Io, outJson } from '../io.ts';

@@ -4,7 +4,7 @@ import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { EngineContext } from '../../engine/context.ts';
-import { assertWritable } from '../../machine/files/directory.ts';
+import { assertWritable } from '../../machine/files/make-writable-directory.ts';
 import { isAlive } from '../../machine/processes.ts';
 import type { Claim } from '../../model/claim.ts';
 import { HeldError } from '../../model/errors.ts';

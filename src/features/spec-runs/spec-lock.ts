@@ -2,7 +2,7 @@ import { existsSync, readFileSync, rmSync, statSync, utimesSync } from 'node:fs'
 import { join } from 'node:path';
 import type { EngineContext } from '../../engine/context.ts';
 import { withLock } from '../../machine/file-lock.ts';
-import { makeDirectory } from '../../machine/files/directory.ts';
+import { makeDirectory } from '../../machine/files/make-writable-directory.ts';
 import { writeAtomic } from '../../machine/files/write-atomic.ts';
 import { readJob } from '../../machine/jobs/job.ts';
 import { Machine } from '../../machine/machine.ts';

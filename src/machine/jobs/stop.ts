@@ -1,7 +1,7 @@
 import { existsSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { isStorageTrouble } from '../files/directory.ts';
+import { isStorageTrouble } from '../files/make-writable-directory.ts';
 import { readJson } from '../files/regular-file.ts';
 import { isAlive, killMarked, sendSignal } from '../processes.ts';
 import { type EndReason, MARKER, readIdentity, readJob, recordExit } from './job.ts';
