@@ -5,7 +5,7 @@ import { scriptInstead } from '../model/actions.ts';
 import { InputError } from '../model/errors.ts';
 import { didYouMean } from '../model/text/nearest-word.ts';
 import { actionOf, commandOf, type Phase, type Workflow } from '../model/workflow.ts';
-import { checkLoaded, listWorkflows } from './check/check-workflow.ts';
+import { checkLoaded, type ListedWorkflow, listWorkflows } from './check/check-workflow.ts';
 import { findScript, insteadOf, readPrompt, type SearchPath, workflowFiles } from './find-content.ts';
 import { type PinnedWorkflow, pinWorkflow, sorted } from './pin-workflow.ts';
 import { readIncluded } from './templates/inspect-template.ts';
@@ -48,20 +48,26 @@ async function resolveAndKeep(key: string, name: string, searchPath: SearchPath)
 }
 
 async function resolveAnew(name: string, searchPath: SearchPath): Promise<ResolvedWorkflow> {
-  const listed = await listWorkflows(searchPath.workflows, name);
-  const named = listed.filter(({ loaded, shadowedBy }) => loaded.name === name && !shadowedBy);
-  const [first] = named;
-  if (!first) {
-    const names = (await listWorkflows(searchPath.workflows)).map(({ loaded }) => loaded.name);
-    throw unknownWorkflow(name, names, searchPath.workflows);
-  }
-  const { loaded } = first;
+  const named = await findWorkflows(name, searchPath.workflows);
+  const { loaded } = named[0];
   const problems = [...named.flatMap((one) => one.problems), ...(await checkLoaded(loaded, searchPath))];
   const { workflow } = loaded;
   if (problems.length > 0 || !workflow)
     throw problemsError('workflow/invalid', `Workflow "${name}"`, problems);
   const pinned = { workflow, ...(await collect(workflow, searchPath)) };
   return { ...pinned, ...pinWorkflow(pinned), file: loaded.file };
+}
+
+/** The workflow of that name, and others in the same directory that have it too. An unknown name is refused. */
+export async function findWorkflows(
+  name: string,
+  dirs: readonly string[],
+): Promise<[ListedWorkflow, ...ListedWorkflow[]]> {
+  const listed = await listWorkflows(dirs, name);
+  const [first, ...more] = listed.filter(({ loaded, shadowedBy }) => loaded.name === name && !shadowedBy);
+  if (first) return [first, ...more];
+  const names = (await listWorkflows(dirs)).map(({ loaded }) => loaded.name);
+  throw unknownWorkflow(name, names, dirs);
 }
 
 export function unknownWorkflow(name: string, known: string[], dirs: readonly string[]): InputError {

@@ -142,6 +142,27 @@ describe.concurrent('plan new', () => {
   });
 });
 
+describe.concurrent('a workflow that does not exist', () => {
+  it('is refused by plan new, add and edit, which write nothing then', async ({ world }) => {
+    setUp(world);
+    const before = world.read('home/state/plans/p/plan.json');
+    for (const args of [
+      ['new', 'q'],
+      ['add', 'p', 'b', '--title', 'B'],
+      ['edit', 'p'],
+      ['edit', 'p', 'a'],
+    ]) {
+      const ended = await world.cli('plan', ...args, '--workflow', 'wrok');
+      expect(ended.code).toBe(2);
+      expect(refusal(ended)).toMatch(
+        /^❌ There is no workflow "wrok"\. Did you mean "work"\?\n {3}Workflows: /,
+      );
+    }
+    expect(world.exists('home/state/plans/q')).toBe(false);
+    expect(world.read('home/state/plans/p/plan.json')).toBe(before);
+  });
+});
+
 describe.concurrent('plan add', () => {
   it('adds a ticket behind the others, and one that waits', async ({ world }) => {
     setUp(world, 'commit', {});

@@ -221,4 +221,15 @@ describe.concurrent('a name that is no plan', () => {
       '"slow-3" is neither a plan nor an issue reference. Did you mean the plan "slow"?',
     );
   });
+
+  it('shows the plans that there are, also before names of tickets', async ({ world }) => {
+    setUp(world);
+    expect(refusal(await world.cli('run', 'sprint-13', 'X'))).toMatch(
+      /^❌ "sprint-13" is neither a plan nor an issue reference\. .*\n {3}Plans: p\.\n {3}Name an issue as 12, /,
+    );
+    world.plan('sprint-12', { tickets: { X: {} } });
+    expect(refusal(await world.cli('run', 'sprint-13', 'X'))).toMatch(
+      /Did you mean the plan "sprint-12"\?\n {3}Plans: p, sprint-12\./,
+    );
+  });
 });

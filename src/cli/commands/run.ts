@@ -7,8 +7,10 @@ import { issueName, storedRun } from '../../features/issue-runs/results/stored-r
 import type { RunOptions, RunResult } from '../../features/issue-runs/types.ts';
 import { InputError } from '../../model/errors.ts';
 import type { EngineEvent } from '../../model/events.ts';
+import { idProblem } from '../../model/ids.ts';
 import { planOf, ticketOf } from '../../model/plans/plans-view.ts';
 import { answerTo } from '../../model/state/explain.ts';
+import { quoted } from '../../model/text/clean.ts';
 import { nearest } from '../../model/text/nearest-word.ts';
 import { planHeader, runHeader, summary } from '../../report/plan-text.ts';
 import { safeJson, style } from '../../report/style.ts';
@@ -42,7 +44,7 @@ export async function run(io: Io, given: Options, what: string[]): Promise<void>
   if (rest.length === 0 && isSpec(resolve(io.cwd, first))) return runAsSpec(first, options, io);
   const { store, view } = await openStore(io, options);
   if (!store.hasPlan(first)) {
-    await suggestPlan(first, view.plans, io);
+    await refuseUnknown(first, view.plans, io);
     return runIssues(what, options, io);
   }
   if (/^#?\d+$/.test(first) || existsSync(resolve(io.cwd, first)))
@@ -58,23 +60,22 @@ export async function run(io: Io, given: Options, what: string[]): Promise<void>
   return runTickets(first, rest, asked, io);
 }
 
-/** Suggests a plan if the text is no issue and similar to the name of a plan. */
-async function suggestPlan(text: string, plans: readonly { id: string }[], io: Io): Promise<void> {
-  const near = nearest(
-    text,
-    plans.map(({ id }) => id),
-  );
-  if (near === undefined) return;
+/** Refuses a name that is neither a plan nor an issue, and shows the plans. */
+async function refuseUnknown(text: string, plans: readonly { id: string }[], io: Io): Promise<void> {
+  if (idProblem(text) !== undefined) return;
   const { parseReference } = await import('../../issues/reference.ts');
   try {
     parseReference(text, { cwd: io.cwd });
   } catch (error) {
     if (!(error instanceof InputError)) throw error;
-    throw new InputError(
-      error.code,
-      `${JSON.stringify(text)} is neither a plan nor an issue reference. Did you mean the plan ${JSON.stringify(near)}?`,
-      { hint: `Plans: signalbox plan list. ${error.hint ?? ''}`.trimEnd(), cause: error },
-    );
+    const ids = plans.map(({ id }) => id);
+    const near = nearest(text, ids);
+    const message =
+      near === undefined
+        ? error.message.replace('is not an issue', 'is neither a plan nor an issue')
+        : `${quoted(text)} is neither a plan nor an issue reference. Did you mean the plan ${quoted(near)}?`;
+    const known = ids.length > 0 ? `Plans: ${ids.slice(0, 20).join(', ')}.` : 'There are no plans yet.';
+    throw new InputError(error.code, message, { hint: `${known}\n${error.hint}`, cause: error });
   }
 }
 

@@ -12,7 +12,7 @@ import { drawing, mermaid } from '../../workflows/draw-graph.ts';
 import { findPrompt, type SearchPath } from '../../workflows/find-content.ts';
 import { installSkills, listSkills } from '../../workflows/install-skills.ts';
 import { type LoadedWorkflow, loadWorkflow } from '../../workflows/load-workflow.ts';
-import { resolveWorkflow, unknownWorkflow } from '../../workflows/resolve-workflow.ts';
+import { findWorkflows, resolveWorkflow } from '../../workflows/resolve-workflow.ts';
 import { answer, type Io, outJson } from '../io.ts';
 import { type GlobalOptions, openSettings } from '../open-state.ts';
 
@@ -109,16 +109,15 @@ async function checkRead(
 
 /** A path that exists is a file; anything else is a name. */
 async function checkOne(file: string, settings: Settings, io: Io): Promise<Checked> {
-  const { workflows } = settings.searchPath;
   const path = resolve(io.cwd, file);
   if (existsSync(path) && statSync(path).isFile())
     return checkRead(await loadWorkflow({ file, text: readFileSync(path, 'utf8') }), settings);
-  const all = await listWorkflows(workflows);
-  const found = all.filter(({ loaded, shadowedBy }) => loaded.name === file && !shadowedBy);
-  const problems = found.flatMap((one) => one.problems);
-  if (found[0]) return checkRead(found[0].loaded, settings, problems);
-  const names = all.map(({ loaded }) => loaded.name);
-  throw unknownWorkflow(file, names, workflows);
+  const found = await findWorkflows(file, settings.searchPath.workflows);
+  return checkRead(
+    found[0].loaded,
+    settings,
+    found.flatMap(({ problems }) => problems),
+  );
 }
 
 async function searchPathOf(options: GlobalOptions, io: Io): Promise<SearchPath> {

@@ -9,7 +9,7 @@ import { TicketPlan } from '../../model/plan-schema.ts';
 import { orderByDependencies } from '../../model/plans/dependency-order.ts';
 import type { Ticket } from '../../model/ticket.ts';
 import { IssueTicket } from '../../model/ticket-schema.ts';
-import { type PlanEdit, parsed } from './edit-plan.ts';
+import { type PlanEdit, parsed, requireWorkflow } from './edit-plan.ts';
 
 export interface DraftRequest {
   planId: string;
@@ -38,6 +38,7 @@ export async function draftPlan(engine: EngineContext, request: DraftRequest): P
     throw new InputError('plan/exists', `A plan "${request.planId}" already exists.`, {
       hint: `Choose another id, or add to it: signalbox plan add ${request.planId} <ticket> --title "…"`,
     });
+  await requireWorkflow(engine, request.edit ?? {});
   const root = request.repo === null ? null : (await engine.workspaces.checkRepo(request.repo)).root;
   const {
     items,

@@ -16,6 +16,7 @@ import { dependencyProblems } from '../../model/plans/plan-problems.ts';
 import { entryOf, ticketsOf } from '../../model/plans/plans-view.ts';
 import type { Ticket } from '../../model/ticket.ts';
 import { TicketBase, ticketSchemaFor } from '../../model/ticket-schema.ts';
+import { findWorkflows } from '../../workflows/resolve-workflow.ts';
 
 export type PlanEdit = Partial<
   Pick<
@@ -35,6 +36,7 @@ export async function addTicket(
   const plan = store.plan(ref.planId);
   checkEditable(plan);
   const ticket = parsed(TicketBase, { ...ref, ...edit }, 'add');
+  await requireWorkflow(engine, edit);
   if (plan.tickets.some(({ ticketId }) => ticketId === ref.ticketId)) throw taken(ref);
   const order = entry.order ?? Math.max(0, ...plan.tickets.map((each) => each.order)) + 1;
   const listed = withEntry({ ticketId: ref.ticketId, blockedBy: [], group: 0, ...entry, order });
@@ -65,6 +67,7 @@ export async function editTicket(
   checkTitle(edit);
   const before = store.ticket(ref);
   checkEdit(before, fields);
+  await requireWorkflow(engine, edit);
   const old = entryOf(plan, ref);
   const changed = (latest: Plan): Plan => ({
     ...latest,
@@ -85,6 +88,7 @@ export async function editPlan(engine: EngineContext, planId: string, edit: Plan
       hint: `For example: signalbox plan edit ${planId} --workflow local`,
     });
   checkEditable(engine.store.plan(planId));
+  await requireWorkflow(engine, edit);
   const moves = ['repo', 'base', 'worktreeRoot', 'workflow'].filter((field) => field in edit);
   const begun = ticketsOf(engine.store.view(), planId).filter(hasBegun);
   if (moves.length > 0 && begun.length > 0)
@@ -126,6 +130,14 @@ export async function removeTicket(engine: EngineContext, ref: TicketRef): Promi
     throw error;
   }
   await store.removeTicket(ref);
+}
+
+/** Refuses the name of a workflow that does not exist. */
+export async function requireWorkflow(
+  { settings }: EngineContext,
+  { workflow }: { workflow?: string | null | undefined },
+): Promise<void> {
+  if (workflow) await findWorkflows(workflow, settings.searchPath.workflows);
 }
 
 /** Branches, commits and pull requests are named after it. */
