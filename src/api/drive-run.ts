@@ -4,7 +4,7 @@ import { letGo } from '../engine/plan-transitions.ts';
 import { runPlan } from '../engine/run-plan.ts';
 import { harmless, progressFeed } from '../features/issue-runs/callbacks.ts';
 import type { RunLogWriter } from '../features/issue-runs/logs/write-log.ts';
-import { atLeast, issueResult } from '../features/issue-runs/results/issue-result.ts';
+import { atLeast, issueResult, rounded } from '../features/issue-runs/results/issue-result.ts';
 import { infoOf, numberOf, worktreesOf } from '../features/issue-runs/results/stored-run.ts';
 import { restSuperseded } from '../features/issue-runs/resume-run.ts';
 import type { IssueResult, RunResult } from '../features/issue-runs/types.ts';
@@ -125,7 +125,7 @@ export function openRun(
     engine: openEngine({ settings, env, by: 'run', listen }),
     numbers,
     log: null,
-    seconds: () => (performance.now() - began) / 1000,
+    seconds: () => rounded((performance.now() - began) / 1000),
     write: (how, planId) => {
       try {
         if (opened.log) how(opened.log);

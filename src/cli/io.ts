@@ -30,7 +30,8 @@ export interface Signals {
 
 /** What a call of the command line needs of its process. `main.ts` takes the real one, tests pass their own. */
 export interface ProcessIo {
-  readonly cwd: string;
+  /** Missing if it was deleted. */
+  readonly cwd: string | undefined;
   readonly env: NodeJS.ProcessEnv;
   readonly stdin: { readonly fd: number; readonly isTTY: () => boolean };
   readonly stdout: OutputStream;
@@ -43,7 +44,8 @@ export interface ProcessIo {
 }
 
 /** What the commands use. One per call of `runCli`. */
-export interface Io extends Pick<ProcessIo, 'cwd' | 'env' | 'stdin' | 'stdout' | 'stderr' | 'signals'> {
+export interface Io extends Pick<ProcessIo, 'env' | 'stdin' | 'stdout' | 'stderr' | 'signals'> {
+  readonly cwd: string;
   /** The words after the program's name. */
   readonly argv: readonly string[];
   /** Prints whole lines. Text of any origin is safe here: see `printable`. */

@@ -5,7 +5,7 @@ import type { OutputStream, ProcessIo, Signals } from './io.ts';
 /** The process that this program runs in. */
 export function processIo(): ProcessIo {
   return {
-    cwd: process.cwd(),
+    cwd: workingDirectory(),
     env: process.env,
     stdin: { fd: 0, isTTY: () => process.stdin.isTTY === true },
     stdout: outputStream(1),
@@ -14,6 +14,15 @@ export function processIo(): ProcessIo {
     exit: (code) => process.exit(code),
     keepHeapSmall,
   };
+}
+
+function workingDirectory(): string | undefined {
+  try {
+    return process.cwd();
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
+    throw error;
+  }
 }
 
 const signals: Signals = {

@@ -1,4 +1,4 @@
-import { SignalboxError } from '../model/errors.ts';
+import { InputError, SignalboxError } from '../model/errors.ts';
 import { type Lines, printable, safeJson } from '../report/style.ts';
 import { plainOptions, status } from './commands/status.ts';
 import { errorLines, type Io, type OutputStream, type ProcessIo } from './io.ts';
@@ -10,7 +10,7 @@ const UNWRITABLE = 4;
 
 /** Runs one command. `argv` has the words after the program's name. Never rejects; resolves with the exit code. */
 export async function runCli(argv: readonly string[], process: ProcessIo): Promise<number> {
-  const { stdout, stderr, env } = process;
+  const { stdout, stderr, env, cwd = '/' } = process;
   const args = asCommand(argv);
   const color = !env.NO_COLOR && env.TERM !== 'dumb';
   let code = 0;
@@ -23,6 +23,7 @@ export async function runCli(argv: readonly string[], process: ProcessIo): Promi
   const exitCode = () => (unwritable && code === 0 ? UNWRITABLE : code);
   const io: Io = {
     ...process,
+    cwd,
     argv: args,
     out: lineWriter(stdout, color),
     err: lineWriter(stderr, color),
@@ -48,9 +49,16 @@ export async function runCli(argv: readonly string[], process: ProcessIo): Promi
     if (ended || !io.onUnread) io.leave(exitCode());
     else io.onUnread();
   });
-  const done = runCommand(io).catch((error: unknown) => io.exit(reportError(error, io)));
+  const begun = process.cwd === undefined ? Promise.reject(noDirectory()) : runCommand(io);
+  const done = begun.catch((error: unknown) => io.exit(reportError(error, io)));
   return Promise.race([done.then(exitCode), early]).finally(() => {
     ended = true;
+  });
+}
+
+function noDirectory(): InputError {
+  return new InputError('usage', 'The working directory has been deleted.', {
+    hint: 'Change to one that exists, for example: cd ~',
   });
 }
 

@@ -1,4 +1,7 @@
-/** Holds what people added to an object of a file themselves. Spreading the object keeps it; JSON.stringify leaves it out. */
+/**
+ * Holds the order of an object's keys in its file, and what people added to it themselves. Spreading the object keeps it;
+ * JSON.stringify leaves it out. Missing where a schema gives the same.
+ */
 const EXTRA = Symbol('extra fields');
 
 interface Extra {
@@ -31,7 +34,9 @@ function keep(raw: unknown, known: unknown): unknown {
   const result = mapValues(known, (each, key) => keep(raw[key], each));
   const order = Object.keys(raw).filter((key) => raw[key] !== undefined);
   const extra = order.filter((key) => !Object.hasOwn(known, key));
-  return extra.length === 0 ? result : setAside(result, order, raw, extra);
+  const inOrder = Object.keys(result).filter((key) => raw[key] !== undefined);
+  const isKept = extra.length === 0 && inOrder.every((key, index) => key === order[index]);
+  return isKept ? result : setAside(result, order, raw, extra);
 }
 
 /** Notes in `known` the fields `extra` of `raw`. */
@@ -45,7 +50,7 @@ export function setAside<T extends object>(
   return Object.assign(known, { [EXTRA]: { order, fields } satisfies Extra });
 }
 
-/** As the file has it: with the extra fields of all objects inside where people wrote them. */
+/** As the file has it: all fields in their order, and the extra ones where people wrote them. */
 export function withExtra(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(withExtra);
   if (!isFields(value)) return value;

@@ -72,6 +72,7 @@ async function readRules(cwd: string, file: string | null): Promise<Rule[]> {
 
 function situationFrom(env: NodeJS.ProcessEnv, args: Arguments): Situation {
   return {
+    plan: env.SIGNALBOX_PLAN || 'plan',
     ticket: env.SIGNALBOX_TICKET || 'ticket',
     phase: env.SIGNALBOX_PHASE || 'phase',
     visit: Number(env.SIGNALBOX_VISIT || 1),

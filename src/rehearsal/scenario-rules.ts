@@ -29,6 +29,7 @@ export interface Rule {
 
 /** Which attempt this is. */
 export interface Situation {
+  plan: string;
   ticket: string;
   phase: string;
   visit: number;
@@ -60,7 +61,7 @@ function matchGlob(glob: string | undefined, text: string): boolean {
 /** What the agent does when no rule speaks of this attempt: a small commit where it may write, then its result. */
 export function defaultSteps(now: Situation, access: Access, prompt: string): Step[] {
   if (access === 'read') return [{ name: 'say', args: { text: `Reading for ${now.phase}.` } }];
-  const path = `rehearsal/${now.ticket}.md`;
+  const path = `rehearsal/${now.plan}/${now.ticket}.md`;
   const heading =
     prompt
       .trimStart()

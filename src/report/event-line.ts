@@ -48,10 +48,13 @@ export function lineOf(event: EngineEvent, options: LineOptions): string | undef
       return `${style.bold(oneLine(event.planId))}: plan ${event.status}`;
     case 'problem':
       return `${style.red('✗')} ${name ? at : `${oneLine(event.planId)}:`} ${oneLine(event.message, 400)}`;
+    case 'command': {
+      const { phase, decision, message } = event.detail;
+      return `${style.cyan('→')} ${at} ${[event.command, phase, decision, message].filter(Boolean).join(' ')}`;
+    }
     case 'attempt:usage':
     case 'workspace:ready':
     case 'workspace:release':
-    case 'command':
       return undefined;
   }
 }

@@ -26,10 +26,11 @@ interface StatusInput {
   view: StoreView;
   isLive: (claim: NonNullable<Ticket['claim']>) => boolean;
   daemon: boolean;
+  now: number;
 }
 
 /** Plans with their tickets in order, each with the reason why it waits and the next command. */
-export function statusOf({ view: stored, isLive, daemon }: StatusInput): PlanStatus[] {
+export function statusOf({ view: stored, isLive, daemon, now }: StatusInput): PlanStatus[] {
   const view = asSeen(stored, isLive);
   const newer = newerRuns(view);
   const sound = new Set<string>();
@@ -44,9 +45,13 @@ export function statusOf({ view: stored, isLive, daemon }: StatusInput): PlanSta
       const hold = blockedBy(view, plan, entry) ?? stoppedBy(view, plan, entry) ?? behind(view, plan, ticket);
       const wrong = broken.find(({ ticketId }) => ticketId === entry.ticketId) ?? broken[0];
       const blocked = wrong?.message ?? hold?.reason ?? null;
-      const { why, next } = superseded(ticket, explain(ticket, plan, { driven, engine, blocked }), newer);
+      const { why, next } = superseded(
+        ticket,
+        explain(ticket, plan, { driven, engine, blocked, now }),
+        newer,
+      );
       const root = why !== '' && why === blocked && !wrong ? stuckBlocker(view, plan, entry) : undefined;
-      tickets.push({ ticket, why, next: next || (root ? wayFor(root, engine, newer) : '') });
+      tickets.push({ ticket, why, next: next || (root ? wayFor(root, { engine, now }, newer) : '') });
     }
     return { plan, tickets, problems: view.problems.filter((problem) => problem.planId === plan.id) };
   });
@@ -55,11 +60,11 @@ export function statusOf({ view: stored, isLive, daemon }: StatusInput): PlanSta
 /** The command that frees tickets which wait for this one. A ticket of an archived plan is taken out of their list. */
 function wayFor(
   { ticket, plan, waiter }: NonNullable<ReturnType<typeof stuckBlocker>>,
-  engine: boolean,
+  around: { engine: boolean; now: number },
   newer: ReadonlyMap<string, string>,
 ): string {
   if (plan.status !== 'archived')
-    return superseded(ticket, explain(ticket, plan, { driven: false, engine }), newer).next;
+    return superseded(ticket, explain(ticket, plan, { driven: false, ...around }), newer).next;
   const { plan: theirs, entry } = waiter;
   const rest = entry.blockedBy.filter((text) => refKey(parseRef(text, theirs.id)) !== refKey(ticket));
   return `signalbox plan edit ${theirs.id} ${entry.ticketId} --blocked-by "${rest.join(',')}"`;

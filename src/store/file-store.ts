@@ -11,7 +11,16 @@ import { type Changed, idProblem, refKey, type StateRef, type TicketRef } from '
 import type { Plan } from '../model/plan.ts';
 import type { Ticket } from '../model/ticket.ts';
 import { FileHolder } from './file-claims.ts';
-import { DELETED, directories, isThere, Layout, readView, type Stamps, stampsIn } from './layout-and-view.ts';
+import {
+  DELETED,
+  directories,
+  isThere,
+  Layout,
+  NEW,
+  readView,
+  type Stamps,
+  stampsIn,
+} from './layout-and-view.ts';
 import { quickTicket } from './parse-without-zod.ts';
 import { claimLines, type NoticeLine } from './sent-notices.ts';
 import { appendLines, readLines, stateBytes, stateText, unwritable } from './state-file-io.ts';
@@ -122,12 +131,20 @@ export class FileStore implements Store {
           hint: 'Choose another id.',
         });
       }
+      // Elsewhere first: a plan that is only half there would be reported as broken.
+      const dir = this.#layout.planDir(plan.id);
+      const made = `${dir}${NEW}`;
+      const placeOf = (file: string) => `${made}${file.slice(dir.length)}`;
       try {
-        makeDirectory(this.#layout.ticketDir(plan.id));
-        for (const ticket of tickets) this.#write(this.#layout.ticketFile(ticket), ticket);
-        this.#write(this.#layout.planFile(plan.id), plan);
+        rmSync(made, { recursive: true, force: true });
+        makeDirectory(placeOf(this.#layout.ticketDir(plan.id)));
+        for (const ticket of tickets) this.#writeFile(placeOf(this.#layout.ticketFile(ticket)), ticket);
+        this.#writeFile(placeOf(this.#layout.planFile(plan.id)), plan);
+        renameSync(made, dir);
+        for (const ticket of tickets) this.#reader.remember(this.#layout.ticketFile(ticket), ticket);
+        this.#reader.remember(this.#layout.planFile(plan.id), plan);
       } catch (error) {
-        rmSync(this.#layout.planDir(plan.id), { recursive: true, force: true });
+        rmSync(made, { recursive: true, force: true });
         throw error;
       }
     });
@@ -270,14 +287,18 @@ export class FileStore implements Store {
   }
 
   #write<T extends Plan | Ticket>(file: string, value: T): T {
+    this.#writeFile(file, value);
+    this.#reader.remember(file, value);
+    return value;
+  }
+
+  #writeFile(file: string, value: Plan | Ticket): void {
     try {
       writeAtomic(file, `${jsonText(value, 2)}\n`);
     } catch (error) {
       // We hold a lock, so the state directory can be written: this plan alone is in trouble.
       throw unwritable(file, error) ?? asStorageError(error, this.#layout.root);
     }
-    this.#reader.remember(file, value);
-    return value;
   }
 
   /** For changes of more than one ticket: the next glance reads everything again. */

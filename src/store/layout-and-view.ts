@@ -151,12 +151,14 @@ function stampOrProblem(file: string): string | undefined {
 
 /** In the name of a plan directory that is being deleted; no id has a "+". */
 export const DELETED = '+deleted.';
+/** The end of the name of a plan's directory that is being made. */
+export const NEW = '+new';
 
 /** Names of directories of plans, and of what was probably meant to be one. */
 export function directories(path: string): string[] {
   if (!existsSync(path)) return [];
   return readdirSync(path, { withFileTypes: true })
-    .filter((entry) => mayBePlan(entry) && !entry.name.includes(DELETED))
+    .filter((entry) => mayBePlan(entry) && !entry.name.includes(DELETED) && !entry.name.endsWith(NEW))
     .map((entry) => entry.name)
     .sort();
 }

@@ -144,12 +144,20 @@ function object(schema: Schema): Read {
   // V8 makes objects slow to which many keys are added one by one, but not those that it reads from JSON.
   const template: Data = JSON.parse(JSON.stringify(mapValues(presets, (field) => field.default ?? null)));
   const nested = Object.keys(template).filter((key) => template[key] instanceof Object);
+  const places: Readonly<Record<string, number>> = Object.assign(
+    Object.create(null),
+    Object.fromEntries(Object.keys(template).map((key, at) => [key, at])),
+  );
+  const last = Object.keys(template).length;
   // Counting loops, because this runs a thousand times before V8 compiles it, and `for … of` is slow until then.
   return (value) => {
     if (!isObject(value)) return NO;
     const result = { ...template };
     const keys = Object.keys(value);
     let hasExtra = false;
+    // Keys of the template come first in the result, in their order, and the others as they are written.
+    let before = -1;
+    let inOrder = true;
     for (let at = 0; at < keys.length; at += 1) {
       const key = keys[at] as string;
       const read = fields[key];
@@ -157,6 +165,9 @@ function object(schema: Schema): Read {
         const field = read(value[key]);
         if (field === NO) return NO;
         result[key] = field;
+        const place = places[key] ?? last;
+        inOrder &&= place >= before;
+        before = place;
       } else hasExtra = true;
     }
     for (let at = 0; at < required.length; at += 1)
@@ -165,8 +176,8 @@ function object(schema: Schema): Read {
       const key = nested[at] as string;
       if (result[key] === template[key]) result[key] = fields[key]?.(template[key]);
     }
-    if (!hasExtra) return result;
-    return schema.additionalProperties === false ? NO : withoutExtra(result, value, fields);
+    if (!hasExtra && inOrder) return result;
+    return hasExtra && schema.additionalProperties === false ? NO : withoutExtra(result, value, fields);
   };
 }
 

@@ -30,6 +30,20 @@ describe.concurrent('logs', () => {
     expect(events).toEqual(world.events('p'));
   });
 
+  it('of a plan show what people did: a skip, an answer', async ({ world }) => {
+    setUp(world);
+    world.workflow('work', [
+      { id: 'ask', type: 'gate', prompt: 'Ok?', on: { yes: 'build' } },
+      BUILD,
+      DONE,
+      STUCK,
+    ]);
+    await world.cli('run', 'p');
+    expect((await world.cli('skip', 'p', 'a', 'build')).code).toBe(0);
+    expect((await world.cli('logs', 'p')).out).toMatch(/^\d\d:\d\d:\d\d → a: skip build$/m);
+    expect((await world.cli('logs', 'p', 'a')).out).toMatch(/^── ask .*\n── skipped\n$/);
+  });
+
   it('of a ticket are what its attempts printed', async ({ world }) => {
     twoPhases(world);
     await world.cli('run', 'p');

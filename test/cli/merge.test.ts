@@ -365,6 +365,14 @@ describe('merge', () => {
   });
 });
 
+describe('two plans with a ticket of the same id', () => {
+  it('can both be rehearsed, and merged', async ({ world }) => {
+    for (const id of ['p', 'q']) world.plan(id, { workflow: 'minimal', tickets: { a: {} } });
+    for (const id of ['p', 'q']) expect((await world.cli('run', id)).code).toBe(0);
+    expect((await cliIn(world, world.repo, ['merge'])).out).toMatch(/✓ p\/a .*\n✓ q\/a /);
+  });
+});
+
 describe('merge --dry-run', () => {
   it('shows order and conflicts and changes nothing, not even an object', async ({ world }) => {
     complete(world, {

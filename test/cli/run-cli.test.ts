@@ -2,7 +2,7 @@ import { getHeapStatistics } from 'node:v8';
 import { describe, expect } from 'vitest';
 import { runCli } from '../../src/cli/run-cli.ts';
 import { isRunning } from '../support/index.ts';
-import { it, setUp } from './support.ts';
+import { it, setUp, shell } from './support.ts';
 
 /** What a command could leave behind in its process. */
 function traces() {
@@ -66,6 +66,16 @@ describe('runCli', () => {
     expect(await run.kill('SIGINT')).toMatchObject({ code: 130 });
     await world.reaches('p', 'a', ({ claim }) => claim === null);
     expect(isRunning(pid)).toBe(false);
+  });
+
+  it('says that the working directory is gone, without a stack trace', async ({ world }) => {
+    const line = 'mkdir gone && cd gone && rmdir ../gone && $SIGNALBOX status';
+    const { out, err, code } = await shell(world, line);
+    expect({ out, err, code }).toEqual({
+      out: '',
+      err: '❌ The working directory has been deleted.\n   Change to one that exists, for example: cd ~\n',
+      code: 2,
+    });
   });
 
   it('never rejects: what goes wrong is an exit code and a message', async ({ world }) => {

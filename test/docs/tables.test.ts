@@ -4,6 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { ADAPTERS } from '../../src/agents/adapters.ts';
 import { ROWS } from '../../src/config/settings-table.ts';
 import { ACTION_CRASH_POINTS, CRASH_POINTS } from '../../src/engine/crash-points.ts';
+import { LOG_STATUSES } from '../../src/features/issue-runs/logs/read-and-rotate-logs.ts';
 import { FORGE_EFFECTS } from '../../src/github/effect-journal.ts';
 import { ACCESS } from '../../src/model/agent.ts';
 import { LEASE_MS, RENEW_MS } from '../../src/model/claim.ts';
@@ -270,4 +271,8 @@ it('every variable in the docs exists', () => {
       .map((name) => `${file}: ${name}`),
   );
   expect(wrong).toEqual([]);
+});
+
+it('has every status of an issue in the log of a run', () => {
+  expect(firstColumn('docs/runs.md', 'Status').sort()).toEqual([...LOG_STATUSES].sort());
 });

@@ -120,6 +120,22 @@ describe('explain', () => {
     expect(say(poll, { engine: false }).next).toBe('checks again, with: signalbox run p');
   });
 
+  it.each(['limit', 'overload', 'backoff', 'delay', 'budget'])('drops a wait that is over: %s', (kind) => {
+    const until = '2026-01-01T10:00:00.000Z';
+    const waits = ticket({ status: 'ready', hold: { kind, reason: 'five hours', until } });
+    const at = (now: string) =>
+      explain(waits, plan(), { driven: false, engine: false, now: Date.parse(now) });
+    expect(at('2026-01-01T09:59:59.000Z').why).toContain('five hours');
+    expect(at(until)).toEqual({ why: 'no engine is running', next: 'signalbox run p' });
+  });
+
+  it('keeps the reason of a wait whose time is only that of the next check', () => {
+    const until = '2026-01-01T10:00:00.000Z';
+    const waits = ticket({ status: 'ready', hold: { kind: 'poll', reason: 'ci: pending', until } });
+    const around = { driven: false, engine: false, now: Date.parse(until) + 1 };
+    expect(explain(waits, plan(), around).why).toBe('ci: pending');
+  });
+
   it('says what became of an attempt that only winds up', () => {
     const open = attempt('a', 'running', { note: 'the budget is used up' });
     const winds = running('a', { phaseHistory: [open] });

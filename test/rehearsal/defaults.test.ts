@@ -35,7 +35,7 @@ describe('without a scenario', () => {
       'result',
     ]);
     expect(run.lines[0]).toEqual({ type: 'session', id: 'session-1' });
-    expect(readFileSync(join(bench.repo, 'rehearsal/T-1.md'), 'utf8')).toMatch(/^# Make tea\n/);
+    expect(readFileSync(join(bench.repo, 'rehearsal/plan/T-1.md'), 'utf8')).toMatch(/^# Make tea\n/);
     expect(bench.git('status', '--porcelain')).toBe('');
     expect(bench.git('log', '-1', '--format=%an <%ae> %s')).toBe(
       'Rehearsal <rehearsal@localhost> Rehearse implement of T-1',
@@ -84,7 +84,7 @@ describe('without a scenario', () => {
   });
 
   it('refuses a ticket name that leads out of the worktree', async () => {
-    const run = await bench.rehearse({ env: { SIGNALBOX_TICKET: '../../escaped' } });
+    const run = await bench.rehearse({ env: { SIGNALBOX_TICKET: '../../../escaped' } });
     expect(run.last).toMatchObject({ type: 'error', class: 'config' });
     expect(readdirSync(bench.dir).sort()).toEqual(['home', 'repo']);
   });

@@ -93,7 +93,14 @@ describe('a scenario file', () => {
 });
 
 describe('matching', () => {
-  const now: Situation = { ticket: 'docs-1', phase: 'implement', visit: 2, attempt: 1, resumed: true };
+  const now: Situation = {
+    plan: 'p',
+    ticket: 'docs-1',
+    phase: 'implement',
+    visit: 2,
+    attempt: 1,
+    resumed: true,
+  };
 
   it.each([
     [{}, true],

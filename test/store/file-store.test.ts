@@ -1,4 +1,5 @@
-import { existsSync, readdirSync, statSync, writeFileSync } from 'node:fs';
+import { spawn } from 'node:child_process';
+import { existsSync, mkdirSync, readdirSync, statSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import type { StoredEvent } from '../../src/model/events.ts';
@@ -6,6 +7,38 @@ import { openStore } from '../../src/store/open.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { State } from './scratch.ts';
 import { codeOf, planOf, REF, ticketOf } from './store-support.ts';
+
+/** Waits for a plan's directory, and prints whether its plan.json is in it from the beginning. */
+const WATCHER = `const { existsSync } = require('node:fs');
+  console.log('watching');
+  for (;;) if (existsSync(process.argv[1])) {
+    console.log(existsSync(process.argv[1] + '/plan.json') ? 'whole' : 'half');
+    process.exit();
+  }`;
+
+describe('a new plan', () => {
+  it('is there with all that it has, never half', async () => {
+    const state = new State();
+    mkdirSync(state.path(), { recursive: true });
+    const watcher = spawn(process.execPath, ['-e', WATCHER, state.path('p')], {
+      stdio: ['ignore', 'pipe', 'inherit'],
+    });
+    let said = '';
+    watcher.stdout.on('data', (text) => {
+      said += text;
+    });
+    await waitFor('the watcher', () => said.includes('watching'));
+    const ids = Array.from({ length: 50 }, (_, index) => `t${index}`);
+    await state.store.create(
+      planOf('p', ...ids),
+      ids.map((id) => ticketOf('p', id)),
+    );
+    await waitFor('what it saw', () => /whole|half/.test(said));
+    expect(said).toContain('whole');
+    expect(state.store.view().problems).toEqual([]);
+    expect(readdirSync(state.path())).toEqual(['p']);
+  });
+});
 
 describe('reading', () => {
   it('sees nothing where nothing is', () => {

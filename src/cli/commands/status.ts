@@ -34,7 +34,8 @@ export async function status(io: Io, options: StatusOptions, plan = options.plan
   const { store, view } = await openState(io, options);
   const holder = store.holder('status');
   const daemon = holder.daemon() !== undefined;
-  const all = statusOf({ view, isLive: (claim) => holder.isLive(claim), daemon });
+  const now = Date.now();
+  const all = statusOf({ view, isLive: (claim) => holder.isLive(claim), daemon, now });
   if (plan) store.plan(plan);
   const wanted = plan ? all.filter((each) => each.plan.id === plan) : all;
   if (options.json) {
@@ -50,7 +51,7 @@ export async function status(io: Io, options: StatusOptions, plan = options.plan
   const look = style(io.color);
   const lines = wanted.flatMap((each, index) => [
     ...(index > 0 ? [''] : []),
-    ...planLines(each, look, Date.now(), plan !== undefined),
+    ...planLines(each, look, now, plan !== undefined),
   ]);
   if (!plan)
     for (const problem of problemsWithoutPlan(view))

@@ -12,6 +12,8 @@ interface Surroundings {
   engine: boolean;
   /** What keeps it from starting, as things are now; null when nothing does. */
   blocked?: string | null;
+  /** Waits that have ended by then are not mentioned. */
+  now?: number;
 }
 
 export interface Explanation {
@@ -96,7 +98,7 @@ function waiting(ticket: Ticket, plan: Plan, around: Surroundings): Explanation 
   const begun = ticket.phaseHistory.length > 0;
   // A reason that an engine wrote down may be old; what is the case now counts.
   const isOld = ticket.hold?.kind === 'blocked' && ticket.hold.until === null && around.blocked === null;
-  const hold = isOld ? null : ticket.hold;
+  const hold = isOld || isPast(ticket.hold, around.now) ? null : ticket.hold;
   if (plan.status !== 'active' && plan.status !== 'complete') {
     const fix: Record<string, string> = {
       draft: `signalbox plan approve ${plan.id}`,
@@ -128,6 +130,19 @@ function waiting(ticket: Ticket, plan: Plan, around: Surroundings): Explanation 
   if (hold) return { why: hold.reason, next: '' };
   if (!around.engine) return { why: 'no engine is running', next: runCommand(plan) };
   return { why: sharesWorkspace(plan) ? 'waits for the one before it' : 'waits for a free slot', next: '' };
+}
+
+const ENDS_BY_ITSELF: ReadonlySet<Hold['kind']> = new Set([
+  'limit',
+  'overload',
+  'backoff',
+  'delay',
+  'budget',
+]);
+
+/** A wait whose time has come; the `until` of other kinds is only the next check. */
+function isPast(hold: Hold | null, now = 0): boolean {
+  return hold !== null && ENDS_BY_ITSELF.has(hold.kind) && Date.parse(hold.until ?? '') <= now;
 }
 
 /** As people should see it: a gate also asks while it checks for an answer elsewhere. */

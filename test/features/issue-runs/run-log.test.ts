@@ -41,6 +41,23 @@ describe.concurrent('the log of a run', () => {
     });
   });
 
+  it('has rounded durations that agree with its timestamps', async ({ world }) => {
+    world.agent('agent', 'commit');
+    const issues = new NumberedWorld(world, ...titled(1));
+    const run = await issues.library({ options: { ...EXEC } }, ['1']);
+    const {
+      startTime,
+      endTime,
+      issues: [issue],
+      summary,
+    } = issues.log(run.planId ?? '');
+    expect(Date.parse(endTime ?? '') - Date.parse(startTime)).toBe(
+      Math.round(summary.totalDurationSeconds * 1000),
+    );
+    const all = [issue?.durationSeconds, summary.totalDurationSeconds, run.wallClockDurationSeconds];
+    for (const seconds of all) expect(String(seconds)).toMatch(/^\d+(\.\d{1,3})?$/);
+  });
+
   it('is not needed for the statistics', { tags: 'full' }, async ({ world }) => {
     const issues = new NumberedWorld(world, ...titled(1, 2));
     world.agent('agent', 'commit');

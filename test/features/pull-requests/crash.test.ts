@@ -133,7 +133,7 @@ describe('kill -9 in the middle of every phase of standard', { tags: 'full' }, (
       const ours = hub.pulls()[0]?.comments.filter(({ author }) => author.login === 'octo') ?? [];
       expect(ours).toHaveLength(3);
       expect(new Set(ours.map(({ body }) => body.split('\n')[0])).size).toBe(3);
-      expect(git(hub.origin, 'show', 'main:rehearsal/ok.md')).toContain('handle_review, visit 3');
+      expect(git(hub.origin, 'show', 'main:rehearsal/p/ok.md')).toContain('handle_review, visit 3');
       expect(git(hub.origin, 'rev-list', '--count', `main..${hub.branch('ok')}`)).toBe('0');
       expect(worktreesOf(world.repo)).toEqual([]);
     });

@@ -56,7 +56,7 @@ describe.concurrent('standard', () => {
     const ours = pull?.comments.filter(({ author }) => author.login === 'octo') ?? [];
     expect(ours).toHaveLength(3);
     for (const { body } of ours) expect(body).toMatch(/^<!-- signalbox-comment p\/ok:\w+ -->\n/);
-    expect(git(hub.origin, 'show', 'main:rehearsal/ok.md')).toContain('phase handle_review, visit 3');
+    expect(git(hub.origin, 'show', 'main:rehearsal/p/ok.md')).toContain('phase handle_review, visit 3');
   });
 
   it('takes every edge that an agent can cause', { tags: 'full' }, async ({ world }) => {

@@ -63,9 +63,19 @@ function logFiles(path: string) {
     });
 }
 
+export const LOG_STATUSES = [
+  'success',
+  'partial',
+  'failure',
+  'running',
+  'waiting',
+  'stopped',
+  'not_started',
+] as const;
+
 export interface IssueLog extends IssueResult {
   labels: string[];
-  status: 'success' | 'failure' | 'partial' | 'running' | 'not_started' | 'waiting' | 'stopped';
+  status: (typeof LOG_STATUSES)[number];
 }
 
 export interface RunLog {

@@ -5,6 +5,7 @@ import { groupBy } from '../../../model/group-by.ts';
 import type { Plan } from '../../../model/plan.ts';
 import { ticketsOf } from '../../../model/plans/plans-view.ts';
 import type { StoreView } from '../../../store/store-interface.ts';
+import { rounded } from '../results/issue-result.ts';
 import { storedRun } from '../results/stored-run.ts';
 import { type IssueLog, type RunLog, readLog } from './read-and-rotate-logs.ts';
 import { runLog } from './write-log.ts';
@@ -118,7 +119,7 @@ function rate(entries: readonly { success: boolean; durationSeconds: number }[])
     total,
     passed,
     rate: passed / total,
-    averageSeconds: entries.reduce((all, entry) => all + entry.durationSeconds, 0) / total,
+    averageSeconds: rounded(entries.reduce((all, entry) => all + entry.durationSeconds, 0) / total),
   };
 }
 

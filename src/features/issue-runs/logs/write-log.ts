@@ -45,22 +45,24 @@ export function openRunLog(
   const read = readLog(path);
   const before = 'log' in read ? read.log : undefined;
   const began = Date.parse(engine.now());
-  const startTime = before?.startTime ?? engine.now();
   const spent = Math.max(before?.summary?.totalDurationSeconds ?? 0, options.spentSeconds ?? 0);
+  const startTime = before?.startTime ?? new Date(began - spent * 1000).toISOString();
   makePlace(dirname(path));
-  const write = (end: { endTime: string | null; aborted: boolean }) => {
+  const write = (end?: { aborted: boolean }) => {
+    const now = engine.now();
     const plan = engine.store.plan(planId);
     const tickets = ticketsOf(engine.store.view(), plan);
     const others = options.refused?.map((result) => issueLog(result, [], true)) ?? before?.issues ?? [];
-    const seconds = spent + Math.max(0, Date.parse(engine.now()) - began) / 1000;
-    const log = runLog({ plan, tickets, config, startTime, seconds, others, ...end });
+    const seconds = spent + Math.max(0, Date.parse(now) - began) / 1000;
+    const ended = { endTime: end ? now : null, aborted: end?.aborted ?? false };
+    const log = runLog({ plan, tickets, config, startTime, seconds, others, ...ended });
     writeAtomic(path, `${JSON.stringify(log, null, 2)}\n`, 0o644);
   };
   return {
     path,
     spentSeconds: spent,
-    update: () => write({ endTime: null, aborted: false }),
-    finish: ({ aborted }) => write({ endTime: engine.now(), aborted }),
+    update: () => write(),
+    finish: write,
   };
 }
 

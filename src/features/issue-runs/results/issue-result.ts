@@ -180,12 +180,17 @@ function causeOf(entry: Attempt): string | undefined {
 
 /** Seconds that agents and scripts have worked on an issue, in all parts of its run; gates and waits left out. */
 export function workedSeconds(ticket: Ticket): number {
-  return ticket.phaseHistory.reduce((sum, entry) => sum + workedIn(entry), 0);
+  return rounded(ticket.phaseHistory.reduce((sum, entry) => sum + workedIn(entry), 0));
 }
 
 /** How long a run took: no less than any of its issues, because agents of a killed run continue. */
 export function atLeast(seconds: number, results: readonly Pick<IssueResult, 'durationSeconds'>[]): number {
-  return Math.max(seconds, ...results.map(({ durationSeconds }) => durationSeconds));
+  return rounded(Math.max(seconds, ...results.map(({ durationSeconds }) => durationSeconds)));
+}
+
+/** As exact as timestamps are. */
+export function rounded(seconds: number): number {
+  return Math.round(seconds * 1000) / 1000;
 }
 
 /** A gate's attempt lasts until a person answers; no time counts as work. */
