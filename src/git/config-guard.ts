@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { isAbsolute, join, relative } from 'node:path';
 import { makeDirectory } from '../machine/files/make-writable-directory.ts';
-import { readRegularText } from '../machine/files/regular-file.ts';
+import { readRegularText } from '../machine/files/read-and-remove-files.ts';
 import { writeAtomic } from '../machine/files/write-atomic.ts';
 import { fileStamp, type GitLocation } from './location.ts';
 

@@ -1,6 +1,6 @@
 import { lstatSync, readdirSync, realpathSync } from 'node:fs';
 import { join, resolve } from 'node:path';
-import { readRegularText } from '../machine/files/regular-file.ts';
+import { readRegularText } from '../machine/files/read-and-remove-files.ts';
 
 /** Where a git call works. All three are named, so that neither discovery nor planted config or pointers decide. */
 export interface GitLocation {

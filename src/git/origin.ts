@@ -1,6 +1,6 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { readRegularText } from '../machine/files/regular-file.ts';
+import { readRegularText } from '../machine/files/read-and-remove-files.ts';
 import { messageOf } from '../model/errors.ts';
 import { type Context, lockRepo, type Trunk } from './context-and-locks.ts';
 import type { GitLocation } from './location.ts';

@@ -1,7 +1,7 @@
 import { copyFileSync, existsSync, lstatSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { oddEntry } from '../machine/files/regular-file.ts';
+import { oddEntry } from '../machine/files/read-and-remove-files.ts';
 import { type GitLocation, gitDirOf, sharedDirOf } from './location.ts';
 import { type Git, GitError, wouldWait } from './run-git.ts';
 

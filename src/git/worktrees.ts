@@ -1,6 +1,6 @@
 import { existsSync, lstatSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { statOf } from '../machine/files/regular-file.ts';
+import { statOf } from '../machine/files/read-and-remove-files.ts';
 import { fileStamp, type GitLocation, gitDirOf, realOf } from './location.ts';
 import { branchRef, isOid, readRef } from './refs.ts';
 import type { Git } from './run-git.ts';

@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { makeDirectory } from '../machine/files/make-writable-directory.ts';
-import { readOrEmpty } from '../machine/files/text-file.ts';
+import { readOrEmpty } from '../machine/files/read-and-remove-files.ts';
 import { writeAtomic } from '../machine/files/write-atomic.ts';
 import { run } from '../machine/run-process.ts';
 import { InputError } from '../model/errors.ts';

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { mkdirSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { withLock } from '../machine/file-lock.ts';
-import { readOrEmpty } from '../machine/files/text-file.ts';
+import { readOrEmpty } from '../machine/files/read-and-remove-files.ts';
 import { writeAtomic } from '../machine/files/write-atomic.ts';
 import { asArray, asRecord, asText, parseJson } from '../model/text/json.ts';
 import { type RepositoryName, repositoryText } from './gh/repository-name.ts';

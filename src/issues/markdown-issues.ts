@@ -1,7 +1,7 @@
 import { basename } from 'node:path';
 import type { Path, YamlSource } from '../config/yaml-source.ts';
 import { repositoryText } from '../github/gh/repository-name.ts';
-import { readTextFile } from '../machine/files/text-file.ts';
+import { readTextFile } from '../machine/files/read-and-remove-files.ts';
 import { InputError, SignalboxError } from '../model/errors.ts';
 import { idProblem, slug } from '../model/ids.ts';
 import { cleanLabels, cleanLine, cleanText, quoted } from '../model/text/clean.ts';

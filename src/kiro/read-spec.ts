@@ -1,6 +1,6 @@
 import { readdir, stat } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
-import { readTextFile } from '../machine/files/text-file.ts';
+import { readTextFile } from '../machine/files/read-and-remove-files.ts';
 import { InputError } from '../model/errors.ts';
 import { asRecord, parseJson } from '../model/text/json.ts';
 import { type DesignSection, parseDesign } from './design.ts';

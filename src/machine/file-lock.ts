@@ -1,7 +1,7 @@
 import { unlinkSync, writeFileSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
 import { HeldError } from '../model/errors.ts';
-import { readJson, statIfSeen } from './files/regular-file.ts';
+import { readJson, statIfSeen } from './files/read-and-remove-files.ts';
 import { isAlive, ownIdentity, type ProcessIdentity } from './processes.ts';
 
 const queues = new Map<string, Promise<unknown>>();

@@ -4,7 +4,7 @@ import { requireId, type TicketRef } from '../model/ids.ts';
 import { type Attempt, attemptKey } from '../model/ticket.ts';
 import { withLock } from './file-lock.ts';
 import { asStorageError, makeDirectory } from './files/make-writable-directory.ts';
-import { readRegular } from './files/regular-file.ts';
+import { readRegular } from './files/read-and-remove-files.ts';
 import { writeAtomic } from './files/write-atomic.ts';
 import { MemoryWatch } from './memory.ts';
 

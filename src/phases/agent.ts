@@ -8,7 +8,7 @@ import {
   taggedInstruction,
   taggedProblem,
 } from '../agents/reading/final-message.ts';
-import { readText } from '../machine/files/regular-file.ts';
+import { readText } from '../machine/files/read-and-remove-files.ts';
 import type { AgentAdapter, AgentConfig, AgentResult } from '../model/agent.ts';
 import { explained, InputError } from '../model/errors.ts';
 import { totalUsage } from '../model/limits/usage.ts';

@@ -1,5 +1,5 @@
 import { dirname, join } from 'node:path';
-import { readText } from '../machine/files/regular-file.ts';
+import { readText } from '../machine/files/read-and-remove-files.ts';
 import type { AttemptEnd } from '../model/state/outcome.ts';
 import { plural } from '../model/text/plural.ts';
 import { attemptKey } from '../model/ticket.ts';

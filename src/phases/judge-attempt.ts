@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { type Claimed, claimedBy, extractTagged, readSignal } from '../agents/reading/final-message.ts';
-import { readText } from '../machine/files/regular-file.ts';
+import { readText } from '../machine/files/read-and-remove-files.ts';
 import type { AgentError, AgentResult } from '../model/agent.ts';
 import { explained } from '../model/errors.ts';
 import { type AttemptEnd, NO_REASON } from '../model/state/outcome.ts';

@@ -2,7 +2,7 @@ import { closeSync, existsSync, openSync, readSync } from 'node:fs';
 import { join } from 'node:path';
 import { adapterFor } from '../agents/adapters.ts';
 import { lineSplitter } from '../agents/reading/split-lines.ts';
-import { readJson } from '../machine/files/regular-file.ts';
+import { readJson } from '../machine/files/read-and-remove-files.ts';
 import type { Machine } from '../machine/machine.ts';
 import type { AgentEvent } from '../model/agent.ts';
 import type { TicketRef } from '../model/ids.ts';

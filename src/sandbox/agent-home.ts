@@ -2,7 +2,7 @@ import { lstatSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } f
 import { userInfo } from 'node:os';
 import { basename, dirname, isAbsolute, join, relative } from 'node:path';
 import { ownDirectories, type Seed } from '../agents/directories-and-variables.ts';
-import { sweepAway } from '../machine/files/regular-file.ts';
+import { sweepAway } from '../machine/files/read-and-remove-files.ts';
 
 interface SandboxHome {
   /** Writable mounts: from, to. */

@@ -3,7 +3,7 @@ import { readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { withLock } from '../machine/file-lock.ts';
 import { asStorageError, makeDirectory } from '../machine/files/make-writable-directory.ts';
-import { readJson } from '../machine/files/regular-file.ts';
+import { readJson } from '../machine/files/read-and-remove-files.ts';
 import { writeAtomic } from '../machine/files/write-atomic.ts';
 import { isAlive, ownIdentity, type ProcessIdentity } from '../machine/processes.ts';
 import { type Claim, LEASE_MS, RENEW_MS, sayHolder } from '../model/claim.ts';

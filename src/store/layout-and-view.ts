@@ -1,6 +1,6 @@
 import { type Dirent, existsSync, readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
-import { statIfSeen } from '../machine/files/regular-file.ts';
+import { statIfSeen } from '../machine/files/read-and-remove-files.ts';
 import { InputError, messageOf } from '../model/errors.ts';
 import { idProblem, requireId, type StateRef, type TicketRef } from '../model/ids.ts';
 import type { Plan } from '../model/plan.ts';

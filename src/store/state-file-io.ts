@@ -8,7 +8,7 @@ import {
   type Stats,
   writeFileSync,
 } from 'node:fs';
-import { withOpened } from '../machine/files/regular-file.ts';
+import { withOpened } from '../machine/files/read-and-remove-files.ts';
 import { InputError } from '../model/errors.ts';
 
 /** No plan, ticket or list of events comes near it. */

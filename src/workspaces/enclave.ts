@@ -4,7 +4,7 @@ import type { Context } from '../git/context-and-locks.ts';
 import type { GitLocation } from '../git/location.ts';
 import { branchRef } from '../git/refs.ts';
 import { inspect, readHead, type Worktree } from '../git/worktrees.ts';
-import { oddEntry, removeSpecial, sweepAway } from '../machine/files/regular-file.ts';
+import { oddEntry, removeSpecial, sweepAway } from '../machine/files/read-and-remove-files.ts';
 import { WorkspaceError } from '../model/errors.ts';
 
 /** What a sandboxed agent has in the place of the repository's git directory. */

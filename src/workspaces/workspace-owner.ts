@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { type Context, lockRepo } from '../git/context-and-locks.ts';
 import { type GitLocation, gitDirOf } from '../git/location.ts';
 import { find } from '../git/worktrees.ts';
-import { readRegularText } from '../machine/files/regular-file.ts';
+import { readRegularText } from '../machine/files/read-and-remove-files.ts';
 import type { ProcessIdentity } from '../machine/processes.ts';
 import { WorkspaceError } from '../model/errors.ts';
 import type { WorkspaceSpec } from './workspace-spec.ts';

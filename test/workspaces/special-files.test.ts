@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { existsSync, mkdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { oddEntry, readRegular, removeSpecial } from '../../src/machine/files/regular-file.ts';
+import { oddEntry, readRegular, removeSpecial } from '../../src/machine/files/read-and-remove-files.ts';
 import { createWorkspaces } from '../../src/workspaces/workspaces.ts';
 import { within } from '../support/within.ts';
 import { bench, failure, git, scratch } from './helpers.ts';

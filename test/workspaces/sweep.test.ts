@@ -1,7 +1,7 @@
 import { existsSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
-import { sweepAway } from '../../src/machine/files/regular-file.ts';
+import { sweepAway } from '../../src/machine/files/read-and-remove-files.ts';
 import { nest } from '../support/nest.ts';
 import { scratch } from './helpers.ts';
 

@@ -1,7 +1,7 @@
 import { accessSync, constants, existsSync, lstatSync, mkdtempSync, rmdirSync, statSync } from 'node:fs';
 import { statfs } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { statIfSeen } from '../../machine/files/regular-file.ts';
+import { statIfSeen } from '../../machine/files/read-and-remove-files.ts';
 import { findExecutable, probe } from '../../machine/find-program.ts';
 import type { Env } from '../../machine/home-path.ts';
 import { messageOf, type SignalboxError } from '../../model/errors.ts';

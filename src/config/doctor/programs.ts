@@ -1,5 +1,5 @@
 import { closeSync, openSync, readSync } from 'node:fs';
-import { statIfSeen } from '../../machine/files/regular-file.ts';
+import { statIfSeen } from '../../machine/files/read-and-remove-files.ts';
 import { commandFiles, findExecutable, type Probe, probe } from '../../machine/find-program.ts';
 import type { Env } from '../../machine/home-path.ts';
 import type { AgentConfig } from '../../model/agent.ts';

@@ -16,7 +16,7 @@ import {
 import type { Socket } from 'node:net';
 import { constants, hostname } from 'node:os';
 import { join } from 'node:path';
-import { readJson, readText } from '../files/regular-file.ts';
+import { readJson, readText } from '../files/read-and-remove-files.ts';
 import { bootId, isAlive, type ProcessIdentity } from '../processes.ts';
 
 export interface JobSpec {

@@ -2,7 +2,7 @@ import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { readJson } from '../files/regular-file.ts';
+import { readJson } from '../files/read-and-remove-files.ts';
 import { bootId, markedProcesses, ownIdentity } from '../processes.ts';
 import { type EndReason, MARKER, recordExit, reserveRoom } from './job.ts';
 import { ifWritable, stopJob } from './stop.ts';

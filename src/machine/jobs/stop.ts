@@ -2,7 +2,7 @@ import { existsSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { isStorageTrouble } from '../files/make-writable-directory.ts';
-import { readJson } from '../files/regular-file.ts';
+import { readJson } from '../files/read-and-remove-files.ts';
 import { isAlive, killMarked, sendSignal } from '../processes.ts';
 import { type EndReason, MARKER, readIdentity, readJob, recordExit } from './job.ts';
 

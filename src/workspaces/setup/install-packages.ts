@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { detectManifest } from '../../config/project-manifest.ts';
 import type { GitLocation } from '../../git/location.ts';
 import type { Git } from '../../git/run-git.ts';
-import { readRegularText } from '../../machine/files/regular-file.ts';
+import { readRegularText } from '../../machine/files/read-and-remove-files.ts';
 
 /** Our file beside a worktree's index: which lock file its packages were installed from. */
 const INSTALLED = 'signalbox-installed';

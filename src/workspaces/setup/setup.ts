@@ -1,7 +1,7 @@
 import type { Context } from '../../git/context-and-locks.ts';
 import { cleanEnv } from '../../git/environment.ts';
 import { type GitLocation, realOf } from '../../git/location.ts';
-import { statOf } from '../../machine/files/regular-file.ts';
+import { statOf } from '../../machine/files/read-and-remove-files.ts';
 import { isAlive, killMarked, markedProcesses, ownIdentity, sendSignal } from '../../machine/processes.ts';
 import { run } from '../../machine/run-process.ts';
 import { WorkspaceError } from '../../model/errors.ts';
