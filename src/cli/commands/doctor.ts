@@ -1,10 +1,18 @@
-import { agentFindings, surveyAgents } from '../../agents/installed-agents.ts';
+import { ADAPTERS } from '../../agents/adapters.ts';
+import {
+  agentFindings,
+  rangeText,
+  SUPPORT_COLUMNS,
+  type SurveyedAgent,
+  supportsOf,
+  surveyAgents,
+} from '../../agents/installed-agents.ts';
 import { configFinding, examine, isHealthy } from '../../config/doctor/doctor.ts';
 import { loadSettings } from '../../config/load.ts';
 import { packageDir } from '../../config/paths.ts';
 import { SignalboxError } from '../../model/errors.ts';
-import { agentsText } from '../../report/agents-table.ts';
-import { style } from '../../report/style.ts';
+import { oneLine, type Style, style } from '../../report/style.ts';
+import { table } from '../../report/table.ts';
 import { checkAll } from '../../workflows/check/check-workflow.ts';
 import { type Io, outJson } from '../io.ts';
 import type { GlobalOptions } from '../open-state.ts';
@@ -43,3 +51,35 @@ export async function doctor(io: Io, options: GlobalOptions & { agents?: boolean
 }
 
 const MARKS = { ok: ['✓', 'green'], warn: ['!', 'yellow'], bad: ['✗', 'red'] } as const;
+
+/** Two tables: installed agents, and what their adapters can do. */
+function agentsText(surveyed: readonly SurveyedAgent[], style: Style): string[] {
+  const found = table(
+    ['AGENT', 'ADAPTER', 'VERSION', 'TESTED', 'LOGGED IN', 'FOUND'],
+    surveyed.map((one) => [
+      `${one.agent}${one.isDefault ? ' (default)' : ''}`,
+      one.adapter === one.agent ? '' : one.adapter,
+      one.standing === 'older' || one.standing === 'newer'
+        ? style.yellow(one.version ?? '')
+        : (one.version ?? ''),
+      one.tested ? rangeText(one.tested) : '',
+      loginText(one),
+      one.path === null ? style.dim('no') : oneLine(one.path),
+    ]),
+    style,
+  );
+  const adapters = Object.values(ADAPTERS).filter(({ name }) =>
+    surveyed.some(({ adapter }) => adapter === name),
+  );
+  const supports = table(
+    ['ADAPTER', ...SUPPORT_COLUMNS.map(({ title }) => title.toUpperCase())],
+    adapters.map((adapter) => [adapter.name, ...SUPPORT_COLUMNS.map(({ of }) => of(supportsOf(adapter)))]),
+    style,
+  );
+  return [...found, '', ...supports];
+}
+
+function loginText({ path, login }: SurveyedAgent): string {
+  if (path === null || login === null) return '';
+  return login.seen ? `yes (${login.by})` : 'no sign';
+}
