@@ -17,7 +17,7 @@ import { planOf, ticketOf } from '../model/plans/plans-view.ts';
 import { redactAll } from '../model/text/redact.ts';
 import { type Attempt, type Hold, openAttempt, type Ticket } from '../model/ticket.ts';
 import { firstPhase, type Phase, type PhaseOf, phaseOf } from '../model/workflow.ts';
-import type { Allowance } from '../phases/context.ts';
+import type { Allowance } from '../phases/phase-context.ts';
 import { type EngineContext, hooksOf } from './context.ts';
 import { knownPinned } from './pinned-workflow.ts';
 

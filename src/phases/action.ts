@@ -3,7 +3,8 @@ import type { JobResult } from '../machine/jobs/follow.ts';
 import { beginInProcess, endInProcess, stopInProcess } from '../machine/jobs/record-in-process-work.ts';
 import { ACTIONS, type ActionInputs, type ActionName, EXIT } from '../model/actions.ts';
 import { SignalboxError } from '../model/errors.ts';
-import { type ActionEnd, type PhaseContext, type Place, phaseEnvironment } from './context.ts';
+import { phaseEnvironment } from './attempt-variables-and-environment.ts';
+import type { ActionEnd, PhaseContext, Place } from './phase-context.ts';
 import { adoptJob, runJob } from './run-job.ts';
 
 /** The end of a step. An action has no process, so its exit code is not shown. */

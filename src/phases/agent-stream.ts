@@ -3,7 +3,7 @@ import type { AgentAdapter, AgentEvent, AgentExit, AgentReader, AgentResult } fr
 import { totalUsage } from '../model/limits/usage.ts';
 import type { Hold, Usage } from '../model/ticket.ts';
 import type { PhaseOf } from '../model/workflow.ts';
-import type { PhaseContext } from './context.ts';
+import type { PhaseContext } from './phase-context.ts';
 import type { JobRun } from './run-job.ts';
 
 /** An agent that has used up its budget may be about to end: it gets this long, unless it starts another tool. */

@@ -8,8 +8,9 @@ import type { AttemptEnd } from '../model/state/outcome.ts';
 import type { Hold, Usage } from '../model/ticket.ts';
 import type { PhaseOf } from '../model/workflow.ts';
 import { AgentStream } from './agent-stream.ts';
-import { agentEnvironment, type PhaseContext } from './context.ts';
+import { agentEnvironment } from './attempt-variables-and-environment.ts';
 import { enterSandbox, leaveSandbox, sandboxesOthers, sandboxProblem } from './enter-sandbox.ts';
+import type { PhaseContext } from './phase-context.ts';
 import { endOfJob, type JobRun, runJob } from './run-job.ts';
 
 /** What a turn asks of an agent; the rest is known when its process is started. */

@@ -2,7 +2,8 @@ import { existsSync } from 'node:fs';
 import type { AttemptEnd } from '../model/state/outcome.ts';
 import type { ErrorClass, Json } from '../model/ticket.ts';
 import { renderCommand } from '../workflows/templates/render-template.ts';
-import { type PhaseContext, phaseEnvironment, variablesOf } from './context.ts';
+import { phaseEnvironment, variablesOf } from './attempt-variables-and-environment.ts';
+import type { PhaseContext } from './phase-context.ts';
 import { endOfJob, runJob } from './run-job.ts';
 
 const MAX_CAPTURED_BYTES = 64 * 1024;

@@ -5,7 +5,7 @@ import { plural } from '../model/text/plural.ts';
 import { attemptKey } from '../model/ticket.ts';
 import type { Expect, PhaseOf } from '../model/workflow.ts';
 import { isShownState } from '../workspaces/workspaces.ts';
-import type { PhaseContext } from './context.ts';
+import type { PhaseContext } from './phase-context.ts';
 
 /** Compares the agent's work in the tree with what the phase expects. Undefined when nothing is missing. */
 export async function missingEvidence(context: PhaseContext, expect: Expect): Promise<string | undefined> {

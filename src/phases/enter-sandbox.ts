@@ -7,7 +7,7 @@ import type { AgentConfig } from '../model/agent.ts';
 import type { PhaseOf } from '../model/workflow.ts';
 import { accountHome, gitSettings, keptPrograms, openHome } from '../sandbox/agent-home.ts';
 import { bubblewrap, isInside, PRIVATE } from '../sandbox/bubblewrap.ts';
-import type { PhaseContext } from './context.ts';
+import type { PhaseContext } from './phase-context.ts';
 
 type Context = PhaseContext<PhaseOf<'agent'>>;
 

@@ -4,7 +4,8 @@ import type { AttemptEnd } from '../model/state/outcome.ts';
 import { decisionsOf, looksOutside, type PhaseOf } from '../model/workflow.ts';
 import { renderArg } from '../workflows/templates/render-template.ts';
 import { lastWords } from './attempt-output.ts';
-import { type PhaseContext, variablesOf } from './context.ts';
+import { variablesOf } from './attempt-variables-and-environment.ts';
+import type { PhaseContext } from './phase-context.ts';
 import { lookOnce } from './script.ts';
 
 type Gate = PhaseContext<PhaseOf<'gate'>>;

@@ -10,7 +10,7 @@ import type { PhaseOf } from '../model/workflow.ts';
 import { feedbackText } from '../workflows/template-variables.ts';
 import { capture, excerpt } from './attempt-output.ts';
 import { cameBack, missingEvidence } from './check-evidence.ts';
-import type { PhaseContext } from './context.ts';
+import type { PhaseContext } from './phase-context.ts';
 
 type Context = PhaseContext<PhaseOf<'agent'>>;
 

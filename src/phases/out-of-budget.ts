@@ -4,8 +4,8 @@ import type { AttemptEnd } from '../model/state/outcome.ts';
 import type { Hold, Usage } from '../model/ticket.ts';
 import type { PhaseOf } from '../model/workflow.ts';
 import { type Ask, type Turn, takeTurn } from './agent-turn.ts';
-import type { PhaseContext } from './context.ts';
 import type { Facts } from './judge-attempt.ts';
+import type { PhaseContext } from './phase-context.ts';
 
 const SECONDS = 180;
 const TURNS = 6;

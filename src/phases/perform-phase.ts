@@ -4,14 +4,14 @@ import { messageOf, SignalboxError } from '../model/errors.ts';
 import type { AttemptEnd } from '../model/state/outcome.ts';
 import { GitError } from '../workspaces/workspaces.ts';
 import { performAgent } from './agent.ts';
-import type { PhaseContext } from './context.ts';
 import { performGate } from './gate.ts';
 import { failure } from './judge-attempt.ts';
+import type { PhaseContext } from './phase-context.ts';
 import { performPoll } from './poll.ts';
 import { performStep } from './script.ts';
 
 export { afterStraying } from './check-evidence.ts';
-export type { ActionEnd, ActionRequest, EvidenceRules, PhaseContext, Place } from './context.ts';
+export type { ActionEnd, ActionRequest, EvidenceRules, PhaseContext, Place } from './phase-context.ts';
 
 /** Performs one attempt. An exception is a failed attempt like any other; only a state that cannot be written is not. */
 export async function perform(context: PhaseContext): Promise<AttemptEnd> {

@@ -3,7 +3,7 @@ import { EXIT } from '../model/actions.ts';
 import type { AttemptEnd } from '../model/state/outcome.ts';
 import { ownOutcomes, type PhaseOf } from '../model/workflow.ts';
 import { capture, excerpt } from './attempt-output.ts';
-import type { PhaseContext } from './context.ts';
+import type { PhaseContext } from './phase-context.ts';
 import { endOfJob } from './run-job.ts';
 import { exitFailure, finishStep, lookOnce } from './script.ts';
 

@@ -3,7 +3,7 @@ import { type JobSpec, readJob, startJob } from '../machine/jobs/job.ts';
 import { isInProcess, stopInProcess } from '../machine/jobs/record-in-process-work.ts';
 import { stopJob } from '../machine/jobs/stop.ts';
 import type { AttemptEnd } from '../model/state/outcome.ts';
-import type { PhaseContext } from './context.ts';
+import type { PhaseContext } from './phase-context.ts';
 
 export interface JobRun {
   dir: string;

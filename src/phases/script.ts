@@ -7,7 +7,8 @@ import { actionOf, type PhaseOf } from '../model/workflow.ts';
 import { renderArg } from '../workflows/templates/render-template.ts';
 import { runAction, type StepResult } from './action.ts';
 import { capture, excerpt, lastWords } from './attempt-output.ts';
-import { type PhaseContext, phaseEnvironment, variablesOf } from './context.ts';
+import { phaseEnvironment, variablesOf } from './attempt-variables-and-environment.ts';
+import type { PhaseContext } from './phase-context.ts';
 import { endOfJob, type JobRun, runJob } from './run-job.ts';
 
 /** Phases that name a script or an action. */

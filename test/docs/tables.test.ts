@@ -164,7 +164,7 @@ describe('workflow reference', () => {
   });
 
   it('has every variable that scripts and agents get', () => {
-    const set = ['src/phases/context.ts', 'src/agents/custom.ts'].flatMap((file) =>
+    const set = ['src/phases/phase-context.ts', 'src/agents/custom.ts'].flatMap((file) =>
       variablesIn(source(file)),
     );
     const marker = /MARKER = '(\w+)'/.exec(source('src/machine/jobs/job.ts'))?.[1] ?? '';
