@@ -22,10 +22,11 @@ import { validateResult } from '../workflows/result-schema/validate-result.ts';
 import { type Ask, AttemptConfigError, type Turn, type TurnEnd, takeTurn } from './agent-turn.ts';
 import { excerpt } from './attempt-output.ts';
 import { cutShortBy, variablesOf } from './attempt-variables-and-environment.ts';
-import { cleanHead, HEAD_BEFORE, TIP_BEFORE, takenOut, tipBefore } from './check-evidence.ts';
+import { TIP_BEFORE, tipBefore } from './check-evidence.ts';
 import { BEFORE, factsOf, failure, fingerprint, judge, notedBefore, parked } from './judge-attempt.ts';
 import { hasBegun, land, nativeCap, ownBudget } from './out-of-budget.ts';
 import type { PhaseContext } from './phase-context.ts';
+import { cleanHead, HEAD_BEFORE, takenOut } from './restore-shared-tree.ts';
 
 type Context = PhaseContext<PhaseOf<'agent'>>;
 

@@ -9,8 +9,9 @@ import { judgedIn } from '../model/verdict.ts';
 import type { PhaseOf } from '../model/workflow.ts';
 import { feedbackText } from '../workflows/template-variables.ts';
 import { capture, excerpt } from './attempt-output.ts';
-import { cameBack, missingEvidence } from './check-evidence.ts';
+import { missingEvidence } from './check-evidence.ts';
 import type { PhaseContext } from './phase-context.ts';
+import { cameBack } from './restore-shared-tree.ts';
 
 type Context = PhaseContext<PhaseOf<'agent'>>;
 

@@ -10,8 +10,8 @@ import type { PhaseContext } from './phase-context.ts';
 import { performPoll } from './poll.ts';
 import { performStep } from './script.ts';
 
-export { afterStraying } from './check-evidence.ts';
 export type { ActionEnd, ActionRequest, EvidenceRules, PhaseContext, Place } from './phase-context.ts';
+export { afterStraying } from './restore-shared-tree.ts';
 
 /** Performs one attempt. An exception is a failed attempt like any other; only a state that cannot be written is not. */
 export async function perform(context: PhaseContext): Promise<AttemptEnd> {

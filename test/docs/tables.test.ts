@@ -164,9 +164,10 @@ describe('workflow reference', () => {
   });
 
   it('has every variable that scripts and agents get', () => {
-    const set = ['src/phases/phase-context.ts', 'src/agents/custom.ts'].flatMap((file) =>
-      variablesIn(source(file)),
-    );
+    const set = [
+      'src/phases/attempt-variables-and-environment.ts',
+      'src/agents/directories-and-variables.ts',
+    ].flatMap((file) => variablesIn(source(file)));
     const marker = /MARKER = '(\w+)'/.exec(source('src/machine/jobs/job.ts'))?.[1] ?? '';
     expect(sorted(firstColumn(WORKFLOWS, 'Variable'))).toEqual(sorted(new Set([...set, marker])));
   });
