@@ -67,7 +67,9 @@ export function createConfigGuard<Limits>(
     const key = own === '' && !walls ? at.commonDir : at.gitDir;
     const stamp = `${fileStamp(join(at.commonDir, 'config'))} ${own}`;
     const cached = known.get(key);
-    if (cached?.stamp === stamp && performance.now() - cached.at < LISTED_MS) return cached.answer;
+    if (cached?.stamp === stamp && performance.now() - cached.at < LISTED_MS)
+      // The call that lists may be cancelled, which is no answer for others.
+      return cached.answer.catch(() => answerFor(at, limits));
     const answer = ask(at, limits);
     known.set(key, { at: performance.now(), stamp, answer });
     const forget = () => {

@@ -72,6 +72,11 @@ const TASK =
 const REQUIREMENT_WORD = /^(?:requirements?|reqs?\.?|要件|需求|要求)[\s:]+/iu;
 const TASK_WORD = /^(?:tasks?|タスク|任务|任務|작업|tareas?|aufgaben?|задач[аи])[\s:#]*(?=\d|T)/iu;
 
+/** Whether a value is empty or says that there is nothing: `-`, `none`, `n/a`. */
+export function isNone(value: string): boolean {
+  return /^[\s.]*$/.test(value.trim().replace(NONE, ''));
+}
+
 /** The parts of `1.1, 1.2 (the second) and 3`. */
 function parts(value: string): string[] {
   return value

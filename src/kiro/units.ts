@@ -1,5 +1,6 @@
 import { InputError } from '../model/errors.ts';
 import { orderByDependencies } from '../model/plans/dependency-order.ts';
+import { cleanLine } from '../model/text/clean.ts';
 import { didYouMean } from '../model/text/nearest-word.ts';
 import type { Spec } from './read-spec.ts';
 import {
@@ -13,6 +14,7 @@ import {
   warning,
   withDescendants,
 } from './task.ts';
+import { isNone } from './task-fields.ts';
 
 export interface UnitOptions {
   includeOptional?: boolean;
@@ -38,6 +40,8 @@ export interface Unit {
   /** Tasks that it needs, that are still to do and were not selected. */
   leftOut: SpecTask[];
   done: boolean;
+  /** Why a person has to act first: `_Blocked: reason_` of a task that is still to do, or of its parents. */
+  blocked: string | null;
   /** Units of this selection that have to be done first. */
   after: string[];
   wave: number | null;
@@ -64,7 +68,10 @@ export function unitsOf(spec: UnitSource, options: UnitOptions = {}): Units {
   );
   if (!spec.problems.some(({ code }) => code === 'spec/cycle'))
     problems.push(...ordered.cycles.map((cycle) => unitCycle(spec, cycle)));
-  const chosen = select.from(ordered.order.map(({ unit }) => unit));
+  const chosen = select
+    .from(ordered.order.map(({ unit }) => unit))
+    .map((unit) => ({ ...unit, blocked: blockedReason(spec, unit) }));
+  problems.push(...chosen.flatMap((unit) => (unit.blocked === null ? [] : blockedUnit(spec, unit))));
   const ids = new Set(chosen.map(({ id }) => id));
   return {
     units: chosen.map((unit) => ({ ...unit, after: unit.after.filter((id) => ids.has(id)) })),
@@ -168,7 +175,7 @@ function toUnit(
   const waves = work.flatMap((task) => task.wave ?? []);
   const wave = root.wave ?? (waves.length > 0 ? Math.min(...waves) : null);
   const done = open.length === 0;
-  return { id: root.id, title: root.title, root, work, open, leftOut, done, after: [], wave };
+  return { id: root.id, title: root.title, root, work, open, leftOut, done, blocked: null, after: [], wave };
 }
 
 /** Sets the units that each unit waits for, by the dependencies of its tasks and their parents. */
@@ -240,6 +247,18 @@ function notAwaited(
   const add = `Add ${ids} to the selection if ${isOne ? 'it matters' : 'they matter'}.`;
   const hint = isOptional ? '--include-optional includes it.' : add;
   return inFile(spec.files.tasks, warning(line, 'spec/not-selected', message, hint));
+}
+
+function blockedReason(spec: UnitSource, { open }: Unit): string | null {
+  const tasks = new Set(open.flatMap((task) => [task, ...ancestorsOf(spec, task)]));
+  const reasons = [...tasks].flatMap(({ fields }) => fields.blocked ?? []).filter((text) => !isNone(text));
+  return reasons.length === 0 ? null : reasons.map((text) => cleanLine(text)).join('; ');
+}
+
+function blockedUnit(spec: UnitSource, { id, root, blocked }: Unit): SpecProblem {
+  const message = `Unit ${id} is blocked: ${blocked}. It waits for a person, and so do units that depend on it.`;
+  const hint = 'Delete the `_Blocked_` line once that is settled.';
+  return inFile(spec.files.tasks, warning(root.line, 'spec/blocked', message, hint));
 }
 
 function unitCycle(spec: UnitSource, cycle: readonly string[]): SpecProblem {

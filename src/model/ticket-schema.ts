@@ -259,6 +259,10 @@ export const TicketUnit = z.object({
     .array(z.string())
     .describe('All ids that are done with the unit, its own first unless a part of it was left out'),
   leftOut: z.array(z.string()).optional().describe('Its open tasks that were not selected'),
+  unticked: z
+    .array(z.string())
+    .optional()
+    .describe('Its tasks that are not ticked and count as done, since a parent is ticked'),
   work: z.string(),
   context: z.string(),
   requirements: z.string(),

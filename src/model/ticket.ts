@@ -53,6 +53,16 @@ export function isOver(ticket: Ticket): boolean {
   return ticket.status === 'complete' || ticket.status === 'failed';
 }
 
+/** Whether a person has to act before a unit may begin: its spec says `_Blocked: reason_`. */
+export function isMarkedBlocked({ status, hold }: Pick<Ticket, 'status' | 'hold'>): boolean {
+  return status === 'needs_attention' && hold?.kind === 'blocked';
+}
+
+/** Required tasks of a complete unit whose boxes are open: not selected, or inside a parent that is ticked. */
+export function openTasksOf({ status, unit }: Pick<Ticket, 'status' | 'unit'>): string[] {
+  return status === 'complete' ? [...(unit?.leftOut ?? []), ...(unit?.unticked ?? [])] : [];
+}
+
 /** The last commit of a complete ticket's work, where it is known. */
 export function tipOf({ tip }: Ticket): string | null {
   return typeof tip === 'string' ? tip : null;

@@ -54,6 +54,9 @@ interface SpecWishes {
   together?: readonly string[];
   /** Most attempts at one unit. */
   maxAttempts: number;
+  /** Wall-clock limit of agents; null: that of the phase, else `usualSeconds`. */
+  timeoutSeconds: number | null;
+  usualSeconds: number;
 }
 
 /** The workflow as a run of a spec wants it: known owners, and as many attempts as were asked for. */
@@ -65,13 +68,16 @@ function adaptForSpec(phase: Phase, wishes: SpecWishes): Phase {
   if (phase.type !== 'agent') return phase;
   const { maxAttempts: most, output } = phase;
   const attempts = most === undefined ? {} : { maxAttempts: wishes.maxAttempts };
-  if (phase.id !== 'assign') return { ...phase, ...attempts };
+  const usual = phase.timeoutSeconds ?? wishes.usualSeconds;
+  const wanted = wishes.timeoutSeconds ?? usual;
+  if (phase.id !== 'assign') return { ...phase, ...attempts, timeoutSeconds: wanted };
   const asksNone = (wishes.together ?? []).length === 0;
   const agent = wishes.assignAgent === null ? {} : { agent: wishes.assignAgent };
   return {
     ...phase,
     ...attempts,
     ...agent,
+    timeoutSeconds: Math.min(usual, wanted),
     ...(output ? { output: withOthers(withOwners(output, wishes.owners), wishes) } : {}),
     ...(phase.capture ? { capture: without(phase.capture, (source) => asksNone && source === OTHERS) } : {}),
   };

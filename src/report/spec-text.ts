@@ -8,7 +8,7 @@ import type { Unit } from '../kiro/units.ts';
 import { usageOf } from '../model/limits/usage.ts';
 import { NO_REASON } from '../model/state/outcome.ts';
 import { plural } from '../model/text/plural.ts';
-import type { Ticket } from '../model/ticket.ts';
+import { openTasksOf, type Ticket } from '../model/ticket.ts';
 import { unchecked } from '../model/verdict.ts';
 import { counted, duration, oneLine, type Style, statusMark, usageText } from './style.ts';
 import { fittingTable, joined, table } from './table.ts';
@@ -97,7 +97,7 @@ function shortPath(path: string, cwd: string): string {
 function summaryFacts(result: SpecResult): string[] {
   const { counts, usage, ms, changes } = result;
   const parts = [
-    `${counts.complete} of ${counts.units} complete${counts.before > 0 ? ` (${counts.before} before this run)` : ''}`,
+    `${counts.complete - counts.partly} of ${counts.units} complete${counts.before > 0 ? ` (${counts.before} before this run)` : ''}`,
     ...unfinished(counts),
   ];
   const stat = changes.split('\n').at(-1)?.trim();
@@ -108,7 +108,13 @@ function summaryFacts(result: SpecResult): string[] {
     `Usage: ${usageText(usage) || 'unknown'} in the last run`,
     `Time: ${duration(ms)} in the last run`,
     ...(result.unchecked.length > 0 ? [`Unchecked: ${uncheckedText(result)}`] : []),
+    ...(result.merge ? [`Merge: ${result.merge}`] : []),
+    ...(result.added.length > 0 ? [`Edited: ${addedText(result)}`] : []),
   ];
+}
+
+function addedText({ added }: SpecResult): string {
+  return `tasks.md was edited during this run. Run the spec again for: ${oneLine(added.join(', '), 300)}`;
 }
 
 function uncheckedText({ unchecked }: SpecResult): string {
@@ -137,13 +143,11 @@ export function specSummary(result: SpecResult, look: Style, columns?: number): 
     isPartly(ticket) ? 'partly' : ticket.status.replace('_', ' '),
     usageText(usageOf(ticket)),
     ticket.status === 'complete'
-      ? isPartly(ticket)
-        ? oneLine(`not selected and not done: ${ticket.unit?.leftOut?.join(', ')}`, 300)
-        : unchecked(ticket)
+      ? oneLine(openText(ticket), 300) || unchecked(ticket)
       : oneLine(ticket.hold?.reason ?? ticket.error ?? '', 300),
   ]);
   const facts = [
-    `${counts.complete}/${counts.units} units complete`,
+    `${counts.complete - counts.partly}/${counts.units} units complete`,
     ...unfinished(counts),
     `${plural(counts.attempts, 'attempt')} in this run`,
     duration(ms),
@@ -159,6 +163,12 @@ export function specSummary(result: SpecResult, look: Style, columns?: number): 
   const branch = tickets[0]?.branch;
   if (branch)
     lines.push(look.dim(`Branch: ${branch}${result.branchGone ? ' (gone: merged or deleted)' : ''}`));
+  const where = plan.workspace === 'checkout' ? 'Checkout' : 'Worktree';
+  if (result.path) lines.push(look.dim(`${where}: ${result.path}`));
+  if (result.merge) lines.push(`Merge it with: ${result.merge}`);
+  if (result.added.length > 0) lines.push(`${look.yellow('!')} ${addedText(result)}`);
+  if (counts.blocked > 0)
+    lines.push('To continue with blocked units, delete their `_Blocked_` lines and run the spec again.');
   if (result.unchecked.length > 0)
     lines.push(`${look.yellow('!')} ${uncheckedText(result)}. Set \`checks\` to what has to pass.`);
   if (halted) {
@@ -185,11 +195,21 @@ function worthShowing(tickets: readonly Ticket[]): readonly Ticket[] {
   );
 }
 
-function unfinished({ failed, halted, left, unselected }: SpecResult['counts']): string[] {
-  return counted({ failed, halted, 'to do': left, 'not selected': unselected });
+function unfinished({ partly, openBoxes, ...counts }: SpecResult['counts']): string[] {
+  const { failed, halted, blocked, left, unselected } = counts;
+  const boxes = { [openBoxes === 1 ? 'required box open' : 'required boxes open']: openBoxes };
+  return counted({ partly, ...boxes, failed, halted, blocked, 'to do': left, 'not selected': unselected });
 }
 
-/** Its selected tasks are done; the others were not selected. */
+/** A complete unit with required boxes that are open. */
 function isPartly(ticket: Ticket): boolean {
-  return ticket.status === 'complete' && (ticket.unit?.leftOut ?? []).length > 0;
+  return openTasksOf(ticket).length > 0;
+}
+
+function openText({ unit }: Ticket): string {
+  const { leftOut = [], unticked = [] } = unit ?? {};
+  return [
+    ...(leftOut.length > 0 ? [`not selected and not done: ${leftOut.join(', ')}`] : []),
+    ...(unticked.length > 0 ? [`not ticked, in a parent that is: ${unticked.join(', ')}`] : []),
+  ].join('; ');
 }

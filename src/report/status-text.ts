@@ -7,7 +7,7 @@ import { ticketOf } from '../model/plans/plans-view.ts';
 import { blockedBy, stoppedBy, stuckBlocker } from '../model/state/blockers-and-stop-on-failure.ts';
 import { asAsked, type Explanation, explain } from '../model/state/explain.ts';
 import { behind } from '../model/state/shared-workspace-turns.ts';
-import { openAttempt, type Ticket } from '../model/ticket.ts';
+import { openAttempt, openTasksOf, type Ticket } from '../model/ticket.ts';
 import { unchecked } from '../model/verdict.ts';
 import type { StoreProblem, StoreView } from '../store/store-interface.ts';
 import { ago, counted, oneLine, type Style, sayProblem, statusMark, untilNote, usageText } from './style.ts';
@@ -120,9 +120,11 @@ export function planLines(
   const count = (status: Ticket['status']) => tickets.filter(({ ticket }) => ticket.status === status).length;
   const unselected = plan.spec?.unselected ?? 0;
   const attention = count('needs_attention');
+  const partly = tickets.filter(({ ticket }) => openTasksOf(ticket).length > 0);
   const facts = [
-    `${count('complete')}/${plan.tickets.length} complete`,
+    `${count('complete') - partly.length}/${plan.tickets.length} complete`,
     ...counted({
+      'partly complete': partly.length,
       running: count('running'),
       failed: count('failed'),
       [attention === 1 ? 'needs attention' : 'need attention']: attention,

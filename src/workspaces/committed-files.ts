@@ -32,15 +32,27 @@ export async function isTracked(context: Context, path: string, file: string): P
   return stdout !== '';
 }
 
-/** A file as the tip of a branch has it; null when it is not there. */
+/**
+ * A file as the tip of a branch has it; null when it is not there. With a pattern for `message`: as the last commit has it that
+ * changed the file, has such a line in its message and is not in HEAD.
+ */
 export async function readCommitted(
   context: Context,
-  spec: { repo: string; branch: string; file: string },
+  spec: { repo: string; branch: string; file: string; message?: string },
 ): Promise<string | null> {
-  const repo = await context.repo(spec.repo);
-  const object = `${branchRef(spec.branch)}:${spec.file}`;
-  const { code, stdout } = await context.git(['cat-file', 'blob', object], { at: repo, ok: [0, 128] });
-  return code === 0 ? stdout : null;
+  const at = await context.repo(spec.repo);
+  const ask = async (...args: string[]) => {
+    const { code, stdout } = await context.git(args, { at, ok: [0, 128] });
+    return code === 0 ? stdout : null;
+  };
+  const tip = branchRef(spec.branch);
+  const pattern = ['--extended-regexp', `--grep=${spec.message}`];
+  const commit = spec.message
+    ? (
+        await ask('log', '-1', '--format=%H', ...pattern, tip, '^HEAD', '--', `:(top,literal)${spec.file}`)
+      )?.trim()
+    : tip;
+  return commit ? ask('cat-file', 'blob', `${commit}:${spec.file}`) : null;
 }
 
 async function treeAt(context: Context, path: string): Promise<GitLocation> {

@@ -61,8 +61,26 @@ describe.concurrent('spec check', () => {
       ['3', 8],
     ]);
     expect(checked.units).toEqual([
-      { id: '2.1', title: 'Table', done: false, after: [], wave: null, work: ['2.1'], open: ['2.1'] },
-      { id: '2.2', title: 'Tests', done: false, after: [], wave: null, work: ['2.2'], open: ['2.2'] },
+      {
+        id: '2.1',
+        title: 'Table',
+        done: false,
+        after: [],
+        wave: null,
+        blocked: null,
+        work: ['2.1'],
+        open: ['2.1'],
+      },
+      {
+        id: '2.2',
+        title: 'Tests',
+        done: false,
+        after: [],
+        wave: null,
+        blocked: null,
+        work: ['2.2'],
+        open: ['2.2'],
+      },
     ]);
   });
 

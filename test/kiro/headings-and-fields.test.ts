@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { parseTasks } from '../../src/kiro/parse-tasks.ts';
-import { found, outline } from './support.ts';
+import { found, outline, units as unitsIn } from './support.ts';
 
 const task = (text: string, id: string) => parseTasks(text).byId.get(id);
 
@@ -93,5 +93,22 @@ describe('several fields on one line', () => {
     ['_Boundary: a_ and _b_: c', { boundary: ['a and _b_: c'] }],
   ])('%s', (line, fields) => {
     expect(task(`- [ ] 1. A\n  - ${line}\n`, '1')?.fields).toEqual(fields);
+  });
+});
+
+describe('`_Blocked: reason_`', () => {
+  it.each([
+    ['of a task', '- [ ] 1. A\n  - _Blocked: no key yet_\n', 'no key yet'],
+    ['of a part', '- [ ] 1. A\n  - [ ] 1.1 B\n    - **Blocked:** legal\n  - [ ] 1.2 C\n', 'legal'],
+    ['of the parent', '- [ ] 1. A\n  - _Blocked: legal_\n  - [ ] 1.1 B\n', 'legal'],
+    ['twice', '- [ ] 1. A\n  - _Blocked: legal_\n  - [ ] 1.1 B\n    - _Blocked: key_\n', 'key; legal'],
+    ['of a part that is done', '- [ ] 1. A\n  - [x] 1.1 B\n    - _Blocked: legal_\n  - [ ] 1.2 C\n', null],
+    ['of an optional part', '- [ ] 1. A\n  - [ ]* 1.1 B\n    - _Blocked: legal_\n  - [ ] 1.2 C\n', null],
+    ['with nothing', '- [ ] 1. A\n  - _Blocked: none_\n', null],
+    ['without a reason', '- [ ] 1. A\n  - _Blocked:_\n', null],
+  ])('%s', (_name, text, blocked) => {
+    const { units, problems } = unitsIn(text);
+    expect(units[0]?.blocked).toBe(blocked);
+    expect(problems.map(({ code }) => code)).toEqual(blocked === null ? [] : ['spec/blocked']);
   });
 });

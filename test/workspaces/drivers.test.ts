@@ -212,3 +212,18 @@ describe('drivers where an agent works behind walls', () => {
     expect(isOutsideProgram(command, '/tree')).toBe(outside);
   });
 });
+
+describe('a call that is cancelled while it lists the config', () => {
+  it('does not fail others that wait for the same list', async () => {
+    const { repo, env } = bench({ a: 'a\n' });
+    const all = createWorkspaces({ env });
+    const { commonDir } = await all.checkRepo(repo);
+    write(commonDir, { config: `${read(commonDir, 'config')}\n` });
+    const controller = new AbortController();
+    const hurried = all.patient({ signal: controller.signal, graceMs: 0 }).head(repo);
+    const other = all.head(repo);
+    controller.abort();
+    await expect(hurried).rejects.toThrow('it was stopped');
+    expect((await other).branch).toBe('main');
+  });
+});

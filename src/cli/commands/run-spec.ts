@@ -33,6 +33,7 @@ export interface SpecRunOptions extends GlobalOptions {
   delay?: string;
   maxIterations?: string;
   maxAttempts?: string;
+  timeout?: string;
   backend?: string;
   assignBackend?: string;
   assign?: string;
@@ -212,6 +213,7 @@ function requestOf(dir: string, options: SpecRunOptions, units: UnitOptions, io:
     delaySeconds: delay,
     maxIterations: positiveInteger('--max-iterations', options.maxIterations) ?? 50,
     maxAttempts,
+    timeoutSeconds: positiveInteger('--timeout', options.timeout) ?? null,
     stopOnFailure: oneOf('--on-failure', options.onFailure ?? 'stop', ['stop', 'continue']) === 'stop',
     inPlace: options.inPlace === true,
     fresh: options.fresh === true,

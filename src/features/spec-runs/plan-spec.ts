@@ -1,12 +1,13 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Spec } from '../../kiro/read-spec.ts';
 import type { Assignment } from '../../kiro/state-file-formats.ts';
+import type { TaskIdentity } from '../../kiro/tick.ts';
 import type { Unit } from '../../kiro/units.ts';
 import { parseKeepingExtra } from '../../model/extra-fields.ts';
 import type { Plan, PlanSpec } from '../../model/plan.ts';
 import { SpecRunPlan } from '../../model/plan-schema.ts';
 import { editOpen } from '../../model/state/walk.ts';
-import { isOver, type Ticket } from '../../model/ticket.ts';
+import { isOver, openTasksOf, type Ticket } from '../../model/ticket.ts';
 import { type TicketUnit, UnitTicket } from '../../model/ticket-schema.ts';
 import { assigned, overridden } from './assignments.ts';
 import type { EarlierRun, SpecRunRequest } from './spec-run-request.ts';
@@ -26,6 +27,8 @@ interface SpecPlanInput {
   /** Null: the default path of the branch. */
   worktree: string | null;
   workflowHash: string;
+  /** Tasks that a run whose state is gone has ticked on the branch. */
+  ticked: readonly TaskIdentity[];
   assignments: ReadonlyMap<string, Assignment>;
   /** Units whose agent assigns others as well, by their id. */
   together: ReadonlyMap<string, Together>;
@@ -145,10 +148,11 @@ function renewed(input: SpecPlanInput, unit: Unit, old: Ticket): Ticket {
   const waits = old.status === 'needs_attention';
   if (unit.done && (isOver(old) || !begun || waits))
     return old.status === 'complete'
-      ? withTasksLeftOut(input, unit, old)
+      ? withOpenTasks(input, unit, old)
       : { ...old, status: 'complete', hold: null, error: null, since: input.now };
   const same = old.unit?.hash === unitHash(unit);
   if (old.status === 'complete' && same) return old;
+  if (unit.blocked !== null && !input.isAtWork(old)) return restarted(input, unit, old);
   const asks = waits && old.hold?.kind === 'gate';
   const continues = begun && (same || (!isOver(old) && (!waits || asks)));
   if (!continues) return restarted(input, unit, old);
@@ -156,12 +160,13 @@ function renewed(input: SpecPlanInput, unit: Unit, old: Ticket): Ticket {
   return overridden(present, input.assignments.get(unit.id));
 }
 
-/** Tasks that were left out of a complete unit may have been done since. */
-function withTasksLeftOut(input: SpecPlanInput, unit: Unit, old: Ticket): Ticket {
-  if (!old.unit?.leftOut) return old;
-  const { leftOut: _, ...rest } = old.unit;
-  const { ids, leftOut } = describeUnit(input.spec, unit);
-  return { ...old, unit: { ...rest, ids, ...(leftOut ? { leftOut } : {}) } };
+/** Tasks of a complete unit that were open may have been done since. */
+function withOpenTasks(input: SpecPlanInput, unit: Unit, old: Ticket): Ticket {
+  if (!old.unit || openTasksOf(old).length === 0) return old;
+  const { leftOut: _, unticked: __, ...rest } = old.unit;
+  const { ids, leftOut, unticked } = describeUnit(input.spec, unit);
+  const left = { ...(leftOut ? { leftOut } : {}), ...(unticked ? { unticked } : {}) };
+  return { ...old, unit: { ...rest, ids, ...left } };
 }
 
 /** A begun ticket with its unit's present text; `retold` makes its session get the new text. */
@@ -175,24 +180,37 @@ function withPresentText(input: SpecPlanInput, unit: Unit, old: Ticket): Ticket 
   return { ...old, title, description, unit: { ...text, ...kept }, retold: input.now };
 }
 
+function blockedBy(reason: string): Pick<Ticket, 'status' | 'hold'> {
+  return { status: 'needs_attention', hold: { kind: 'blocked', reason, until: null } };
+}
+
 /** The ticket of a unit from its beginning. Ticks and history of an earlier one stay. */
 function restarted(input: SpecPlanInput, unit: Unit, old: Ticket | undefined): Ticket {
   const fields = fieldsOf(input, unit);
   const start = {
     ...fields,
     status: unit.done ? ('complete' as const) : ('queued' as const),
+    hold: null,
     since: input.now,
     workflowHash: input.together.get(unit.id)?.workflowHash ?? input.workflowHash,
     ...(unit.done ? {} : assigned({ context: {} }, unit, input.assignments.get(unit.id))),
+    ...(unit.done || unit.blocked === null ? {} : blockedBy(unit.blocked)),
   };
-  if (!old?.unit) return UnitTicket.parse({ planId: input.planId, ticketId: ticketIdOf(unit.id), ...start });
+  if (!old?.unit) {
+    const done = input.ticked.filter(({ id }) => unit.work.some((task) => task.id === id));
+    const ids = { planId: input.planId, ticketId: ticketIdOf(unit.id) };
+    return UnitTicket.parse({
+      ...ids,
+      ...start,
+      ...(done.length > 0 ? { unit: { ...fields.unit, done } } : {}),
+    });
+  }
   const { tries: _, left: __, ...rest } = old;
   return {
     ...rest,
     base: null,
     visits: {},
     retries: {},
-    hold: null,
     error: null,
     currentPhase: null,
     context: {},

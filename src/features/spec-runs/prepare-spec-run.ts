@@ -5,11 +5,12 @@ import { isAtWork } from '../../engine/users-changes.ts';
 import { parseTasks } from '../../kiro/parse-tasks.ts';
 import { readSpec, type Spec } from '../../kiro/read-spec.ts';
 import type { SpecProblem } from '../../kiro/task.ts';
-import { takeBack, tickedIn, withTicks } from '../../kiro/tick.ts';
+import { type TaskIdentity, takeBack, tickedIn, withTicks } from '../../kiro/tick.ts';
 import { type Unit, type UnitOptions, unitsOf } from '../../kiro/units.ts';
 import { InputError } from '../../model/errors.ts';
 import type { PlanSpec } from '../../model/plan.ts';
 import { ticketsOf } from '../../model/plans/plans-view.ts';
+import { plural } from '../../model/text/plural.ts';
 import type { Ticket } from '../../model/ticket.ts';
 import { canAskForOthers, specialiseSpec } from '../../model/workflow-variants.ts';
 import { pinWorkflow } from '../../workflows/pin-workflow.ts';
@@ -35,10 +36,11 @@ import {
   refuseBranchAbove,
   repositoryOf,
   type SpecLocation,
+  ticksOnBranch,
 } from './run-location.ts';
 import { placeInTree } from './spec-in-worktree.ts';
 import { refuseLocked } from './spec-lock.ts';
-import type { EarlierRun, SpecRunRequest } from './spec-run-request.ts';
+import type { SpecRunRequest } from './spec-run-request.ts';
 import { besideSpec, engineTicks, openParents, ownersOf, unitHash } from './unit.ts';
 
 export interface PreparedSpec {
@@ -60,11 +62,13 @@ export interface PreparedSpec {
 export async function prepareSpecRun(engine: EngineContext, request: SpecRunRequest): Promise<PreparedSpec> {
   const original = await readSpec(request.dir);
   const { inPlace } = request;
-  const { found, seen, ...place } = await placeOfRun(engine, request, original);
+  const { found: replaced, seen, ...place } = await placeOfRun(engine, request, original);
   const { before, root, branch } = place;
   const kept = keptOf(original, place, engine.now());
   refuseErrors(original.problems);
-  const spec = withTasks(original, tasksAsKnown(original, kept, before, inPlace));
+  const isLost = !before && !inPlace && !request.fresh;
+  const ticked = isLost ? await ticksOnBranch(engine.workspaces, { ...place, spec: original }) : [];
+  const spec = withTasks(original, tasksAsKnown(original, kept, { before, ticked, inPlace }));
   const { units, problems: more } = unitsOf(spec, request.units);
   const empty = await emptyCheckpoints(spec, units, root, async () => engine.settings.checks);
   const problems = [...spec.problems, ...more, ...empty];
@@ -89,6 +93,7 @@ export async function prepareSpecRun(engine: EngineContext, request: SpecRunRequ
     units,
     kept: { ...kept, unselected: countUnselected(spec, request.units, units), parents: openParents(spec) },
     worktree: tree.worktree,
+    ticked,
     assignments,
     isAtWork: (ticket) => isAtWork(engine, ticket),
     now: engine.now(),
@@ -100,18 +105,35 @@ export async function prepareSpecRun(engine: EngineContext, request: SpecRunRequ
     await checkBase(engine, root, request.base);
   }
   if (before && prepared.plan.status !== 'complete') await refuseLost(engine, before.plan, before.tickets);
-  const remarks = [...more.filter(({ code }) => code === 'spec/not-selected'), ...empty];
+  const found = plural(ticked.length, 'ticked task');
+  const lost =
+    ticked.length > 0
+      ? [`${branch} has ${found} of a run whose state is gone: no agent does that again.`]
+      : [];
   return {
     spec,
     units,
     problems,
-    notes: [...stated.notes, ...strangers, ...remarks.map(noteOf), ...tree.notes],
+    notes: [...stated.notes, ...strangers, ...warnings(problems, original.dir), ...tree.notes, ...lost],
     prepared,
     workflowHash: workflows.workflowHash,
     pinned: workflows.pinned,
-    replaced: request.fresh ? found : null,
+    replaced: request.fresh ? replaced : null,
     isNew: !before,
   };
+}
+
+const MAX_WARNINGS = 20;
+
+/** The warnings of `spec check`. */
+function warnings(problems: readonly SpecProblem[], dir: string): string[] {
+  const all = problems.filter(({ severity }) => severity === 'warning').map(noteOf);
+  const more = all.length - MAX_WARNINGS;
+  if (more <= 0) return all;
+  return [
+    ...all.slice(0, MAX_WARNINGS),
+    `… and ${plural(more, 'more warning')}: signalbox spec check ${dir}`,
+  ];
 }
 
 /** A problem in one line. */
@@ -129,7 +151,7 @@ interface RunPlace extends SpecLocation {
 /** Where the spec is worked on: repository, plan, branch. Refuses a spec that another run has. */
 async function placeOfRun(engine: EngineContext, request: SpecRunRequest, original: Spec): Promise<RunPlace> {
   const { name } = original;
-  const { inPlace } = request;
+  const { inPlace, fresh } = request;
   const dir = realpathSync.native(original.dir);
   const root = await repositoryOf(engine, request, dir);
   checkAgents(engine, request);
@@ -142,9 +164,9 @@ async function placeOfRun(engine: EngineContext, request: SpecRunRequest, origin
     refuseHeld(engine, found);
     refuseDaemon(engine, found, seen);
   }
-  const before = found && !request.fresh ? { plan: found, tickets: seen } : null;
+  const before = found && !fresh ? { plan: found, tickets: seen } : null;
   const planId = before?.plan.id ?? (await freePlanId(engine, name));
-  const branch = await branchFor(engine, { root, before, name, inPlace });
+  const branch = await branchFor(engine, { dir, root, before, spec: original, inPlace, fresh });
   await refuseLocked(engine, planId, { name, dir, repo: root, tree: inPlace ? root : branch });
   return { dir, root, planId, before, branch, found: found?.id ?? null, seen };
 }
@@ -172,8 +194,12 @@ function keptOf(spec: Spec, { dir, root, before }: SpecLocation, now: string): P
  * The user's tasks.md with the ticks of tasks that the engine knows to be done; ticks of an agent on the branch do not count.
  * In a checkout there is one copy: there, ticks from before the unit whose work is in it count.
  */
-function tasksAsKnown({ text }: Spec, kept: PlanSpec, before: EarlierRun | null, inPlace: boolean): string {
-  if (!before) return text;
+function tasksAsKnown(
+  { text }: Spec,
+  kept: PlanSpec,
+  { before, ticked, inPlace }: Pick<SpecLocation, 'before'> & { ticked: TaskIdentity[]; inPlace: boolean },
+): string {
+  if (!before) return withTicks(text, { engine: ticked });
   const engine = engineTicks(before.plan, before.tickets);
   if (!inPlace) return withTicks(text, { engine });
   const isOpen = before.tickets.some(
@@ -200,16 +226,21 @@ function withTasks(spec: Spec, text: string): Spec {
   return { ...spec, ...parsed, text, problems: [...parsed.problems, ...others] };
 }
 
+const TWO_HOURS = 7200;
+
 /** Pins the workflow of the units; with `--assign all` also a variant for each unit whose agent assigns a group of others. */
 async function pinWorkflows(
   { settings }: EngineContext,
-  { maxAttempts, assignBackend, assignAll }: SpecRunRequest,
+  { maxAttempts, timeoutSeconds, assignBackend, assignAll }: SpecRunRequest,
   undecided: readonly Unit[],
   hashes: ReadonlyMap<string, string>,
 ) {
   const { workflow, prompts, scripts } = await resolveWorkflow(SPEC_WORKFLOW, settings.searchPath);
+  const isSet = settings.origin['timeouts.agentSeconds'] !== 'default';
+  const usualSeconds = isSet ? settings.timeouts.agentSeconds : TWO_HOURS;
   const pinFor = (together: readonly string[]) => {
-    const wishes = { owners: ownersOf(settings), maxAttempts, together, assignAgent: assignBackend };
+    const limits = { maxAttempts, timeoutSeconds, usualSeconds };
+    const wishes = { ...limits, owners: ownersOf(settings), together, assignAgent: assignBackend };
     return pinWorkflow({ workflow: specialiseSpec(workflow, wishes), prompts, scripts });
   };
   if (assignAll && !canAskForOthers(workflow))

@@ -7,7 +7,7 @@ import { sayHolder } from '../../model/claim.ts';
 import { HeldError, InputError } from '../../model/errors.ts';
 import type { Plan } from '../../model/plan.ts';
 import { didYouMean } from '../../model/text/nearest-word.ts';
-import { type Ticket, tipOf } from '../../model/ticket.ts';
+import { isMarkedBlocked, type Ticket, tipOf } from '../../model/ticket.ts';
 import type { EarlierRun, SpecRunRequest } from './spec-run-request.ts';
 
 export function checkAgents({ settings }: EngineContext, { backend, assignBackend }: SpecRunRequest): void {
@@ -42,7 +42,9 @@ export function refuseDaemon({ holder }: EngineContext, plan: Plan, tickets: rea
   const daemon = holder.daemon();
   const claim = tickets.flatMap(({ claim }) => claim ?? []).find((each) => holder.isLive(each));
   const isStuck = tickets.some(
-    ({ status, hold }) => ['failed', 'needs_attention', 'paused'].includes(status) || hold?.kind === 'starts',
+    (ticket) =>
+      (['failed', 'needs_attention', 'paused'].includes(ticket.status) && !isMarkedBlocked(ticket)) ||
+      ticket.hold?.kind === 'starts',
   );
   const continues =
     plan.status === 'active' && !isStuck && tickets.some(({ status }) => status !== 'complete');

@@ -1,12 +1,19 @@
+import { existsSync, readFileSync, statSync } from 'node:fs';
+import { join } from 'node:path';
 import type { EngineContext } from '../../engine/context.ts';
 import { workspaceFor } from '../../engine/ticket-workspace.ts';
+import { parseTasks } from '../../kiro/parse-tasks.ts';
+import { isWork, type SpecTask } from '../../kiro/task.ts';
+import { identityOf, withTicks } from '../../kiro/tick.ts';
 import { totalUsage } from '../../model/limits/usage.ts';
 import type { Plan } from '../../model/plan.ts';
 import { ticketsOf } from '../../model/plans/plans-view.ts';
 import { isOverload } from '../../model/state/outcome.ts';
-import type { Ticket, Usage } from '../../model/ticket.ts';
+import { shellWord } from '../../model/text/shell-quote.ts';
+import { isMarkedBlocked, openTasksOf, type Ticket, type Usage } from '../../model/ticket.ts';
 import { tickedUnchecked } from './checkpoints-without-checks.ts';
 import { haltedTicket, haltReason, WORK_PHASES } from './state-files.ts';
+import { engineTicks } from './unit.ts';
 
 export interface SpecResult {
   plan: Plan;
@@ -20,8 +27,14 @@ export interface SpecResult {
     before: number;
     failed: number;
     halted: number;
-    /** Neither complete nor failed nor halted. */
+    /** A person has to act first: `_Blocked: reason_`. */
+    blocked: number;
+    /** Neither complete nor failed nor halted nor blocked. */
     left: number;
+    /** Of the complete ones, those with required boxes that are open. */
+    partly: number;
+    /** The number of these boxes. */
+    openBoxes: number;
     /** Open units that the run was not asked for. */
     unselected: number;
     attempts: number;
@@ -33,6 +46,12 @@ export interface SpecResult {
   changes: string;
   /** The branch was deleted, for example after a merge. */
   branchGone: boolean;
+  /** The worktree with the work, or the checkout; null when it was released. */
+  path: string | null;
+  /** The command that merges the branch; null while units are open, with nothing to merge, and in a checkout. */
+  merge: string | null;
+  /** Tasks that were added, changed or opened in the user's list since the run began: id and title. */
+  added: string[];
   usage: Usage | null;
   ms: number;
 }
@@ -53,14 +72,20 @@ export async function specResult(
   const of = (status: Ticket['status']) => tickets.filter((ticket) => ticket.status === status);
   const complete = of('complete');
   const before = complete.filter((ticket) => Date.parse(ticket.since ?? since) < Date.parse(since));
-  const failed = [...of('failed'), ...of('needs_attention').filter((ticket) => ticket.hold?.kind !== 'gate')];
+  const blocked = tickets.filter(isMarkedBlocked);
+  const stuck = of('needs_attention').filter((ticket) => ticket.hold?.kind !== 'gate');
+  const failed = [...of('failed'), ...stuck.filter((ticket) => !blocked.includes(ticket))];
+  const open = tickets.map((ticket) => openTasksOf(ticket).length);
   const counts = {
     units: tickets.length,
     complete: complete.length,
     before: before.length,
     failed: failed.length,
     halted: halted ? 1 : 0,
-    left: tickets.length - complete.length - failed.length - (halted ? 1 : 0),
+    blocked: blocked.length,
+    left: tickets.length - complete.length - failed.length - blocked.length - (halted ? 1 : 0),
+    partly: open.filter((count) => count > 0).length,
+    openBoxes: open.reduce((sum, count) => sum + count, 0),
     unselected: plan.spec?.unselected ?? 0,
     attempts: during.filter(
       (entry) => WORK_PHASES.includes(entry.phase) && entry.status !== 'limit' && !isOverload(entry),
@@ -68,33 +93,61 @@ export async function specResult(
   };
   const paused = of('paused').length > 0;
   const limited = tickets.some((ticket) => ticket.hold?.kind === 'starts');
+  const isComplete = counts.complete === counts.units;
   const stopped = halted !== undefined || failed.length > 0 || paused || !limited;
   return {
     plan,
     tickets,
-    exitCode: counts.complete === counts.units ? 0 : stopped ? 2 : 1,
+    exitCode: isComplete ? 0 : stopped ? 2 : 1,
     counts,
     halted: halted ? { ticketId: halted.ticketId, reason: haltReason(halted) } : null,
     unchecked: tickedUnchecked(tickets, since),
-    ...(await changesOf(engine, plan, tickets)),
+    ...(await workOf(engine, plan, tickets, isComplete)),
+    added: addedTasks(plan, tickets),
     usage: totalUsage(during.map(({ usage }) => usage)),
     ms,
   };
 }
 
-async function changesOf(
-  engine: EngineContext,
+type Work = Pick<SpecResult, 'changes' | 'branchGone' | 'path' | 'merge'>;
+
+/** Where the work is, what it changes and how to merge it. */
+async function workOf(
+  { settings, store, workspaces }: EngineContext,
   plan: Plan,
   tickets: readonly Ticket[],
-): Promise<Pick<SpecResult, 'changes' | 'branchGone'>> {
+  isComplete: boolean,
+): Promise<Work> {
   const base = plan.spec?.base;
   const [ticket] = tickets;
-  if (!base || !ticket) return { changes: '', branchGone: false };
-  const spec = workspaceFor(ticket, plan, engine.settings, engine.store.view());
-  const found = await engine.workspaces.branchAhead({ ...spec, of: base });
-  if (!found) return { changes: '', branchGone: true };
+  const none = { changes: '', branchGone: false, path: null, merge: null };
+  if (!base || !ticket) return none;
+  const spec = workspaceFor(ticket, plan, settings, store.view());
+  const { repo, branch } = spec;
+  if (!(await workspaces.branchAhead({ ...spec, of: base }))) return { ...none, branchGone: true };
+  const { commit, branch: current } = await workspaces.head(repo);
+  const isNew = !spec.inPlace && (await workspaces.branchAhead({ repo, branch, of: commit }))?.ahead !== 0;
+  const git = `git -C ${shellWord(repo)}`;
+  const onto = plan.base && plan.base !== current ? `${git} switch ${shellWord(plan.base)} && ` : '';
   return {
-    changes: (await engine.workspaces.diff(spec, base, 'stat')).trimEnd(),
+    changes: (await workspaces.diff(spec, base, 'stat')).trimEnd(),
     branchGone: false,
+    path: existsSync(spec.path) ? spec.path : null,
+    merge: isComplete && isNew ? `${onto}${git} merge ${shellWord(branch)}` : null,
   };
+}
+
+function addedTasks(plan: Plan, tickets: readonly Ticket[]): string[] {
+  const kept = plan.spec;
+  const file = kept && join(kept.dir, kept.files.tasks);
+  if (!file || kept.text === '' || !statSync(file, { throwIfNoEntry: false })?.isFile()) return [];
+  const engine = engineTicks(plan, tickets);
+  const openIn = (text: string) =>
+    parseTasks(withTicks(text, { engine })).all.filter(
+      (task) => isWork(task) && !task.done && !task.optional,
+    );
+  const keyOf = (task: SpecTask) => JSON.stringify(identityOf(task));
+  const known = new Set(openIn(kept.pending ?? kept.text).map(keyOf));
+  const added = openIn(readFileSync(file, 'utf8')).filter((task) => !known.has(keyOf(task)));
+  return added.map(({ id, title, numbered }) => (numbered ? `${id} ${title}` : title));
 }

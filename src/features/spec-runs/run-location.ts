@@ -1,10 +1,15 @@
 import { existsSync, readdirSync } from 'node:fs';
-import { dirname, join } from 'node:path';
+import { basename, dirname, isAbsolute, join, relative } from 'node:path';
 import type { EngineContext } from '../../engine/context.ts';
 import { worktreeRootOf } from '../../engine/ticket-workspace.ts';
+import { parseTasks } from '../../kiro/parse-tasks.ts';
+import type { Spec } from '../../kiro/read-spec.ts';
+import { isWork } from '../../kiro/task.ts';
+import { identityOf, type TaskIdentity } from '../../kiro/tick.ts';
 import { InputError, messageOf, WorkspaceError } from '../../model/errors.ts';
 import { branchProblem, digest, idProblem, slug } from '../../model/ids.ts';
 import { ticketOf } from '../../model/plans/plans-view.ts';
+import { placeInTree, realOf, tickMessage } from './spec-in-worktree.ts';
 import type { EarlierRun, SpecRunRequest } from './spec-run-request.ts';
 
 /** Where a spec is worked on. */
@@ -104,7 +109,11 @@ function plainName(name: string): string {
   return plain === slug('') ? digest(name, 8) : plain;
 }
 
-type BranchInput = Pick<SpecLocation, 'root' | 'before'> & { name: string; inPlace: boolean };
+interface BranchInput extends Pick<SpecLocation, 'dir' | 'root' | 'before'> {
+  spec: Spec;
+  inPlace: boolean;
+  fresh: boolean;
+}
 
 /** The branch of earlier runs, the checkout's own with `--in-place`, or a free one. */
 export async function branchFor(engine: EngineContext, input: BranchInput): Promise<string> {
@@ -114,24 +123,49 @@ export async function branchFor(engine: EngineContext, input: BranchInput): Prom
     const { branch } = await engine.workspaces.head(input.root);
     if (branch !== undefined) return branch;
     throw new InputError('spec/detached', `The checkout ${input.root} is on no branch.`, {
-      hint: `Switch to one: git -C ${input.root} switch -c spec/${slug(input.name)}`,
+      hint: `Switch to one: git -C ${input.root} switch -c spec/${slug(input.spec.name)}`,
     });
   }
   return freeBranch(engine, input);
 }
 
-/** Branches are numbered among the plans of one repository, plan ids in the whole state directory. */
-function freeBranch({ store }: EngineContext, { root, name }: BranchInput): Promise<string> {
-  const plain = `spec/${plainName(name)}`;
+/**
+ * Branches are numbered among the plans of one repository, plan ids in the whole state directory. The last branch with ticks is
+ * that of a run whose state is gone.
+ */
+async function freeBranch({ store, workspaces }: EngineContext, input: BranchInput): Promise<string> {
+  const { root, fresh, spec } = input;
+  const usual = `spec/${plainName(spec.name)}`;
+  const plain = branchProblem(usual) === undefined ? usual : `spec/${slug(spec.name)}`;
   const view = store.view();
+  const exists = async (branch: string) => Boolean(await workspaces.tip({ repo: root, branch }));
   const taken = new Set(
     view.plans.flatMap(({ id, repo, tickets: [one] }) =>
       one && repo === root ? [ticketOf(view, { planId: id, ticketId: one.ticketId })?.branch] : [],
     ),
   );
-  return firstFree(branchProblem(plain) === undefined ? plain : `spec/${slug(name)}`, (branch) =>
-    taken.has(branch),
-  );
+  if (fresh) return firstFree(plain, async (branch) => taken.has(branch) || (await exists(branch)));
+  let found = await firstFree(plain, (branch) => taken.has(branch));
+  for (let number = 2; await exists(`${plain}-${number}`); number += 1) {
+    const branch = `${plain}-${number}`;
+    if (!taken.has(branch) && (await ticksOnBranch(workspaces, { ...input, branch })).length > 0)
+      found = branch;
+  }
+  return found;
+}
+
+/** Tasks that the engine ticked on a branch, by its last tick that the checkout does not have. */
+export async function ticksOnBranch(
+  workspaces: EngineContext['workspaces'],
+  { dir, root, branch, spec }: Pick<SpecLocation, 'dir' | 'root' | 'branch'> & { spec: Spec },
+): Promise<TaskIdentity[]> {
+  const name = basename(spec.files.tasks);
+  const inside = relative(root, realOf(join(dir, name)) ?? '');
+  const file = inside.startsWith('..') || isAbsolute(inside) ? join(placeInTree(dir, root), name) : inside;
+  const message = `^${tickMessage('.+', spec.name.replace(/[\\^$.*+?()[\]{}|]/g, '\\$&'))}$`;
+  const text = await workspaces.readCommitted({ repo: root, branch, file, message });
+  const tasks = text === null ? [] : parseTasks(text).all;
+  return tasks.filter((task) => isWork(task) && task.mark === 'done').map(identityOf);
 }
 
 /**
@@ -152,14 +186,18 @@ export async function freeTree(
     workspace === 'checkout' ? null : before?.tickets.find(({ worktree }) => worktree !== null)?.worktree;
   const first = known ?? usual;
   const { commonDir } = await engine.workspaces.checkRepo(root);
-  const path = await firstFree(first, (each) => isForeign(engine, each, commonDir));
+  const path = await firstFree(first, async (each) => {
+    if (!existsSync(each)) return false;
+    if (await isForeign(engine, each, commonDir)) return true;
+    // A new run must not take over the worktree of another branch.
+    return !before && readdirSync(each).length > 0 && (await engine.workspaces.head(each)).branch !== branch;
+  });
   const note = `The worktree is ${path}: ${first} is taken by something else.`;
   return { worktree: path === usual ? named : path, notes: path === first ? [] : [note] };
 }
 
 /** Whether something is at the path that does not belong to this repository. */
 async function isForeign({ workspaces }: EngineContext, path: string, commonDir: string): Promise<boolean> {
-  if (!existsSync(path)) return false;
   try {
     if (readdirSync(path).length === 0) return false;
     return (await workspaces.checkRepo(path)).commonDir !== commonDir;

@@ -23,6 +23,11 @@ import { engineTicks, updateSpecPlan } from './unit.ts';
 export const STATE_FILE = 'SEQUENTIAL_STATE.json';
 export const PROGRESS_FILE = 'SEQUENTIAL_PROGRESS.md';
 
+/** The message of the commit that ticks a unit. */
+export function tickMessage(unit: string, spec: string): string {
+  return `Tick ${unit} of ${spec}`;
+}
+
 /** Where the spec's files are in a tree, from its top; a spec from elsewhere gets the usual place. */
 export function placeInTree(dir: string, root: string): string {
   const inside = relative(root, dir);

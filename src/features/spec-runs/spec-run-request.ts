@@ -16,6 +16,8 @@ export interface SpecRunRequest {
   delaySeconds: number;
   maxIterations: number;
   maxAttempts: number;
+  /** Wall-clock limit of one attempt of an agent; null: the setting's. */
+  timeoutSeconds: number | null;
   stopOnFailure: boolean;
   inPlace: boolean;
   fresh: boolean;

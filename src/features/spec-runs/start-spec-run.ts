@@ -15,7 +15,7 @@ import { HeldError, IllegalMoveError, InputError } from '../../model/errors.ts';
 import type { Plan, PlanSpec } from '../../model/plan.ts';
 import { ticketsOf } from '../../model/plans/plans-view.ts';
 import { ticketInTree } from '../../model/state/shared-workspace-turns.ts';
-import { openAttempt, type Ticket } from '../../model/ticket.ts';
+import { isMarkedBlocked, openAttempt, type Ticket } from '../../model/ticket.ts';
 import type { PreparedSpec } from './prepare-spec-run.ts';
 import { refuseDirty, refuseHeld, refuseLost, sayPlan } from './refusals.ts';
 import { bringSpec, excludeFiles } from './spec-in-worktree.ts';
@@ -73,7 +73,7 @@ async function update(engine: EngineContext, { prepared }: PreparedSpec, claim: 
     return { ...latest, claim };
   });
   if (plan.workspace === 'checkout') await keepUsersCommits(engine, plan.id);
-  for (const ticket of aside) await setAside(engine, plan, ticket);
+  for (const ticket of [...aside, ...changed.filter(isMarkedBlocked)]) await setAside(engine, plan, ticket);
   for (const ticket of added) await store.addTicket(ticket);
   for (const ticket of changed)
     await store.updateTicket(ticket, (latest) =>
@@ -86,7 +86,7 @@ async function update(engine: EngineContext, { prepared }: PreparedSpec, claim: 
   for (const ticket of [...dropped, ...aside]) await store.removeTicket(ticket);
 }
 
-/** Takes the work of a ticket that this run does not include out of the worktree. */
+/** Takes the work of a ticket that this run does not do out of the worktree. */
 async function setAside(engine: EngineContext, plan: Plan, ticket: Ticket): Promise<void> {
   const latest = engine.store.ticket(ticket);
   const open = openAttempt(latest);
@@ -97,17 +97,17 @@ async function setAside(engine: EngineContext, plan: Plan, ticket: Ticket): Prom
   await takeOut(engine, latest, workspace);
 }
 
-/** Lets failed and stopped units continue with this run; a unit that waits for an answer keeps waiting. */
+/** Lets failed and stopped units continue with this run; one that waits for an answer or is blocked keeps waiting. */
 async function continueTickets(
   engine: EngineContext,
   planId: string,
   workflowHash: string | null,
 ): Promise<void> {
   for (const ticket of ticketsOf(engine.store.view(), engine.store.plan(planId))) {
-    const asks = ticket.status === 'needs_attention' && ticket.hold?.kind === 'gate';
+    const waits = ticket.hold?.kind === 'gate' || isMarkedBlocked(ticket);
     const ref = { planId, ticketId: ticket.ticketId };
     if (ticket.status === 'paused') await control(engine, ref, { type: 'resume' }, 'the run');
-    else if (ticket.status === 'failed' || (ticket.status === 'needs_attention' && !asks)) {
+    else if (ticket.status === 'failed' || (ticket.status === 'needs_attention' && !waits)) {
       if (workflowHash) await engine.store.updateTicket(ref, (latest) => ({ ...latest, workflowHash }));
       await control(engine, ref, { type: 'retry' }, 'the run');
     }

@@ -20,7 +20,7 @@ import { ticketsOf } from '../../model/plans/plans-view.ts';
 import { openAttempt, type Ticket } from '../../model/ticket.ts';
 import type { TicketUnit } from '../../model/ticket-schema.ts';
 import type { WorkspaceSpec } from '../../workspaces/workspaces.ts';
-import { bringPending, placeOfFile, realOf } from './spec-in-worktree.ts';
+import { bringPending, placeOfFile, realOf, tickMessage } from './spec-in-worktree.ts';
 import { engineTicks } from './unit.ts';
 
 interface TickedUnit {
@@ -126,7 +126,7 @@ export async function tickUnit(
   engine.crash('tick:ready');
   for (const { path, before, text } of done) if (text !== before) writeAtomic(path, text, 0o644);
   engine.crash('tick:written');
-  const commit = await commitAs(`Tick ${unit.id} of ${kept.name}`);
+  const commit = await commitAs(tickMessage(unit.id, kept.name));
   engine.crash('tick:done');
   const { ticked = [], already = [], boxless = [] } = done.at(-1) ?? {};
   return { file: outside ? original : file, ticked, already, boxless, commit };

@@ -17,7 +17,8 @@ import type { EvidenceRules } from '../../phases/perform-phase.ts';
 /** What the engine has done for a ticket: the latest of each task counts. */
 export function ticksOf(ticket: Ticket): TaskIdentity[] {
   const unit = ticket.unit;
-  const now = ticket.status === 'complete' ? (unit?.tasks ?? []) : [];
+  const isDone = ({ id }: TaskIdentity) => ticket.status === 'complete' && !unit?.unticked?.includes(id);
+  const now = (unit?.tasks ?? []).filter(isDone);
   return [...new Map([...(unit?.done ?? []), ...now].map((task) => [task.id, task])).values()];
 }
 
@@ -118,11 +119,15 @@ function learnedIn(summary: unknown): string {
 /** A unit as its ticket stores it. */
 export function describeUnit(spec: Spec, unit: Unit): TicketUnit {
   const { work, context, requirements, design, verify, checkpoint } = promptParts(spec, unit);
+  const unticked = unit.work.filter(
+    (task) => task.box && task.mark !== 'done' && !task.optional && !unit.open.includes(task),
+  );
   return {
     id: unit.id,
     tasks: (unit.open.length > 0 ? unit.open : unit.work).map(identityOf),
     ids: idsOf(unit),
     ...(unit.leftOut.length > 0 ? { leftOut: unit.leftOut.map(({ id }) => id) } : {}),
+    ...(unticked.length > 0 ? { unticked: unticked.map(({ id }) => id) } : {}),
     work,
     context,
     requirements,

@@ -1,7 +1,7 @@
 import { parseRef, refKey } from '../ids.ts';
 import type { Plan, PlanEntry } from '../plan.ts';
 import { entryOf, type PlansView, planOf, ticketOf } from '../plans/plans-view.ts';
-import { type Hold, newerRunOf, type Ticket } from '../ticket.ts';
+import { type Hold, isMarkedBlocked, newerRunOf, type Ticket } from '../ticket.ts';
 
 /** Why a ticket's blockers keep it from starting, or null when they are all complete. */
 export function blockedBy(view: PlansView, plan: Plan, entry: PlanEntry): Hold | null {
@@ -78,9 +78,8 @@ export function firstFailure(view: PlansView, plan: Plan): string | undefined {
   if (!plan.stopOnFailure) return undefined;
   return plan.tickets.find((entry) => {
     const ticket = ticketOf(view, { planId: plan.id, ticketId: entry.ticketId });
-    return (
-      ticket?.status === 'failed' || (ticket?.status === 'needs_attention' && ticket.hold?.kind !== 'gate')
-    );
+    if (ticket?.status !== 'needs_attention') return ticket?.status === 'failed';
+    return ticket.hold?.kind !== 'gate' && !isMarkedBlocked(ticket);
   })?.ticketId;
 }
 

@@ -1,7 +1,7 @@
 import { type Claim, sayOther } from '../claim.ts';
 import type { TicketRef } from '../ids.ts';
 import { type Plan, sharesWorkspace } from '../plan.ts';
-import { type Hold, openAttempt, type Ticket } from '../ticket.ts';
+import { type Hold, isMarkedBlocked, openAttempt, type Ticket } from '../ticket.ts';
 import { reservation } from '../verdict.ts';
 
 /** What is known about engines when a ticket's state is explained. */
@@ -64,6 +64,10 @@ export function answerTo({ planId, ticketId }: TicketRef, { kind }: Plan): strin
 
 function attention(ticket: Ticket, plan: Plan, names: string): Explanation {
   if (ticket.hold?.kind === 'gate') return { why: ticket.hold.reason, next: answerTo(ticket, plan) };
+  if (isMarkedBlocked(ticket)) {
+    const next = `delete the \`_Blocked_\` line of ${ticket.unit?.id} and run the spec again`;
+    return { why: `blocked: ${ticket.hold?.reason}`, next };
+  }
   return {
     why: ticket.error ?? ticket.hold?.reason ?? 'a person must look',
     next: wayOn(ticket) ?? `signalbox retry ${names}`,

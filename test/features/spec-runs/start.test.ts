@@ -5,7 +5,7 @@ import type { SpecRunRequest } from '../../../src/features/spec-runs/spec-run-re
 import { startSpecRun } from '../../../src/features/spec-runs/start-spec-run.ts';
 import { HeldError } from '../../../src/model/errors.ts';
 import { partsOf } from '../../engine/parts.ts';
-import { git, it, put, runSpec, tasks, work, writeSpec } from './support.ts';
+import { git, it, put, runSpec, tasks, type World, work, writeSpec } from './support.ts';
 
 const flags = ['--no-tmux', '--delay', '0'];
 const request = (dir: string): SpecRunRequest => ({
@@ -19,6 +19,7 @@ const request = (dir: string): SpecRunRequest => ({
   delaySeconds: 0,
   maxIterations: 50,
   maxAttempts: 3,
+  timeoutSeconds: null,
   stopOnFailure: true,
   inPlace: false,
   fresh: false,
@@ -122,5 +123,40 @@ describe.concurrent('a run of a spec that begins', () => {
       expect({ code, err }).toEqual({ code: 5, err: expect.stringContaining('--answer says nothing.') });
       expect(world.ticket('spec-limits', '1').hold?.kind).toBe('gate');
     }
+  });
+});
+
+describe.concurrent('how long an agent of a spec may take', () => {
+  const seconds = async (world: World, flags: Partial<SpecRunRequest>, config: Record<string, unknown>) => {
+    world.config(config);
+    const engine = await partsOf(world);
+    const run = await prepareSpecRun(engine, { ...request(writeSpec(world, tasks('One'))), ...flags });
+    const { phases } = JSON.parse(run.pinned[0]?.text ?? '').workflow as {
+      phases: { id: string; timeoutSeconds?: number }[];
+    };
+    return ['assign', 'implement', 'review'].map(
+      (id) => phases.find((each) => each.id === id)?.timeoutSeconds,
+    );
+  };
+
+  it.for([
+    ['two hours', {}, {}, [300, 7200, 7200]],
+    ['timeouts.agentSeconds', {}, { timeouts: { agentSeconds: 900 } }, [300, 900, 900]],
+    ['--timeout', { timeoutSeconds: 60 }, { timeouts: { agentSeconds: 900 } }, [60, 60, 60]],
+    ['--timeout above the limit of assigning', { timeoutSeconds: 9000 }, {}, [300, 9000, 9000]],
+  ] as const)('%s', async ([, flags, config, wanted], { world }) => {
+    expect(await seconds(world, flags, config)).toEqual(wanted);
+  });
+
+  it('is a positive number of seconds, and counts', async ({ world }) => {
+    const dir = writeSpec(world, tasks('One'));
+    world.rehearsal([{ when: { phase: 'implement' }, do: [{ wait: 60 }] }]);
+    const refused = await world.cli('spec', dir, ...flags, '--timeout', '0');
+    expect(refused).toMatchObject({ code: 5, err: expect.stringContaining('Invalid --timeout value: 0.') });
+    const { code, out } = await world.cli('spec', dir, ...flags, '--timeout', '1', '--max-attempts', '1');
+    expect(code).toBe(2);
+    expect(out).toContain('1 failed');
+    const last = world.ticket('spec-limits', '1').phaseHistory.at(-1);
+    expect(last).toMatchObject({ phase: 'implement', error: { class: 'timeout' } });
   });
 });

@@ -48,7 +48,7 @@ export function withoutWaits(world: World, seconds = 7200): void {
     join(world.home, 'workflows', 'spec-task.yaml'),
     text
       .replace(/delaySeconds: \d+/g, 'delaySeconds: 0')
-      .replaceAll('timeoutSeconds: 7200', `timeoutSeconds: ${seconds}`),
+      .replaceAll('session: keep', `session: keep\n    timeoutSeconds: ${seconds}`),
   );
 }
 
