@@ -53,6 +53,7 @@ export const claude: AgentAdapter = {
     login: {
       files: ['.claude/.credentials.json'],
       env: ['ANTHROPIC_API_KEY', 'ANTHROPIC_AUTH_TOKEN', 'CLAUDE_CODE_OAUTH_TOKEN'],
+      status: { args: ['auth', 'status'], loggedOut: /"loggedIn":\s*false/, isSure: true },
     },
     reportsCost: true,
     capsCost: true,

@@ -63,6 +63,7 @@ export const codex: AgentAdapter = {
     login: {
       files: ['.codex/auth.json'],
       env: ['CODEX_API_KEY', 'OPENAI_API_KEY'],
+      status: { args: ['login', 'status'], loggedOut: /^Not logged in/m, isSure: false },
     },
     reportsCost: false,
     capsCost: false,

@@ -1,13 +1,17 @@
-import { existsSync } from 'node:fs';
-import { join } from 'node:path';
-import { type DoctorFinding, unusable } from '../config/doctor/programs.ts';
+import { existsSync, realpathSync, statSync } from 'node:fs';
+import { basename, join } from 'node:path';
+import { type DoctorFinding, missingProgram, unusable } from '../config/doctor/programs.ts';
 import type { Settings } from '../config/settings-table.ts';
+import { noteFact, readFacts } from '../machine/files/facts.ts';
 import { findExecutable, probe } from '../machine/find-program.ts';
 import type { Env } from '../machine/home-path.ts';
+import { run } from '../machine/run-process.ts';
 import type { Access, AgentAdapter, AgentCapabilities, AgentConfig, AgentProgram } from '../model/agent.ts';
 import { ACCESS } from '../model/agent.ts';
+import { allowedEnvironment } from '../model/text/allowed-environment.ts';
+import { asRecord, asText } from '../model/text/json.ts';
 import { ADAPTERS, adapterFor } from './adapters.ts';
-import { ownDirectories } from './directories-and-variables.ts';
+import { ownDirectories, ownVariables } from './directories-and-variables.ts';
 
 const VERSION = /(\d+)\.(\d+)\.(\d+)(?:-([\w.-]+))?/;
 
@@ -84,6 +88,8 @@ interface SurveyOptions {
 
 const VERSION_ARGS = ['--version'];
 const VERSION_MS = 10_000;
+/** So many programs have their versions kept. */
+const MOST_VERSIONS = 50;
 
 /** Finds the CLI of every agent and reads all versions in parallel. */
 export function surveyAgents(options: SurveyOptions): Promise<SurveyedAgent[]> {
@@ -135,6 +141,83 @@ function loginOf(adapter: string, { login }: AgentProgram, env: Env): Login {
   const places = login.files.flatMap((file) => locate(adapter, file, env) ?? []);
   const by = variable ?? places.find(({ path }) => existsSync(path))?.shown ?? null;
   return { seen: by !== null, by };
+}
+
+interface ReadinessOptions extends SurveyOptions {
+  /** What phases let it have of our environment, in addition to what it gets itself. */
+  allow: readonly string[];
+  /** The repository: the CLI may have settings there. */
+  cwd: string;
+  /** Keeps versions: some CLIs need seconds to print theirs. */
+  versionsFile: string;
+}
+
+/** Why an agent cannot do its work, as far as its program can tell without a network. What is unknown is no reason. */
+export async function agentReadiness(
+  agent: AgentConfig,
+  options: ReadinessOptions,
+): Promise<DoctorFinding[]> {
+  const what = `agent ${agent.name}`;
+  const missing = missingProgram(options, agent);
+  if (missing) return [{ level: 'bad', what, ...missing }];
+  const { program } = adapterFor(agent.adapter);
+  const path = findExecutable(agent.command, { ...options.env, ...agent.env });
+  if (!program || !path) return [];
+  const answers = await Promise.all([
+    tooOld(program, path, agent, options),
+    loggedOut(program, path, agent, options),
+  ]);
+  return answers.flatMap((answer) => (answer ? [{ what, ...answer }] : []));
+}
+
+async function tooOld(
+  program: AgentProgram,
+  path: string,
+  agent: AgentConfig,
+  { env, cwd, timeoutMs = VERSION_MS, versionsFile }: ReadinessOptions,
+): Promise<Omit<DoctorFinding, 'what'> | undefined> {
+  if (program.minimum === undefined) return undefined;
+  const file = realpathSync(path);
+  const { mtimeMs, size } = statSync(file);
+  const stamp = `${mtimeMs} ${size}`;
+  const known = asRecord(readFacts(versionsFile)[file]);
+  let version = known.stamp === stamp ? asText(known.version) : undefined;
+  if (version === undefined) {
+    const end = await run(path, VERSION_ARGS, { cwd, env: { ...env, ...agent.env }, timeoutMs });
+    version = versionIn(`${end.stdout} ${end.stderr}`) ?? '';
+    if (version !== '') noteFact(versionsFile, file, { stamp, version }, MOST_VERSIONS);
+  }
+  return version === '' ? undefined : outdated(program, path, version);
+}
+
+/** Undefined for a version that is recent enough. */
+export function outdated(
+  { minimum, package: name }: Pick<AgentProgram, 'minimum' | 'package'>,
+  path: string,
+  version: string,
+): Omit<DoctorFinding, 'what'> | undefined {
+  if (minimum === undefined || compareVersions(version, minimum) >= 0) return undefined;
+  const fix = `Update it: npm install -g ${name}@latest`;
+  return { level: 'bad', detail: `${path} is version ${version}; ${minimum} or newer is needed`, fix };
+}
+
+async function loggedOut(
+  program: AgentProgram,
+  path: string,
+  agent: AgentConfig,
+  { env, allow, cwd, timeoutMs = VERSION_MS }: ReadinessOptions,
+): Promise<Omit<DoctorFinding, 'what'> | undefined> {
+  const { status, env: variables } = program.login;
+  const given = Object.entries(env).flatMap(([name, value]) => (value === undefined ? [] : [[name, value]]));
+  const asked = [...ownVariables(agent.adapter), ...(agent.envAllow ?? []), ...allow];
+  const own = { ...allowedEnvironment(Object.fromEntries(given), asked), ...agent.env };
+  // A wrapper may take the question for work.
+  const isItself = basename(agent.command) === agent.adapter;
+  if (!status || !isItself || loginOf(agent.adapter, program, own).seen) return undefined;
+  const end = await run(path, status.args, { cwd, env: own, timeoutMs, leftovers: 'kill' });
+  if (!status.loggedOut.test(`${end.stdout}\n${end.stderr}`)) return undefined;
+  const fix = `Log in with ${agent.command}, or set ${variables.join(' or ')}.`;
+  return { level: status.isSure ? 'bad' : 'warn', detail: `${path} is not logged in`, fix };
 }
 
 /** The path of a file below the home directory, and a text for it without the user's own paths. */

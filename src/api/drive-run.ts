@@ -56,6 +56,7 @@ export async function driveRun(open: Opened, run: RunToDrive): Promise<Course> {
         maxConcurrency: capOf(engine.settings, config.concurrency),
         lookEveryMs: engine.settings.pollInterval * 1000,
         signal: signal ?? new AbortController().signal,
+        isReady: true,
       });
     } finally {
       signal?.removeEventListener('abort', onAbort);

@@ -53,5 +53,7 @@ export function openEngine({
     kinds: [...Object.values(KINDS), ...kinds],
     notifications: (context) => new Notifier(context),
     actions: ACTIONS,
+    preflight: async (context, request) =>
+      (await import('../features/preflight/preflight.ts')).preflight(context, request),
   });
 }

@@ -3,6 +3,7 @@ import { resolve } from 'node:path';
 import { repositoryOf } from '../config/paths.ts';
 import type { Settings } from '../config/settings-table.ts';
 import type { EngineContext } from '../engine/context.ts';
+import { movable, requireReady } from '../engine/preflight.ts';
 import { stopperOf } from '../engine/stopped-tickets.ts';
 import { workspaceFor } from '../engine/ticket-workspace.ts';
 import { reportPhases } from '../features/issue-runs/callbacks.ts';
@@ -79,6 +80,8 @@ export async function runIssues(given: Given, input: RunInput): Promise<Course> 
   }
   if (prepared.tickets.length === 0) return { ...nothing, results: refused };
   const { plan } = prepared;
+  const tickets = prepared.tickets.map((ticket) => inWorktree(ticket, input.worktrees));
+  await requireReady(engine, { plan, tickets: movable(tickets), pinned: prepared.workflows, signal });
   // Logs belong to the main worktree: a linked one may be removed.
   const top = repositoryOf(plan.repo ?? cwd) ?? cwd;
   const file = input.log ? resolve(top, input.log.path, `${plan.id}.json`) : null;
@@ -90,7 +93,6 @@ export async function runIssues(given: Given, input: RunInput): Promise<Course> 
     for (const message of rotateLogs(file, input.log.rotation, (runId) => isUnderWay(engine, runId)))
       engine.listen({ type: 'problem', planId: plan.id, ticketId: null, path: null, message });
   }
-  const tickets = prepared.tickets.map((ticket) => inWorktree(ticket, input.worktrees));
   // Another run has claimed some of the issues meanwhile: prepare again, which refuses those.
   if (!(await startIssueRun(engine, { ...prepared, tickets, plan: { ...plan, run } }, signal)))
     return runIssues(given, input);

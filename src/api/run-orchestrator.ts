@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { repositoryOf } from '../config/paths.ts';
 import { readManifest } from '../config/project-manifest.ts';
+import { movable, requireReady } from '../engine/preflight.ts';
 import { harmless, type PhasePlanCallback } from '../features/issue-runs/callbacks.ts';
 import { checkLogPlace, openRunLog } from '../features/issue-runs/logs/write-log.ts';
 import { checkMerged, parseBatches } from '../features/issue-runs/options/check-options.ts';
@@ -206,6 +207,9 @@ export class RunOrchestrator {
       const open = orchestrator.#open({ settings, env });
       for (const ticket of ticketsOf(engine.store.view(), runId))
         open.numbers.set(ticket.ticketId, numberOf(ticket));
+      const plan = engine.store.plan(runId);
+      const tickets = movable(ticketsOf(engine.store.view(), plan));
+      await requireReady(open.engine, { plan, tickets, signal: init.signal });
       const spentSeconds = spentOn(engine, runId);
       if (stored?.log) {
         checkLogPlace(stored.log, repositoryOf(engine.store.plan(runId).repo ?? '/') ?? '/');

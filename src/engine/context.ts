@@ -1,3 +1,4 @@
+import type { DoctorFinding } from '../config/doctor/programs.ts';
 import type { Settings } from '../config/settings-table.ts';
 import { Machine } from '../machine/machine.ts';
 import type { ActionInputs, ActionName } from '../model/actions.ts';
@@ -8,6 +9,7 @@ import type { TicketRef } from '../model/ids.ts';
 import type { Plan } from '../model/plan.ts';
 import type { PlanSchema } from '../model/plan-schema.ts';
 import { type Redact, redactAll } from '../model/text/redact.ts';
+import type { Ticket } from '../model/ticket.ts';
 import type { ActionEnd, Place } from '../phases/perform-phase.ts';
 import { redactorOf, secretKeeper } from '../sandbox/secret-fingerprints.ts';
 import { openStore } from '../store/open.ts';
@@ -46,7 +48,21 @@ export interface EngineContext {
   kinds: ReadonlyMap<string | null, PlanHooks>;
   /** Notifies people of what happens to plans; undefined: no notifications. */
   notifications?: ((context: EngineContext) => Notifications) | undefined;
+  /** Finds what would make work fail after agents were paid for it; undefined: nothing is checked before a start. */
+  preflight?: Preflight | undefined;
 }
+
+/** What is about to start: tickets of a plan, which need not be stored yet. */
+export interface StartRequest {
+  plan: Plan;
+  tickets: readonly Ticket[];
+  /** Workflows that are not stored yet. */
+  pinned?: readonly { hash: string; text: string }[];
+  signal?: AbortSignal | undefined;
+}
+
+/** `bad` findings refuse the start; `warn` is worth knowing. Creates no plan, branch, worktree or log that stays. */
+type Preflight = (context: EngineContext, request: StartRequest) => Promise<DoctorFinding[]>;
 
 /** What an action works with. */
 export interface ActionCall {
@@ -87,6 +103,7 @@ interface EngineFeatures {
   kinds: readonly PlanKind[];
   notifications?: (context: EngineContext) => Notifications;
   actions?: Actions;
+  preflight?: Preflight;
 }
 
 export interface OpenOptions {
@@ -103,7 +120,7 @@ export interface OpenOptions {
 /** Makes the context for one process. */
 export function openEngine(
   options: OpenOptions,
-  { kinds, notifications, actions = {} }: EngineFeatures,
+  { kinds, notifications, actions = {}, preflight }: EngineFeatures,
 ): EngineContext {
   const { settings, by, listen, bell } = options;
   const known = kinds.flatMap(({ kind, schema }) => (kind === null ? [] : [[kind, schema ?? null] as const]));
@@ -138,6 +155,7 @@ export function openEngine(
     kinds: hooks,
     notifications,
     actions,
+    preflight,
   };
   for (const each of kinds) {
     if (hooks.has(each.kind)) throw new Error(`The plan kind "${each.kind}" is registered twice.`);

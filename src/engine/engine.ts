@@ -13,6 +13,7 @@ import { recoverOrphans } from './clean-up-orphans.ts';
 import { type EngineContext, hooksOf, isFatal, type Notifications } from './context.ts';
 import { sweepOutput } from './delete-old-output.ts';
 import { completePlan } from './plan-transitions.ts';
+import { PlanReadiness } from './preflight.ts';
 import { RunningTickets } from './running-tickets.ts';
 import { OutsideChanges, reportStatus } from './status-events.ts';
 
@@ -36,6 +37,7 @@ export class Engine {
   readonly #reported = new Set<string>();
   readonly #notifier: Notifications | undefined;
   readonly #outside: OutsideChanges;
+  readonly #readiness: PlanReadiness;
   #wake: () => void = () => undefined;
   #woken = false;
   #stopping: 'pause' | 'leave' | undefined;
@@ -47,6 +49,7 @@ export class Engine {
     this.#options = options;
     this.#notifier = engine.notifications?.(engine);
     this.#outside = new OutsideChanges(engine);
+    this.#readiness = new PlanReadiness(engine, () => this.wake());
     this.#running = new RunningTickets(engine, {
       outside: this.#outside,
       maxConcurrency: options.maxConcurrency,
@@ -62,7 +65,7 @@ export class Engine {
     const unwatch = store.watch(() => this.wake());
     try {
       await this.#passes().catch((error: unknown) => this.#giveUp(error));
-      await this.#running.ended();
+      await Promise.all([this.#running.ended(), this.#readiness.close()]);
       this.#tidy();
       await this.#notifier?.settled();
     } finally {
@@ -73,7 +76,8 @@ export class Engine {
   }
 
   async #passes(): Promise<void> {
-    for (let passes = 0; !this.#stopping && !this.#failure; passes++) {
+    let isFirst = true;
+    while (!this.#stopping && !this.#failure) {
       this.#woken = false;
       const view = this.#engine.store.view();
       this.#reportOutside(view);
@@ -83,7 +87,9 @@ export class Engine {
       const decision = this.#decide(view);
       this.#reportHeld(view);
       this.#reportCrowded(decision);
-      const full = this.#options.mode === 'once' && passes > 0;
+      const full = this.#options.mode === 'once' && !isFirst;
+      // What waits for the preflight of its plan still belongs to the first pass.
+      isFirst &&= this.#readiness.isChecking;
       const moved = await this.#carryOut(full ? { ...decision, dispatch: [] } : decision);
       if (this.#isDone(view, decision, { full, moved })) return;
       this.#tidy();
@@ -131,6 +137,8 @@ export class Engine {
     }
     const { maxConcurrency } = this.#options;
     const mine = (plan: Plan, entry: PlanEntry) => this.#isMine(plan, entry);
+    // A foreground run has made the preflight of its plan before it started.
+    const readiness = this.#options.scope ? undefined : (plan: Plan) => this.#readiness.of(plan);
     let overview: Overview | undefined;
     const admits = (plan: Plan, ticket: Ticket) => {
       overview ??= overviewOf([...view.tickets.values(), ...deletedUsage(this.#engine)]);
@@ -138,7 +146,7 @@ export class Engine {
     };
     const decision = eligible(
       { plans: view.plans, tickets: view.tickets, broken },
-      { maxConcurrency, busy, driven, mine, admits },
+      { maxConcurrency, busy, driven, mine, admits, ...(readiness ? { readiness } : {}) },
       now(),
     );
     const completed = view.plans.filter((plan) => decision.completed.includes(plan.id));
@@ -285,6 +293,7 @@ export class Engine {
 
   #isDone(view: StoreView, decision: Decision, { full, moved }: { full: boolean; moved: boolean }): boolean {
     if (this.#options.mode === 'forever' || this.#running.size > 0 || this.#woken) return false;
+    if (this.#readiness.isChecking) return false;
     if (full) return decision.completed.length === 0 || !moved;
     if (moved) return false;
     return this.#options.mode === 'once' || (decision.wakeAt === null && !this.#othersAtWork(view));

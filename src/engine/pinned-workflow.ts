@@ -44,6 +44,6 @@ export async function pinnedFor(engine: EngineContext, ticket: Ticket, plan: Pla
   return pinned;
 }
 
-function workflowNameOf(ticket: Ticket, plan: Plan, settings: Settings): string {
+export function workflowNameOf(ticket: Ticket, plan: Plan, settings: Settings): string {
   return ticket.workflow ?? plan.workflow ?? settings.defaultWorkflow;
 }

@@ -9,6 +9,7 @@ import type { Ticket } from '../model/ticket.ts';
 import { type EngineContext, emit, hooksOf } from './context.ts';
 import { Engine, type EngineOptions } from './engine.ts';
 import { claimPlan, completePlan, letGo } from './plan-transitions.ts';
+import { movable, requireReady } from './preflight.ts';
 import { stopperOf } from './stopped-tickets.ts';
 import { ifKnown, workspaceFor } from './ticket-workspace.ts';
 
@@ -31,12 +32,21 @@ export interface RunOptions {
   /** Aborting stops the agents and leaves the plan paused, for `resume`. */
   signal: AbortSignal;
   lookEveryMs: number;
+  /** The caller has made the preflight already, before it stored the plan. */
+  isReady?: boolean;
 }
 
 /** Runs a plan, or some of its tickets, until nothing can continue without a person. Claims the plan for that time. */
 export async function runPlan(engine: EngineContext, options: RunOptions): Promise<RunResult> {
   const { planId, ticketIds } = options;
   checkRunnable(engine, planId, ticketIds);
+  if (!options.isReady) {
+    const plan = engine.store.plan(planId);
+    const wanted = ticketsOf(engine.store.view(), plan).filter(
+      ({ ticketId }) => ticketIds?.includes(ticketId) !== false,
+    );
+    await requireReady(engine, { plan, tickets: movable(wanted), signal: options.signal });
+  }
   await claimPlan(engine, planId);
   reportHolds(engine, planId, ticketIds);
   const warming = new AbortController();

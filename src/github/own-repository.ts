@@ -1,8 +1,6 @@
 import { existsSync } from 'node:fs';
-import { dirname, join } from 'node:path';
-import { makeDirectory } from '../machine/files/make-writable-directory.ts';
-import { readOrEmpty } from '../machine/files/read-and-remove-files.ts';
-import { writeAtomic } from '../machine/files/write-atomic.ts';
+import { join } from 'node:path';
+import { noteFact, readFacts } from '../machine/files/facts.ts';
 import { run } from '../machine/run-process.ts';
 import { InputError } from '../model/errors.ts';
 import { asRecord, asText, parseJson } from '../model/text/json.ts';
@@ -85,17 +83,6 @@ async function askGh(options: GhOptions): Promise<RepositoryName> {
 
 function unknown(message: string): InputError {
   return new InputError('source/no-repository', message, { hint: HINT });
-}
-
-/** What a small file of facts about GitHub holds; nothing while it does not exist. */
-export function readFacts(file: string): Record<string, unknown> {
-  return asRecord(parseJson(readOrEmpty(file)));
-}
-
-/** Sets one fact and leaves the others. */
-export function noteFact(file: string, key: string, value: object): void {
-  makeDirectory(dirname(file));
-  writeAtomic(file, `${JSON.stringify({ ...readFacts(file), [key]: value }, null, 1)}\n`);
 }
 
 /** The repositories of addresses that do not say it themselves, kept for all processes in one file. */

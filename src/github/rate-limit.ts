@@ -1,7 +1,7 @@
 import { join } from 'node:path';
+import { noteFact, readFacts } from '../machine/files/facts.ts';
 import { asRecord, parseJson } from '../model/text/json.ts';
 import { type GhOptions, runGh } from './gh/run-gh.ts';
-import { noteFact, readFacts } from './own-repository.ts';
 
 /** What GitHub lets this account ask for until the reset. */
 export type Budget = NonNullable<ReturnType<typeof readBudget>>;

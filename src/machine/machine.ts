@@ -44,6 +44,11 @@ export class Machine {
     return join(this.stateDir, 'forge');
   }
 
+  /** Versions of agent CLIs, by the file of the program. */
+  get programVersions(): string {
+    return join(this.stateDir, 'programs.json');
+  }
+
   /** All directories of jobs. */
   get jobs(): string {
     return join(this.stateDir, 'jobs');

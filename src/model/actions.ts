@@ -39,6 +39,8 @@ interface ActionFacts {
   isJob?: true;
   /** It works on refs and on the forge alone, so that the worktree need not be checked before it. */
   isTreeless?: true;
+  /** It needs `origin` and a GitHub CLI that is logged in. */
+  isOnGithub?: true;
   inputs?: readonly (keyof ActionInputs)[];
   /** What it can end with, besides `timeout`. */
   outcomes(inputs: ActionInputs): readonly string[];
@@ -84,32 +86,38 @@ const TABLE = {
   },
   'push-branch': {
     does: 'Pushes the branch and nothing else',
+    isOnGithub: true,
     isTreeless: true,
     outcomes: refusing,
   },
   'pull-request': {
     does: 'Pushes the branch and opens its pull request, or updates the open one; prints its address',
+    isOnGithub: true,
     isTreeless: true,
     outcomes: refusing,
   },
   'sync-branch': {
     does: 'Takes over what people pushed to the branch, and fetches its base; `refused` on a conflict or a rewritten branch',
+    isOnGithub: true,
     inputs: ['theirs'],
     outcomes: refusing,
     args: ({ theirs }) => (theirs ? ['--theirs'] : []),
   },
   'answer-review': {
     does: 'Pushes what was done about feedback and comments on the pull request',
+    isOnGithub: true,
     isTreeless: true,
     outcomes: refusing,
   },
   'merge-pull-request': {
     does: 'Merges the pull request on GitHub, as the setting `merge.method` says',
+    isOnGithub: true,
     isTreeless: true,
     outcomes: refusing,
   },
   'pull-request-poll': {
     does: 'Checks the state of the pull request',
+    isOnGithub: true,
     in: ['poll', 'gate'],
     inputs: ['for'],
     isTreeless: true,
@@ -118,6 +126,7 @@ const TABLE = {
   },
   'pull-request-review': {
     does: 'Checks whether the pull request was approved',
+    isOnGithub: true,
     in: ['gate'],
     isTreeless: true,
     outcomes: () => ['approve', 'reject'],

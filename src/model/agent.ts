@@ -163,8 +163,21 @@ export interface AgentProgram {
   package: string;
   /** Oldest and newest release that passed the contract suite. */
   tested: readonly [from: string, to: string];
-  /** Signs of a login: files below the home directory, or variables. */
-  login: { files: readonly string[]; env: readonly string[] };
+  /** Older releases lack something that the adapter needs. */
+  minimum?: string;
+  login: {
+    /** Signs of a login: files below the home directory, or variables. */
+    files: readonly string[];
+    env: readonly string[];
+    /** Arguments with which the CLI itself answers, without a network. Asked only where there is no sign. */
+    status?: {
+      args: readonly string[];
+      /** What it prints without a login. */
+      loggedOut: RegExp;
+      /** Its answer covers every way to log in; otherwise, a provider of the user's own may need none. */
+      isSure: boolean;
+    };
+  };
   /** Whether it reports dollars. */
   reportsCost: boolean;
   /** Stops by itself at a given sum of dollars. */

@@ -5,7 +5,7 @@ import { checkedOutAt, inspect } from '../git/worktrees.ts';
 import { WorkspaceError } from '../model/errors.ts';
 import { refuseBeside, refuseTrunk } from './branches.ts';
 import { resolveBase } from './resolve-base.ts';
-import { type Owner, readOwner, readOwnerAt } from './workspace-owner.ts';
+import { type Owner, readOwner, readOwnerAt, refuseOther } from './workspace-owner.ts';
 import type { WorkspaceSpec } from './workspace-spec.ts';
 import { refuseInside } from './worktree.ts';
 import { canonical, pathTaken, realDirectory } from './worktree-paths.ts';
@@ -62,8 +62,7 @@ async function checkPath(context: Context, spec: WorkspaceSpec, commonDir: strin
   const { worktree } = found;
   if (worktree.commonDir !== commonDir) throw pathTaken(spec.path, 'a worktree of another repository');
   const owner = readOwner(worktree.gitDir);
-  if (owner && !owner.left && owner.state !== 'slot' && !isOurs(owner, spec))
-    throw pathTaken(spec.path, `the worktree of ${owner.owner}`);
+  if (owner && !owner.left && owner.state !== 'slot' && !isOurs(owner, spec)) refuseOther(owner, spec);
   if (owner?.state !== 'slot' && worktree.head.branch !== undefined && worktree.head.branch !== spec.branch)
     throw pathTaken(spec.path, `a worktree on branch ${worktree.head.branch}`);
 }

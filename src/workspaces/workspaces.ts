@@ -126,6 +126,15 @@ function callsOf(context: Context) {
       const at = await git.locate(canonical(path));
       return at ? [...new Set([at.gitDir, at.commonDir])] : [];
     },
+    /** Why nothing can be committed in a repository: git's own words where it knows no name or e-mail address. */
+    async identityProblem(path: string) {
+      const at = await context.repo(path);
+      const asked = ['GIT_AUTHOR_IDENT', 'GIT_COMMITTER_IDENT'].map((name) =>
+        git(['var', name], { at, ok: [0, 128] }),
+      );
+      const failed = (await Promise.all(asked)).find(({ code }) => code !== 0);
+      return failed && (/^fatal: (.*)$/m.exec(failed.stderr)?.[1] ?? failed.stderr.trim());
+    },
     /** Where a push to origin goes; throws when there is no origin. */
     pushUrl: async (path: string) => pushUrl(context, await context.repo(path)),
     /** True when both commits are here and `ancestor` is in the other's history. */

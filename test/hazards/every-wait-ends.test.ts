@@ -1,3 +1,4 @@
+import { join } from 'node:path';
 import { describe, expect } from 'vitest';
 import { isRunning, it, story, type World, waitFor } from '../support/index.ts';
 
@@ -114,18 +115,21 @@ describe('every wait ends', () => {
   });
 
   it.concurrent('what no repetition can help is not repeated', async ({ world }) => {
-    world.config({ agents: { absent: { adapter: 'custom', command: '/nowhere/agent' } } });
+    world.agent('absent', 'true');
+    world.script('uninstall.sh', `rm -f ${join(world.dir, 'bin', 'absent')}`);
     world.rehearsal([{ when: {}, do: [{ fail: { class: 'auth', message: 'The key was refused.' } }] }]);
-    world.workflow('work', [agent({ maxRetries: 3 }), PERSON]);
-    world.plan('p', {
-      tickets: { absent: { agent: 'absent' }, refused: { agent: 'rehearsal' }, unknown: { agent: 'nobody' } },
-    });
+    world.workflow('work', [
+      { id: 'uninstall', type: 'script', command: 'uninstall.sh', onSuccess: 'build' },
+      agent({ maxRetries: 3 }),
+      PERSON,
+    ]);
+    world.plan('p', { tickets: { absent: { agent: 'absent' }, refused: { agent: 'rehearsal' } } });
     await world.cli('run', 'p');
-    for (const [id, kind] of Object.entries({ absent: 'config', refused: 'auth', unknown: 'config' })) {
+    for (const [id, kind] of Object.entries({ absent: 'config', refused: 'auth' })) {
       const ticket = world.ticket('p', id);
       expect(ticket, id).toMatchObject({ status: 'needs_attention', currentPhase: 'person' });
       expect(
-        ticket.phaseHistory.map((entry) => entry.error?.class),
+        ticket.phaseHistory.slice(1).map((entry) => entry.error?.class),
         id,
       ).toEqual([kind]);
     }

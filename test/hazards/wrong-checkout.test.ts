@@ -71,7 +71,7 @@ describe('a worktree that is not what the ticket recorded', () => {
     expect(git(world.repo, 'log', '--format=%s', 'main..ticket/p/gone')).toBe('polish\nbuild');
   });
 
-  it.concurrent('a path that is taken before the first phase fails the ticket and is left alone', async ({
+  it.concurrent('a path that is taken before the run starts refuses it and is left alone', async ({
     world,
   }) => {
     prepare(world, ['file', 'directory', 'checkout', 'fine']);
@@ -80,20 +80,16 @@ describe('a worktree that is not what the ticket recorded', () => {
     writeFileSync(place('file'), 'precious');
     writeFileSync(join(place('directory'), 'sub', 'precious.txt'), 'precious');
     git(dirname(place('checkout')), 'clone', '--quiet', world.repo, 'checkout');
-    const { code } = await world.cli('run', 'p');
-    expect(code).toBe(1);
-    for (const id of ['file', 'directory', 'checkout']) {
-      expect(world.ticket('p', id).phaseHistory).toMatchObject([
-        { status: 'failure', error: { class: 'workspace' } },
-      ]);
-      expect(world.ticket('p', id).error).toContain('is taken by');
-      expect(world.calls('start', { ticket: `p/${id}` })).toEqual([]);
-    }
-    expect(world.ticket('p', 'fine').status).toBe('complete');
+    const { code, err } = await world.cli('run', 'p');
+    expect(code).toBe(2);
+    for (const id of ['file', 'directory', 'checkout'])
+      expect(err).toContain(`Worktree of ${id}: The worktree path ${place(id)} is taken by`);
+    expect(world.calls('start')).toEqual([]);
+    expect(existsSync(place('fine'))).toBe(false);
     expect(existsSync(join(place('directory'), 'sub', 'precious.txt'))).toBe(true);
   });
 
-  it.concurrent('two tickets of one path: the second fails, and never works in the first one’s tree', async ({
+  it.concurrent('two tickets of one path: the second fails or is refused, and never works in the first one’s tree', async ({
     world,
   }) => {
     prepare(world, []);
@@ -101,13 +97,16 @@ describe('a worktree that is not what the ticket recorded', () => {
     const worktree = join(world.worktrees, 'shared');
     for (const id of ['p', 'q']) world.plan(id, { tickets: { a: { worktree } } });
     const runs = ['p', 'q'].map((id) => world.start(['run', id]));
-    const failed = () => ['p', 'q'].some((id) => world.ticket(id, 'a').status === 'failed');
-    await waitFor('one of them to fail', failed);
+    await waitFor('one of them to end', () => runs.some(({ alive }) => !alive));
     world.go();
     const codes = (await Promise.all(runs.map((run) => run.ended))).map(({ code }) => code);
-    expect(codes.sort()).toEqual([0, 1]);
+    // Refused when the other one has its worktree already; failed where both found the path free.
+    expect([
+      [0, 1],
+      [0, 2],
+    ]).toContainEqual(codes.sort());
     const statuses = ['p', 'q'].map((id) => world.ticket(id, 'a').status).sort();
-    expect(statuses).toEqual(['complete', 'failed']);
+    expect(statuses).toEqual(['complete', codes.includes(2) ? 'queued' : 'failed']);
     expect(new Set(world.calls().map((call) => call.ticket)).size).toBe(1);
   });
 

@@ -419,3 +419,40 @@ describe('wakeAt', () => {
     expect(decide(picture({ a: poll(at(30)) }), { driven: new Set(['p/a']) }).wakeAt).toBeNull();
   });
 });
+
+describe('plans that are not ready to start', () => {
+  const NOT_READY = { hold: { kind: 'broken', reason: 'no agent', until: null }, again: at(60) } as const;
+  const two = together(picture({ a: {}, b: {} }, {}, 'bad'), picture({ a: {} }, {}, 'good'));
+  const readiness = ({ id }: Plan) => (id === 'bad' ? NOT_READY : 'ready');
+
+  it('are held alone, with the reason, until the next check', () => {
+    const { dispatch, changes, wakeAt } = decide(two, { readiness });
+    expect(dispatch).toEqual([{ planId: 'good', ticketId: 'a', slot: true }]);
+    expect(changes).toMatchObject([
+      { planId: 'bad', ticketId: 'a', status: 'ready', hold: NOT_READY.hold },
+      { planId: 'bad', ticketId: 'b', status: 'ready', hold: NOT_READY.hold },
+    ]);
+    expect(wakeAt).toBe(at(60));
+  });
+
+  it('are not written again while the reason is the same, and start when it is gone', () => {
+    const held = picture({ a: { status: 'ready', hold: NOT_READY.hold } }, {}, 'bad');
+    expect(decide(held, { readiness })).toMatchObject({ dispatch: [], changes: [], wakeAt: at(60) });
+    for (const gone of [{ readiness: () => 'ready' as const }, {}])
+      expect(decide(held, gone).changes).toMatchObject([{ ticketId: 'a', status: 'ready', hold: null }]);
+  });
+
+  it('wait without a word while that is being found out, and take the place of what could start', () => {
+    const unknown = ({ id }: Plan) => (id === 'bad' ? ('unknown' as const) : ('ready' as const));
+    expect(decide(two, { readiness: unknown })).toMatchObject({
+      changes: [],
+      dispatch: [{ planId: 'good', ticketId: 'a' }],
+    });
+    expect(decide(two, { readiness: unknown, maxConcurrency: 1 }).dispatch).toEqual([]);
+  });
+
+  it('finish what has begun', () => {
+    const begun = picture({ a: { status: 'ready', phaseHistory: [attempt('build', 'success')] } }, {}, 'bad');
+    expect(decide(begun, { readiness }).dispatch).toHaveLength(1);
+  });
+});

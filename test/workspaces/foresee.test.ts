@@ -25,7 +25,7 @@ it('sees its own worktree as its own, and that of another ticket as taken', asyn
   expect(await workspaces.findObstacles(spec('a'))).toEqual([]);
   const other = { ...spec('a'), owner: 'plan/other' };
   expect(await told(workspaces.findObstacles(other))).toEqual([
-    `worktree: The worktree path ${other.path} is taken by the worktree of plan/a.`,
+    `worktree: The worktree ${other.path} belongs to plan/a.`,
   ]);
   expect(await workspaces.findObstacles({ ...other, takesOver: ['plan/a'] })).toEqual([]);
 });

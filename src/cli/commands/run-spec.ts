@@ -1,6 +1,7 @@
 import { resolve } from 'node:path';
 import type { EngineContext } from '../../engine/context.ts';
 import { letGo } from '../../engine/plan-transitions.ts';
+import { movable, requireReady } from '../../engine/preflight.ts';
 import { runPlan } from '../../engine/run-plan.ts';
 import { noteOf, type PreparedSpec, prepareSpecRun } from '../../features/spec-runs/prepare-spec-run.ts';
 import { specResult } from '../../features/spec-runs/result.ts';
@@ -62,6 +63,24 @@ export async function runSpec(
   const prepared = await prepareSpecRun(engine, request);
   if (options.dryRun) return preview(prepared, options, io);
   for (const note of prepared.notes) view.err(note);
+  const { plan, tickets } = prepared.prepared;
+  const left = tickets.filter(({ status }) => status !== 'complete');
+  const stopped = await untilStopped(
+    io,
+    {
+      view: { err: view.err, close: () => undefined },
+      what: 'the checks',
+      stateDir: engine.settings.stateDir,
+    },
+    async (signal) => {
+      await requireReady(engine, { plan, tickets: left, pinned: prepared.pinned, signal });
+      return signal.aborted ? signalCode(signal.reason) : null;
+    },
+  );
+  if (stopped !== null) {
+    view.close();
+    return io.exit(stopped);
+  }
   const planId = await startSpecRun(engine, request, prepared);
   // `resume` shows the run in the same way.
   const shown = { tmux: options.tmux !== false, session: options.tmuxSession ?? null };
@@ -119,7 +138,7 @@ async function follow(
   const since = engine.now();
   const began = performance.now();
   await untilStopped(io, { view, what, stateDir: engine.settings.stateDir }, async (signal) => {
-    await runPlan(engine, { planId, ...limitsOf(engine.settings), signal });
+    await runPlan(engine, { planId, ...limitsOf(engine.settings), signal, isReady: true });
     const result = await specResult(engine, planId, { since, ms: performance.now() - began });
     await Promise.all([keepSummary(engine, result), windows?.close()]);
     view.close();
@@ -147,6 +166,8 @@ export async function resumeSpec(
   };
   const view = await eventView(io, { ...options, withPlan: false });
   const { engine, windows } = await openWithWindows(view, options, io);
+  const plan = engine.store.plan(planId);
+  await requireReady(engine, { plan, tickets: movable(ticketsOf(engine.store.view(), plan)) });
   if (options.answer !== undefined) await answerHalt(engine, planId, options.answer);
   const { name } = await takeSpec(engine, planId);
   await follow(engine, planId, { view, windows: windows(name, planId) }, options, io);

@@ -71,6 +71,15 @@ export async function runGh(args: readonly string[], options: GhOptions): Promis
   return { code, stdout, stderr };
 }
 
+/** Throws a GhError where gh cannot be run or has no login for the host. Asks no server. */
+export async function requireLogin(host: string, options: GhOptions): Promise<void> {
+  const result = await runGh(['auth', 'token', '--hostname', host], options);
+  // Before 2.17 there is no such command: then it is unknown.
+  if (result.code === 0 || /unknown command/i.test(result.stderr)) return;
+  const isLoggedOut = /no oauth token|not logged in/i.test(result.stderr);
+  throw ghFailure(isLoggedOut ? { ...result, code: LOGGED_OUT } : result, { host, what: 'its login' });
+}
+
 /** For calls that change something or read a lot. */
 const SLOW_MS = 60_000;
 
@@ -156,6 +165,9 @@ const FORBIDDEN =
 const NOT_FOUND = /could not resolve to|HTTP 404|not found/i;
 const SERVER = /HTTP 5\d\d|something went wrong|bad gateway|timedout/i;
 
+/** The exit code of gh where it needs a login. */
+const LOGGED_OUT = 4;
+
 /** What kind of failure it is: by type, by status, and only then by what gh says. */
 function kindOf(result: GhResult, { type, message, answer }: FailureContext): GhFailure {
   const typed = TYPES[type ?? ''];
@@ -165,7 +177,7 @@ function kindOf(result: GhResult, { type, message, answer }: FailureContext): Gh
   const status = answer?.status ?? 0;
   const spent = (status === 403 || status === 429) && answer?.headers.get('x-ratelimit-remaining') === '0';
   if (spent || status === 429 || RATE.test(prose)) return 'rate-limited';
-  if (status === 401 || result.code === 4 || AUTH.test(prose)) return 'auth';
+  if (status === 401 || result.code === LOGGED_OUT || AUTH.test(prose)) return 'auth';
   if (status === 0 && NETWORK.test(prose)) return 'network';
   if (status === 403 || FORBIDDEN.test(prose)) return 'forbidden';
   if (status === 404 || NOT_FOUND.test(prose)) return 'not-found';

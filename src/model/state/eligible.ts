@@ -27,9 +27,14 @@ export interface Limits {
   driven: ReadonlySet<string>;
   /** Why a ticket that was held back before its agent could start still is; undefined where that is unknown. */
   admits?(plan: Plan, ticket: Ticket): Hold | null | undefined;
+  /** Whether tickets of a plan may begin; undefined: all may. */
+  readiness?(plan: Plan): Readiness;
   /** Whether this engine may touch a plan or ticket at all (a foreground run drives only its own). */
   mine(plan: Plan, entry: PlanEntry): boolean;
 }
+
+/** `unknown`: that is being found out. A hold keeps tickets of the plan from beginning; `again` is the next check. */
+export type Readiness = 'ready' | 'unknown' | { hold: Hold; again: string };
 
 interface Crowded extends TicketRef {
   status: Ticket['status'];
@@ -136,6 +141,8 @@ function consider(
 /** What keeps an agent from starting may have ended before its time, or never said when it would. */
 function askAgain(limits: Limits, plan: Plan, ticket: Ticket): Hold | null | undefined {
   const kind = ticket.hold?.kind;
+  // Its plan was not ready; whether it is now is asked before it begins.
+  if (kind === 'broken' && ticket.phaseHistory.length === 0) return null;
   if (kind !== 'limit' && kind !== 'budget' && kind !== 'memory') return undefined;
   return limits.admits?.(plan, ticket);
 }
@@ -231,6 +238,20 @@ function fill(
       // What it was blocked by is complete: now it waits for a slot alone.
       if (ticket.hold?.kind === 'blocked') decision.changes.push(settle(ticket, now, { status: 'ready' }));
       continue;
+    }
+    if (ticket.phaseHistory.length === 0) {
+      const readiness = limits.readiness?.(plan) ?? 'ready';
+      if (readiness !== 'ready') {
+        perPlan.set(plan.id, used + 1);
+        // The others wait for the answer, as they would for a slot.
+        if (readiness === 'unknown') free--;
+        else {
+          wakeBy(decision, readiness.again);
+          if (!sameHold(ticket.hold, readiness.hold))
+            decision.changes.push(settle(ticket, now, { status: 'ready', hold: readiness.hold }));
+        }
+        continue;
+      }
     }
     if (lift && ticket.hold?.kind === 'memory') {
       // One at a time: what it takes is seen only once it runs.

@@ -44,17 +44,17 @@ describe.concurrent('what goes wrong beside the agents', () => {
   it.for([{ sequential: false }, { sequential: true }])(
     'is the reason of its issue and in the log, with %j',
     async ({ sequential }, { world }) => {
-      world.config({ agents: { gone: { adapter: 'custom', command: join(world.dir, 'bin', 'gone') } } });
+      world.config({ hooks: { afterCreate: ['echo no water; exit 3'] } });
       const issues = new NumberedWorld(world, ...titled(1, 2));
-      const run = await issues.library({ options: { ...EXEC, sequential, agent: 'gone' } }, ['1', '2']);
+      const run = await issues.library({ options: { ...EXEC, sequential } }, ['1', '2']);
       expect(run.exitCode).toBe(1);
       const [first, second] = run.results;
       expect(first).toMatchObject({ success: false, abortReason: 'Phase exec failed' });
-      expect(first?.phaseResults[0]?.error).toContain('bin/gone');
+      expect(first?.phaseResults[0]?.error).toContain('no water');
       expect(second?.abortReason).toMatch(sequential ? /first failure/ : /Phase exec failed/);
       const log = issues.log(run.planId ?? '');
       expect(log.endTime).not.toBeNull();
-      expect(log.issues[0]?.phaseResults[0]?.error).toContain('bin/gone');
+      expect(log.issues[0]?.phaseResults[0]?.error).toContain('no water');
     },
   );
 

@@ -78,14 +78,20 @@ describe.concurrent('a worktree of a run that nobody remembers', () => {
     await run();
     world.remove(world.stateDir);
     world.agent('agent', 'commit');
-    const again = await run();
-    for (const { phaseResults } of again.results)
-      expect(phaseResults[0]?.error).toMatch(/belongs to run-.* signalbox clean$/);
+    await expect(run()).rejects.toMatchObject({
+      code: 'run/preflight',
+      message: expect.stringMatching(
+        /^Worktree of a: .* belongs to run-.*\nWorktree of b: .* belongs to run-/,
+      ),
+      hint: expect.stringMatching(/signalbox clean$/),
+    });
     for (const path of worktreesOf(world.repo)) age(git(path, 'rev-parse', '--absolute-git-dir'));
     await issues.cli('clean', '--yes');
     expect(existsSync(join(world.worktrees, 'feature/a-a'))).toBe(false);
     expect(existsSync(join(world.worktrees, 'feature/b-b/loose.txt'))).toBe(true);
-    expect((await run()).results.map(({ success }) => success)).toEqual([true, false]);
+    await expect(run()).rejects.toMatchObject({ message: expect.stringMatching(/^Worktree of b: [^\n]*$/) });
+    const alone = await inCode(issues, { options: { ...EXEC } }, ['a.md']);
+    expect(alone.results.map(({ success }) => success)).toEqual([true]);
   });
 });
 

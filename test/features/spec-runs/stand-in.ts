@@ -44,7 +44,9 @@ export async function runStandIn(adapter: string, env: NodeJS.ProcessEnv, ...fla
   mkdirSync(dir);
   writeFileSync(command, CLI(dir));
   chmodSync(command, 0o755);
-  world.config({ agents: { [adapter]: { adapter, command, env: { CONTRACT_VARIABLE: VARIABLE } } } });
+  // With a key in its variables, no CLI is asked whether it is logged in.
+  const variables = { CONTRACT_VARIABLE: VARIABLE, ANTHROPIC_API_KEY: 'none', CODEX_API_KEY: 'none' };
+  world.config({ agents: { [adapter]: { adapter, command, env: variables } } });
   world.prompt('spec-implement.md', `{% raw %}${PROMPT}{% endraw %}`);
   withoutWaits(world, SECONDS);
   const spec = writeSpec(world, tasks('One'));

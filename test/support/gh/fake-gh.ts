@@ -9,7 +9,7 @@ import { update } from './lib/state.mjs';
 /**
  * A GitHub that lives in one file. `gh` beside this module is a real executable that reads and writes it (the file is
  * named by GH_FAKE_FILE) and logs the arguments of every call. It knows:
- *   auth status · repo view · issue view · pr list, view, create, edit, merge, comment, close, ready (all with --json)
+ *   auth status, auth token · repo view · issue view · pr list, view, create, edit, merge, comment, close, ready (all with --json)
  *   api graphql (fields, aliases, fragments, pages) · api rate_limit
  * With `git` set to a bare repository, head commits, conflicts and merges are real.
  */

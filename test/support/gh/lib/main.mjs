@@ -10,6 +10,7 @@ const LOGIN =
 
 const COMMANDS = {
   'auth status': authStatus,
+  'auth token': authToken,
   'repo view': repoView,
   'issue view': viewIssue,
   'api graphql': api,
@@ -36,7 +37,7 @@ function perform(state, call, input, count) {
 
 function run(state, call, input) {
   try {
-    if (!state.loggedIn && call.kind !== 'auth status') throw new Exit(4, LOGIN);
+    if (!state.loggedIn && !call.kind.startsWith('auth ')) throw new Exit(4, LOGIN);
     const command = COMMANDS[call.kind];
     if (!command) throw new Exit(1, `unknown command "${call.kind}" for the scripted gh\n`);
     if (call.flags.jq || call.flags.template)
@@ -53,6 +54,11 @@ function authStatus(state, { flags }) {
   if (!state.loggedIn)
     throw new Exit(1, `You are not logged into any GitHub hosts. To log in, run: gh auth login\n`);
   return `${host}\n  ✓ Logged in to ${host} as ${state.user}\n`;
+}
+
+function authToken(state, { flags }) {
+  if (!state.loggedIn) throw new Exit(1, `no oauth token found for ${flags.hostname ?? state.host}\n`);
+  return 'gho_scripted\n';
 }
 
 function repoView(state, { words, flags }) {

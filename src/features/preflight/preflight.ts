@@ -1,0 +1,195 @@
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { agentReadiness } from '../../agents/installed-agents.ts';
+import { findAgent } from '../../config/builtin-agents.ts';
+import { type DoctorFinding, finding } from '../../config/doctor/programs.ts';
+import { agentOf } from '../../engine/admission.ts';
+import type { EngineContext, StartRequest } from '../../engine/context.ts';
+import { knownPinned, workflowNameOf } from '../../engine/pinned-workflow.ts';
+import { ifKnown, type TicketWorkspace, workspaceFor } from '../../engine/ticket-workspace.ts';
+import { GhError, requireLogin } from '../../github/gh/run-gh.ts';
+import { KnownRepositories, ownRepository } from '../../github/own-repository.ts';
+import { ACTIONS, type ActionName, scriptInstead } from '../../model/actions.ts';
+import { InputError, SignalboxError, WorkspaceError } from '../../model/errors.ts';
+import { refKey } from '../../model/ids.ts';
+import type { Ticket } from '../../model/ticket.ts';
+import { actionOf, commandOf, type Phase } from '../../model/workflow.ts';
+import { type PinnedWorkflow, readPinned } from '../../workflows/pin-workflow.ts';
+import { resolveWorkflow } from '../../workflows/resolve-workflow.ts';
+
+/** A ticket that is about to start or to continue. */
+interface Work {
+  ticket: Ticket;
+  workspace: TicketWorkspace;
+  /** Phases that it may go through. */
+  phases: readonly Phase[];
+  /** The bundled step that a phase runs; undefined for other phases. */
+  stepOf(phase: Phase): ActionName | undefined;
+}
+
+/** What would make work fail after agents were paid for it. Needs no network, unless origin's address does not say where it is. */
+export async function preflight(engine: EngineContext, request: StartRequest): Promise<DoctorFinding[]> {
+  const works = await worksOf(engine, request);
+  const byRepo = new Map(works.map(({ workspace }) => [workspace.repo, [] as Work[]]));
+  for (const work of works) byRepo.get(work.workspace.repo)?.push(work);
+  const found = await Promise.all([
+    agentFindings(engine, request, works),
+    ...[...byRepo].map(([repo, own]) => repositoryFindings(engine, repo, own)),
+  ]);
+  return found.flat();
+}
+
+/** Tickets whose workflow or repository cannot be found out are left out: they fail before an agent starts. */
+async function worksOf(engine: EngineContext, { plan, tickets, pinned = [] }: StartRequest): Promise<Work[]> {
+  const { settings } = engine;
+  const unstored = new Map(pinned.map(({ hash, text }) => [hash, text]));
+  const workflows = new Map<string, Promise<PinnedWorkflow | undefined>>();
+  const workflowOf = (ticket: Ticket) => {
+    const name = workflowNameOf(ticket, plan, settings);
+    const key = ticket.workflowHash ?? `name ${name}`;
+    const text = unstored.get(key);
+    const known =
+      workflows.get(key) ??
+      orNothing(async () =>
+        text
+          ? readPinned(text)
+          : (knownPinned(engine, ticket) ?? (await resolveWorkflow(name, settings.searchPath))),
+      );
+    workflows.set(key, known);
+    return known;
+  };
+  const view = { plans: [plan], tickets: new Map(tickets.map((ticket) => [refKey(ticket), ticket])) };
+  const works: Work[] = [];
+  for (const ticket of tickets) {
+    const known = await workflowOf(ticket);
+    const workspace = ifKnown(() => workspaceFor(ticket, plan, settings, view));
+    if (!known || !workspace) continue;
+    const phases = known.workflow.phases.filter(({ id }) => !ticket.skipPhases.includes(id));
+    const stepOf = (phase: Phase) => bundledStep(phase, known, settings.packageDir);
+    works.push({ ticket, workspace, phases, stepOf });
+  }
+  return works;
+}
+
+/** Not where a user's script runs instead. */
+function bundledStep(phase: Phase, { scripts }: PinnedWorkflow, packageDir: string): ActionName | undefined {
+  const action = actionOf(phase);
+  if (action) return scripts[scriptInstead(action)] ? undefined : action;
+  const command = commandOf(phase);
+  if (command === undefined || scripts[command] !== join(packageDir, 'scripts', command)) return undefined;
+  return (Object.keys(ACTIONS) as ActionName[]).find((name) => scriptInstead(name) === command);
+}
+
+async function agentFindings(
+  engine: EngineContext,
+  { plan }: StartRequest,
+  works: readonly Work[],
+): Promise<DoctorFinding[]> {
+  const { settings, env, machine } = engine;
+  const agents = new Map<string, { allow: Set<string>; cwd: string }>();
+  for (const { ticket, workspace, phases } of works) {
+    for (const phase of phases) {
+      if (phase.type !== 'agent') continue;
+      const name = agentOf(engine, phase, ticket, plan);
+      const seen = agents.get(name) ?? { allow: new Set(), cwd: workspace.repo };
+      for (const variable of phase.env ?? []) seen.allow.add(variable);
+      agents.set(name, seen);
+    }
+  }
+  const findings = [...agents].map(async ([name, { allow, cwd }]) => {
+    try {
+      const agent = findAgent(settings.agents, name);
+      const versionsFile = machine.programVersions;
+      const here = existsSync(cwd) ? cwd : settings.packageDir;
+      return await agentReadiness(agent, { settings, env, allow: [...allow], cwd: here, versionsFile });
+    } catch (error) {
+      if (!(error instanceof InputError)) throw error;
+      return [finding('bad', `agent ${name}`, error.message, error.hint)];
+    }
+  });
+  return (await Promise.all(findings)).flat();
+}
+
+async function repositoryFindings(
+  engine: EngineContext,
+  repo: string,
+  works: readonly Work[],
+): Promise<DoctorFinding[]> {
+  const { workspaces } = engine;
+  // A repository that does not exist fails its tickets before an agent starts.
+  if (!(await orNothing(() => workspaces.checkRepo(repo)))) return [];
+  const writes = works.some(({ phases }) =>
+    phases.some((phase) => phase.type === 'agent' && phase.access !== 'read'),
+  );
+  const onGithub = works.some(({ phases, stepOf }) =>
+    phases.some((phase) => {
+      const step = stepOf(phase);
+      return step !== undefined && ACTIONS[step].isOnGithub === true;
+    }),
+  );
+  const found = await Promise.all([
+    writes ? identityFindings(engine, repo) : [],
+    onGithub ? githubFindings(engine, repo) : [],
+    placeFindings(engine, works),
+  ]);
+  return found.flat();
+}
+
+async function identityFindings({ workspaces }: EngineContext, repo: string): Promise<DoctorFinding[]> {
+  const problem = await workspaces.identityProblem(repo);
+  if (problem === undefined) return [];
+  const fix = `Set who commits: git config --global user.name "…" && git config --global user.email "…"`;
+  return [finding('bad', 'git', `nothing can be committed in ${repo}: ${problem}`, fix)];
+}
+
+const NO_PULL_REQUESTS = 'or use a workflow without pull requests (issue runs: --no-pr)';
+
+async function githubFindings(engine: EngineContext, repo: string): Promise<DoctorFinding[]> {
+  const { workspaces, settings, env, machine } = engine;
+  if (!(await workspaces.hasRemote(repo))) {
+    const fix = `Add it: git -C ${repo} remote add origin <address>, ${NO_PULL_REQUESTS}.`;
+    return [finding('bad', 'origin', `${repo} has no remote called origin to push to`, fix)];
+  }
+  const options = { gh: settings.ghCommand, cwd: repo, env };
+  try {
+    const { host } = await ownRepository(options, new KnownRepositories(machine.githubCache));
+    await requireLogin(host, options);
+    return [];
+  } catch (error) {
+    if (!(error instanceof SignalboxError)) throw error;
+    // GitHub may be reachable again when the branch is pushed.
+    if (error instanceof GhError && ['network', 'timeout', 'server', 'rate-limited'].includes(error.failure))
+      return [];
+    return [finding('bad', 'GitHub', error.message, `${error.hint ?? ''} Do that, ${NO_PULL_REQUESTS}.`)];
+  }
+}
+
+/** Only paths that exist are looked into: a plan may have thousands of tickets. */
+async function placeFindings(
+  { workspaces }: EngineContext,
+  works: readonly Work[],
+): Promise<DoctorFinding[]> {
+  const findings: DoctorFinding[] = [];
+  const roots = new Set<string>();
+  for (const { ticket, workspace } of works) {
+    const { path, worktreeRoot, inPlace, shared } = workspace;
+    if (inPlace || ticket.base !== null || ticket.phaseHistory.length > 0) continue;
+    if (roots.has(worktreeRoot) && (shared || !existsSync(path))) continue;
+    roots.add(worktreeRoot);
+    const found = await orNothing(() => workspaces.findObstacles({ ...workspace, stackOn: [] }));
+    for (const { field, message, hint } of found ?? [])
+      if (field === 'worktree' || field === 'worktreeRoot')
+        findings.push(finding('bad', `worktree of ${ticket.ticketId}`, message, hint));
+  }
+  return findings;
+}
+
+/** Undefined for what people have to correct first; that is reported where it is used. */
+async function orNothing<T>(work: () => T | Promise<T>): Promise<T | undefined> {
+  try {
+    return await work();
+  } catch (error) {
+    if (error instanceof InputError || error instanceof WorkspaceError) return undefined;
+    throw error;
+  }
+}

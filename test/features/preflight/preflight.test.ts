@@ -1,0 +1,321 @@
+import { chmodSync, existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect } from 'vitest';
+import { adapterFor } from '../../../src/agents/adapters.ts';
+import { agentReadiness, outdated } from '../../../src/agents/installed-agents.ts';
+import { loadSettings } from '../../../src/config/load.ts';
+import { IssueWorld } from '../../cli/issue-world.ts';
+import { git, it, type World, worktreesOf } from '../../support/index.ts';
+import { Bench } from '../pull-requests/bench.ts';
+import { tasks, writeSpec } from '../spec-runs/support.ts';
+
+const BUILD = { id: 'build', type: 'agent', prompt: 'Build.' };
+const branchesOf = (world: World) => git(world.repo, 'branch', '--format=%(refname:short)').split('\n');
+
+/** Plans that are stored. */
+function plansOf(world: World): string[] {
+  const dir = join(world.stateDir, 'plans');
+  return existsSync(dir) ? readdirSync(dir) : [];
+}
+
+/** Nothing of a run exists: no branch, no worktree, no event, no attempt. */
+function expectNothing(world: World): void {
+  expect(branchesOf(world)).toEqual(['main']);
+  expect(worktreesOf(world.repo)).toEqual([]);
+  expect(world.events('p')).toEqual([]);
+  expect(world.ticket('p', 'a')).toMatchObject({ status: 'queued', phaseHistory: [], claim: null });
+  expect(world.calls('start')).toEqual([]);
+}
+
+/** A program in the world's own directory, which is first on the PATH that is returned. */
+function program(world: World, name: string, text: string): NodeJS.ProcessEnv {
+  const bin = join(world.dir, 'programs');
+  mkdirSync(bin, { recursive: true });
+  writeFileSync(join(bin, name), `#!/bin/sh\n${text}\n`);
+  chmodSync(join(bin, name), 0o755);
+  return { PATH: `${bin}:${world.env.PATH}` };
+}
+
+describe.concurrent('before a plan is run', () => {
+  it('an agent that is not installed is an error with exit code 2, and nothing is created', async ({
+    world,
+  }) => {
+    world.config({ agents: { gone: { adapter: 'custom', command: '/nowhere/agent' } } });
+    world.workflow('work', [BUILD]);
+    world.plan('p', { tickets: { a: { agent: 'gone' } } });
+    const { code, err } = await world.cli('run', 'p');
+    expect({ code, err }).toEqual({
+      code: 2,
+      err: expect.stringMatching(
+        /^❌ Agent gone: \/nowhere\/agent not found\.\n {3}Install it, or correct agents/,
+      ),
+    });
+    expectNothing(world);
+  });
+
+  it('an agent that no setting knows is an error', async ({ world }) => {
+    world.agent('agent', 'commit');
+    world.workflow('work', [BUILD]);
+    world.plan('p', { tickets: { a: { agent: 'agnet' } } });
+    const { code, err } = await world.cli('run', 'p');
+    expect({ code, err }).toEqual({ code: 2, err: expect.stringContaining('did you mean "agent"') });
+    expectNothing(world);
+  });
+
+  it('only agents of tickets and phases that are still to come count', async ({ world }) => {
+    world.agent('agent', 'commit');
+    world.config({ agents: { gone: { adapter: 'custom', command: '/nowhere/agent' } } });
+    world.workflow('work', [
+      { ...BUILD, onSuccess: 'more' },
+      { ...BUILD, id: 'more', agent: 'gone' },
+    ]);
+    world.plan('p', { tickets: { a: { skipPhases: ['more'] }, b: { agent: 'gone', status: 'complete' } } });
+    world.go();
+    expect((await world.cli('run', 'p')).code).toBe(0);
+  });
+
+  it('a missing git identity is an error', async ({ world }) => {
+    world.agent('agent', 'commit');
+    world.workflow('work', [BUILD]);
+    world.plan('p', { tickets: { a: {} } });
+    const nameless = join(world.dir, 'nameless');
+    writeFileSync(nameless, '[user]\n\tuseConfigOnly = true\n');
+    const env = {
+      ...{ GIT_CONFIG_GLOBAL: nameless, GIT_AUTHOR_NAME: '', GIT_AUTHOR_EMAIL: '' },
+      ...{ GIT_COMMITTER_NAME: '', GIT_COMMITTER_EMAIL: '' },
+    };
+    const { code, err } = await world.invoke(['run', 'p'], env).ended;
+    expect({ code, err }).toEqual({
+      code: 2,
+      err: expect.stringContaining('❌ Git: nothing can be committed in'),
+    });
+    expect(err).toContain('git config --global user.email');
+    expectNothing(world);
+  });
+
+  it('a path that something else has is an error; one of the ticket itself is not', async ({ world }) => {
+    world.agent('agent', 'go; commit');
+    world.workflow('work', [BUILD]);
+    world.plan('p', { tickets: { a: {} } });
+    mkdirSync(world.worktree('p', 'a'), { recursive: true });
+    writeFileSync(join(world.worktree('p', 'a'), 'mine.txt'), 'mine');
+    const { code, err } = await world.cli('run', 'p');
+    expect({ code, err }).toEqual({
+      code: 2,
+      err: expect.stringContaining('❌ Worktree of a: The worktree path'),
+    });
+    expectNothing(world);
+    world.remove(world.worktree('p', 'a'));
+    await world.cli('workspace', 'ensure', 'p', 'a');
+    world.go();
+    expect((await world.cli('run', 'p')).code).toBe(0);
+  });
+});
+
+describe.concurrent('before issues or a spec are run', () => {
+  it('an issue run that is not ready ends with 2, and leaves no plan, branch, worktree or log', async ({
+    world,
+  }) => {
+    world.config({ agents: { gone: { adapter: 'custom', command: '/nowhere/agent' } } });
+    const issues = new IssueWorld(world).write('a.md', '# A\n');
+    const { code, err } = await issues.cli('run', 'a.md', '--no-pr', '--agent', 'gone');
+    expect({ code, err }).toEqual({ code: 2, err: expect.stringContaining('❌ Agent gone: /nowhere/agent') });
+    expect(plansOf(world)).toEqual([]);
+    expect(branchesOf(world)).toEqual(['main']);
+    expect(worktreesOf(world.repo)).toEqual([]);
+    expect(existsSync(join(world.repo, '.signalbox'))).toBe(false);
+  });
+
+  it('an issue run with a pull request needs gh before the first agent; with --no-pr it does not', async ({
+    world,
+  }) => {
+    const bench = new Bench(world);
+    world.agent('agent', 'go; commit');
+    const issues = new IssueWorld(world, bench.env).write('a.md', '# A\n');
+    git(world.repo, 'push', '--quiet', 'origin', 'main');
+    bench.gh.change((state) => {
+      state.loggedIn = false;
+    });
+    const refused = await issues.cli('run', 'a.md', '--phases', 'exec');
+    expect(refused).toMatchObject({ code: 2, err: expect.stringContaining('not logged in to github.com') });
+    expect(plansOf(world)).toEqual([]);
+    world.go();
+    expect((await issues.cli('run', 'a.md', '--phases', 'exec', '--no-pr')).code).toBe(0);
+  });
+
+  it('a spec run that is not ready ends with 5, and leaves no plan, branch or worktree', async ({
+    world,
+  }) => {
+    world.config({ agents: { gone: { adapter: 'custom', command: '/nowhere/agent' } } });
+    const dir = writeSpec(world, tasks('One'));
+    const { code, err } = await world.cli('spec', dir, '--backend', 'gone');
+    expect({ code, err }).toEqual({ code: 5, err: expect.stringContaining('❌ Agent gone: /nowhere/agent') });
+    expect(plansOf(world)).toEqual([]);
+    expect(branchesOf(world)).toEqual(['main']);
+    expect(worktreesOf(world.repo)).toEqual([]);
+  });
+});
+
+describe.concurrent('in a daemon', () => {
+  it('a plan that is not ready is held alone, says why, and starts when that is fixed', async ({ world }) => {
+    const command = world.agent('late', 'go; commit');
+    world.agent('agent', 'go; commit');
+    world.config({ pollInterval: 0.2 });
+    world.remove(command);
+    world.workflow('work', [BUILD]);
+    world.plan('bad', { tickets: { a: { agent: 'late' } } });
+    world.plan('good', { tickets: { a: {} } });
+    world.go();
+    const daemon = world.invoke(['daemon']);
+    await world.reaches('good', 'a', 'complete');
+    const held = await world.reaches('bad', 'a', ({ hold }) => hold);
+    expect(held).toMatchObject({ status: 'ready', phaseHistory: [], claim: null });
+    expect(held.hold).toMatchObject({
+      kind: 'broken',
+      reason: `Agent late: ${command} not found. Install it, or correct agents.late.command.`,
+    });
+    expect((await world.cli('status', '--plan', 'bad')).out).toContain('Agent late:');
+    expect(world.exists('worktrees/ticket/bad/a')).toBe(false);
+    world.agent('late', 'go; commit');
+    await world.reaches('bad', 'a', 'complete');
+    await daemon.kill('SIGTERM');
+  });
+
+  it('tick starts what is ready and holds the rest', async ({ world }) => {
+    world.agent('agent', 'go; commit');
+    world.config({ agents: { gone: { adapter: 'custom', command: '/nowhere/agent' } } });
+    world.workflow('work', [BUILD]);
+    world.plan('bad', { tickets: { a: { agent: 'gone' } } });
+    world.plan('good', { tickets: { a: {} } });
+    world.go();
+    await world.cli('tick');
+    expect(world.ticket('good', 'a').status).toBe('complete');
+    expect(world.ticket('bad', 'a')).toMatchObject({ status: 'ready', hold: { kind: 'broken' } });
+    // A run asks anew, and refuses.
+    expect((await world.cli('run', 'bad')).code).toBe(2);
+  });
+});
+
+describe.concurrent('before a workflow with pull requests is run', () => {
+  const OPEN = [
+    { ...BUILD, onSuccess: 'open' },
+    { id: 'open', type: 'action', action: 'pull-request' },
+  ];
+
+  it('a repository without origin is an error', async ({ world }) => {
+    world.agent('agent', 'commit');
+    world.workflow('work', OPEN);
+    world.plan('p', { tickets: { a: {} } });
+    const { code, err } = await world.cli('run', 'p');
+    expect({ code, err }).toEqual({
+      code: 2,
+      err: expect.stringMatching(
+        /^❌ Origin: .* has no remote called origin to push to\.\n.* remote add origin/,
+      ),
+    });
+    expectNothing(world);
+  });
+
+  it('a GitHub CLI that is missing or logged out is an error', async ({ world }) => {
+    const bench = new Bench(world);
+    world.agent('agent', 'commit');
+    world.workflow('work', OPEN);
+    world.plan('p', { tickets: { a: {} } });
+    const run = () =>
+      world.invoke(['run', 'p'], { ...bench.env, ...bench.overSsh('git@github.com:acme/web.git') }).ended;
+    bench.gh.change((state) => {
+      state.loggedIn = false;
+    });
+    expect(await run()).toMatchObject({
+      code: 2,
+      err: expect.stringContaining('❌ GitHub: The GitHub CLI is not logged in to github.com'),
+    });
+    world.config({ ghCommand: '/nowhere/gh' });
+    expect(await run()).toMatchObject({
+      code: 2,
+      err: expect.stringContaining('(/nowhere/gh) is not installed'),
+    });
+    expect(branchesOf(world)).toEqual(['main']);
+    expect(world.calls('start')).toEqual([]);
+  });
+
+  it('a network that is down is no error: it may be up when the work is pushed', async ({ world }) => {
+    const bench = new Bench(world);
+    world.agent('agent', 'go; commit');
+    world.workflow('work', OPEN);
+    world.plan('p', { tickets: { a: {} } });
+    bench.gh.change((state) => {
+      state.failures.push({ call: 'repo view', stderr: 'error connecting to api.github.com\n' });
+    });
+    world.go();
+    const { code, out, err } = await world.invoke(['run', 'p'], bench.env).ended;
+    expect(code, out + err).toBe(0);
+    expect(bench.pulls()).toHaveLength(1);
+  });
+});
+
+describe.concurrent('an agent CLI', () => {
+  const options = async (world: World, env: NodeJS.ProcessEnv) => {
+    const all = { ...world.env, ...env };
+    const settings = await loadSettings({ cwd: world.dir, env: all, packageDir: world.dir });
+    const versionsFile = join(world.dir, 'versions.json');
+    return {
+      agent: settings.agents.claude,
+      given: { settings, env: all, allow: [], cwd: world.dir, versionsFile },
+    };
+  };
+
+  it('that says it is not logged in is an error; a sign of a login is enough', async ({ world }) => {
+    const env = program(
+      world,
+      'claude',
+      `echo "$*" >> ${world.dir}/asked; [ $1 = auth ] && echo '{ "loggedIn": false }'; exit 1`,
+    );
+    const { agent, given } = await options(world, env);
+    if (!agent) throw new Error('There is no agent claude.');
+    expect(await agentReadiness(agent, given)).toContainEqual(
+      expect.objectContaining({
+        level: 'bad',
+        what: 'agent claude',
+        detail: expect.stringContaining('is not logged in'),
+      }),
+    );
+    expect(world.read('asked')).toContain('auth status\n');
+    world.remove(join(world.dir, 'asked'));
+    const keyed = { ...given, env: { ...given.env, ANTHROPIC_API_KEY: 'some' } };
+    expect(await agentReadiness(agent, keyed)).toEqual([]);
+    expect(existsSync(join(world.dir, 'asked')) ? world.read('asked') : '').not.toContain('auth');
+  });
+
+  it('that does not answer is not refused: what is unknown is no error', async ({ world }) => {
+    const { agent, given } = await options(
+      world,
+      program(world, 'claude', 'echo no such command >&2; exit 1'),
+    );
+    if (!agent) throw new Error('There is no agent claude.');
+    expect(await agentReadiness(agent, given)).toEqual([]);
+  });
+
+  it('that is too old is an error with the command that updates it', () => {
+    const claude = { minimum: '2.0.9', package: '@anthropic-ai/claude-code' };
+    expect(outdated(claude, '/bin/claude', '2.0.8')).toEqual({
+      level: 'bad',
+      detail: '/bin/claude is version 2.0.8; 2.0.9 or newer is needed',
+      fix: 'Update it: npm install -g @anthropic-ai/claude-code@latest',
+    });
+    expect(outdated(claude, '/bin/claude', '2.0.9')).toBeUndefined();
+    expect(outdated(claude, '/bin/claude', '10.0.0')).toBeUndefined();
+    expect(outdated({ package: 'any' }, '/bin/any', '0.0.1')).toBeUndefined();
+  });
+
+  it.runIf(adapterFor('claude').program?.minimum)('is asked for its version once', async ({ world }) => {
+    const env = program(world, 'claude', `echo "$*" >> ${world.dir}/asked; echo 0.0.1`);
+    const { agent, given } = await options(world, { ...env, ANTHROPIC_API_KEY: 'some' });
+    if (!agent) throw new Error('There is no agent claude.');
+    for (let times = 0; times < 2; times += 1)
+      expect(await agentReadiness(agent, given)).toMatchObject([
+        { level: 'bad', detail: expect.stringContaining('0.0.1') },
+      ]);
+    expect(world.read('asked')).toBe('--version\n');
+  });
+});
