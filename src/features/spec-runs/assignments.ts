@@ -1,5 +1,6 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
+import type { Settings } from '../../config/settings-table.ts';
 import type { EngineContext } from '../../engine/context.ts';
 import { Assignment, readAssignments, readStateText } from '../../kiro/state-file-formats.ts';
 import type { Unit } from '../../kiro/units.ts';
@@ -193,4 +194,9 @@ export function statedOwners(
     if (!(error instanceof InputError)) throw error;
     return { assignments: new Map(), notes: [`${error.message} It is moved aside.`] };
   }
+}
+
+/** The possible owners of a unit; `default` is the plan's own agent. */
+export function ownersOf(settings: Settings): string[] {
+  return [...new Set(['default', ...Object.keys(settings.specs.owners)])];
 }

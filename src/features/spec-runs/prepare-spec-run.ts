@@ -15,7 +15,7 @@ import type { Ticket } from '../../model/ticket.ts';
 import { canAskForOthers, specialiseSpec } from '../../model/workflow-variants.ts';
 import { pinWorkflow } from '../../workflows/pin-workflow.ts';
 import { resolveWorkflow } from '../../workflows/resolve-workflow.ts';
-import { groupsOf, knownOwners, statedOwners, unknownOwner } from './assignments.ts';
+import { groupsOf, knownOwners, ownersOf, statedOwners, unknownOwner } from './assignments.ts';
 import { emptyCheckpoints } from './checkpoints-without-checks.ts';
 import { planSpec, SPEC_WORKFLOW, type SpecPlan, type Together } from './plan-spec.ts';
 import {
@@ -41,7 +41,7 @@ import {
 import { placeInTree } from './spec-in-worktree.ts';
 import { refuseLocked } from './spec-lock.ts';
 import type { SpecRunRequest } from './spec-run-request.ts';
-import { besideSpec, engineTicks, openParents, ownersOf, unitHash } from './unit.ts';
+import { besideSpec, engineTicks, openParents, unitHash } from './unit.ts';
 
 export interface PreparedSpec {
   spec: Spec;

@@ -17,10 +17,10 @@ import { digest } from '../../model/ids.ts';
 import type { Plan, PlanSpec } from '../../model/plan.ts';
 import { ticketsOf } from '../../model/plans/plans-view.ts';
 import { type Attempt, openAttempt, type Ticket } from '../../model/ticket.ts';
-import { assignmentOf, giveOwners, statedOwners, unknownOwner } from './assignments.ts';
+import { assignmentOf, giveOwners, ownersOf, statedOwners, unknownOwner } from './assignments.ts';
 import { PROGRESS_FILE, STATE_FILE } from './spec-in-worktree.ts';
 import { unlockSpec } from './spec-lock.ts';
-import { besideSpec, ownersOf } from './unit.ts';
+import { besideSpec } from './unit.ts';
 
 const WRITTEN_ON: ReadonlySet<EngineEvent['type']> = new Set([
   'attempt:start',

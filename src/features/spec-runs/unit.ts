@@ -1,5 +1,4 @@
 import { dirname } from 'node:path';
-import type { Settings } from '../../config/settings-table.ts';
 import type { EngineContext } from '../../engine/context.ts';
 import { promptParts } from '../../kiro/prompt-parts.ts';
 import type { Spec } from '../../kiro/read-spec.ts';
@@ -36,11 +35,6 @@ export function updateSpecPlan(
 /** The directory of the two files that show a spec's runs. */
 export function besideSpec({ dir, beside }: PlanSpec): string {
   return beside ?? dirname(dir);
-}
-
-/** The possible owners of a unit; `default` is the plan's own agent. */
-export function ownersOf(settings: Settings): string[] {
-  return [...new Set(['default', ...Object.keys(settings.specs.owners)])];
 }
 
 /** A unit as its ticket stores it. */
