@@ -41,7 +41,8 @@ import {
 import { placeInTree } from './spec-in-worktree.ts';
 import { refuseLocked } from './spec-lock.ts';
 import type { SpecRunRequest } from './spec-run-request.ts';
-import { besideSpec, engineTicks, openParents, unitHash } from './unit.ts';
+import { besideSpec } from './state-files.ts';
+import { engineTicks, openParents, unitHash } from './unit.ts';
 
 export interface PreparedSpec {
   spec: Spec;

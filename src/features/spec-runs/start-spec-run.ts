@@ -21,8 +21,8 @@ import { refuseDirty, refuseHeld, refuseLost, sayPlan } from './refusals.ts';
 import { bringSpec, excludeFiles } from './spec-in-worktree.ts';
 import { lockSpec, placeOf, unlockSpec } from './spec-lock.ts';
 import type { SpecRunRequest } from './spec-run-request.ts';
-import { haltedTicket } from './state-files.ts';
-import { besideSpec, engineTicks, updateSpecPlan } from './unit.ts';
+import { besideSpec, haltedTicket } from './state-files.ts';
+import { engineTicks, updateSpecPlan } from './unit.ts';
 
 /** Writes the plan, which this process holds from the beginning, and prepares the worktree. Returns the plan's id. */
 export async function startSpecRun(

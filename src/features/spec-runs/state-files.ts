@@ -1,5 +1,5 @@
 import { existsSync, renameSync } from 'node:fs';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import type { EngineContext } from '../../engine/context.ts';
 import {
   type Progress,
@@ -20,7 +20,6 @@ import { type Attempt, openAttempt, type Ticket } from '../../model/ticket.ts';
 import { assignmentOf, giveOwners, ownersOf, statedOwners, unknownOwner } from './assignments.ts';
 import { PROGRESS_FILE, STATE_FILE } from './spec-in-worktree.ts';
 import { unlockSpec } from './spec-lock.ts';
-import { besideSpec } from './unit.ts';
 
 const WRITTEN_ON: ReadonlySet<EngineEvent['type']> = new Set([
   'attempt:start',
@@ -233,4 +232,9 @@ function after(ticket: Ticket, attempt: Attempt): string {
   const later = ticket.phaseHistory.slice(ticket.phaseHistory.indexOf(attempt) + 1);
   const next = later.find(({ status }) => status === 'failure');
   return next ? `${next.phase}: ${next.error?.message ?? 'failed'}` : '';
+}
+
+/** The directory of the two files that show a spec's runs. */
+export function besideSpec({ dir, beside }: PlanSpec): string {
+  return beside ?? dirname(dir);
 }

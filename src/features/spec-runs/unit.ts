@@ -1,4 +1,3 @@
-import { dirname } from 'node:path';
 import type { EngineContext } from '../../engine/context.ts';
 import { promptParts } from '../../kiro/prompt-parts.ts';
 import type { Spec } from '../../kiro/read-spec.ts';
@@ -6,7 +5,7 @@ import { isWork, withDescendants } from '../../kiro/task.ts';
 import { identityOf, type TaskIdentity } from '../../kiro/tick.ts';
 import type { Unit } from '../../kiro/units.ts';
 import { digest, idProblem, slug } from '../../model/ids.ts';
-import type { Plan, PlanSpec, SpecRunPlan } from '../../model/plan.ts';
+import type { Plan, SpecRunPlan } from '../../model/plan.ts';
 import type { Ticket } from '../../model/ticket.ts';
 import type { TicketUnit } from '../../model/ticket-schema.ts';
 
@@ -30,11 +29,6 @@ export function updateSpecPlan(
   change: (plan: SpecRunPlan) => SpecRunPlan,
 ): Promise<Plan> {
   return store.updatePlan(planId, (latest) => (latest.kind === 'spec' ? change(latest) : latest));
-}
-
-/** The directory of the two files that show a spec's runs. */
-export function besideSpec({ dir, beside }: PlanSpec): string {
-  return beside ?? dirname(dir);
 }
 
 /** A unit as its ticket stores it. */
