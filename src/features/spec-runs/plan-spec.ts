@@ -1,9 +1,12 @@
 import { isDeepStrictEqual } from 'node:util';
+import { promptParts } from '../../kiro/prompt-parts.ts';
 import type { Spec } from '../../kiro/read-spec.ts';
 import type { Assignment } from '../../kiro/state-file-formats.ts';
-import type { TaskIdentity } from '../../kiro/tick.ts';
+import { isWork, withDescendants } from '../../kiro/task.ts';
+import { identityOf, type TaskIdentity } from '../../kiro/tick.ts';
 import type { Unit } from '../../kiro/units.ts';
 import { parseKeepingExtra } from '../../model/extra-fields.ts';
+import { digest, idProblem, slug } from '../../model/ids.ts';
 import type { Plan, PlanSpec } from '../../model/plan.ts';
 import { SpecRunPlan } from '../../model/plan-schema.ts';
 import { editOpen } from '../../model/state/walk.ts';
@@ -11,7 +14,7 @@ import { isOver, openTasksOf, type Ticket } from '../../model/ticket.ts';
 import { type TicketUnit, UnitTicket } from '../../model/ticket-schema.ts';
 import { assigned, overridden } from './assignments.ts';
 import type { EarlierRun, SpecRunRequest } from './spec-run-request.ts';
-import { describeUnit, ticketIdOf, ticksOf, unitHash } from './unit.ts';
+import { ticksOf } from './unit.ts';
 
 export const SPEC_WORKFLOW = 'spec-task';
 
@@ -217,4 +220,56 @@ function restarted(input: SpecPlanInput, unit: Unit, old: Ticket | undefined): T
     ...start,
     unit: { ...fields.unit, done: ticksOf(old) },
   };
+}
+
+/** A unit as its ticket stores it. */
+function describeUnit(spec: Spec, unit: Unit): TicketUnit {
+  const { work, context, requirements, design, verify, checkpoint } = promptParts(spec, unit);
+  const unticked = unit.work.filter(
+    (task) => task.box && task.mark !== 'done' && !task.optional && !unit.open.includes(task),
+  );
+  return {
+    id: unit.id,
+    tasks: (unit.open.length > 0 ? unit.open : unit.work).map(identityOf),
+    ids: idsOf(unit),
+    ...(unit.leftOut.length > 0 ? { leftOut: unit.leftOut.map(({ id }) => id) } : {}),
+    ...(unticked.length > 0 ? { unticked: unticked.map(({ id }) => id) } : {}),
+    work,
+    context,
+    requirements,
+    design,
+    verify,
+    checkpoint,
+    hash: unitHash(unit),
+  };
+}
+
+/** Of each parent that is ticked with its last child: its open children. */
+export function openParents({ all }: Pick<Spec, 'all'>): Record<string, string[]> {
+  const parents = all.filter((task) => task.box !== null && task.children.length > 0 && !isWork(task));
+  return Object.fromEntries(
+    parents.flatMap(({ id, done, optional, children }) => {
+      const left = children.filter((child) => !child.done && (!child.optional || optional));
+      return done || left.length > 0 ? [[id, left.map((child) => child.id)]] : [];
+    }),
+  );
+}
+
+/** Identifies the text of a unit's tasks. */
+export function unitHash({ work }: Unit): string {
+  const identity = work.map(({ id, title, details }) => [id, title, details]);
+  return digest(JSON.stringify(identity));
+}
+
+/** All ids that are done with a unit. A parent with tasks that are left out is not done with the others. */
+function idsOf({ id, root, work, leftOut }: Unit): string[] {
+  const own = new Set(work.map((task) => task.id));
+  const inside = withDescendants(root).flatMap((task) => (own.has(task.id) ? [task.id] : []));
+  return [...new Set(leftOut.length > 0 ? inside : [id, ...inside])];
+}
+
+/** An id that may be a file name; other ids get a few digits of their hash. */
+function ticketIdOf(id: string): string {
+  if (idProblem(id) === undefined) return id;
+  return `${slug(id, 60)}-${digest(id, 8)}`;
 }

@@ -17,7 +17,7 @@ import { pinWorkflow } from '../../workflows/pin-workflow.ts';
 import { resolveWorkflow } from '../../workflows/resolve-workflow.ts';
 import { groupsOf, knownOwners, ownersOf, statedOwners, unknownOwner } from './assignments.ts';
 import { emptyCheckpoints } from './checkpoints-without-checks.ts';
-import { planSpec, SPEC_WORKFLOW, type SpecPlan, type Together } from './plan-spec.ts';
+import { openParents, planSpec, SPEC_WORKFLOW, type SpecPlan, type Together, unitHash } from './plan-spec.ts';
 import {
   checkAgents,
   refuseCheckedOut,
@@ -42,7 +42,7 @@ import { placeInTree } from './spec-in-worktree.ts';
 import { refuseLocked } from './spec-lock.ts';
 import type { SpecRunRequest } from './spec-run-request.ts';
 import { besideSpec } from './state-files.ts';
-import { engineTicks, openParents, unitHash } from './unit.ts';
+import { engineTicks } from './unit.ts';
 
 export interface PreparedSpec {
   spec: Spec;
