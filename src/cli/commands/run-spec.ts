@@ -7,7 +7,7 @@ import { noteOf, type PreparedSpec, prepareSpecRun } from '../../features/spec-r
 import { specResult } from '../../features/spec-runs/result.ts';
 import type { SpecRunRequest } from '../../features/spec-runs/spec-run-request.ts';
 import { answerHalt, startSpecRun, takeSpec } from '../../features/spec-runs/start-spec-run.ts';
-import { updateSpecPlan } from '../../features/spec-runs/unit.ts';
+import { updateSpecPlan } from '../../features/spec-runs/stored-spec-plan.ts';
 import type { UnitOptions } from '../../kiro/units.ts';
 import { findExecutable } from '../../machine/find-program.ts';
 import { renamedText, tmuxOff } from '../../machine/tmux/tmux.ts';

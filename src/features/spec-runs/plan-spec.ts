@@ -14,7 +14,7 @@ import { isOver, openTasksOf, type Ticket } from '../../model/ticket.ts';
 import { type TicketUnit, UnitTicket } from '../../model/ticket-schema.ts';
 import { assigned, overridden } from './assignments.ts';
 import type { EarlierRun, SpecRunRequest } from './spec-run-request.ts';
-import { ticksOf } from './unit.ts';
+import { ticksOf } from './stored-spec-plan.ts';
 
 export const SPEC_WORKFLOW = 'spec-task';
 

@@ -42,7 +42,7 @@ import { placeInTree } from './spec-in-worktree.ts';
 import { refuseLocked } from './spec-lock.ts';
 import type { SpecRunRequest } from './spec-run-request.ts';
 import { besideSpec } from './state-files.ts';
-import { engineTicks } from './unit.ts';
+import { engineTicks } from './stored-spec-plan.ts';
 
 export interface PreparedSpec {
   spec: Spec;

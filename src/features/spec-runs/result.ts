@@ -13,7 +13,7 @@ import { shellWord } from '../../model/text/shell-quote.ts';
 import { isMarkedBlocked, openTasksOf, type Ticket, type Usage } from '../../model/ticket.ts';
 import { tickedUnchecked } from './checkpoints-without-checks.ts';
 import { haltedTicket, haltReason, WORK_PHASES } from './state-files.ts';
-import { engineTicks } from './unit.ts';
+import { engineTicks } from './stored-spec-plan.ts';
 
 export interface SpecResult {
   plan: Plan;
