@@ -1,5 +1,5 @@
 import type { EngineContext } from '../engine/context.ts';
-import { specResult } from '../features/spec-runs/result.ts';
+import { specResult } from '../features/spec-runs/spec-result.ts';
 import { specRests } from '../features/spec-runs/state-files.ts';
 import type { Env } from '../machine/home-path.ts';
 import { messageOf } from '../model/errors.ts';

@@ -1,6 +1,6 @@
 import { relative } from 'node:path';
 import type { EngineContext } from '../engine/context.ts';
-import type { SpecResult } from '../features/spec-runs/result.ts';
+import type { SpecResult } from '../features/spec-runs/spec-result.ts';
 import { updateSpecPlan } from '../features/spec-runs/stored-spec-plan.ts';
 import type { Spec } from '../kiro/read-spec.ts';
 import type { SpecProblem, SpecTask } from '../kiro/task.ts';

@@ -4,7 +4,7 @@ import { letGo } from '../../engine/plan-transitions.ts';
 import { movable, requireReady } from '../../engine/preflight.ts';
 import { runPlan } from '../../engine/run-plan.ts';
 import { noteOf, type PreparedSpec, prepareSpecRun } from '../../features/spec-runs/prepare-spec-run.ts';
-import { specResult } from '../../features/spec-runs/result.ts';
+import { specResult } from '../../features/spec-runs/spec-result.ts';
 import type { SpecRunRequest } from '../../features/spec-runs/spec-run-request.ts';
 import { answerHalt, startSpecRun, takeSpec } from '../../features/spec-runs/start-spec-run.ts';
 import { updateSpecPlan } from '../../features/spec-runs/stored-spec-plan.ts';

@@ -1,6 +1,6 @@
 import { appendFileSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import type { SpecResult } from '../../../src/features/spec-runs/result.ts';
+import type { SpecResult } from '../../../src/features/spec-runs/spec-result.ts';
 import type { SpecState } from '../../../src/kiro/state-file-formats.ts';
 import { readJob } from '../../../src/machine/jobs/job.ts';
 import { git, isRunning, type World, waitFor } from '../../support/index.ts';
