@@ -1,12 +1,12 @@
 import type { EngineContext } from '../engine/context.ts';
-import { specResult } from '../features/spec-runs/spec-result.ts';
+import { keepSummary, specResult } from '../features/spec-runs/spec-result.ts';
 import { specRests } from '../features/spec-runs/state-files.ts';
 import type { Env } from '../machine/home-path.ts';
 import { messageOf } from '../model/errors.ts';
 import type { EngineEvent } from '../model/events.ts';
 import type { Plan } from '../model/plan.ts';
 import { ticketsOf } from '../model/plans/plans-view.ts';
-import { keepSummary } from './spec-text.ts';
+import { summaryFacts } from './spec-text.ts';
 import { openTmuxView, type TmuxView } from './tmux/tmux-view.ts';
 
 export interface SpecFollower {
@@ -92,5 +92,6 @@ async function keepSummaryAtRest(engine: EngineContext, plan: Plan): Promise<voi
   if (plan.claim !== null || plan.status === 'archived' || !specRests(plan, own)) return;
   const since = plan.starts?.since ?? plan.createdAt ?? engine.now();
   const ms = Math.max(0, Date.parse(engine.now()) - Date.parse(since));
-  await keepSummary(engine, await specResult(engine, plan.id, { since, ms }));
+  const result = await specResult(engine, plan.id, { since, ms });
+  await keepSummary(engine, result, summaryFacts(result));
 }

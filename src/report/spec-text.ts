@@ -1,7 +1,5 @@
 import { relative } from 'node:path';
-import type { EngineContext } from '../engine/context.ts';
 import type { SpecResult } from '../features/spec-runs/spec-result.ts';
-import { updateSpecPlan } from '../features/spec-runs/stored-spec-plan.ts';
 import type { Spec } from '../kiro/read-spec.ts';
 import type { SpecProblem, SpecTask } from '../kiro/task.ts';
 import type { Unit } from '../kiro/units.ts';
@@ -94,7 +92,7 @@ function shortPath(path: string, cwd: string): string {
 }
 
 /** Counts, cost and time of a run, one line each. */
-function summaryFacts(result: SpecResult): string[] {
+export function summaryFacts(result: SpecResult): string[] {
   const { counts, usage, ms, changes } = result;
   const parts = [
     `${counts.complete - counts.partly} of ${counts.units} complete${counts.before > 0 ? ` (${counts.before} before this run)` : ''}`,
@@ -120,16 +118,6 @@ function addedText({ added }: SpecResult): string {
 function uncheckedText({ unchecked }: SpecResult): string {
   const one = unchecked.length === 1;
   return `${one ? 'checkpoint' : 'checkpoints'} ${unchecked.join(', ')} ${one ? 'was' : 'were'} ticked without a check, since there are none`;
-}
-
-/** Keeps the summary in the plan, for `status` and the progress file. A run that did nothing keeps the last one. */
-export async function keepSummary(engine: EngineContext, result: SpecResult): Promise<void> {
-  const planId = result.plan.id;
-  const ended = { at: engine.now(), lines: summaryFacts(result) };
-  await updateSpecPlan(engine, planId, (latest) =>
-    result.counts.attempts === 0 && latest.ended ? latest : { ...latest, ended },
-  );
-  await engine.flush(planId);
 }
 
 /** The result of a spec run: a row per unit, the changes, and how to continue. */

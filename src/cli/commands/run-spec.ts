@@ -4,7 +4,7 @@ import { letGo } from '../../engine/plan-transitions.ts';
 import { movable, requireReady } from '../../engine/preflight.ts';
 import { runPlan } from '../../engine/run-plan.ts';
 import { noteOf, type PreparedSpec, prepareSpecRun } from '../../features/spec-runs/prepare-spec-run.ts';
-import { specResult } from '../../features/spec-runs/spec-result.ts';
+import { keepSummary, specResult } from '../../features/spec-runs/spec-result.ts';
 import type { SpecRunRequest } from '../../features/spec-runs/spec-run-request.ts';
 import { answerHalt, startSpecRun, takeSpec } from '../../features/spec-runs/start-spec-run.ts';
 import { updateSpecPlan } from '../../features/spec-runs/stored-spec-plan.ts';
@@ -13,7 +13,7 @@ import { findExecutable } from '../../machine/find-program.ts';
 import { renamedText, tmuxOff } from '../../machine/tmux/tmux.ts';
 import type { EngineEvent } from '../../model/events.ts';
 import { ticketsOf } from '../../model/plans/plans-view.ts';
-import { keepSummary, specProblemText, specSummary, specText } from '../../report/spec-text.ts';
+import { specProblemText, specSummary, specText, summaryFacts } from '../../report/spec-text.ts';
 import { safeJson, style } from '../../report/style.ts';
 import { openTmuxView, type TmuxView } from '../../report/tmux/tmux-view.ts';
 import { type EventView, eventView, signalCode, untilStopped } from '../event-view.ts';
@@ -140,7 +140,7 @@ async function follow(
   await untilStopped(io, { view, what, stateDir: engine.settings.stateDir }, async (signal) => {
     await runPlan(engine, { planId, ...limitsOf(engine.settings), signal, isReady: true });
     const result = await specResult(engine, planId, { since, ms: performance.now() - began });
-    await Promise.all([keepSummary(engine, result), windows?.close()]);
+    await Promise.all([keepSummary(engine, result, summaryFacts(result)), windows?.close()]);
     view.close();
     const exitCode = signal.aborted ? signalCode(signal.reason) : result.exitCode;
     io.exit(exitCode);

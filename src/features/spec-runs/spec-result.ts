@@ -13,7 +13,7 @@ import { shellWord } from '../../model/text/shell-quote.ts';
 import { isMarkedBlocked, openTasksOf, type Ticket, type Usage } from '../../model/ticket.ts';
 import { tickedUnchecked } from './checkpoints-without-checks.ts';
 import { haltedTicket, haltReason, WORK_PHASES } from './state-files.ts';
-import { engineTicks } from './stored-spec-plan.ts';
+import { engineTicks, updateSpecPlan } from './stored-spec-plan.ts';
 
 export interface SpecResult {
   plan: Plan;
@@ -150,4 +150,14 @@ function addedTasks(plan: Plan, tickets: readonly Ticket[]): string[] {
   const known = new Set(openIn(kept.pending ?? kept.text).map(keyOf));
   const added = openIn(readFileSync(file, 'utf8')).filter((task) => !known.has(keyOf(task)));
   return added.map(({ id, title, numbered }) => (numbered ? `${id} ${title}` : title));
+}
+
+/** Keeps the summary in the plan, for `status` and the progress file. A run that did nothing keeps the last one. */
+export async function keepSummary(engine: EngineContext, result: SpecResult, lines: string[]): Promise<void> {
+  const planId = result.plan.id;
+  const ended = { at: engine.now(), lines };
+  await updateSpecPlan(engine, planId, (latest) =>
+    result.counts.attempts === 0 && latest.ended ? latest : { ...latest, ended },
+  );
+  await engine.flush(planId);
 }
