@@ -230,6 +230,9 @@ export function wouldWait(args: readonly string[], path: string): GitError {
   return new GitError(args, { code: null, stderr: '' }, `${path} is no file, and git would wait for it`);
 }
 
+/** Commands that may leave a connection open, with a process of its own. */
+const REMOTE = new Set(['fetch', 'push', 'ls-remote']);
+
 interface RunOptions {
   cwd: string;
   env: Record<string, string>;
@@ -253,6 +256,7 @@ async function runGit(command: string, args: readonly string[], options: RunOpti
     signal,
     abortGraceMs,
     maxBytes: MAX_OUTPUT,
+    isFrequent: !REMOTE.has(args[0] ?? ''),
   });
   if (end.error) throw startError(command, cwd, end.error);
   const result = { code: end.code ?? -1, stdout: end.stdout, stderr: end.stderr };

@@ -1,5 +1,6 @@
-import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
 import type { Env } from './home-path.ts';
+import { killGroup, launch, type Program, type Started, type Watcher } from './launcher.ts';
 
 export interface RunOptions {
   cwd?: string | undefined;
@@ -25,6 +26,8 @@ export interface RunOptions {
    * output open.
    */
   leftovers?: 'keep' | 'kill' | undefined;
+  /** It is started again and again: by a shell that is kept, where there is no difference. */
+  isFrequent?: boolean | undefined;
 }
 
 export interface RunEnd {
@@ -54,12 +57,6 @@ export function run(file: string, args: readonly string[], options: RunOptions =
   if (signal?.aborted && abortGraceMs === 0)
     return Promise.resolve({ code: null, signal: null, stdout: '', stderr: '', stopped: 'abort' });
   return new Promise((resolve) => {
-    const child = spawn(file, args, {
-      cwd: options.cwd,
-      ...(options.env ? { env: { ...options.env } } : {}),
-      detached: true,
-      stdio: [options.input === undefined ? 'ignore' : 'pipe', 'pipe', 'pipe'],
-    });
     const timers = new Set<NodeJS.Timeout>();
     const after = (ms: number, fn: () => void) => void timers.add(setTimeout(fn, ms));
     const settle = () => {
@@ -70,43 +67,74 @@ export function run(file: string, args: readonly string[], options: RunOptions =
     let stopped: RunEnd['stopped'];
     const finish = (error?: NodeJS.ErrnoException) => {
       settle();
-      child.stdout?.destroy();
-      child.stderr?.destroy();
-      if (leftovers === 'kill') killGroup(child);
+      program.release();
+      if (leftovers === 'kill') killGroup(program.pid);
       resolve({ ...end, stdout: stdout.text(), stderr: together ? '' : stderr.text(), stopped, error });
     };
     const stop = (why: RunEnd['stopped']) => {
       stopped ??= why;
-      killGroup(child);
+      killGroup(program.pid);
       after(DRAIN_MS * 2, finish);
     };
     const onAbort = () => after(abortGraceMs, () => stop('abort'));
     const stdout = new Output(options, () => stop('output'));
     const stderr = together ? stdout : new Output(options, () => stop('output'));
-    child.stdout?.on('data', (chunk: Buffer) => stdout.add(chunk));
-    child.stderr?.on('data', (chunk: Buffer) => stderr.add(chunk));
+    const watcher: Watcher = {
+      stdout: (chunk) => stdout.add(chunk),
+      stderr: (chunk) => stderr.add(chunk),
+      exit(code, killedBy) {
+        settle();
+        end = { code: stopped ? null : code, signal: killedBy };
+        // A process that it left behind may keep the pipes open for ever. Where this process was busy for as long, what was printed
+        // is still to be read: that happens before the immediate.
+        after(DRAIN_MS, () =>
+          setImmediate(() => {
+            if (leftovers !== 'keep') killGroup(program.pid);
+            finish();
+          }),
+        );
+      },
+      close: () => finish(),
+      refused() {
+        if (stopped) return finish();
+        program = startChild(wanted, { ...watcher, fail: finish });
+      },
+    };
+    const { cwd, env, input } = options;
+    const wanted: Program = { file, args, cwd, env, input };
+    let program =
+      (options.isFrequent && launch(wanted, watcher)) || startChild(wanted, { ...watcher, fail: finish });
     const { timeoutMs = TIMEOUT_MS } = options;
     if (timeoutMs !== null) after(timeoutMs, () => stop('timeout'));
     if (signal?.aborted) onAbort();
     else signal?.addEventListener('abort', onAbort, { once: true });
-    child.on('error', finish);
-    child.once('exit', (code, killedBy) => {
-      settle();
-      end = { code: stopped ? null : code, signal: killedBy };
-      // A process that it left behind may keep the pipes open for ever. Where this process was busy for as long, what was printed
-      // is still to be read: that happens before the immediate.
-      after(DRAIN_MS, () =>
-        setImmediate(() => {
-          if (leftovers !== 'keep') killGroup(child);
-          finish();
-        }),
-      );
-    });
-    child.once('close', () => finish());
-    // A program that does not read its input closes the pipe; its exit code says whether that matters.
-    child.stdin?.on('error', () => child.stdin?.destroy());
-    child.stdin?.end(options.input);
   });
+}
+
+/** Starts a program as a child of this process. */
+function startChild(
+  { file, args, cwd, env, input }: Program,
+  watcher: Watcher & { fail(error: NodeJS.ErrnoException): void },
+): Started {
+  const child = spawn(file, args, {
+    cwd,
+    ...(env ? { env: { ...env } } : {}),
+    detached: true,
+    stdio: [input === undefined ? 'ignore' : 'pipe', 'pipe', 'pipe'],
+  });
+  child.stdout?.on('data', watcher.stdout);
+  child.stderr?.on('data', watcher.stderr);
+  child.on('error', watcher.fail);
+  child.once('exit', watcher.exit);
+  child.once('close', watcher.close);
+  // A program that does not read its input closes the pipe; its exit code says whether that matters.
+  child.stdin?.on('error', () => child.stdin?.destroy());
+  child.stdin?.end(input);
+  const release = () => {
+    child.stdout?.destroy();
+    child.stderr?.destroy();
+  };
+  return { pid: child.pid, release };
 }
 
 interface ShownOptions {
@@ -173,14 +201,5 @@ class Output {
 
   text(): string {
     return Buffer.concat(this.#chunks).toString(this.#options.encoding ?? 'utf8');
-  }
-}
-
-function killGroup({ pid }: ChildProcess): void {
-  if (pid === undefined) return;
-  try {
-    process.kill(-pid, 'SIGKILL');
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error;
   }
 }

@@ -14,9 +14,10 @@ import {
   writeSync,
 } from 'node:fs';
 import type { Socket } from 'node:net';
-import { constants, hostname } from 'node:os';
+import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { readJson, readText } from '../files/read-and-remove-files.ts';
+import { signalOf } from '../launcher.ts';
 import { bootId, isAlive, type ProcessIdentity } from '../processes.ts';
 
 export interface JobSpec {
@@ -166,8 +167,6 @@ export function readIdentity(dir: string): ProcessIdentity | undefined {
   return { host: command.host, boot: command.boot, pid: Number(pid), started: started.trim() };
 }
 
-const SIGNALS = new Map(Object.entries(constants.signals).map(([name, number]) => [number, name]));
-
 function readExit(dir: string): JobExit | undefined {
   // The reserve holds the record where the supervisor was killed before it could rename it.
   for (const name of ['exit.json', RESERVE]) {
@@ -179,9 +178,7 @@ function readExit(dir: string): JobExit | undefined {
 }
 
 function exitOf({ code, signal }: { code: number | null; signal?: string }): JobExit {
-  if (code !== null && code > 128 && SIGNALS.has(code - 128))
-    return { code, signal: SIGNALS.get(code - 128) ?? null };
-  return { code, signal: signal ?? null };
+  return { code, signal: (code === null ? null : signalOf(code)) ?? signal ?? null };
 }
 
 export function readStop(dir: string): { reason: EndReason } | undefined {
