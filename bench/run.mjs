@@ -48,13 +48,13 @@ const W1 = {
   id: 'w1',
   count: 20,
   concurrency: 4,
-  goal: { goal: '≤ floor + 0.3 s', limit: (floor) => floor + 300 },
+  goal: { goal: '≤ floor + 0.36 s', limit: (floor) => floor + 360 },
 };
 const W2 = {
   id: 'w2',
   count: quick ? 16 : 100,
   concurrency: 8,
-  goal: { goal: '≤ 1.25x', limit: (floor) => floor * 1.25 },
+  goal: { goal: '≤ 1.5x', limit: (floor) => floor * 1.5 },
 };
 const CASES = {
   w1: (bench) => compareTickets(bench, { ...W1, rounds: rounds(6, 2) }),

@@ -1,5 +1,6 @@
-import { closeSync, openSync, readdirSync, readFileSync, readSync } from 'node:fs';
+import { closeSync, existsSync, openSync, readdirSync, readFileSync, readlinkSync, readSync } from 'node:fs';
 import { hostname } from 'node:os';
+import { sep } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { run, runSync } from './run-process.ts';
 
@@ -64,6 +65,23 @@ async function fromPs(mark: string): Promise<number[]> {
   const { stdout } = await run('ps', ['-Eww', '-ax', '-o', 'pid=,command=']);
   const lines = stdout.split('\n').filter((line) => line.includes(`${mark} `));
   return lines.map((line) => Number.parseInt(line, 10)).filter((pid) => pid > 0 && pid !== process.pid);
+}
+
+/** Processes whose working directory is in this one; none where there is no /proc. */
+export function processesIn(directory: string): string[] {
+  if (!existsSync('/proc/self/cwd')) return [];
+  return readdirSync('/proc').filter(
+    (pid) => /^\d/.test(pid) && `${cwdOf(pid)}${sep}`.startsWith(directory + sep),
+  );
+}
+
+function cwdOf(pid: string): string {
+  try {
+    return readlinkSync(`/proc/${pid}/cwd`);
+  } catch {
+    // Ended meanwhile, or another user's.
+    return '';
+  }
 }
 
 /** Kills everything that carries the mark, except one process, and returns what would not go. */

@@ -17,10 +17,10 @@ import {
   listWorktrees,
   type Worktree,
 } from '../git/worktrees.ts';
+import { processesIn } from '../machine/processes.ts';
 import { messageOf } from '../model/errors.ts';
 import { shellWord } from '../model/text/shell-quote.ts';
 import { hadEnclave } from './enclave.ts';
-import { processesIn } from './processes-in-worktree.ts';
 import { withoutCopies } from './setup/copy-untracked-files.ts';
 import { commitsOnlyHere, sayCommits } from './unique-commits.ts';
 import {

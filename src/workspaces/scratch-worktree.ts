@@ -3,12 +3,11 @@ import { dirname, join } from 'node:path';
 import { type Context, lockRepo } from '../git/context-and-locks.ts';
 import type { GitLocation } from '../git/location.ts';
 import { GitError, retryRaces } from '../git/run-git.ts';
-import { waitForGit } from './processes-in-worktree.ts';
 import { copyUntracked } from './setup/copy-untracked-files.ts';
 import { dueInstall, install } from './setup/install-packages.ts';
 import { endHooks, runHooks, runInstall } from './setup/setup.ts';
 import { cleanAround, cutLinkedCaches, lockfilesDiffer } from './warm/leftover-state.ts';
-import { refuseInside } from './worktree.ts';
+import { refuseInside, waitForGit } from './worktree.ts';
 import { pathTaken, realDirectory } from './worktree-paths.ts';
 
 export interface ScratchSpec {

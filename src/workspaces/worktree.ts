@@ -1,5 +1,6 @@
-import { existsSync, realpathSync, rmSync, statSync } from 'node:fs';
+import { existsSync, readFileSync, realpathSync, rmSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
 import { type Context, lockRepo } from '../git/context-and-locks.ts';
 import { isReachable } from '../git/history.ts';
 import type { GitLocation } from '../git/location.ts';
@@ -14,6 +15,7 @@ import {
   type Registered,
   type Worktree,
 } from '../git/worktrees.ts';
+import { processesIn } from '../machine/processes.ts';
 import { WorkspaceError } from '../model/errors.ts';
 import { commitsOnlyHere } from './unique-commits.ts';
 import { type Owner, readOwner, readOwnerAt, writeOwner } from './workspace-owner.ts';
@@ -237,4 +239,30 @@ export async function openTree(git: Git, path: string, likely?: string): Promise
   if (found.kind === 'worktree') return found.worktree;
   const at = found.kind === 'checkout' ? await git.locate(realpathSync.native(clean)) : undefined;
   return at && describe(git, at);
+}
+
+const WAIT_MS = 10_000;
+
+/** A git call outlives an engine that was killed: it finishes before another command touches its files. */
+export async function waitForGit(path: string): Promise<void> {
+  const deadline = performance.now() + WAIT_MS;
+  for (;;) {
+    const pid = processesIn(path).find((candidate) => commandOf(candidate) === 'git');
+    if (pid === undefined) return;
+    if (performance.now() > deadline)
+      throw new WorkspaceError('workspace/busy', `A git command (process ${pid}) still works in ${path}.`, {
+        hint: 'Wait for it or end it, then retry the ticket.',
+        details: { path, pid },
+      });
+    await delay(20);
+  }
+}
+
+function commandOf(pid: string): string | undefined {
+  try {
+    return readFileSync(`/proc/${pid}/comm`, 'utf8').trim();
+  } catch {
+    // It has ended meanwhile.
+    return undefined;
+  }
 }

@@ -1,5 +1,6 @@
+import { execFileSync } from 'node:child_process';
 import { describe, expect } from 'vitest';
-import { isRunning, it, story, type World } from '../support/index.ts';
+import { isRunning, it, story, type World, waitFor } from '../support/index.ts';
 
 function prepare(world: World): void {
   world.agent('agent', 'alone; note at; go; commit');
@@ -10,6 +11,14 @@ function prepare(world: World): void {
 async function twoAtWork(world: World): Promise<number[]> {
   const calls = [await world.call('at', { ticket: 'p/a' }), await world.call('at', { ticket: 'p/b' })];
   return calls.map((call) => call.pid);
+}
+
+/** The shells that an engine keeps to start git. */
+function keptShells(engine: number): number[] {
+  const processes = execFileSync('ps', ['-A', '-o', 'pid=,ppid=,args='], { encoding: 'utf8' });
+  return [...processes.matchAll(/^ *(\d+) +(\d+) \/bin\/sh -s$/gm)]
+    .filter(([, , parent]) => Number(parent) === engine)
+    .map(([, pid]) => Number(pid));
 }
 
 describe('the end of an engine', () => {
@@ -64,6 +73,19 @@ describe('the end of an engine', () => {
       expect(world.calls('end', { ticket: `p/${id}` }), id).toHaveLength(1);
     expect(story(world.ticket('p', 'a'))).toEqual(['build interrupted', 'build success']);
     expect(world.calls('clash')).toEqual([]);
+  });
+
+  it.concurrent('a killed engine leaves no shell that started git for it', async ({ world }) => {
+    prepare(world);
+    world.plan('p', { tickets: { a: {}, b: {}, c: {}, d: {} } });
+    const run = world.start(['run', 'p', '-c', '4']);
+    for (const id of ['a', 'b', 'c', 'd']) await world.call('at', { ticket: `p/${id}` });
+    const shells = keptShells(run.pid);
+    expect(shells).not.toEqual([]);
+    await run.kill('SIGKILL');
+    for (const pid of shells) await waitFor(`the end of shell ${pid}`, () => !isRunning(pid));
+    world.go();
+    expect((await world.cli('run', 'p')).code).toBe(0);
   });
 
   it.concurrent('stopping again and again is not held against a ticket', { tags: 'full' }, async ({
