@@ -71,7 +71,9 @@ export function unitsOf(spec: UnitSource, options: UnitOptions = {}): Units {
   const chosen = select
     .from(ordered.order.map(({ unit }) => unit))
     .map((unit) => ({ ...unit, blocked: blockedReason(spec, unit) }));
-  problems.push(...chosen.flatMap((unit) => (unit.blocked === null ? [] : blockedUnit(spec, unit))));
+  problems.push(
+    ...chosen.flatMap((unit) => (unit.blocked === null ? [] : blockedUnit(spec, unit, unit.blocked))),
+  );
   const ids = new Set(chosen.map(({ id }) => id));
   return {
     units: chosen.map((unit) => ({ ...unit, after: unit.after.filter((id) => ids.has(id)) })),
@@ -255,9 +257,10 @@ function blockedReason(spec: UnitSource, { open }: Unit): string | null {
   return reasons.length === 0 ? null : reasons.map((text) => cleanLine(text)).join('; ');
 }
 
-function blockedUnit(spec: UnitSource, { id, root, blocked }: Unit): SpecProblem {
-  const message = `Unit ${id} is blocked: ${blocked}. It waits for a person, and so do units that depend on it.`;
-  const hint = 'Delete the `_Blocked_` line once that is settled.';
+function blockedUnit(spec: UnitSource, { id, root }: Unit, blocked: string): SpecProblem {
+  const message = `Unit ${id} is blocked: ${blocked.replace(/\.$/, '')}.`;
+  const hint =
+    'It waits for a person, as do units that depend on it. Delete the `_Blocked_` line once that is settled.';
   return inFile(spec.files.tasks, warning(root.line, 'spec/blocked', message, hint));
 }
 

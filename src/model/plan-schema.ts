@@ -66,7 +66,7 @@ export const PlanBase = z.object({
     .describe(
       '`own`: a worktree for each ticket, the default; `shared`: one for all of them; `checkout`: the repository’s own checkout',
     ),
-  delaySeconds: z.number().min(0).optional().describe('Wait between two tickets, more or less; default 0'),
+  delaySeconds: z.number().min(0).optional().describe('Approximate wait between two tickets; default 0'),
   starts: z
     .object({ max: z.number().int().positive(), since: z.string() })
     .optional()

@@ -158,8 +158,8 @@ describe('a limit of starts', () => {
 
 describe('behind', () => {
   it.each([
-    ['needs_attention', 'waits for a: it needs attention, and the tree has its work'],
-    ['paused', 'waits for a: it is paused, and the tree has its work'],
+    ['needs_attention', 'waits for a: it needs attention, and its work is in the worktree'],
+    ['paused', 'waits for a: it is paused, and its work is in the worktree'],
     ['running', undefined],
   ])('tells what one waits for whose tree is with one that is %s', (status, reason) => {
     const all = picture({}, { a: { ...begun, status }, b: {} });

@@ -1,6 +1,7 @@
 import { refKey } from '../ids.ts';
 import { type Plan, sharesWorkspace } from '../plan.ts';
 import { type PlansView, ticketsOf } from '../plans/plans-view.ts';
+import { plural } from '../text/plural.ts';
 import { type Hold, isOver, type Ticket } from '../ticket.ts';
 
 /** Whether a ticket has still to begin; one whose tree was taken from it begins anew. */
@@ -52,7 +53,7 @@ function stuck({ status, ticketId }: Ticket): Hold | null {
   const why = status === 'paused' ? 'is paused' : 'needs attention';
   return {
     kind: 'blocked',
-    reason: `waits for ${ticketId}: it ${why}, and the tree has its work`,
+    reason: `waits for ${ticketId}: it ${why}, and its work is in the worktree`,
     until: null,
   };
 }
@@ -68,7 +69,7 @@ function overBudget(picture: PlansView, plan: Plan): Hold | undefined {
   if (begun.length < starts.max) return undefined;
   return {
     kind: 'starts',
-    reason: `${starts.max} ${starts.max === 1 ? 'was' : 'were'} started in this run, which is its limit`,
+    reason: `the limit of ${plural(starts.max, 'ticket')} per run is reached`,
     until: null,
   };
 }
@@ -95,7 +96,7 @@ function tooSoon(plan: Plan, last: Ended, now: string): Hold | undefined {
   // A wait that is longer than it can be was noted before the clock jumped back.
   const left = until - Date.parse(now);
   if (!(left > 0) || left > plan.delaySeconds * 2000) return undefined;
-  const reason = `a pause of ${plan.delaySeconds} s after the one before, more or less`;
+  const reason = `pause of about ${plan.delaySeconds} s between tickets`;
   return { kind: 'delay', reason, until: new Date(until).toISOString() };
 }
 

@@ -45,7 +45,7 @@ describe.concurrent('contract 10: a unit that halts', () => {
     const status = (await world.cli('status')).out;
     expect(status).toContain('Which database, A or B?');
     expect(status).toContain('signalbox resume spec-limits --answer');
-    expect(status).toContain('waits for 1: it needs attention, and the tree has its work');
+    expect(status).toContain('waits for 1: it needs attention, and its work is in the worktree');
     expect(world.ticket('spec-limits', '2').phaseHistory).toEqual([]);
     expect(stateFile(world).specs.limits).toMatchObject({
       halted: true,
