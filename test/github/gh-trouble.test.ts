@@ -1,5 +1,5 @@
 import { describe, expect } from 'vitest';
-import { troubleOf } from '../../src/features/pull-requests/context.ts';
+import { troubleOf } from '../../src/features/pull-requests/ticket-pull-request-and-errors.ts';
 import { GhError } from '../../src/github/gh/run-gh.ts';
 import { BudgetBook } from '../../src/github/rate-limit.ts';
 import { WorkspaceError } from '../../src/model/errors.ts';

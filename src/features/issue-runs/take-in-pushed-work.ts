@@ -12,7 +12,13 @@ import {
   type StackedThere,
   type WorkspaceSpec,
 } from '../../workspaces/workspaces.ts';
-import { forgeJournal, forgeWork, isLeftOver, ownBaseOf, ticketPull } from '../pull-requests/context.ts';
+import {
+  forgeJournal,
+  forgeWork,
+  isLeftOver,
+  ownBaseOf,
+  ticketPull,
+} from '../pull-requests/ticket-pull-request-and-errors.ts';
 import { EarlierIssues, isNoted, sourceKey } from './previous-runs.ts';
 
 /** What was pushed so recently need not be asked for again. */

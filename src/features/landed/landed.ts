@@ -3,7 +3,12 @@ import type { PullRequest } from '../../github/pull-request.ts';
 import { SignalboxError } from '../../model/errors.ts';
 import { endedMerged, type Ticket, tipOf } from '../../model/ticket.ts';
 import type { BranchSpec, Whereabouts } from '../../workspaces/workspaces.ts';
-import { forgeJournal, forgeWork, mergedPull, pullNumberOf } from '../pull-requests/context.ts';
+import {
+  forgeJournal,
+  forgeWork,
+  mergedPull,
+  pullNumberOf,
+} from '../pull-requests/ticket-pull-request-and-errors.ts';
 
 /** The work of one branch: the tickets that did it, and the commit that it ends with. */
 export interface Work extends BranchSpec {

@@ -10,7 +10,7 @@ import { messageOf, SignalboxError } from '../../model/errors.ts';
 import { refKey } from '../../model/ids.ts';
 import type { Track, TrackSpec, Trains } from '../../workspaces/workspaces.ts';
 import { byPullRequest } from '../landed/landed.ts';
-import { forgeWork, mergedPull } from '../pull-requests/context.ts';
+import { forgeWork, mergedPull } from '../pull-requests/ticket-pull-request-and-errors.ts';
 import { isStackedOn } from '../pull-requests/ticket-stack.ts';
 import type { Already, LeftOut, TrainCar } from './collect-branches.ts';
 import { isReady } from './collect-branches.ts';

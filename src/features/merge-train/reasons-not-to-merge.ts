@@ -5,8 +5,8 @@ import { objectionTo, pendingChecks } from '../../github/pull-request-state.ts';
 import type { Watch, Watched } from '../../github/query-pull-requests.ts';
 import { SignalboxError } from '../../model/errors.ts';
 import { refKey } from '../../model/ids.ts';
-import type { ForgeWork } from '../pull-requests/context.ts';
-import { troubleOf } from '../pull-requests/context.ts';
+import type { ForgeWork } from '../pull-requests/ticket-pull-request-and-errors.ts';
+import { troubleOf } from '../pull-requests/ticket-pull-request-and-errors.ts';
 import { watchPull } from '../pull-requests/watch-pull-request.ts';
 import type { TrainCar } from './collect-branches.ts';
 

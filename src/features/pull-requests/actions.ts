@@ -4,9 +4,9 @@ import { type ActionName, EXIT } from '../../model/actions.ts';
 import { InputError, SignalboxError } from '../../model/errors.ts';
 import type { CaughtUp } from '../../workspaces/workspaces.ts';
 import { answerReview } from './answer-review.ts';
-import { isForGood, troubleOf } from './context.ts';
 import { openPullRequest } from './open-pull-request.ts';
 import { mergeTicketPull, pushTicket, syncTicket } from './push-sync-merge.ts';
+import { isForGood, troubleOf } from './ticket-pull-request-and-errors.ts';
 import { reviewOf, watchPull } from './watch-pull-request.ts';
 
 type Call = Pick<ActionCall, 'engine' | 'ref' | 'inputs'> & {

@@ -8,9 +8,9 @@ import { commentOnce, findComment, markOf } from '../../github/pull-request.ts';
 import type { Standing } from '../../github/pull-request-state.ts';
 import { writeAtomic } from '../../machine/files/write-atomic.ts';
 import { refKey, type TicketRef } from '../../model/ids.ts';
-import { type ForgeWork, forgeWork, localTip } from './context.ts';
 import { openPullRequest } from './open-pull-request.ts';
 import { livePull } from './push-sync-merge.ts';
+import { type ForgeWork, forgeWork, localTip } from './ticket-pull-request-and-errors.ts';
 
 export interface AnsweredReview {
   number: number;

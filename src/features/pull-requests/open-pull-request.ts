@@ -23,8 +23,14 @@ import { IllegalMoveError, SignalboxError, WorkspaceError } from '../../model/er
 import { refKey, type TicketRef } from '../../model/ids.ts';
 import type { Json, Ticket } from '../../model/ticket.ts';
 import { judgedIn, judgementOf } from '../../model/verdict.ts';
-import { type ForgeWork, forgeWork, localWork, mergedPull, ownBaseOf } from './context.ts';
 import { push } from './push-sync-merge.ts';
+import {
+  type ForgeWork,
+  forgeWork,
+  localWork,
+  mergedPull,
+  ownBaseOf,
+} from './ticket-pull-request-and-errors.ts';
 import { isStackedOn, type Stack, stackOf } from './ticket-stack.ts';
 
 export interface OpenedPullRequest {

@@ -4,7 +4,14 @@ import { lastSeen } from '../../github/pull-request-cache.ts';
 import { IllegalMoveError, SignalboxError } from '../../model/errors.ts';
 import { refKey, type TicketRef } from '../../model/ids.ts';
 import type { CaughtUp, Pushed } from '../../workspaces/workspaces.ts';
-import { type ForgeWork, forgeWork, isLeftOver, localTip, ownBaseOf, ticketPull } from './context.ts';
+import {
+  type ForgeWork,
+  forgeWork,
+  isLeftOver,
+  localTip,
+  ownBaseOf,
+  ticketPull,
+} from './ticket-pull-request-and-errors.ts';
 
 /** Pushes a ticket's branch and nothing else. */
 export async function pushTicket(

@@ -22,7 +22,7 @@ import {
   pullNumberOf,
   ticketPull,
   troubleOf,
-} from './context.ts';
+} from './ticket-pull-request-and-errors.ts';
 
 /** `unsolved`: answered several times, and it is still the same. */
 type Watching =
