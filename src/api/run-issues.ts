@@ -11,11 +11,12 @@ import { type Rotation, rotateLogs } from '../features/issue-runs/logs/read-and-
 import { checkLogPlace, openRunLog, type RunLogWriter } from '../features/issue-runs/logs/write-log.ts';
 import { prepareIssueRun } from '../features/issue-runs/prepare-issue-run.ts';
 import { refusedResult } from '../features/issue-runs/results/issue-result.ts';
-import { inWorktree, preview, storedRun } from '../features/issue-runs/results/stored-run.ts';
+import { issueName, numberOf, storedRun } from '../features/issue-runs/results/stored-run.ts';
 import { startIssueRun } from '../features/issue-runs/store-prepared-run.ts';
 import type {
   ManifestOfRun,
   MergedRunOptions,
+  PlannedIssue,
   PreparedRun,
   WorktreeInfo,
 } from '../features/issue-runs/types.ts';
@@ -24,7 +25,9 @@ import { parseReference } from '../issues/reference.ts';
 import type { WorkItem } from '../issues/work-item.ts';
 import type { Env } from '../machine/home-path.ts';
 import { explained, InputError } from '../model/errors.ts';
-import { planOf } from '../model/plans/plans-view.ts';
+import { parseRef, refKey } from '../model/ids.ts';
+import { entryOf, planOf, ticketOf } from '../model/plans/plans-view.ts';
+import type { Ticket } from '../model/ticket.ts';
 import type { OrchestratorConfig } from './arguments.ts';
 import type { Opened } from './drive-run.ts';
 import { type Course, driveRun } from './drive-run.ts';
@@ -153,4 +156,43 @@ export async function forgetRun(
   } finally {
     rmSync(settings.stateDir, { recursive: true, force: true });
   }
+}
+
+/** A ticket in the worktree that the caller made for it, if there is one. */
+function inWorktree(
+  ticket: Ticket,
+  worktrees: ReadonlyMap<number | string, WorktreeInfo> = new Map(),
+): Ticket {
+  const given = worktrees.get(numberOf(ticket) ?? 0);
+  return given ? { ...ticket, worktree: given.path, branch: given.branch } : ticket;
+}
+
+/** What would be done, out of what was found out. */
+function preview(engine: EngineContext, prepared: PreparedRun, batched: boolean): PlannedIssue[] {
+  const { plan } = prepared;
+  const tickets = new Map(prepared.tickets.map((ticket) => [refKey(ticket), ticket]));
+  const earlier = engine.store.view();
+  return prepared.tickets.map((ticket) => {
+    const entry = entryOf(plan, ticket);
+    const done = ticket.status === 'complete';
+    const note = prepared.notes.get(ticket.ticketId);
+    const after = done ? [] : (entry?.blockedBy ?? []).map((text) => parseRef(text, plan.id));
+    const spec = workspaceFor(ticket, plan, engine.settings, { plans: [plan], tickets });
+    return {
+      issue: ticket.ticketId,
+      issueNumber: prepared.items.find((item) => item.id === ticket.ticketId)?.number ?? 0,
+      title: ticket.title,
+      done,
+      phases: done ? [] : (prepared.phases.get(ticket.ticketId) ?? []),
+      after: after.map(({ ticketId }) => ticketId),
+      afterNames: after.map((ref) => {
+        const before = ticketOf({ tickets }, ref) ?? ticketOf(earlier, ref);
+        return before ? issueName(before) : ref.ticketId;
+      }),
+      batch: batched ? (entry?.group ?? 0) + 1 : null,
+      branch: spec.branch,
+      worktree: spec.path,
+      ...(note ? { note } : {}),
+    };
+  });
 }

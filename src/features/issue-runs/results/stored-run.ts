@@ -1,16 +1,14 @@
 import { existsSync } from 'node:fs';
 import { endedBefore } from '../../../engine/admission.ts';
 import type { EngineContext } from '../../../engine/context.ts';
-import { workspaceFor } from '../../../engine/ticket-workspace.ts';
 import { sayItem } from '../../../issues/work-item.ts';
 import { readJob } from '../../../machine/jobs/job.ts';
-import { parseRef, refKey } from '../../../model/ids.ts';
 import type { Plan } from '../../../model/plan.ts';
 import type { ExecutionConfig, IssueRun } from '../../../model/plan-schema.ts';
-import { entryOf, ticketOf, ticketsOf } from '../../../model/plans/plans-view.ts';
+import { ticketsOf } from '../../../model/plans/plans-view.ts';
 import type { Attempt, Ticket } from '../../../model/ticket.ts';
 import { notMerged, reservation } from '../../../model/verdict.ts';
-import type { PlannedIssue, PreparedRun, WorktreeInfo } from '../types.ts';
+import type { WorktreeInfo } from '../types.ts';
 
 /** The phase of the issue workflow that waits for a person. */
 export const GATE = 'qa_gate';
@@ -54,15 +52,6 @@ export function infoOf(ticket: Ticket): { title: string; labels: string[] } {
   return { title: ticket.title, labels: ticket.source?.labels ?? [] };
 }
 
-/** A ticket in the worktree that the caller made for it, if there is one. */
-export function inWorktree(
-  ticket: Ticket,
-  worktrees: ReadonlyMap<number | string, WorktreeInfo> = new Map(),
-): Ticket {
-  const given = worktrees.get(numberOf(ticket) ?? 0);
-  return given ? { ...ticket, worktree: given.path, branch: given.branch } : ticket;
-}
-
 /** Worktrees that still exist: that of a finished issue was removed. */
 export function worktreesOf(tickets: readonly Ticket[]): Map<number | string, WorktreeInfo> {
   return new Map(
@@ -84,34 +73,4 @@ export function remarksOf(ticket: Ticket, phase: string | null): string[] {
   if (phase === null) return [reservation(ticket)].filter(Boolean);
   const last = ticket.phaseHistory.findLast((entry) => entry.phase === phase && entry.completedAt !== null);
   return [notMerged(last?.output) ?? ''].filter(Boolean);
-}
-
-/** What would be done, out of what was found out. */
-export function preview(engine: EngineContext, prepared: PreparedRun, batched: boolean): PlannedIssue[] {
-  const { plan } = prepared;
-  const tickets = new Map(prepared.tickets.map((ticket) => [refKey(ticket), ticket]));
-  const earlier = engine.store.view();
-  return prepared.tickets.map((ticket) => {
-    const entry = entryOf(plan, ticket);
-    const done = ticket.status === 'complete';
-    const note = prepared.notes.get(ticket.ticketId);
-    const after = done ? [] : (entry?.blockedBy ?? []).map((text) => parseRef(text, plan.id));
-    const spec = workspaceFor(ticket, plan, engine.settings, { plans: [plan], tickets });
-    return {
-      issue: ticket.ticketId,
-      issueNumber: prepared.items.find((item) => item.id === ticket.ticketId)?.number ?? 0,
-      title: ticket.title,
-      done,
-      phases: done ? [] : (prepared.phases.get(ticket.ticketId) ?? []),
-      after: after.map(({ ticketId }) => ticketId),
-      afterNames: after.map((ref) => {
-        const before = ticketOf({ tickets }, ref) ?? ticketOf(earlier, ref);
-        return before ? issueName(before) : ref.ticketId;
-      }),
-      batch: batched ? (entry?.group ?? 0) + 1 : null,
-      branch: spec.branch,
-      worktree: spec.path,
-      ...(note ? { note } : {}),
-    };
-  });
 }
