@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs';
 import type { Settings } from '../config/settings-table.ts';
 import type { EngineContext } from '../engine/context.ts';
 import { letGo } from '../engine/plan-transitions.ts';
@@ -5,14 +6,15 @@ import { runPlan } from '../engine/run-plan.ts';
 import { harmless, progressFeed } from '../features/issue-runs/callbacks.ts';
 import type { RunLogWriter } from '../features/issue-runs/logs/write-log.ts';
 import { atLeast, issueResult, rounded } from '../features/issue-runs/results/issue-result.ts';
-import { infoOf, numberOf, worktreesOf } from '../features/issue-runs/results/stored-run.ts';
+import { numberOf } from '../features/issue-runs/results/stored-run.ts';
 import { restSuperseded } from '../features/issue-runs/resume-run.ts';
-import type { IssueResult, RunResult } from '../features/issue-runs/types.ts';
+import type { IssueResult, RunResult, WorktreeInfo } from '../features/issue-runs/types.ts';
 import type { Env } from '../machine/home-path.ts';
 import { messageOf } from '../model/errors.ts';
 import type { EngineEvent } from '../model/events.ts';
 import type { ExecutionConfig } from '../model/plan-schema.ts';
 import { ticketsOf } from '../model/plans/plans-view.ts';
+import type { Ticket } from '../model/ticket.ts';
 import type { OrchestratorConfig } from './arguments.ts';
 import { openEngine } from './open-engine-with-features.ts';
 
@@ -165,4 +167,19 @@ export class EventStream<T> implements AsyncIterable<T> {
       });
     }
   }
+}
+
+function infoOf(ticket: Ticket): { title: string; labels: string[] } {
+  return { title: ticket.title, labels: ticket.source?.labels ?? [] };
+}
+
+/** Worktrees that still exist: that of a finished issue was removed. */
+function worktreesOf(tickets: readonly Ticket[]): Map<number | string, WorktreeInfo> {
+  return new Map(
+    tickets.flatMap((ticket) => {
+      const { worktree: path, branch } = ticket;
+      const issue = numberOf(ticket) ?? ticket.ticketId;
+      return path && branch && existsSync(path) ? [[issue, { issue, path, branch }]] : [];
+    }),
+  );
 }

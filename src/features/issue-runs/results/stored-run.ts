@@ -1,4 +1,3 @@
-import { existsSync } from 'node:fs';
 import { endedBefore } from '../../../engine/admission.ts';
 import type { EngineContext } from '../../../engine/context.ts';
 import { sayItem } from '../../../issues/work-item.ts';
@@ -8,7 +7,6 @@ import type { ExecutionConfig, IssueRun } from '../../../model/plan-schema.ts';
 import { ticketsOf } from '../../../model/plans/plans-view.ts';
 import type { Attempt, Ticket } from '../../../model/ticket.ts';
 import { notMerged, reservation } from '../../../model/verdict.ts';
-import type { WorktreeInfo } from '../types.ts';
 
 /** The phase of the issue workflow that waits for a person. */
 export const GATE = 'qa_gate';
@@ -46,21 +44,6 @@ function signOf({ machine, now }: EngineContext, ticket: Ticket, attempt: Attemp
 
 export function numberOf(ticket: Ticket): number | null {
   return ticket.source?.number ?? null;
-}
-
-export function infoOf(ticket: Ticket): { title: string; labels: string[] } {
-  return { title: ticket.title, labels: ticket.source?.labels ?? [] };
-}
-
-/** Worktrees that still exist: that of a finished issue was removed. */
-export function worktreesOf(tickets: readonly Ticket[]): Map<number | string, WorktreeInfo> {
-  return new Map(
-    tickets.flatMap((ticket) => {
-      const { worktree: path, branch } = ticket;
-      const issue = numberOf(ticket) ?? ticket.ticketId;
-      return path && branch && existsSync(path) ? [[issue, { issue, path, branch }]] : [];
-    }),
-  );
 }
 
 /** An issue's name for people: `#100`, or its id. */
