@@ -1,7 +1,11 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { TABLE } from '../../src/config/settings-table.ts';
-import { applyRules, type LabelRule, rulesWithout } from '../../src/features/issue-runs/options/phases.ts';
+import {
+  applyRules,
+  type LabelRule,
+  rulesWithout,
+} from '../../src/features/issue-runs/options/phases-and-label-rules.ts';
 import { DEFAULT_PHASES, ISSUE_PHASES, OPTIONAL_PHASES } from '../../src/model/issue-phases.ts';
 
 const rules = structuredClone(TABLE['run.rules'].default) as unknown as LabelRule[];

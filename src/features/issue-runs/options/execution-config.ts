@@ -12,7 +12,7 @@ import type { RunMode } from '../plan-issues.ts';
 import { storedRun } from '../results/stored-run.ts';
 import type { RunOptions, SettingsOfRuns } from '../types.ts';
 import { checkMerged } from './check-options.ts';
-import { applyRules, parsePhases, phasePolicies } from './phases.ts';
+import { applyRules, parsePhases, phasePolicies } from './phases-and-label-rules.ts';
 import { completeOptions } from './resolve-options.ts';
 
 /** The configuration of a run of `issueCount` issues. Throws an InputError for values that contradict each other. */

@@ -10,7 +10,7 @@ import { ISSUE_PHASES, OPTIONAL_PHASES } from '../../../model/issue-phases.ts';
 import { didYouMean } from '../../../model/text/nearest-word.ts';
 import type { Given, MergedRunOptions, RunOptions, SettingsOfRuns } from '../types.ts';
 import { checkCombination, checkMerged, namesNothing } from './check-options.ts';
-import { parsePhases, rulesWithout } from './phases.ts';
+import { parsePhases, rulesWithout } from './phases-and-label-rules.ts';
 
 /** On options that were merged; copies made by spreading keep it. */
 const MERGED = Symbol('merged');
