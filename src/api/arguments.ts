@@ -10,7 +10,7 @@ import type {
   RunOptions,
   SettingsOfRuns,
   WorktreeInfo,
-} from '../features/issue-runs/types.ts';
+} from '../features/issue-runs/request-and-result-types.ts';
 import type { IssueInfo } from '../issues/github/issue-from-answer.ts';
 import type { Env } from '../machine/home-path.ts';
 import { InputError } from '../model/errors.ts';

@@ -5,10 +5,14 @@ import { letGo } from '../engine/plan-transitions.ts';
 import { runPlan } from '../engine/run-plan.ts';
 import { harmless, progressFeed } from '../features/issue-runs/callbacks.ts';
 import type { RunLogWriter } from '../features/issue-runs/logs/write-log.ts';
+import type {
+  IssueResult,
+  RunResult,
+  WorktreeInfo,
+} from '../features/issue-runs/request-and-result-types.ts';
 import { atLeast, issueResult, rounded } from '../features/issue-runs/results/issue-result.ts';
 import { numberOf } from '../features/issue-runs/results/stored-run.ts';
 import { restSuperseded } from '../features/issue-runs/resume-run.ts';
-import type { IssueResult, RunResult, WorktreeInfo } from '../features/issue-runs/types.ts';
 import type { Env } from '../machine/home-path.ts';
 import { messageOf } from '../model/errors.ts';
 import type { EngineEvent } from '../model/events.ts';

@@ -25,7 +25,7 @@ export type {
   RunOptions,
   RunResult,
   WorktreeInfo,
-} from '../features/issue-runs/types.ts';
+} from '../features/issue-runs/request-and-result-types.ts';
 export type { IssueInfo } from '../issues/github/issue-from-answer.ts';
 export { HeldError, IllegalMoveError, InputError, SignalboxError } from '../model/errors.ts';
 export type { EngineEvent, StoredEvent } from '../model/events.ts';

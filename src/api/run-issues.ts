@@ -10,16 +10,16 @@ import { reportPhases } from '../features/issue-runs/callbacks.ts';
 import { type Rotation, rotateLogs } from '../features/issue-runs/logs/read-and-rotate-logs.ts';
 import { checkLogPlace, openRunLog, type RunLogWriter } from '../features/issue-runs/logs/write-log.ts';
 import { prepareIssueRun } from '../features/issue-runs/prepare-issue-run.ts';
-import { refusedResult } from '../features/issue-runs/results/issue-result.ts';
-import { issueName, numberOf, storedRun } from '../features/issue-runs/results/stored-run.ts';
-import { startIssueRun } from '../features/issue-runs/store-prepared-run.ts';
 import type {
   ManifestOfRun,
   MergedRunOptions,
   PlannedIssue,
   PreparedRun,
   WorktreeInfo,
-} from '../features/issue-runs/types.ts';
+} from '../features/issue-runs/request-and-result-types.ts';
+import { refusedResult } from '../features/issue-runs/results/issue-result.ts';
+import { issueName, numberOf, storedRun } from '../features/issue-runs/results/stored-run.ts';
+import { startIssueRun } from '../features/issue-runs/store-prepared-run.ts';
 import { issueInFile } from '../issues/markdown-issues.ts';
 import { parseReference } from '../issues/reference.ts';
 import type { WorkItem } from '../issues/work-item.ts';

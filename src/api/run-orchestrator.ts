@@ -12,16 +12,16 @@ import {
   checkExecutionConfig,
 } from '../features/issue-runs/options/execution-config.ts';
 import { completeOptions } from '../features/issue-runs/options/resolve-options.ts';
-import { atLeast } from '../features/issue-runs/results/issue-result.ts';
-import { numberOf, spentOn, storedRun } from '../features/issue-runs/results/stored-run.ts';
-import { takeRun } from '../features/issue-runs/resume-run.ts';
 import type {
   IssueResult,
   ManifestOfRun,
   MergedRunOptions,
   RunOptions,
   RunResult,
-} from '../features/issue-runs/types.ts';
+} from '../features/issue-runs/request-and-result-types.ts';
+import { atLeast } from '../features/issue-runs/results/issue-result.ts';
+import { numberOf, spentOn, storedRun } from '../features/issue-runs/results/stored-run.ts';
+import { takeRun } from '../features/issue-runs/resume-run.ts';
 import { numberedItem } from '../issues/github/issue-from-answer.ts';
 import { InputError } from '../model/errors.ts';
 import type { EngineEvent } from '../model/events.ts';

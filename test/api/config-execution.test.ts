@@ -6,7 +6,7 @@ import {
   buildExecutionConfig,
   checkExecutionConfig,
 } from '../../src/features/issue-runs/options/execution-config.ts';
-import type { RunOptions } from '../../src/features/issue-runs/types.ts';
+import type { RunOptions } from '../../src/features/issue-runs/request-and-result-types.ts';
 import type { ExecutionConfig } from '../../src/model/plan-schema.ts';
 import { refusal } from '../config/scratch.ts';
 

@@ -6,7 +6,7 @@ import { RUN_ONLY } from '../../src/config/run-settings-table.ts';
 import type { RunSettings } from '../../src/config/settings-table.ts';
 import { variableOf } from '../../src/config/settings-table.ts';
 import { buildExecutionConfig } from '../../src/features/issue-runs/options/execution-config.ts';
-import type { RunOptions } from '../../src/features/issue-runs/types.ts';
+import type { RunOptions } from '../../src/features/issue-runs/request-and-result-types.ts';
 import type { InputError } from '../../src/model/errors.ts';
 import { refusal } from '../config/scratch.ts';
 

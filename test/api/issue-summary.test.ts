@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { IssueResult, RunResult } from '../../src/features/issue-runs/types.ts';
+import type { IssueResult, RunResult } from '../../src/features/issue-runs/request-and-result-types.ts';
 import { issueSummary } from '../../src/report/issue-runs/output.ts';
 import { style } from '../../src/report/style.ts';
 

@@ -1,6 +1,6 @@
 import type { EngineEvent } from '../../model/events.ts';
 import { wentWell } from '../../model/verdict.ts';
-import type { PreparedRun } from './types.ts';
+import type { PreparedRun } from './request-and-result-types.ts';
 
 export type ProgressEvent = 'start' | 'complete' | 'failed';
 

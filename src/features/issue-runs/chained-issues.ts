@@ -7,7 +7,7 @@ import { tipOf } from '../../model/ticket.ts';
 import { landed } from '../landed/landed.ts';
 import { type Candidate, type DoneBefore, groupOf, type RunMode } from './plan-issues.ts';
 import { sourceKey } from './previous-runs.ts';
-import type { Refused } from './types.ts';
+import type { Refused } from './request-and-result-types.ts';
 
 /**
  * Only links that were done one upon the other are skipped. One without the finished work of the link before it is done

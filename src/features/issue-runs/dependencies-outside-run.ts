@@ -7,7 +7,7 @@ import { refKey } from '../../model/ids.ts';
 import type { Workflow } from '../../model/workflow.ts';
 import type { Candidate } from './plan-issues.ts';
 import { type EarlierIssues, finishedWork } from './previous-runs.ts';
-import type { IssueRunRequest, Refused } from './types.ts';
+import type { IssueRunRequest, Refused } from './request-and-result-types.ts';
 
 /** Dependencies that are not run now and were finished before: their keys with the tickets that finished them. */
 export async function finishedOutside(

@@ -6,7 +6,7 @@ import { IssueRunPlan } from '../../model/plan-schema.ts';
 import { orderByDependencies } from '../../model/plans/dependency-order.ts';
 import { IssueTicket, type Ticket } from '../../model/ticket-schema.ts';
 import { type Phase, phaseOf, positiveEdge, type Workflow } from '../../model/workflow.ts';
-import type { IssueRunRequest } from './types.ts';
+import type { IssueRunRequest } from './request-and-result-types.ts';
 
 /** The workflow of every issue. */
 export const WORKFLOW = 'issue';

@@ -19,7 +19,7 @@ import { fetchOptions, finishedOutside, withDependencies } from './dependencies-
 import { runMode, skippedPhases, wishesOf } from './options/execution-config.ts';
 import { branchOfItem, type Candidate, phasesAhead, planIssues, WORKFLOW } from './plan-issues.ts';
 import { EarlierIssues, leftToDo } from './previous-runs.ts';
-import type { IssueRunRequest, PreparedRun, Refused } from './types.ts';
+import type { IssueRunRequest, PreparedRun, Refused } from './request-and-result-types.ts';
 
 /** Finds out everything that can be known before anything is changed. */
 export async function prepareIssueRun(engine: EngineContext, request: IssueRunRequest): Promise<PreparedRun> {

@@ -9,8 +9,8 @@ import { settle } from '../../model/state/walk.ts';
 import { isOver, supersededHold, type Ticket } from '../../model/ticket.ts';
 import { liveClaim } from './prepare-issue-run.ts';
 import { EarlierIssues, sourceKey } from './previous-runs.ts';
+import type { PreparedRun } from './request-and-result-types.ts';
 import { restSuperseded } from './resume-run.ts';
-import type { PreparedRun } from './types.ts';
 
 /**
  * Writes the plan, takes over from earlier runs, and makes the workspaces of everything that can start. The plan is ours

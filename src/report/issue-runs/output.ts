@@ -1,6 +1,10 @@
+import type {
+  IssueResult,
+  PlannedIssue,
+  RunResult,
+} from '../../features/issue-runs/request-and-result-types.ts';
 import { reasonOf, workedSeconds } from '../../features/issue-runs/results/issue-result.ts';
 import { issueName, remarksOf, storedRun } from '../../features/issue-runs/results/stored-run.ts';
-import type { IssueResult, PlannedIssue, RunResult } from '../../features/issue-runs/types.ts';
 import type { EngineEvent } from '../../model/events.ts';
 import { ticketOf } from '../../model/plans/plans-view.ts';
 import { isSuperseded, type Ticket } from '../../model/ticket.ts';

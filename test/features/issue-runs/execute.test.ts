@@ -1,7 +1,7 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect } from 'vitest';
-import type { RunOptions } from '../../../src/features/issue-runs/types.ts';
+import type { RunOptions } from '../../../src/features/issue-runs/request-and-result-types.ts';
 import type { IssueInfo } from '../../../src/issues/github/issue-from-answer.ts';
 import { EXEC_FLAGS, git, IssueWorld, it, lower, NumberedWorld, type World } from './support.ts';
 

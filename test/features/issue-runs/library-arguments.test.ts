@@ -1,7 +1,7 @@
 import { chmodSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect } from 'vitest';
-import type { ManifestOfRun, RunOptions } from '../../../src/features/issue-runs/types.ts';
+import type { ManifestOfRun, RunOptions } from '../../../src/features/issue-runs/request-and-result-types.ts';
 import { variants } from '../../support/index.ts';
 import {
   EXEC,

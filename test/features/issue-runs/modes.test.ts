@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect } from 'vitest';
 import type { RunLog } from '../../../src/features/issue-runs/logs/read-and-rotate-logs.ts';
-import type { RunResult } from '../../../src/features/issue-runs/types.ts';
+import type { RunResult } from '../../../src/features/issue-runs/request-and-result-types.ts';
 import { commitsOf, EXEC, git, it, NumberedWorld, titled, type World } from './support.ts';
 
 /** Fails for the issues that are named in a file, after it has left a commit. */

@@ -1,5 +1,5 @@
 import { describe, expect } from 'vitest';
-import type { RunResult } from '../../../src/features/issue-runs/types.ts';
+import type { RunResult } from '../../../src/features/issue-runs/request-and-result-types.ts';
 import { git, IssueWorld, it, linesOf, type World } from './support.ts';
 
 const CRITERIA = '## Acceptance criteria\n\n- [ ] Prints the age\n- [ ] Looks right on paper\n';

@@ -1,7 +1,7 @@
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect } from 'vitest';
-import type { RunResult } from '../../../src/features/issue-runs/types.ts';
+import type { RunResult } from '../../../src/features/issue-runs/request-and-result-types.ts';
 import { makeRepo } from '../../support/repo.ts';
 import {
   git,

@@ -6,7 +6,7 @@ import type { RunInit } from '../../../src/api/run-orchestrator.ts';
 import { RunOrchestrator } from '../../../src/api/run-orchestrator.ts';
 import { getSettings, type SignalboxSettings } from '../../../src/api/settings.ts';
 import { buildExecutionConfig } from '../../../src/features/issue-runs/options/execution-config.ts';
-import type { RunOptions, RunResult } from '../../../src/features/issue-runs/types.ts';
+import type { RunOptions, RunResult } from '../../../src/features/issue-runs/request-and-result-types.ts';
 import { IssueWorld } from '../../cli/issue-world.ts';
 import type { FakeIssue } from '../../support/gh/fake-gh.ts';
 import { it, type World } from '../../support/index.ts';

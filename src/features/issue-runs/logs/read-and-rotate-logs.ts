@@ -2,7 +2,7 @@ import { lstatSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { z } from 'zod';
 import { messageOf } from '../../../model/errors.ts';
-import type { IssueResult } from '../types.ts';
+import type { IssueResult } from '../request-and-result-types.ts';
 
 export interface Rotation {
   maxSizeMB: number;

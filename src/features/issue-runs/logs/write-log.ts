@@ -10,9 +10,9 @@ import type { ExecutionConfig } from '../../../model/plan-schema.ts';
 import { ticketsOf } from '../../../model/plans/plans-view.ts';
 import { isOver, type Ticket } from '../../../model/ticket.ts';
 import { modeOf } from '../options/execution-config.ts';
+import type { IssueResult } from '../request-and-result-types.ts';
 import { atLeast, issueResult } from '../results/issue-result.ts';
 import { storedRun } from '../results/stored-run.ts';
-import type { IssueResult } from '../types.ts';
 import { type IssueLog, type RunLog, readLog } from './read-and-rotate-logs.ts';
 
 export interface RunLogWriter {

@@ -1,7 +1,7 @@
 import { flagOfOption } from '../../../config/run-flags.ts';
 import { InputError } from '../../../model/errors.ts';
 import { type IssuePhase, issuePhase } from '../../../model/issue-phases.ts';
-import type { RunOptions } from '../types.ts';
+import type { RunOptions } from '../request-and-result-types.ts';
 
 interface Rule {
   when(options: RunOptions): boolean;

@@ -8,7 +8,7 @@ import { type Env, userHome } from '../../../machine/home-path.ts';
 import { InputError } from '../../../model/errors.ts';
 import { ISSUE_PHASES, OPTIONAL_PHASES } from '../../../model/issue-phases.ts';
 import { didYouMean } from '../../../model/text/nearest-word.ts';
-import type { Given, MergedRunOptions, RunOptions, SettingsOfRuns } from '../types.ts';
+import type { Given, MergedRunOptions, RunOptions, SettingsOfRuns } from '../request-and-result-types.ts';
 import { checkCombination, checkMerged, namesNothing } from './check-options.ts';
 import { parsePhases, rulesWithout } from './phases-and-label-rules.ts';
 

@@ -5,7 +5,7 @@ import { withNames } from '../../../model/state/explain.ts';
 import type { Attempt, Ticket } from '../../../model/ticket.ts';
 import { isSuperseded, newerRunOf } from '../../../model/ticket.ts';
 import { notMerged, reservation, verdictOf, wentWell } from '../../../model/verdict.ts';
-import type { IssueResult, PhaseResult, Refused } from '../types.ts';
+import type { IssueResult, PhaseResult, Refused } from '../request-and-result-types.ts';
 import { GATE, storedRun } from './stored-run.ts';
 
 /** The result of an issue. Success is decided here alone: the ticket is complete, or it is not. */
