@@ -19,8 +19,8 @@ import type { EngineEvent } from '../model/events.ts';
 import type { ExecutionConfig } from '../model/plan-schema.ts';
 import { ticketsOf } from '../model/plans/plans-view.ts';
 import type { Ticket } from '../model/ticket.ts';
-import type { OrchestratorConfig } from './arguments.ts';
 import { openEngine } from './open-engine-with-features.ts';
+import type { OrchestratorConfig } from './orchestrator-arguments.ts';
 
 /** The result of a run, without its configuration. */
 export type Course = Omit<RunResult, 'exitCode' | 'config' | 'mergedOptions' | 'wallClockDurationSeconds'> & {

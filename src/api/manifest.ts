@@ -1,5 +1,5 @@
 import { type ProjectManifest, readManifest } from '../config/project-manifest.ts';
-import { surroundingsOf } from './arguments.ts';
+import { surroundingsOf } from './orchestrator-arguments.ts';
 
 export { InputError, SignalboxError } from '../model/errors.ts';
 export type { ProjectManifest };

@@ -28,10 +28,10 @@ import { explained, InputError } from '../model/errors.ts';
 import { parseRef, refKey } from '../model/ids.ts';
 import { entryOf, planOf, ticketOf } from '../model/plans/plans-view.ts';
 import type { Ticket } from '../model/ticket.ts';
-import type { OrchestratorConfig } from './arguments.ts';
 import type { Opened } from './drive-run.ts';
 import { type Course, driveRun } from './drive-run.ts';
 import { openEngine } from './open-engine-with-features.ts';
+import type { OrchestratorConfig } from './orchestrator-arguments.ts';
 
 export interface RunInput {
   settings: Settings;

@@ -31,7 +31,9 @@ import { whyNotMerged } from '../model/verdict.ts';
 import { runOutput } from '../report/issue-runs/output.ts';
 import { printable, style } from '../report/style.ts';
 import { openStore } from '../store/open.ts';
-import type { OrchestratorConfig, RunSurroundings } from './arguments.ts';
+import { type Course, driveRun, EventStream, type Opened, openRun } from './drive-run.ts';
+import { openEngine } from './open-engine-with-features.ts';
+import type { OrchestratorConfig, RunSurroundings } from './orchestrator-arguments.ts';
 import {
   checkCall,
   checkInfos,
@@ -44,9 +46,7 @@ import {
   resolveRunOptions,
   settled,
   surroundingsOf,
-} from './arguments.ts';
-import { type Course, driveRun, EventStream, type Opened, openRun } from './drive-run.ts';
-import { openEngine } from './open-engine-with-features.ts';
+} from './orchestrator-arguments.ts';
 import { forgetRun, type RunInput, runIssues } from './run-issues.ts';
 import { getSettings, type SignalboxSettings } from './settings.ts';
 

@@ -2,7 +2,7 @@ import { loadSettings } from '../config/load.ts';
 import { packageDir } from '../config/paths.ts';
 import type { RunSettings, Settings } from '../config/settings-table.ts';
 import type { Env } from '../machine/home-path.ts';
-import { surroundingsOf } from './arguments.ts';
+import { surroundingsOf } from './orchestrator-arguments.ts';
 
 export { InputError, SignalboxError } from '../model/errors.ts';
 export type { RunSettings };

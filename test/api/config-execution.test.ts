@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { resolveRunOptions } from '../../src/api/arguments.ts';
+import { resolveRunOptions } from '../../src/api/orchestrator-arguments.ts';
 import { TABLE } from '../../src/config/settings-table.ts';
 import { parseBatches } from '../../src/features/issue-runs/options/check-options.ts';
 import {

@@ -1,8 +1,8 @@
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { resolveRunOptions } from '../../src/api/arguments.ts';
 import { getManifest } from '../../src/api/manifest.ts';
+import { resolveRunOptions } from '../../src/api/orchestrator-arguments.ts';
 import { getSettings } from '../../src/api/settings.ts';
 import { makeProject } from '../../src/config/init.ts';
 import { failure, scratch } from '../config/scratch.ts';

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { resolveRunOptions } from '../../src/api/arguments.ts';
+import { resolveRunOptions } from '../../src/api/orchestrator-arguments.ts';
 import { optionOf, RUN_SETTINGS } from '../../src/config/run-flags.ts';
 import { RUN_ONLY } from '../../src/config/run-settings-table.ts';
 import type { RunSettings } from '../../src/config/settings-table.ts';

@@ -2,7 +2,7 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect } from 'vitest';
-import { resolveRunOptions } from '../../../src/api/arguments.ts';
+import { resolveRunOptions } from '../../../src/api/orchestrator-arguments.ts';
 import { RunOrchestrator } from '../../../src/api/run-orchestrator.ts';
 import { buildExecutionConfig } from '../../../src/features/issue-runs/options/execution-config.ts';
 import { commitsOf, EXEC, git, IssueWorld, it, NumberedWorld, settingsOf, titled } from './support.ts';

@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { OrchestratorConfig } from '../../../src/api/arguments.ts';
-import { resolveRunOptions } from '../../../src/api/arguments.ts';
+import type { OrchestratorConfig } from '../../../src/api/orchestrator-arguments.ts';
+import { resolveRunOptions } from '../../../src/api/orchestrator-arguments.ts';
 import type { RunInit } from '../../../src/api/run-orchestrator.ts';
 import { RunOrchestrator } from '../../../src/api/run-orchestrator.ts';
 import { getSettings, type SignalboxSettings } from '../../../src/api/settings.ts';
