@@ -14,7 +14,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import type { LaunchFile } from '../../agents/planner-launcher.ts';
 import { repositoryOf } from '../../config/paths.ts';
-import { type PlanningSession, planningSession } from '../../features/planning/session.ts';
+import { type PlanningSession, planningSession } from '../../features/planning/planning-session.ts';
 import type { Env } from '../../machine/home-path.ts';
 import { processStart } from '../../machine/processes.ts';
 import { InputError, WorkspaceError } from '../../model/errors.ts';
