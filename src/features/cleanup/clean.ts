@@ -17,7 +17,7 @@ import {
   stale,
   takeInventory,
 } from './inventory.ts';
-import { type StaleWorktrees, staleWorktrees } from './worktrees.ts';
+import { type StaleWorktrees, staleWorktrees } from './stale-worktrees.ts';
 
 export type { Stale };
 
