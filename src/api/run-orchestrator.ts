@@ -28,7 +28,7 @@ import type { EngineEvent } from '../model/events.ts';
 import type { ExecutionConfig } from '../model/plan-schema.ts';
 import { ticketsOf } from '../model/plans/plans-view.ts';
 import { whyNotMerged } from '../model/verdict.ts';
-import { runOutput } from '../report/issue-runs/output.ts';
+import { runOutput } from '../report/issue-runs/summary-and-dry-run.ts';
 import { printable, style } from '../report/style.ts';
 import { openStore } from '../store/open.ts';
 import { type Course, driveRun, EventStream, type Opened, openRun } from './drive-run.ts';

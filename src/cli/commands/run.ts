@@ -201,7 +201,7 @@ async function watched(
 ): Promise<void> {
   const { json = false, plain = false, quiet, verbose } = options;
   const [{ runOutput }, { openStore }] = await Promise.all([
-    import('../../report/issue-runs/output.ts'),
+    import('../../report/issue-runs/summary-and-dry-run.ts'),
     import('../../store/open.ts'),
   ]);
   const store = openStore(settings.stateDir);
