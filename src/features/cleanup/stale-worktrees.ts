@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs';
 import { dirname } from 'node:path';
 import type { EngineContext } from '../../engine/context.ts';
+import { refKey } from '../../model/ids.ts';
 import type { BranchSpec, KnownWorktree, ReleaseSpec } from '../../workspaces/workspaces.ts';
 import {
   type Found,
@@ -33,9 +34,7 @@ export async function staleWorktrees(
       const why = whyStale(engine, inventory, known);
       if (why === undefined) continue;
       all.found.push(await worktree(engine, { repo, known, why, cwd }));
-      const counted = inventory.tickets.some(
-        ({ ticket }) => `${ticket.planId}/${ticket.ticketId}` === known.owner,
-      );
+      const counted = inventory.tickets.some(({ ticket }) => refKey(ticket) === known.owner);
       if (!counted) all.orphans.push({ repo, branch: known.branch, base: null, recordedBase: known.base });
     }
   }
@@ -53,7 +52,7 @@ async function worktree(engine: EngineContext, { repo, known, why, cwd }: Worktr
   const item = stale('worktree', known.path, repo, why);
   if (!known.exists) {
     // It may be on a disk that is not mounted.
-    item.keep = `it is not there; if it is gone for good: git -C ${repo} worktree prune`;
+    item.keep = `it does not exist; if it is gone for good: git -C ${repo} worktree prune`;
     return { item, remove: async () => item.keep };
   }
   const spec: ReleaseSpec = {

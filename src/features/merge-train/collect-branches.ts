@@ -29,6 +29,10 @@ export interface LeftOut extends TicketRef {
   pending?: true;
 }
 
+export function leaving(car: TrainCar, reason: string): LeftOut {
+  return { ...car.ref, branch: car.key, reason };
+}
+
 /** A branch whose work is already in the base, by other commits. */
 export interface Already extends TicketRef {
   branch: string;
@@ -239,7 +243,7 @@ async function arrange(
     [...missing.keys()].map(({ key }) => key),
   );
   for (const car of without) if (!missing.has(car)) missing.set(car, `waits for ${car.dependsOn.join(', ')}`);
-  for (const [car, reason] of missing) load.left.push({ ...car.ref, branch: car.key, reason });
+  for (const [car, reason] of missing) load.left.push(leaving(car, reason));
   load.cars = orderByDependencies(load.cars.filter((car) => !missing.has(car))).order;
 }
 
@@ -273,10 +277,10 @@ function stoppedWithRun(engine: EngineContext, { planId, status, hold }: Ticket)
   return status === 'paused' && hold?.reason === stoppedTogether(engine.store.plan(planId));
 }
 
-/** One branch of a train, as far as its place in it goes. */
+/** What decides the position of a branch in a train. */
 export interface Car {
   key: string;
-  /** Keys of cars that have to be in front of it. */
+  /** Keys of cars that have to come before it. */
   dependsOn: readonly string[];
 }
 

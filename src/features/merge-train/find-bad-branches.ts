@@ -1,7 +1,7 @@
 import { SignalboxError } from '../../model/errors.ts';
 import { plural } from '../../model/text/plural.ts';
 import type { Track, Trains } from '../../workspaces/workspaces.ts';
-import { type Already, dependentsOf, type LeftOut, type TrainCar } from './collect-branches.ts';
+import { type Already, dependentsOf, type LeftOut, leaving, type TrainCar } from './collect-branches.ts';
 import type { Verdict } from './train-checks.ts';
 
 /** A car that is merged on top of those before it. */
@@ -53,11 +53,11 @@ export async function sortOut(cars: readonly TrainCar[], options: SortOptions): 
   for (let known = false; todo.length > 0; ) {
     const chain = await couple(todo, sorted.placed, options);
     const end = chain.placed.at(-1);
-    if (!end || !given) return merged(sorted, chain);
+    if (!end || !given) return take(sorted, chain);
     say(
       `Checking ${plural(sorted.placed.length + chain.placed.length, 'branch', 'branches')} on ${track.from}…`,
     );
-    if ((await check(end.commit)).green) return merged(sorted, chain);
+    if ((await check(end.commit)).green) return take(sorted, chain);
     if (!known) await mustBeGreen(check, options.track, say);
     known = true;
     const red = await firstRed(chain.placed.length, async (length) => {
@@ -68,14 +68,10 @@ export async function sortOut(cars: readonly TrainCar[], options: SortOptions): 
     const culprit = chain.placed[red - 1] as Placed;
     const verdict = await check(culprit.commit);
     if (verdict.green) throw new SignalboxError('merge/unsteady', 'The checks do not say the same twice.');
-    const front = chain.placed.slice(0, red - 1);
     const faulty = todo.indexOf(culprit.car);
     // Everything before the culprit is settled; the rest is tried again without it.
     const before = new Set(todo.slice(0, faulty).map(({ key }) => key));
-    sorted.placed.push(...front);
-    sorted.faults.push(...chain.faults.filter(({ car }) => before.has(car.key)));
-    sorted.left.push(...chain.left.filter(({ branch }) => before.has(branch)));
-    sorted.already.push(...chain.already.filter(({ branch }) => before.has(branch)));
+    take(sorted, chain, (branch) => before.has(branch));
     const others = sorted.placed.map(({ car }) => car.ref.ticketId);
     sorted.faults.push({ car: culprit.car, with: others, red: verdict });
     say(`✗ ${culprit.car.ref.ticketId}: ${verdict.message}`);
@@ -160,17 +156,13 @@ export async function needing(
   return cars.filter((car) => stacked.includes(car.key) || waiting.includes(car));
 }
 
-function merged(sorted: Sorted, chain: Sorted): Sorted {
-  return {
-    placed: [...sorted.placed, ...chain.placed],
-    faults: [...sorted.faults, ...chain.faults],
-    left: [...sorted.left, ...chain.left],
-    already: [...sorted.already, ...chain.already],
-  };
-}
-
-export function leaving(car: TrainCar, reason: string): LeftOut {
-  return { ...car.ref, branch: car.key, reason };
+/** Adds the result for the wanted branches. */
+function take(sorted: Sorted, chain: Sorted, wanted: (branch: string) => boolean = () => true): Sorted {
+  sorted.placed.push(...chain.placed.filter(({ car }) => wanted(car.key)));
+  sorted.faults.push(...chain.faults.filter(({ car }) => wanted(car.key)));
+  sorted.left.push(...chain.left.filter(({ branch }) => wanted(branch)));
+  sorted.already.push(...chain.already.filter(({ branch }) => wanted(branch)));
+  return sorted;
 }
 
 function waits(car: TrainCar, culprit: TrainCar): LeftOut {

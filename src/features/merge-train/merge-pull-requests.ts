@@ -12,9 +12,8 @@ import type { Track, TrackSpec, Trains } from '../../workspaces/workspaces.ts';
 import { byPullRequest } from '../landed/landed.ts';
 import { forgeWork, mergedPull } from '../pull-requests/ticket-pull-request-and-errors.ts';
 import { isStackedOn } from '../pull-requests/ticket-stack.ts';
-import type { Already, LeftOut, TrainCar } from './collect-branches.ts';
-import { isReady } from './collect-branches.ts';
-import { leaving, needing, type Placed } from './find-bad-branches.ts';
+import { type Already, isReady, type LeftOut, leaving, type TrainCar } from './collect-branches.ts';
+import { needing, type Placed } from './find-bad-branches.ts';
 import {
   type Candidate,
   type Destination,
@@ -67,9 +66,9 @@ export async function findPulls(
     const { planId, ticketId } = car.ref;
     const push = `signalbox forge pr ${planId} ${ticketId}`;
     const reason = open
-      ? `pull request #${open.number} has not got its last commit; push it with: ${push}`
+      ? `pull request #${open.number} lacks its last commit; push it with: ${push}`
       : `it has no pull request; open one with: ${push}`;
-    left.push({ ...car.ref, branch: car.key, reason });
+    left.push(leaving(car, reason));
   }
   const against = await lastObjections(engine, [...pulls.open.values()], to, patience);
   for (const { car } of pulls.open.values()) {
@@ -85,7 +84,7 @@ export async function findPulls(
     if (missing === undefined) continue;
     out.add(car.key);
     ready.splice(ready.indexOf(car), 1);
-    left.push({ ...car.ref, branch: car.key, reason: `waits for ${missing}` });
+    left.push(leaving(car, `waits for ${missing}`));
   }
   return { pulls, cars: ready, left, already };
 }

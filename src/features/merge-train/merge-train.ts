@@ -10,8 +10,8 @@ import { NO_CHECKS } from '../../model/verdict.ts';
 import { excerpt } from '../../phases/attempt-output.ts';
 import type { Track, TrackSpec, Trains } from '../../workspaces/workspaces.ts';
 import { Notifier } from '../notifications/notify.ts';
-import { type Already, isReady, type LeftOut, type Trainload } from './collect-branches.ts';
-import { type Fault, leaving, type Sorted, sortOut } from './find-bad-branches.ts';
+import { type Already, isReady, type LeftOut, leaving, type Trainload } from './collect-branches.ts';
+import { type Fault, type Sorted, sortOut } from './find-bad-branches.ts';
 import {
   findPulls,
   type LandedPull,

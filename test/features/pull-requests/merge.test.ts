@@ -94,7 +94,7 @@ describe.concurrent('merge --pr', () => {
     expect(result.landed).toEqual([]);
     expect(result.left.map(({ ticketId, reason }) => [ticketId, reason])).toEqual([
       ['1', 'it has no pull request; open one with: signalbox forge pr p 1'],
-      ['2', 'pull request #2 has not got its last commit; push it with: signalbox forge pr p 2'],
+      ['2', 'pull request #2 lacks its last commit; push it with: signalbox forge pr p 2'],
       ['3', expect.stringContaining('the base branch policy prohibits the merge')],
       ['4', 'waits for feature/3-add-a-thing'],
     ]);
