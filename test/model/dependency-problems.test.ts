@@ -34,7 +34,12 @@ describe('dependencyProblems', () => {
   it.each([
     ['a ticket listed twice', ['a', 'a'], ['Ticket "a" is listed twice.']],
     ['an unknown blocker', ['a<x'], ['Ticket "a" is blocked by "x", which does not exist.']],
-    ['an unknown plan', ['a<q/x'], ['Ticket "a" is blocked by "q/x", which does not exist.']],
+    ['an unknown plan', ['a<q/x'], ['There is no plan "q" that can be read, and a waits for its tickets.']],
+    [
+      'an unknown plan, once for all that wait for it',
+      ['a<q/x<q/y', 'b<q/x', 'c'],
+      ['There is no plan "q" that can be read, and a, b wait for its tickets.'],
+    ],
     ['an empty name', ['a<'], ['Ticket "a" is blocked by "", which does not exist.']],
     ['a ticket that waits for itself', ['a<a'], ['Tickets wait for each other: a → a.']],
     ['itself by its full name', ['a<p/a'], ['Tickets wait for each other: a → a.']],

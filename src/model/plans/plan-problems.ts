@@ -1,3 +1,4 @@
+import { groupBy } from '../group-by.ts';
 import { defaultBranch, namesAbove, parseRef, refKey, type TicketRef } from '../ids.ts';
 import { type Plan, type PlanEntry, sharesWorkspace } from '../plan.ts';
 import type { Ticket } from '../ticket.ts';
@@ -82,6 +83,8 @@ export function dependencyProblems(
     return own && waitsOf(own);
   };
   const seen = new Set<string>();
+  /** Where tickets wait for a plan that is missing or broken. */
+  const lost: { planId: string; ticketId: string; path: string }[] = [];
   for (const [index, entry] of plan.tickets.entries()) {
     const { ticketId } = entry;
     const about = { planId: plan.id, ticketId, in: 'plan' as const };
@@ -96,16 +99,28 @@ export function dependencyProblems(
     for (const [place, text] of entry.blockedBy.entries()) {
       const ref = parseRef(text, plan.id);
       const key = refKey(ref);
-      if (before.has(key)) {
-        const message = `Ticket "${ticketId}" lists "${text}" twice in blockedBy.`;
-        problems.push({ ...about, message, path: `tickets[${index}].blockedBy[${place}]` });
-      }
+      const path = `tickets[${index}].blockedBy[${place}]`;
+      if (before.has(key))
+        problems.push({
+          ...about,
+          message: `Ticket "${ticketId}" lists "${text}" twice in blockedBy.`,
+          path,
+        });
       before.add(key);
-      if (!waitsIn(ref.planId)?.has(ref.ticketId)) {
+      const known = waitsIn(ref.planId);
+      if (!known) lost.push({ planId: ref.planId, ticketId, path });
+      else if (!known.has(ref.ticketId)) {
         const message = `Ticket "${ticketId}" is blocked by "${text}", which does not exist.`;
-        problems.push({ ...about, message, path: `tickets[${index}].blockedBy[${place}]` });
+        problems.push({ ...about, message, path });
       }
     }
+  }
+  for (const [id, places] of groupBy(lost, ({ planId }) => planId)) {
+    const [{ ticketId, path } = { ticketId: null, path: '' }] = places;
+    const ids = [...new Set(places.map((place) => place.ticketId))];
+    const wait = ids.length === 1 ? 'waits' : 'wait';
+    const message = `There is no plan "${id}" that can be read, and ${ids.join(', ')} ${wait} for its tickets.`;
+    problems.push({ planId: plan.id, ticketId, message, path, in: 'plan' });
   }
   for (const cycle of cycles(plan, waitsIn, sound)) {
     const ticketId = cycle[0]?.ticketId ?? null;
