@@ -10,6 +10,7 @@ import {
   visit,
 } from 'yaml';
 import { InputError, messageOf } from '../model/errors.ts';
+import { MAX_YAML_DEPTH, tooDeepAt } from '../model/text/yaml-depth.ts';
 
 export interface Place {
   line: number;
@@ -28,6 +29,15 @@ export interface YamlSource {
 /** Parses one YAML document (JSON is YAML too) and remembers all positions. */
 export function parseYaml(text: string, file: string): YamlSource {
   const lines = new LineCounter();
+  const deep = tooDeepAt(text);
+  if (deep !== undefined) {
+    const before = text.slice(0, deep).split('\n');
+    const at = { line: before.length, column: (before.at(-1)?.length ?? 0) + 1 };
+    throw new InputError('yaml/depth', `${file}:${at.line}:${at.column}: ${TOO_DEEP}`, {
+      hint: 'Write the file with fewer lists and mappings inside each other.',
+      details: { file, ...at },
+    });
+  }
   const document = parseDocument(text, { lineCounter: lines, prettyErrors: false });
   const place = (offset: number): Place => {
     const { line, col } = lines.linePos(offset);
@@ -40,6 +50,8 @@ export function parseYaml(text: string, file: string): YamlSource {
     at: (path, on = 'value') => place(offsetOf(document.contents, path, on)),
   };
 }
+
+const TOO_DEEP = `The file is nested more than ${MAX_YAML_DEPTH} levels deep.`;
 
 /** A settings file: YAML, or JSON with `//` and slash-star comments. */
 export function parseSettings(text: string, file: string): YamlSource {

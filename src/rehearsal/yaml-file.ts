@@ -1,7 +1,10 @@
 import { isNode, LineCounter, parseDocument } from 'yaml';
+import { MAX_YAML_DEPTH, tooDeepAt } from '../model/text/yaml-depth.ts';
 
 /** Parses YAML, or says what is wrong with it. Loaded only where it is needed: it costs more than the agent. */
 export function parseYaml(text: string): { value: unknown } | { problem: string } {
+  if (tooDeepAt(text) !== undefined)
+    return { problem: `it is nested more than ${MAX_YAML_DEPTH} levels deep` };
   const document = parseDocument(text);
   const [error] = document.errors;
   if (error) return { problem: error.message.split('\n')[0]?.replace(/:$/, '') ?? error.code };

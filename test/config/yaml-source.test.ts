@@ -99,3 +99,31 @@ describe('parseYaml', () => {
     expect(json.at(['slots'], 'key')).toEqual({ line: 3, column: 3 });
   });
 });
+
+describe('deep YAML', () => {
+  const shapes: [string, (depth: number) => string][] = [
+    ['lists in brackets', (depth) => `${'['.repeat(depth)}${']'.repeat(depth)}`],
+    ['JSON', (depth) => `${'{"a":'.repeat(depth)}1${'}'.repeat(depth)}`],
+    ['mappings', (depth) => Array.from({ length: depth }, (_, at) => `${' '.repeat(at)}a:`).join('\n')],
+    ['lists in one line', (depth) => `${'- '.repeat(depth)}x`],
+    [
+      'lists in mappings',
+      (depth) =>
+        Array.from({ length: depth / 2 }, (_, at) => `${'  '.repeat(at)}a:\n${'  '.repeat(at)}- b: 1`).join(
+          '\n',
+        ),
+    ],
+  ];
+
+  it.each(shapes)('of %s is refused with a message of its own', (_, text) => {
+    for (const depth of [150, 20_000]) {
+      const error = errorOf(text(depth));
+      expect(error.code).toBe('yaml/depth');
+      expect(error.message).toMatch(/:\d+:\d+: The file is nested more than 100 levels deep\.$/);
+    }
+  });
+
+  it.each(shapes)('of %s is read up to the limit', (_, text) => {
+    expect(() => parseYaml(text(90), 'x.yaml')).not.toThrow();
+  });
+});

@@ -4,8 +4,7 @@ import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import { z } from 'zod';
-import { generate } from '../../src/report/docs/generate.ts';
-import { jsonSchemas } from '../../src/workflows/json-schemas.ts';
+import { generate, jsonSchemas } from '../../src/report/docs/generate.ts';
 import { TEMPLATE_VARIABLES } from '../../src/workflows/template-variables.ts';
 import { directory } from './helpers.ts';
 
