@@ -1,10 +1,11 @@
+import { issueSentence, keyPath } from '../config/schema-issues.ts';
 import { InputError, messageOf } from '../model/errors.ts';
 import type { StateRef } from '../model/ids.ts';
 import { PlanBase, PlanEntry, planSchemaFor } from '../model/plan-schema.ts';
-import { asRecord } from '../model/text/json.ts';
+import { asRecord, placeInJson } from '../model/text/json.ts';
 import { nearest } from '../model/text/nearest-word.ts';
 import { TicketBase, ticketSchemaFor } from '../model/ticket-schema.ts';
-import { unknownKind } from './state-reader.ts';
+import { notJson, unknownKind } from './state-reader.ts';
 import type { Store } from './store-interface.ts';
 
 interface FileIssue {
@@ -12,6 +13,7 @@ interface FileIssue {
   path: string | null;
   message: string;
   severity: 'error' | 'warning';
+  at?: { line: number; column: number };
 }
 
 const SCHEMAS = { plan: planSchemaFor, ticket: ticketSchemaFor };
@@ -23,19 +25,26 @@ export function inspectState(store: Pick<Store, 'text'>, ref: StateRef): FileIss
   const kind = ref.ticketId === null ? 'plan' : 'ticket';
   const fail = (message: string): FileIssue[] => [{ path: null, message, severity: 'error' }];
   let data: unknown;
+  let text = '';
   try {
-    const text = store.text(ref);
+    text = store.text(ref);
     if (text.trim() === '') return fail('the file is empty');
     data = JSON.parse(text);
   } catch (error) {
-    if (error instanceof SyntaxError) return fail(`not valid JSON (${messageOf(error)})`);
+    if (error instanceof SyntaxError)
+      return fail(notJson(error)).map((issue) => ({ ...issue, at: placeInJson(text) }));
     const isMissing = error instanceof InputError && error.code === 'state/missing';
     return fail(isMissing ? 'the file is missing' : messageOf(error));
   }
   const schema = SCHEMAS[kind](data);
   if (!schema) return fail(unknownKind(String(asRecord(data).kind)));
   const issues = (schema.safeParse(data).error?.issues ?? []).map(
-    ({ path, message }): FileIssue => ({ path: pathText(path) || null, message, severity: 'error' }),
+    (issue): FileIssue => ({
+      path: keyPath(issue.path) || null,
+      message: issueSentence(issue, data),
+      severity: 'error',
+      at: placeInJson(text, issue.path),
+    }),
   );
   return [...issues, ...slips(data, FIELDS[kind], []), ...(kind === 'plan' ? entrySlips(data) : [])];
 }
@@ -53,13 +62,6 @@ function slips(data: unknown, known: readonly string[], at: PropertyKey[]): File
     const near = known.includes(name) ? undefined : nearest(name, [...known]);
     if (near === undefined || near in data) return [];
     const message = `There is no field "${name}"; did you mean "${near}"?`;
-    return [{ path: pathText([...at, name]), message, severity: 'warning' }];
+    return [{ path: keyPath([...at, name]), message, severity: 'warning' }];
   });
-}
-
-function pathText(path: readonly PropertyKey[]): string {
-  return path
-    .map((part) => (typeof part === 'number' ? `[${part}]` : `.${String(part)}`))
-    .join('')
-    .replace(/^\./, '');
 }

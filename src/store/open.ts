@@ -1,3 +1,4 @@
+import { issueSentence } from '../config/schema-issues.ts';
 import { safeParsePlan } from '../model/plan-schema.ts';
 import { ticketSchemaFor } from '../model/ticket-schema.ts';
 import { FileStore } from './file-store.ts';
@@ -10,4 +11,8 @@ export function openStore(stateDir: string, options: StoreOptions = {}): Store {
 }
 
 // Loading this module gives the store its schemas. Commands that only read do without them until a file is not plain.
-useSchemas({ plan: safeParsePlan, ticket: (data) => ticketSchemaFor(data).safeParse(data) });
+useSchemas({
+  plan: safeParsePlan,
+  ticket: (data) => ticketSchemaFor(data).safeParse(data),
+  explain: issueSentence,
+});

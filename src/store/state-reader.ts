@@ -1,10 +1,10 @@
 import { statSync } from 'node:fs';
-import { InputError } from '../model/errors.ts';
+import { InputError, messageOf } from '../model/errors.ts';
 import { keepExtra } from '../model/extra-fields.ts';
 import { refKey } from '../model/ids.ts';
 import { PLAN_KINDS, type Plan } from '../model/plan.ts';
 import type { PlanSchema, SafeParsed, SchemaError } from '../model/plan-schema.ts';
-import { asRecord } from '../model/text/json.ts';
+import { asRecord, placeInJson } from '../model/text/json.ts';
 import type { Ticket } from '../model/ticket.ts';
 import { SCHEMA_VERSION } from '../model/version.ts';
 import { quickPlan, quickTicket } from './parse-without-zod.ts';
@@ -25,6 +25,8 @@ interface Schemas {
   /** `added`: the schema of the fields that plans of this kind add, where the kind is not one of ours. */
   plan(data: unknown, added: PlanSchema | null): SafeParsed<Plan>;
   ticket(data: unknown): SafeParsed<Ticket>;
+  /** What one of the issues says, in plain words. */
+  explain(issue: SchemaError['issues'][number], data: unknown): string;
 }
 
 let schemas: Schemas | undefined;
@@ -47,17 +49,17 @@ const OWN_KINDS: KnownKinds = new Map(PLAN_KINDS.map((kind) => [kind, null]));
 
 /** Parses a state file; the error says which file, where and why. */
 function parseState<K extends keyof Kinds>(what: K, text: string, path: string, kinds: KnownKinds): Kinds[K] {
-  const problem = (message: string) =>
-    new InputError('state/malformed', `${path}: ${message}`, {
+  const problem = (message: string, at?: { line: number; column: number }) =>
+    new InputError('state/malformed', `${path}${at ? `:${at.line}:${at.column}` : ''}: ${message}`, {
       hint: HINT,
-      details: { path },
+      details: { path, ...at },
     });
   let data: unknown;
   try {
     data = JSON.parse(text);
   } catch (error) {
     if (text.trim() === '') throw problem('the file is empty');
-    throw problem(`not valid JSON (${(error as Error).message})`);
+    throw problem(notJson(error), placeInJson(text));
   }
   const { schema: version, kind } = asRecord(data);
   if (typeof version === 'number' && version > SCHEMA_VERSION) {
@@ -75,7 +77,8 @@ function parseState<K extends keyof Kinds>(what: K, text: string, path: string, 
   const added = isOfKind ? (kinds.get(kind) ?? null) : null;
   const parsed = schemas[what](data, added) as SafeParsed<Kinds[K]>;
   if (parsed.success) return keepExtra(data, parsed.data);
-  throw problem(firstIssue(parsed.error));
+  const [issue = { path: [], message: 'does not fit the schema' }] = parsed.error.issues;
+  throw problem(schemas.explain(issue, data), placeInJson(text, issue.path));
 }
 
 export function unknownKind(kind: string): string {
@@ -84,9 +87,9 @@ export function unknownKind(kind: string): string {
 
 const HINT = 'Fix or delete the file; everything else continues.';
 
-function firstIssue({ issues: [issue] }: SchemaError): string {
-  const where = issue?.path.length ? `${issue.path.join('.')}: ` : '';
-  return `${where}${issue?.message ?? 'does not fit the schema'}`;
+/** The parser's own words, without the place that only some of them have. */
+export function notJson(error: unknown): string {
+  return `not valid JSON (${messageOf(error).replace(/ in JSON at position \d+.*$/, '')})`;
 }
 
 /** Reads state files and remembers them until they change on disk. */

@@ -18,9 +18,17 @@ describe.concurrent('a ticket file that cannot be used holds back that ticket al
   const texts: [string, string, string][] = [
     ['is truncated', JSON.stringify(good, null, 2).slice(0, 30), 'not valid JSON'],
     ['is empty', '', 'the file is empty'],
-    ['is a list', '[]', 'expected object, received array'],
-    ['has no title', JSON.stringify({ ...good, title: undefined }), 'title: '],
-    ['has a status there is not', JSON.stringify({ ...good, status: 'dnoe' }), 'status: '],
+    ['is a list', '[]', '1:1: found an empty list; allowed is a mapping.'],
+    [
+      'has no title',
+      JSON.stringify({ ...good, title: undefined }),
+      '1:1: title: found nothing; allowed is text.',
+    ],
+    [
+      'has a status there is not',
+      JSON.stringify({ ...good, status: 'redy' }),
+      'allowed is queued, ready, running',
+    ],
     ['belongs to another ticket', JSON.stringify({ ...good, ticketId: 'other' }), 'calls itself "p/other"'],
     [
       'was written by a newer version',
@@ -50,7 +58,7 @@ describe.concurrent('a ticket file that cannot be used holds back that ticket al
     const { problems } = await world.json<Shown>('status', '--plan', 'p');
     for (const [index, [what, , message]] of texts.entries()) {
       const file = world.ticketFile('p', `bad${index}`);
-      const line = out.split('\n').find((each) => each.includes(`${file}: `));
+      const line = out.split('\n').find((each) => each.includes(`${file}:`));
       expect(line, what).toContain(message);
       expect(problems[index], what).toMatchObject({
         ticketId: `bad${index}`,
@@ -92,9 +100,9 @@ describe.concurrent('a plan file that cannot be used holds back that plan alone'
       JSON.stringify({ ...plan, id: 'q' }),
       '"q" but its directory is "bad2"',
     ],
-    ['lists an id with a slash', entries('a/b'), 'tickets.0.ticketId: id "a/b" may only hold'],
-    ['lists an id with ..', entries('..'), 'tickets.0.ticketId: id ".."'],
-    ['lists an id with a newline', entries('a\nb'), 'tickets.0.ticketId: id "a\\nb"'],
+    ['lists an id with a slash', entries('a/b'), 'tickets[0].ticketId: id "a/b" may only hold'],
+    ['lists an id with ..', entries('..'), 'tickets[0].ticketId: id ".."'],
+    ['lists an id with a newline', entries('a\nb'), 'tickets[0].ticketId: id "a\\nb"'],
     ['lists an id of 300 characters', entries('x'.repeat(300)), 'is 300 characters long'],
     ['has an illegal base', JSON.stringify({ ...plan, base: '--upload-pack=x' }), 'base: branch'],
   ];
@@ -112,15 +120,15 @@ describe.concurrent('a plan file that cannot be used holds back that plan alone'
     const { out } = await world.cli('status');
     for (const [index, [what, , message]] of texts.entries()) {
       const file = world.planFile(`bad${index}`);
-      expect(told, what).toContain(`${file}: `);
-      expect(out, what).toContain(`✗ ${file}: `);
+      expect(told, what).toContain(`${file}:`);
+      expect(out, what).toContain(`✗ ${file}:`);
       expect(out, what).toContain(message);
       expect(readFileSync(file, 'utf8'), what).toBe(written[index]);
     }
     for (const index of [0, 2, 3]) {
       const ended = await world.cli('run', '--plan', `bad${index}`);
       expect(ended.code).toBe(2);
-      expect(refusal(ended).startsWith(`❌ ${world.planFile(`bad${index}`)}: `)).toBe(true);
+      expect(refusal(ended).startsWith(`❌ ${world.planFile(`bad${index}`)}:`)).toBe(true);
       expect(ended.err).toMatch(/\n {3}\S/);
     }
   });

@@ -67,7 +67,7 @@ describe.concurrent('plan', () => {
     expect(out).toMatch(
       /✗ wait: Ticket "wait" is blocked by "later", which does not exist\. \(plan\.json: tickets\)/,
     );
-    expect(out).toContain(`✗ torn: ${world.ticketFile('p', 'torn')}: not valid JSON`);
+    expect(out).toContain(`✗ torn: ${world.ticketFile('p', 'torn')}:1:`);
     expect(out).toContain('! good: The ticket has no acceptance criteria.');
     expect(out).not.toContain('✗ good');
     const { ok, problems } = await world.json<Checked>('plan', 'check', 'p');

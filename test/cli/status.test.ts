@@ -60,7 +60,7 @@ describe.concurrent('status', () => {
     writeFileSync(world.planFile('q'), '');
     const { out, code } = await world.cli('status');
     expect(code).toBe(0);
-    expect(out).toContain(`✗ ${world.ticketFile('p', 'b')}: not valid JSON`);
+    expect(out).toContain(`✗ ${world.ticketFile('p', 'b')}:1:`);
     expect(out).toContain(`✗ ${world.planFile('q')}: the file is empty`);
     expect(out).toContain('no engine is running');
     const [p, q] = await world.json<Shown[]>('status');

@@ -168,7 +168,7 @@ describe('dependencies', () => {
     await daemon.kill('SIGTERM');
     const status = await world.json<Status>('status', '--plan', 'p');
     const message = (id: string) => status.problems.find((problem) => problem.ticketId === id)?.message;
-    expect(message('torn')).toContain(`${world.ticketFile('p', 'torn')}: not valid JSON`);
+    expect(message('torn')).toContain(`${world.ticketFile('p', 'torn')}:1:`);
     expect(message('empty')).toContain('the file is empty');
     expect(message('typed')).toContain('title: ');
     const all = await world.cli('status');

@@ -28,6 +28,29 @@ describe('inspectState', () => {
     expect(found.join('\n')).toMatch(/error tickets\[1\]\.order: /);
   });
 
+  it('says what was found, what is allowed and where, as for settings', () => {
+    const text =
+      '{\n  "id": "p",\n  "status": "actve",\n  "tickets": [{ "ticketId": "a" }, { "ticketId": "b", "order": "first" }]\n}';
+    const issues = inspectState({ text: () => text }, { planId: 'p', ticketId: null });
+    expect(issues).toEqual([
+      {
+        path: 'status',
+        message:
+          'status: found the text "actve"; allowed is draft, active, paused, complete or archived. Did you mean "active"?',
+        severity: 'error',
+        at: { line: 3, column: 13 },
+      },
+      {
+        path: 'tickets[1].order',
+        message: 'tickets[1].order: found the text "first"; allowed is a number.',
+        severity: 'error',
+        at: { line: 4, column: 64 },
+      },
+    ]);
+    const torn = inspectState({ text: () => '{\n  "id": "p",\n}' }, { planId: 'p', ticketId: null });
+    expect(torn).toMatchObject([{ path: null, at: { line: 3, column: 1 } }]);
+  });
+
   it('tells slips in the names of fields', () => {
     expect(inspect('plan', { id: 'p', tickets: [{ ticketId: 'a', blockedby: ['b'] }] })).toEqual([
       'warning tickets[0].blockedby: There is no field "blockedby"; did you mean "blockedBy"?',

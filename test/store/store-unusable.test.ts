@@ -12,8 +12,8 @@ describe('files that cannot be used', () => {
     ['blank', ' \n', /the file is empty/],
     ['truncated', '{"planId":"p","ticketId":"bad","tit', /not valid JSON/],
     ['not JSON at all', 'title: yaml', /not valid JSON/],
-    ['a list', '[]', /expected object/i],
-    ['null', 'null', /expected object/i],
+    ['a list', '[]', /:1:1: found an empty list; allowed is a mapping\./],
+    ['null', 'null', /:1:1: found nothing; allowed is a mapping\./],
     ['without a title', '{"planId":"p","ticketId":"bad"}', /title: /],
     [
       'of a later version',
@@ -75,7 +75,7 @@ describe('files that cannot be used', () => {
     [
       'with an illegal ticket id',
       '{"id":"p","tickets":[{"ticketId":"../x"}]}',
-      /tickets\.0\.ticketId: id "\.\.\/x"/,
+      /:1:35: tickets\[0\]\.ticketId: id "\.\.\/x"/,
     ],
     ['with an illegal id', '{"id":"a/b"}', /id: id "a\/b"/],
   ])('a plan file that is %s holds back that plan alone', (_name, text, why) => {

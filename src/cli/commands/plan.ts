@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import { isAbsolute, resolve } from 'node:path';
+import { resolve } from 'node:path';
 import { repositoryOf } from '../../config/paths.ts';
 import { flagOfOption } from '../../config/run-flags.ts';
 import type { PlanEdit } from '../../features/plans/edit-plan.ts';
@@ -78,10 +78,9 @@ export async function planCheck(io: Io, options: GlobalOptions, id: string): Pro
       plan.repo === null ? null : engine.workspaces.startsFrom(plan.repo, plan.base).catch(() => null);
     io.out([...planSummary(plan, view, engine.settings, look, await from), '']);
   }
-  for (const { severity, ticketId, place, message, hint } of problems) {
+  for (const { severity, ticketId, place, file, message, hint } of problems) {
     const mark = severity === 'error' ? look.red('✗') : look.yellow('!');
-    const said = isAbsolute(place) && message.includes(place);
-    const where = said ? '' : ` ${look.dim(`(${oneLine(place)})`)}`;
+    const where = message.startsWith(file) ? '' : ` ${look.dim(`(${oneLine(place)})`)}`;
     io.out(`${mark} ${oneLine(ticketId ?? id)}: ${oneLine(message, 400)}${where}`);
     if (hint) io.out(look.dim(`  ${oneLine(hint, 400)}`));
   }

@@ -1,3 +1,4 @@
+import { issueSentence } from '../../config/schema-issues.ts';
 import type { EngineContext } from '../../engine/context.ts';
 import { IllegalMoveError, InputError } from '../../model/errors.ts';
 import { keepExtra, withExtra } from '../../model/extra-fields.ts';
@@ -190,8 +191,8 @@ export function parsed<T>(schema: Schema<T>, value: unknown, by: 'new' | 'add' |
   const result = schema.safeParse(raw);
   if (result.success) return keepExtra(raw, result.data);
   const [issue] = result.error.issues;
-  const where = issue?.path.join('.') || 'The value';
-  throw new InputError('plan/value', `${where}: ${issue?.message.replace(/\.$/, '')}.`, {
+  const message = issue ? issueSentence(issue, raw) : 'The value does not fit.';
+  throw new InputError('plan/value', message, {
     hint: `signalbox plan ${by} --help says what is taken.`,
   });
 }

@@ -113,8 +113,10 @@ export function fileProblems(engine: EngineContext, planId: string, view: StoreV
   const found: Problem[] = [];
   const inspected = (ticketId: string | null, file: string) => {
     const issues = inspectState(store, { planId, ticketId });
-    for (const { path, message, severity } of issues)
-      found.push({ ticketId, place: path ?? file, file, path, message: said(file, path, message), severity });
+    for (const { path, message, severity, at } of issues) {
+      const where = at ? `${file}:${at.line}:${at.column}: ` : path === null ? `${file}: ` : '';
+      found.push({ ticketId, place: path ?? file, file, path, message: `${where}${message}`, severity });
+    }
     return issues.some(({ severity }) => severity === 'error');
   };
   const reported = new Set<string>();
@@ -133,8 +135,4 @@ export function fileProblems(engine: EngineContext, planId: string, view: StoreV
     if (!reported.has(file)) inspected(ticketId, file);
   }
   return found;
-}
-
-function said(file: string, path: string | null, message: string): string {
-  return path === null ? `${file}: ${message}` : message;
 }

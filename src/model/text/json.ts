@@ -45,3 +45,56 @@ export function asArray(value: unknown): unknown[] {
 export function asText(value: unknown): string {
   return typeof value === 'string' ? value : '';
 }
+
+const JSON_TOKEN =
+  /[ \t\r\n]*(?:([{}[\],:])|("(?:[^"\\\r\n\t]|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*")|-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?|true|false|null)/y;
+
+/**
+ * The line and column of the value at a path, or of what is nearest to it. Without a path: where the text stops being
+ * JSON.
+ */
+export function placeInJson(text: string, path?: readonly PropertyKey[]): { line: number; column: number } {
+  const before = text.slice(0, offsetInJson(text, path)).split('\n');
+  return { line: before.length, column: (before.at(-1)?.length ?? 0) + 1 };
+}
+
+function offsetInJson(text: string, path: readonly PropertyKey[] | undefined): number {
+  /** The keys of the containers that are open. */
+  const open: (string | number)[] = [];
+  let [found, matched] = [0, -1];
+  let state: 'value' | 'key' | ':' | 'next' = 'value';
+  let isEmpty = false;
+  let at = 0;
+  for (;;) {
+    JSON_TOKEN.lastIndex = at;
+    const token = JSON_TOKEN.exec(text);
+    const start = text.length - text.slice(at).trimStart().length;
+    const [whole = '', sign = '', quoted] = token ?? [];
+    const inList = typeof open.at(-1) === 'number';
+    const closes = sign === (inList ? ']' : '}') && open.length > 0 && (state === 'next' || isEmpty);
+    const isKey = state === 'key' && quoted !== undefined;
+    const begins = state === 'value' && (sign === '' || sign === '{' || sign === '[');
+    const continues =
+      (state === ':' && sign === ':') || (state === 'next' && sign === ',' && open.length > 0);
+    if (!token || !(closes || isKey || begins || continues)) return path ? found : start;
+    at += whole.length;
+    if (closes) {
+      open.pop();
+      [state, isEmpty] = ['next', false];
+    } else if (isKey) {
+      open[open.length - 1] = JSON.parse(quoted);
+      [state, isEmpty] = [':', false];
+    } else if (sign === ':') state = 'value';
+    else if (sign === ',') {
+      if (inList) open[open.length - 1] = Number(open.at(-1)) + 1;
+      state = inList ? 'value' : 'key';
+    } else {
+      const fits = path && open.length <= path.length && open.every((key, index) => key === path[index]);
+      if (fits && open.length > matched) [found, matched] = [start, open.length];
+      isEmpty = sign !== '';
+      if (sign === '[') open.push(0);
+      if (sign === '{') open.push('');
+      state = sign === '{' ? 'key' : sign === '[' ? 'value' : 'next';
+    }
+  }
+}
