@@ -77,7 +77,8 @@ function requestOf(
     ...set.map((key) => `${key}=${shellQuote(env[key] ?? '')}`),
     ...[file, ...args].map(shellQuote),
   ];
-  const begin = `cd -P -- ${shellQuote(cwd)} 2>/dev/null && unset ${unset.join(' ')} && echo s >&3`;
+  const isThere = `cd -P -- ${shellQuote(cwd)} 2>/dev/null && [ -x ${shellQuote(file)} ]`;
+  const begin = `${isThere} && unset ${unset.join(' ')} && echo s >&3`;
   const command = `${words.join(' ')} 5>&1 >&4 3>&- 4>&-`;
   const fed = input === undefined ? `${command} </dev/null` : `printf %s ${shellQuote(input)} | ${command}`;
   const request = `: "$(${begin} && { ${fed}; echo "e $?" >&3; })"; echo f >&3\n`;

@@ -115,7 +115,8 @@ for (const [index, [by, way]] of WAYS.entries())
 
     it('says that a program or its directory does not exist', async () => {
       const missing = { code: null, error: { code: 'ENOENT' }, stderr: '' };
-      expect(await run('no-such-program', [], way)).toMatchObject(missing);
+      for (const file of ['no-such-program', '/no/such/program'])
+        expect(await run(file, [], way)).toMatchObject(missing);
       expect(await sh('true', { cwd: '/no/such/directory' })).toMatchObject(missing);
     });
   });

@@ -73,7 +73,7 @@ it('does not keep our process alive, and ends with it', async () => {
     mode: 0o755,
   });
   const script = join(root, 'ask.mjs');
-  const modules = ['git.ts', 'refs.ts', 'find-repository.ts'].map((name) =>
+  const modules = ['run-git.ts', 'refs.ts', 'find-repository.ts'].map((name) =>
     join(import.meta.dirname, '../../src/git', name),
   );
   const entry = join(root, 'ask.ts');
