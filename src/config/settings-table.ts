@@ -244,6 +244,12 @@ export const TABLE = {
     500,
     'Memory that must be free for one more agent, until its own size is known; 0 turns the check off.',
   ),
+  'storage.waitSeconds': row(
+    number({ min: 0, max: 86_400 }),
+    600,
+    'How long an engine waits for a state directory that cannot be written, before it ends with exit code 4.',
+    { flag: null },
+  ),
   'retention.days': row(number({ min: 0 }), 30, 'Attempt output older than this is deleted.'),
   'retention.gigabytes': row(number({ min: 0 }), 2, 'Attempt output above this is deleted, oldest first.'),
   'timeouts.agentSeconds': row(seconds, 3600, 'Wall-clock limit of one agent attempt.'),

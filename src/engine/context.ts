@@ -1,8 +1,9 @@
 import type { DoctorFinding } from '../config/doctor/programs.ts';
 import type { Settings } from '../config/settings-table.ts';
+import { isStorageError } from '../machine/files/make-writable-directory.ts';
 import { Machine } from '../machine/machine.ts';
 import type { ActionInputs, ActionName } from '../model/actions.ts';
-import { InputError, messageOf, SignalboxError } from '../model/errors.ts';
+import { InputError, messageOf } from '../model/errors.ts';
 import type { EngineEvent } from '../model/events.ts';
 import { TRANSIENT } from '../model/events.ts';
 import type { TicketRef } from '../model/ids.ts';
@@ -124,8 +125,10 @@ export function openEngine(
 ): EngineContext {
   const { settings, by, listen, bell } = options;
   const known = kinds.flatMap(({ kind, schema }) => (kind === null ? [] : [[kind, schema ?? null] as const]));
-  const store = options.store ?? openStore(settings.stateDir, { kinds: new Map(known) });
   const machine = new Machine(settings.stateDir);
+  const { storage } = machine;
+  const persist = <T>(write: () => T | Promise<T>) => storage.write(write);
+  const store = options.store ?? openStore(settings.stateDir, { kinds: new Map(known), persist });
   const given = Object.fromEntries(
     Object.entries(options.env).filter((pair): pair is [string, string] => pair[1] !== undefined),
   );
@@ -193,24 +196,20 @@ export function steadyClock(
 }
 
 /** The state cannot be written, so nothing can continue. Any other error concerns one ticket or plan only. */
-export function isFatal(error: unknown): boolean {
-  return error instanceof SignalboxError && error.code === 'state/storage';
-}
+export const isFatal = isStorageError;
 
 /** Stores an event and shows it. A lost event must not stop the work, so a full disk is only reported here. */
 export function emit(engine: EngineContext, original: EngineEvent): void {
   const event = redactAll(original, engine.redact);
   if (!TRANSIENT.has(event.type)) {
     const stored = { ...event, v: 1, at: engine.now() } as const;
-    engine.store.append(event.planId, stored).catch((error: unknown) =>
-      engine.listen({
-        type: 'problem',
-        planId: event.planId,
-        ticketId: null,
-        path: null,
-        message: `an event was not stored: ${messageOf(error)}`,
-      }),
-    );
+    const { planId } = event;
+    engine.store.append(planId, stored).catch((error: unknown) => {
+      // The trouble itself has been reported.
+      if (engine.machine.storage.trouble) return;
+      const message = `an event was not stored: ${messageOf(error)}`;
+      engine.listen({ type: 'problem', planId, ticketId: null, path: null, message });
+    });
   }
   engine.listen(event);
 }

@@ -1,5 +1,5 @@
 import type { Claim } from '../model/claim.ts';
-import type { EngineContext } from './context.ts';
+import { type EngineContext, isFatal } from './context.ts';
 import { Engine } from './engine.ts';
 
 interface DaemonOptions {
@@ -22,10 +22,14 @@ export async function runDaemon(engine: EngineContext, options: DaemonOptions): 
     options.onClaimed?.(claim);
     if (signal.aborted) stop();
     await loop.run();
+  } catch (error) {
+    // Without storage nothing can be released; others see that this process is gone.
+    if (!isFatal(error)) await engine.holder.releaseDaemon();
+    throw error;
   } finally {
     signal.removeEventListener('abort', stop);
-    await engine.holder.releaseDaemon();
   }
+  await engine.holder.releaseDaemon();
 }
 
 /** Starts what can start, waits for it, and ends. */

@@ -1,5 +1,6 @@
+import { asStorageErrorIn } from '../machine/files/make-writable-directory.ts';
 import type { Claim } from '../model/claim.ts';
-import { messageOf } from '../model/errors.ts';
+import { messageOf, SignalboxError } from '../model/errors.ts';
 import { refKey, refOf } from '../model/ids.ts';
 import type { Plan, PlanEntry } from '../model/plan.ts';
 import { planProblems } from '../model/plans/plan-problems.ts';
@@ -60,15 +61,18 @@ export class Engine {
 
   /** Runs until done by its mode or stopped. Throws only when nothing can continue, such as with a full disk. */
   async run(): Promise<void> {
-    const { store, holder } = this.#engine;
+    const { store, holder, machine, settings } = this.#engine;
     await holder.start();
     const unwatch = store.watch(() => this.wake());
+    const waitMs = settings.storage.waitSeconds * 1000;
+    machine.storage.begin({ waitMs, onTrouble: (error) => this.#reportStorage(error) });
     try {
       await this.#passes().catch((error: unknown) => this.#giveUp(error));
       await Promise.all([this.#running.ended(), this.#readiness.close()]);
-      this.#tidy();
+      if (!this.#failure) this.#tidy();
       await this.#notifier?.settled();
     } finally {
+      machine.storage.end();
       unwatch();
       await holder.stop();
     }
@@ -113,6 +117,9 @@ export class Engine {
   /** Stops all agents. `pause` leaves the tickets paused, for a person to resume; `leave` leaves them ready. */
   async stop(how: 'pause' | 'leave', by: string): Promise<void> {
     this.#stopping = how;
+    const { storage } = this.#engine.machine;
+    if (storage.trouble) return this.#giveUp(storage.trouble);
+    storage.end();
     if (how === 'pause') {
       for (const done of await this.#running.pause(by))
         if (done.status === 'rejected') this.#failure ??= done.reason;
@@ -286,9 +293,28 @@ export class Engine {
     );
   }
 
-  #giveUp(error: unknown): void {
-    this.#failure ??= error;
-    this.#running.abort();
+  /** Without storage, jobs are left running: the end of a stopped one could not be recorded. */
+  #giveUp(caught: unknown): void {
+    if (this.#failure) return;
+    const error = asStorageErrorIn(caught, this.#engine.machine.stateDir);
+    const storage = isFatal(error) ? error : undefined;
+    this.#failure = storage ? naming(storage, this.#running.atWork()) : error;
+    this.#engine.machine.storage.end();
+    this.#running.abort(storage);
+    this.wake();
+  }
+
+  #reportStorage({ message }: SignalboxError): void {
+    const planId = this.#options.scope?.planId ?? '';
+    const { waitSeconds } = this.#engine.settings.storage;
+    const what = `Nothing new starts until it can be written; running jobs continue. Waiting up to ${waitSeconds} s.`;
+    this.#engine.listen({
+      type: 'problem',
+      planId,
+      ticketId: null,
+      message: `${message} ${what}`,
+      path: null,
+    });
   }
 
   #isDone(view: StoreView, decision: Decision, { full, moved }: { full: boolean; moved: boolean }): boolean {
@@ -320,4 +346,12 @@ export class Engine {
     });
     this.#wake = () => undefined;
   }
+}
+
+/** The error with the jobs that the next engine will find running. */
+function naming(error: SignalboxError, left: readonly string[]): SignalboxError {
+  if (left.length === 0) return error;
+  const { code, message, details, cause } = error;
+  const hint = `${error.hint}\nStill running, for the next engine to take over: ${left.join(', ')}.`;
+  return new SignalboxError(code, message, { hint, details: { ...details, left }, cause });
 }

@@ -6,7 +6,7 @@ import { ticketsOf } from '../model/plans/plans-view.ts';
 import { isAllComplete } from '../model/state/eligible.ts';
 import { heldBy } from '../model/state/explain.ts';
 import type { Ticket } from '../model/ticket.ts';
-import { type EngineContext, emit, hooksOf } from './context.ts';
+import { type EngineContext, emit, hooksOf, isFatal } from './context.ts';
 import { Engine, type EngineOptions } from './engine.ts';
 import { claimPlan, completePlan, letGo } from './plan-transitions.ts';
 import { movable, requireReady } from './preflight.ts';
@@ -63,21 +63,29 @@ export async function runPlan(engine: EngineContext, options: RunOptions): Promi
   const interrupt = () => {
     void loop.stop('pause', by());
     // At once, so that no daemon continues the plan if this process is killed while agents end.
-    pausing = pausePlan(engine, planId, by()).catch((error: unknown) =>
-      engine.listen({ type: 'problem', planId, ticketId: null, message: messageOf(error), path: null }),
-    );
+    pausing = pausePlan(engine, planId, by()).catch((error: unknown) => {
+      if (isFatal(error)) return;
+      engine.listen({ type: 'problem', planId, ticketId: null, message: messageOf(error), path: null });
+    });
   };
   if (options.signal.aborted) interrupt();
   options.signal.addEventListener('abort', interrupt);
-  try {
-    await loop.run();
-  } finally {
-    options.signal.removeEventListener('abort', interrupt);
-    warming.abort();
+  const release = async () => {
     await pausing;
     if (options.signal.aborted) await endStopped(engine, planId, by());
     await letGo(engine, planId);
+  };
+  try {
+    await loop.run();
+  } catch (error) {
+    // Without storage nothing can be released; others see that this process is gone.
+    if (!isFatal(error)) await release();
+    throw error;
+  } finally {
+    options.signal.removeEventListener('abort', interrupt);
+    warming.abort();
   }
+  await release();
   return resultOf(engine, planId, ticketIds);
 }
 

@@ -1,7 +1,9 @@
-import { messageOf } from '../model/errors.ts';
+import { asStorageErrorIn, assertWritable } from '../machine/files/make-writable-directory.ts';
+import { readJob } from '../machine/jobs/job.ts';
+import { messageOf, type SignalboxError } from '../model/errors.ts';
 import { refKey, type TicketRef } from '../model/ids.ts';
 import { command } from '../model/state/commands.ts';
-import type { Ticket } from '../model/ticket.ts';
+import { openAttempt, type Ticket } from '../model/ticket.ts';
 import { phaseOf } from '../model/workflow.ts';
 import type { StoreView } from '../store/store-interface.ts';
 import { wasOutOfReach } from '../store/store-interface.ts';
@@ -88,11 +90,12 @@ export class RunningTickets {
   }
 
   /** An unexpected error holds one ticket back; only when nothing can be recorded, everything stops. */
-  async #crashed({ ref, writer }: Running, error: unknown): Promise<void> {
+  async #crashed({ ref, writer }: Running, caught: unknown): Promise<void> {
     const key = refKey(ref);
+    const error = asStorageErrorIn(caught, this.#engine.machine.stateDir);
+    if (isFatal(error)) return this.#untilWritable(key, error);
     if (!this.#lost.has(key))
       this.#engine.listen({ type: 'problem', ...ref, message: messageOf(error), path: null });
-    if (isFatal(error)) return this.#options.onFatal(error);
     try {
       // It may be readable again at the next check, and nothing was started for it.
       if (!writer && wasOutOfReach(error, this.#engine.store.location(ref))) throw error;
@@ -103,9 +106,22 @@ export class RunningTickets {
       }
       this.#lost.delete(key);
     } catch (worse) {
-      if (isFatal(worse)) return this.#options.onFatal(worse);
+      if (isFatal(worse)) return this.#untilWritable(key, worse);
       // It cannot be written, and what ran for it has ended: other tickets continue.
       this.#lost.set(key, performance.now() + LOST_MS);
+    }
+  }
+
+  /** Waits until something can be written; then the ticket continues from what is recorded. */
+  async #untilWritable(key: string, error: SignalboxError): Promise<void> {
+    const { stateDir, storage } = this.#engine.machine;
+    // The second time in a row, waiting did not help.
+    if (this.#lost.has(key)) return this.#options.onFatal(error);
+    this.#lost.set(key, 0);
+    try {
+      await storage.write(() => assertWritable(stateDir));
+    } catch (worse) {
+      this.#options.onFatal(isFatal(worse) ? worse : error);
     }
   }
 
@@ -155,9 +171,19 @@ export class RunningTickets {
     reportStatus(this.#engine, ticket, after);
   }
 
-  /** Stops the processes of all tickets. */
-  abort(): void {
-    for (const running of this.#tickets.values()) running.abort.abort();
+  /** Stops the processes of all tickets; with an error they are left running, for the next engine. */
+  abort(error?: SignalboxError): void {
+    for (const running of this.#tickets.values()) running.abort.abort(error);
+  }
+
+  /** Names of the attempts whose processes run now. */
+  atWork(): string[] {
+    const { machine } = this.#engine;
+    return [...this.#tickets.values()].flatMap(({ writer, ref }) => {
+      const open = writer && openAttempt(writer.ticket);
+      const job = open && readJob(machine.job(ref, open));
+      return job?.state === 'running' ? [`${refKey(ref)} ${open?.phase} (pid ${job.identity.pid})`] : [];
+    });
   }
 
   /** Resolves when no ticket is driven any more. */

@@ -1,9 +1,11 @@
 import { rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import type { SignalboxError } from '../model/errors.ts';
 import { requireId, type TicketRef } from '../model/ids.ts';
 import { type Attempt, attemptKey } from '../model/ticket.ts';
 import { withLock } from './file-lock.ts';
-import { asStorageError, makeDirectory } from './files/make-writable-directory.ts';
+import { asStorageError, isStorageError, makeDirectory } from './files/make-writable-directory.ts';
 import { readRegular } from './files/read-and-remove-files.ts';
 import { writeAtomic } from './files/write-atomic.ts';
 import { MemoryWatch } from './memory.ts';
@@ -15,6 +17,82 @@ export interface TmuxRecord {
   socket: string;
 }
 
+const FIRST_RETRY_MS = 100;
+const LONGEST_RETRY_MS = 5_000;
+
+interface Patience {
+  waitMs: number;
+  /** Called once for every time in which nothing can be written. */
+  onTrouble(error: SignalboxError): void;
+}
+
+/** Repeats writes to a state directory that cannot be written at the moment, so that no result is lost over a full disk. */
+class StorageWait {
+  #patience: Patience | undefined;
+  #trouble: { error: SignalboxError; since: number } | undefined;
+  #waiting = 0;
+  #failedAt = Number.NEGATIVE_INFINITY;
+  #ending = new AbortController();
+
+  /** Why writes wait now. */
+  get trouble(): SignalboxError | undefined {
+    return this.#trouble?.error;
+  }
+
+  /** From now on a write that fails for want of storage is repeated. */
+  begin(patience: Patience): void {
+    this.#patience = patience;
+    this.#ending = new AbortController();
+  }
+
+  /** From now on such a write fails at once, and those that wait fail now. */
+  end(): void {
+    this.#patience = undefined;
+    this.#ending.abort();
+  }
+
+  /** Whether a write has failed since then, by the wall clock. */
+  failedSince(time: string): boolean {
+    return this.#failedAt >= Date.parse(time);
+  }
+
+  async write<T>(write: () => T | Promise<T>): Promise<T> {
+    try {
+      return await write();
+    } catch (error) {
+      if (!isStorageError(error)) throw error;
+      this.#failedAt = Date.now();
+      if (!this.#patience) throw error;
+      return await this.#repeat(write, error, this.#patience);
+    }
+  }
+
+  async #repeat<T>(write: () => T | Promise<T>, failed: SignalboxError, patience: Patience): Promise<T> {
+    const { signal } = this.#ending;
+    if (!this.#trouble) {
+      this.#trouble = { error: failed, since: performance.now() };
+      patience.onTrouble(failed);
+    }
+    this.#waiting++;
+    try {
+      for (let pause = FIRST_RETRY_MS; ; pause = Math.min(pause * 2, LONGEST_RETRY_MS)) {
+        const left = this.#trouble.since + patience.waitMs - performance.now();
+        if (left <= 0 || signal.aborted) throw failed;
+        await delay(Math.min(pause, left), undefined, { signal }).catch(() => undefined);
+        try {
+          return await write();
+        } catch (error) {
+          if (!isStorageError(error)) throw error;
+          this.#failedAt = Date.now();
+        }
+      }
+    } finally {
+      this.#waiting--;
+      if (this.#waiting === 0 && !signal.aborted) this.#trouble = undefined;
+    }
+  }
+}
+
 /**
  * What belongs to this computer alone and stays here when plans and tickets live in a database: directories of jobs, locks of
  * this host, measurements, records of tmux. All of it is below the state directory.
@@ -23,6 +101,7 @@ export class Machine {
   readonly stateDir: string;
   /** How much memory agents need. */
   readonly memory: MemoryWatch;
+  readonly storage = new StorageWait();
 
   constructor(stateDir: string) {
     this.stateDir = stateDir;

@@ -1,4 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
+import { isStorageError } from '../machine/files/make-writable-directory.ts';
 import type { JobResult } from '../machine/jobs/follow.ts';
 import { beginInProcess, endInProcess, stopInProcess } from '../machine/jobs/record-in-process-work.ts';
 import { ACTIONS, type ActionInputs, type ActionName, EXIT } from '../model/actions.ts';
@@ -89,7 +90,7 @@ async function perform(
     return end;
   } catch (error) {
     if (stop.signal.aborted) return { reason: stop.signal.reason as 'timeout' | 'stopped' };
-    if (!(error instanceof SignalboxError) || error.code === 'state/storage') throw error;
+    if (!(error instanceof SignalboxError) || isStorageError(error)) throw error;
     return { exit: EXIT.failed, err: said(error) };
   } finally {
     ended.abort();

@@ -1,6 +1,7 @@
+import { asStorageErrorIn, isStorageError } from '../machine/files/make-writable-directory.ts';
 import { readJob } from '../machine/jobs/job.ts';
 import { stopJob } from '../machine/jobs/stop.ts';
-import { messageOf, SignalboxError } from '../model/errors.ts';
+import { messageOf } from '../model/errors.ts';
 import type { AttemptEnd } from '../model/state/outcome.ts';
 import { GitError } from '../workspaces/workspaces.ts';
 import { performAgent } from './agent.ts';
@@ -18,8 +19,9 @@ export async function perform(context: PhaseContext): Promise<AttemptEnd> {
   try {
     const workspaces = context.workspaces.patient({ signal: context.signal });
     return await execute({ ...context, workspaces });
-  } catch (error) {
-    if (error instanceof SignalboxError && error.code === 'state/storage') throw error;
+  } catch (caught) {
+    const error = asStorageErrorIn(caught, context.settings.stateDir);
+    if (isStorageError(error)) throw error;
     // Whatever went wrong, the attempt is over: none of its processes may continue.
     if (readJob(context.jobDir).state === 'running') await stopJob(context.jobDir, 'stopped');
     // Git was busy when the stop came; the worktree is checked again when the ticket continues.

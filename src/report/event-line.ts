@@ -47,7 +47,7 @@ export function lineOf(event: EngineEvent, options: LineOptions): string | undef
     case 'plan:status':
       return `${style.bold(oneLine(event.planId))}: plan ${event.status}`;
     case 'problem':
-      return `${style.red('✗')} ${name ? at : `${oneLine(event.planId)}:`} ${oneLine(event.message, 400)}`;
+      return `${style.red('✗')} ${name ? `${at} ` : planId && `${oneLine(planId)}: `}${oneLine(event.message, 400)}`;
     case 'command': {
       const { phase, decision, message } = event.detail;
       return `${style.cyan('→')} ${at} ${[event.command, phase, decision, message].filter(Boolean).join(' ')}`;

@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
-import { readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { existsSync, readdirSync, rmSync, statSync, utimesSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { withLock } from '../machine/file-lock.ts';
-import { asStorageError, makeDirectory } from '../machine/files/make-writable-directory.ts';
+import { asStorageError, isStorageTrouble, makeDirectory } from '../machine/files/make-writable-directory.ts';
 import { readJson } from '../machine/files/read-and-remove-files.ts';
 import { writeAtomic } from '../machine/files/write-atomic.ts';
 import { isAlive, ownIdentity, type ProcessIdentity } from '../machine/processes.ts';
@@ -46,7 +46,12 @@ export class FileHolder implements Holder {
 
   async stop(): Promise<void> {
     clearInterval(this.#timer);
-    rmSync(this.#file(this.token), { force: true });
+    try {
+      rmSync(this.#file(this.token), { force: true });
+    } catch (error) {
+      // Its process is gone soon, which others see as well.
+      if (!isStorageTrouble(error)) throw error;
+    }
   }
 
   hasOthers(): boolean {
@@ -109,12 +114,15 @@ export class FileHolder implements Holder {
     return join(this.#layout.engines, `${token.replaceAll(/[^A-Za-z0-9-]/g, '')}.json`);
   }
 
-  /** On a full disk a beat is left out; writes of the state report the full disk. */
+  /** A new time needs no room on the disk. On a read-only one a beat is left out; writes of the state report that. */
   #renew(): void {
+    const file = this.#file(this.token);
+    const now = new Date();
     try {
-      this.#beat();
+      if (existsSync(file)) utimesSync(file, now, now);
+      else this.#beat();
     } catch (error) {
-      if (asStorageError(error, this.#layout.root) === error) throw error;
+      if (!isStorageTrouble(error)) throw error;
     }
   }
 

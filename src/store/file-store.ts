@@ -1,7 +1,12 @@
 import { existsSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { withLock } from '../machine/file-lock.ts';
-import { asStorageError, makeDirectory } from '../machine/files/make-writable-directory.ts';
+import {
+  asStorageError,
+  isForbidden,
+  isStorageError,
+  makeDirectory,
+} from '../machine/files/make-writable-directory.ts';
 import { writeAtomic } from '../machine/files/write-atomic.ts';
 import { isAlive, ownIdentity, type ProcessIdentity } from '../machine/processes.ts';
 import { InputError } from '../model/errors.ts';
@@ -34,13 +39,17 @@ export class FileStore implements Store {
   readonly #reader: StateReader;
   readonly #watches = new Set<PlanWatch>();
   readonly #changes = new ChangeLog();
+  readonly #persist: NonNullable<StoreOptions['persist']>;
+  /** Events that wait for room on the disk, in their order. */
+  #unwritten: Promise<void> | undefined;
   /** What `changes` found last time: by plan or ticket, the stamp of its file. */
   #stamps: Stamps = new Map();
   #glanced: { view: StoreView; at: number } | undefined;
   #deletedUsage: { stamp: string; tickets: Ticket[] } | undefined;
 
-  constructor(stateDir: string, { once = false, kinds }: StoreOptions = {}) {
+  constructor(stateDir: string, { once = false, kinds, persist }: StoreOptions = {}) {
     this.#layout = new Layout(stateDir);
+    this.#persist = persist ?? (async (write) => write());
     this.#reader = new StateReader({ remembers: !once, ...(kinds ? { kinds } : {}) });
   }
 
@@ -184,12 +193,27 @@ export class FileStore implements Store {
   /** Written before it returns, so that events stay in order and survive an exit of the process. */
   async append(planId: string, event: StoredEvent): Promise<void> {
     const file = this.#layout.events(planId);
+    const write = () => {
+      try {
+        appendLines(file, [event]);
+      } catch (error) {
+        const storage = asStorageError(error, this.#layout.root);
+        throw storage === error ? (unwritable(file, error) ?? error) : storage;
+      }
+    };
     try {
-      appendLines(file, [event]);
+      if (!this.#unwritten) return write();
     } catch (error) {
-      const storage = asStorageError(error, this.#layout.root);
-      throw storage === error ? (unwritable(file, error) ?? error) : storage;
+      // Without the right to write it, this file alone is in trouble.
+      if (!isStorageError(error) || isForbidden(error.cause)) throw error;
     }
+    const waiting = (this.#unwritten ?? Promise.resolve())
+      .then(() => this.#persist(write))
+      .finally(() => {
+        if (this.#unwritten === waiting) this.#unwritten = undefined;
+      });
+    this.#unwritten = waiting;
+    return waiting;
   }
 
   events(planId: string): StoredEvent[] {
@@ -254,10 +278,18 @@ export class FileStore implements Store {
   async pin(hash: string, text: string): Promise<void> {
     const file = join(this.#layout.pins, `${hash}.json`);
     if (existsSync(file)) return;
-    this.#guard(() => {
-      makeDirectory(this.#layout.pins);
-      writeAtomic(file, text);
-    });
+    const write = () =>
+      this.#guard(() => {
+        makeDirectory(this.#layout.pins);
+        writeAtomic(file, text);
+      });
+    try {
+      // At once, so that of two tickets the first stays ahead.
+      write();
+    } catch (error) {
+      if (!isStorageError(error)) throw error;
+      await this.#persist(write);
+    }
   }
 
   pinned(hash: string): string | undefined {
@@ -308,14 +340,16 @@ export class FileStore implements Store {
     return result;
   }
 
-  async #locked<T>(name: string, fn: () => T | Promise<T>): Promise<T> {
+  #locked<T>(name: string, fn: () => T | Promise<T>): Promise<T> {
     const lock = this.#layout.lock(name);
-    try {
-      makeDirectory(this.#layout.locks);
-      return await withLock(lock, fn);
-    } catch (error) {
-      throw asStorageError(error, this.#layout.root);
-    }
+    return this.#persist(async () => {
+      try {
+        makeDirectory(this.#layout.locks);
+        return await withLock(lock, fn);
+      } catch (error) {
+        throw asStorageError(error, this.#layout.root);
+      }
+    });
   }
 
   /** Explains a full or read-only disk. The previous state is intact because every write is a rename. */

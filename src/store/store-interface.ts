@@ -15,6 +15,8 @@ export interface StoreOptions {
    * a problem like a file that cannot be read: it is not in any view, and nothing changes it. Default: those of Signalbox.
    */
   kinds?: ReadonlyMap<string, PlanSchema | null>;
+  /** Makes a write, also after trouble with the storage. Default: once, and the trouble is the caller's. */
+  persist?: <T>(write: () => T | Promise<T>) => Promise<T>;
 }
 
 /** A plan or ticket that cannot be used. Only that one is held back. */

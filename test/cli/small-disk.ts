@@ -66,15 +66,22 @@ export class SmallDisk {
       this.#fault('EROFS');
       return;
     }
-    const remount = spawn('nsenter', [
-      ...this.#enter(),
-      'mount',
-      '-o',
-      'remount,bind,ro',
-      this.#world.stateDir,
-    ]);
-    const [code] = (await once(remount, 'close')) as [number];
-    if (code !== 0) throw new Error(`remount ended with ${code}`);
+    const { stateDir } = this.#world;
+    // A second mount at the same place: the first may have files that are open for writing.
+    await this.#inside('mount', '--bind', stateDir, stateDir);
+    await this.#inside('mount', '-o', 'remount,bind,ro', stateDir);
+  }
+
+  /** Takes `readOnly` back. */
+  async writable(): Promise<void> {
+    if (this.#holder) await this.#inside('umount', this.#world.stateDir);
+    else rmSync(this.#flag);
+  }
+
+  async #inside(...command: string[]): Promise<void> {
+    const child = spawn('nsenter', [...this.#enter(), ...command]);
+    const [code] = (await once(child, 'close')) as [number];
+    if (code !== 0) throw new Error(`${command.join(' ')} ended with ${code}`);
   }
 
   /** Runs a command that has its state there. */

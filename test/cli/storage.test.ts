@@ -84,7 +84,7 @@ describe('a state directory on a full disk', () => {
     world,
     disk,
   }) => {
-    const run = disk.cli('run', 'p', '--concurrency', '1');
+    const run = disk.cliWith({ SIGNALBOX_STORAGE_WAIT_SECONDS: '0' }, ...['run', 'p', '--concurrency', '1']);
     await world.call('working');
     disk.fill();
     const before = contents(world, disk);

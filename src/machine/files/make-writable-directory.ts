@@ -43,8 +43,10 @@ const REASONS: Record<string, string> = {
   EPERM: 'permission denied',
 };
 
-/** More room would not help. */
-const FORBIDDEN = new Set(['EROFS', 'EACCES', 'EPERM']);
+/** Whether the rights to write are missing. */
+export function isForbidden(error: unknown): boolean {
+  return ['EACCES', 'EPERM'].includes((error as NodeJS.ErrnoException).code ?? '');
+}
 
 /** What could not be written, and the setting that names another place for it. */
 interface Place {
@@ -59,16 +61,27 @@ export function isStorageTrouble(error: unknown): boolean {
   return Object.hasOwn(REASONS, (error as NodeJS.ErrnoException).code ?? '');
 }
 
+/** The same for an error that `asStorageError` has explained. */
+export function isStorageError(error: unknown): error is SignalboxError {
+  return error instanceof SignalboxError && error.code === 'state/storage';
+}
+
 /** Explains a full or read-only disk; returns any other error as it is. */
 export function asStorageError(error: unknown, root: string, { name, setting } = STATE): unknown {
   const code = (error as NodeJS.ErrnoException).code ?? '';
   const reason = REASONS[code];
   if (!reason) return error;
   return new SignalboxError('state/storage', `Cannot write ${name} ${root}: ${reason}.`, {
-    hint: `The previous state is intact. ${FORBIDDEN.has(code) ? 'Make it writable' : 'Make room'} or choose another ${setting}, then start again.`,
+    hint: `The previous state is intact. ${code === 'EROFS' || isForbidden(error) ? 'Make it writable' : 'Make room'} or choose another ${setting}, then start again.`,
     details: { path: root },
     cause: error,
   });
+}
+
+/** Explains a write that failed inside a directory; returns any other error as it is. */
+export function asStorageErrorIn(error: unknown, root: string): unknown {
+  const { path } = error as NodeJS.ErrnoException;
+  return path?.startsWith(`${root}/`) ? asStorageError(error, root) : error;
 }
 
 /** Throws when nothing can be written to a directory, which is made where it is missing. Leaves nothing behind. */

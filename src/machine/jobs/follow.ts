@@ -1,5 +1,6 @@
 import { closeSync, fstatSync, openSync, readSync, statSync } from 'node:fs';
 import { join } from 'node:path';
+import { SignalboxError } from '../../model/errors.ts';
 import { type EndReason, type JobExit, readJob, readStop } from './job.ts';
 import { noteFollowed, stopJob, sweepJob } from './stop.ts';
 
@@ -26,7 +27,7 @@ export interface FollowOptions {
   isWaiting?: () => boolean;
   /** True ends it: it has used what it may. */
   isOver?: () => boolean;
-  /** Aborting stops the job. */
+  /** Aborting stops the job. With a SignalboxError as the reason the job is left running, and the error is thrown. */
   signal: AbortSignal;
 }
 
@@ -76,6 +77,11 @@ async function untilGone(options: FollowOptions): Promise<JobResult> {
     if (errors.pull().printed || printed) lastOutput = performance.now();
     if (!options.exited && readJob(dir).state !== 'running') break;
     if (ended) break;
+    if (signal.aborted && signal.reason instanceof SignalboxError) {
+      reader.close();
+      errors.close();
+      throw signal.reason;
+    }
     stop = reasonToStop(options, begin, lastOutput);
     if (stop) break;
   }
