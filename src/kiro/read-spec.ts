@@ -64,6 +64,16 @@ export async function readSpec(path: string): Promise<Spec> {
   };
 }
 
+/** A spec with another text of its tasks. */
+export function withTasks(spec: Spec, text: string): Spec {
+  if (text === spec.text) return spec;
+  const { files, index } = spec;
+  const parsed = parseTasks(text, files.tasks);
+  const others = spec.problems.filter(({ file }) => file !== files.tasks);
+  const problems = [...parsed.problems, ...requirementProblems(parsed, index, files), ...others];
+  return { ...spec, ...parsed, text, problems };
+}
+
 async function openDirectory(path: string): Promise<{ dir: string; names: string[] }> {
   try {
     const dir = (await stat(path)).isFile() ? dirname(path) : path;

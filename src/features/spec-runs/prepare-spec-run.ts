@@ -2,8 +2,7 @@ import { realpathSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import type { EngineContext } from '../../engine/context.ts';
 import { isAtWork } from '../../engine/users-changes.ts';
-import { parseTasks } from '../../kiro/parse-tasks.ts';
-import { readSpec, type Spec } from '../../kiro/read-spec.ts';
+import { readSpec, type Spec, withTasks } from '../../kiro/read-spec.ts';
 import type { SpecProblem } from '../../kiro/task.ts';
 import { type TaskIdentity, takeBack, tickedIn, withTicks } from '../../kiro/tick.ts';
 import { type Unit, type UnitOptions, unitsOf } from '../../kiro/units.ts';
@@ -217,14 +216,6 @@ function tasksAsKnown(
 /** Whether its work is done and a person has to tick its boxes. */
 function isUntickable({ status, currentPhase }: Ticket): boolean {
   return currentPhase === 'attention' || (status === 'failed' && currentPhase === 'tick');
-}
-
-/** A spec with another text of its tasks. */
-function withTasks(spec: Spec, text: string): Spec {
-  if (text === spec.text) return spec;
-  const parsed = parseTasks(text, spec.files.tasks);
-  const others = spec.problems.filter(({ file }) => file !== spec.files.tasks);
-  return { ...spec, ...parsed, text, problems: [...parsed.problems, ...others] };
 }
 
 const TWO_HOURS = 7200;

@@ -75,6 +75,15 @@ describe.concurrent('warnings of `spec check`', () => {
   });
 });
 
+describe.concurrent('warnings of a run that continues', () => {
+  it('are the same, those about requirements too', { tags: 'full' }, async ({ world }) => {
+    const dir = writeSpec(world, '- [ ] 1. One\n- [ ] 2. Two\n  - _Requirements: 1.1_\n');
+    const said = 'Tasks name requirements, and there is no requirements.md or bugfix.md.';
+    expect((await runSpec(world, dir, '--max-iterations', '1')).err).toContain(said);
+    expect((await runSpec(world, dir)).err).toContain(said);
+  });
+});
+
 describe.concurrent('required boxes that are open in a ticked parent', () => {
   const text = `- [x] 1. Base\n${Array.from({ length: 9 }, (_, index) => `  - [ ] 1.${index + 1} Part\n`).join('')}- [ ] 2. Store\n`;
 
