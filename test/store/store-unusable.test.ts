@@ -75,7 +75,7 @@ describe('files that cannot be used', () => {
     [
       'with an illegal ticket id',
       '{"id":"p","tickets":[{"ticketId":"../x"}]}',
-      /:1:35: tickets\[0\]\.ticketId: id "\.\.\/x"/,
+      /:1:34: tickets\[0\]\.ticketId: id "\.\.\/x"/,
     ],
     ['with an illegal id', '{"id":"a/b"}', /id: id "a\/b"/],
   ])('a plan file that is %s holds back that plan alone', (_name, text, why) => {
