@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs';
 import { adapterFor } from '../agents/adapters.ts';
 import { processStart } from '../machine/processes.ts';
 import { sayHolder, wayToFree } from '../model/claim.ts';
@@ -110,8 +111,9 @@ export async function inSession(
     return { ...latest, claim: holder.claim(engine.now()) };
   });
   await holder.start();
+  const workspace = workspaceFor(ticket, store.plan(ref.planId), settings, store.view());
+  const isNew = !existsSync(launch.cwd);
   try {
-    const workspace = workspaceFor(ticket, store.plan(ref.planId), settings, store.view());
     // Keeps what a person installed by hand.
     const install = workspaces.isReady(launch.cwd) ? undefined : workspace.install;
     await workspaces.ensure({ ...workspace, path: launch.cwd, recordedBase: ticket.base, install });
@@ -124,6 +126,8 @@ export async function inSession(
       );
     });
   } finally {
+    // One that was made for the session is removed again, unless something in it exists nowhere else.
+    if (isNew) await workspaces.release(workspace);
     await store.updateTicket(ref, (latest) =>
       latest.claim?.token === holder.token ? { ...latest, claim: null } : latest,
     );

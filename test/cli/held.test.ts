@@ -8,6 +8,7 @@ const CLAUDE = fileURLToPath(new URL('./fixtures/claude', import.meta.url));
 
 /** A person is in the session of a ticket, whose gate was answered meanwhile. */
 async function inside(world: World) {
+  world.terminal = true;
   world.agent('agent', 'commit');
   world.config({ agents: { claude: { command: CLAUDE } } });
   world.workflow('work', [

@@ -24,6 +24,7 @@ interface Session {
 
 /** A plan whose ticket has worked with the fixture `claude` in two phases and waits for a person now. */
 async function worked(world: World): Promise<Session[]> {
+  world.terminal = true;
   world.agent('agent', 'commit');
   world.config({
     agents: { claude: { command: join(FIXTURES, 'claude'), env: { FROM_CONFIG: 'a secret' } } },
@@ -119,6 +120,29 @@ describe.concurrent('resume-session', () => {
     await world.invoke(['resume-session', 'p', 'a', review?.sessionId ?? ''], variables(world)).ended;
     const sessions = (callsOf(world) as Call[]).map(({ args }) => args[1]);
     expect(sessions.slice(1)).toEqual([build?.sessionId, review?.sessionId]);
+  });
+
+  it('needs a terminal, and makes no worktree without one', async ({ world }) => {
+    await worked(world);
+    await world.cli('workspace', 'release', 'p', 'a');
+    world.terminal = false;
+    const ended = await world.invoke(['resume-session', 'p', 'a'], variables(world)).ended;
+    expect(ended.code).toBe(2);
+    expect(refusal(ended)).toBe(
+      '❌ resume-session needs a terminal.\n   Read the session here with: signalbox logs p a --phase review\n',
+    );
+    expect(existsSync(world.worktree('p', 'a'))).toBe(false);
+    expect(callsOf(world)).toEqual([]);
+  });
+
+  it('leaves no worktree behind that it made, and one that was there before', async ({ world }) => {
+    await worked(world);
+    await world.invoke(['resume-session', 'p', 'a'], variables(world)).ended;
+    expect(existsSync(world.worktree('p', 'a'))).toBe(true);
+    await world.cli('workspace', 'release', 'p', 'a');
+    await world.invoke(['resume-session', 'p', 'a'], variables(world)).ended;
+    expect(callsOf(world)).toHaveLength(2);
+    expect(existsSync(world.worktree('p', 'a'))).toBe(false);
   });
 
   it('holds the ticket meanwhile: a run does not take it, and no second person gets in', {

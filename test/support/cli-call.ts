@@ -14,9 +14,12 @@ export class CliCall {
   readonly #signals = new EventEmitter();
   alive = true;
 
-  constructor(args: readonly string[], options: { cwd: string; env: NodeJS.ProcessEnv; input?: string }) {
-    const { input = '', ...place } = options;
-    this.ended = this.#run(args, place, new Input(input));
+  constructor(
+    args: readonly string[],
+    options: { cwd: string; env: NodeJS.ProcessEnv; input?: string; terminal?: boolean },
+  ) {
+    const { input = '', terminal = false, ...place } = options;
+    this.ended = this.#run(args, place, new Input(input, terminal));
   }
 
   async #run(args: readonly string[], place: Pick<ProcessIo, 'cwd' | 'env'>, stdin: Input): Promise<Ended> {
@@ -68,13 +71,13 @@ export class CliCall {
 /** A file with this text, made when a command or a program that it starts reads it. */
 class Input {
   readonly #text: string;
+  readonly isTTY: () => boolean;
   #fd: number | undefined;
 
-  constructor(text: string) {
+  constructor(text: string, terminal: boolean) {
     this.#text = text;
+    this.isTTY = () => terminal;
   }
-
-  isTTY = () => false;
 
   get fd(): number {
     if (this.#fd === undefined) {

@@ -1,5 +1,6 @@
 import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { readJob } from '../../src/machine/jobs/job.ts';
 import { stopJob } from '../../src/machine/jobs/stop.ts';
 import type { StoredEvent } from '../../src/model/events.ts';
@@ -11,11 +12,15 @@ import { GIT_ENV } from './repo.ts';
 import { ScratchHome } from './scratch-home.ts';
 import { waitFor } from './wait-for.ts';
 
+const AS_TERMINAL = fileURLToPath(new URL('./as-terminal.cjs', import.meta.url));
+
 /** With these, an engine may hold the ticket. */
 const MOVING: ReadonlySet<TicketStatus> = new Set(['ready', 'running']);
 
 /** A scratch home in which commands run as real processes, and ways to wait for what they bring about. */
 export class World extends ScratchHome {
+  /** Commands take their standard input for a terminal. */
+  terminal = false;
   readonly #started: Running[] = [];
   readonly #calls: CliCall[] = [];
 
@@ -37,7 +42,8 @@ export class World extends ScratchHome {
 
   /** Starts a command as a process of its own and leaves it running; `cli` is the entry file of another build. */
   start(args: readonly string[], env: NodeJS.ProcessEnv = {}, cwd = this.dir, cli?: string): Running {
-    const running = new Running(args, { cwd, env: { ...this.env, ...env }, cli });
+    const preload = this.terminal ? { NODE_OPTIONS: `--require ${AS_TERMINAL}` } : {};
+    const running = new Running(args, { cwd, env: { ...this.env, ...preload, ...env }, cli });
     this.#started.push(running);
     return running;
   }
@@ -45,7 +51,7 @@ export class World extends ScratchHome {
   /** Starts a command inside this process and leaves it running. A crash point would end this process, so it needs its own. */
   invoke(args: readonly string[], env: NodeJS.ProcessEnv = {}, cwd = this.dir): Running | CliCall {
     if (env.SIGNALBOX_CRASH_AT || env.NODE_OPTIONS) return this.start(args, env, cwd);
-    const call = new CliCall(args, { cwd, env: { ...this.env, ...env } });
+    const call = new CliCall(args, { cwd, env: { ...this.env, ...env }, terminal: this.terminal });
     this.#calls.push(call);
     return call;
   }

@@ -49,10 +49,15 @@ export async function resumeSession(
   const parts = await openEngine(io, options, 'session');
   const launch = planSession(parts, { planId, ticketId }, session, options.phase);
   if (options.json) return outJson(io, { ...launch, env: masked(launch.env) });
+  const [command = ''] = launch.argv;
+  const env = { ...io.env, ...launch.env };
+  // Before a worktree is made for it.
+  if (!findExecutable(command, env)) throw notStarted(launch.agent, command);
+  if (!io.stdin.isTTY())
+    throw new InputError('usage', 'resume-session needs a terminal.', {
+      hint: `Read the session here with: signalbox logs ${planId} ${ticketId} --phase ${launch.phase}`,
+    });
   const code = await inSession(parts, { planId, ticketId }, launch, async (started) => {
-    const [command = ''] = launch.argv;
-    const env = { ...io.env, ...launch.env };
-    if (!findExecutable(command, env)) throw notStarted(launch.agent, command);
     io.out(`Session ${launch.sessionId} of ${planId}/${ticketId} (${launch.phase}) in ${launch.cwd}`);
     const child = spawn('/bin/sh', ['-c', ONCE_NOTED, ...launch.argv], {
       cwd: launch.cwd,
