@@ -62,6 +62,23 @@ describe('doctor', () => {
     expect(isHealthy(findings)).toBe(true);
   });
 
+  it.runIf(process.platform === 'linux')(
+    'recommends the sandbox where it works, until an agent uses it',
+    async () => {
+      const bwrap = { ...GOOD, bwrap: 'exit 0' };
+      const { findings, of } = await look(scratch(), { programs: bwrap });
+      expect(of('sandbox')).toMatchObject({
+        level: 'warn',
+        fix: expect.stringContaining('set agents.claude.sandbox to bwrap. See docs/limits.md.'),
+      });
+      expect(isHealthy(findings)).toBe(true);
+      const used = await look(scratch(), { programs: bwrap, config: 'agents: {claude: {sandbox: bwrap}}' });
+      expect(used.of('sandbox')).toMatchObject({ level: 'ok' });
+      for (const programs of [GOOD, { ...GOOD, bwrap: 'exit 1' }])
+        expect((await look(scratch(), { programs })).of('sandbox')).toBeUndefined();
+    },
+  );
+
   const { claude: _claude, ...noClaude } = GOOD;
   const { git: _git, ...noGit } = GOOD;
   const { tmux: _tmux, ...noTmux } = GOOD;

@@ -15,3 +15,9 @@ it('has the variables that each adapter’s agents get', () => {
 it('has every measure of a budget', () => {
   expect(firstColumn(LIMITS, 'Measure').sort()).toEqual(Object.keys(Budget.shape).sort());
 });
+
+it('says what an agent without the sandbox can reach', () => {
+  const [table] = tables(LIMITS, 'It can');
+  const said = table?.rows.flat().join('\n') ?? '';
+  for (const reach of ['~/.ssh', '/proc/<pid>/environ']) expect(said).toContain(reach);
+});

@@ -182,15 +182,25 @@ async function sandboxFindings({ settings, env, timeoutMs }: ProgramOptions): Pr
   const names = Object.values(settings.agents).flatMap(({ name, sandbox }) =>
     sandbox === 'bwrap' ? [name] : [],
   );
-  if (names.length === 0) return [];
   const what = 'sandbox';
+  const works = (file: string) =>
+    probe(file, ['--ro-bind', '/', '/', '--unshare-pid', 'true'], env, timeoutMs);
+  if (names.length === 0) {
+    const open = agentsToCheck({ settings, env }).filter(({ adapter }) => adapter !== 'rehearsal');
+    const there = process.platform === 'linux' && open.length > 0 && findExecutable('bwrap', env);
+    if (!there || !(await works(there)).ok) return [];
+    const detail =
+      'no agent uses it: agents can read your home directory and the environment of your other processes';
+    const fix = `bwrap works here, and is recommended: set agents.${open[0]?.name}.sandbox to bwrap. See docs/limits.md.`;
+    return [finding('warn', what, detail, fix)];
+  }
   const bad = (detail: string, fix: string) => [finding('bad', what, detail, fix)];
   const instead = `or take "sandbox" out of agents.${names.join(', agents.')}`;
   if (process.platform !== 'linux') return bad('bwrap is for Linux alone', `Run them on Linux, ${instead}.`);
   const file = findExecutable('bwrap', env);
   if (!file)
     return bad('bwrap not found on PATH', `Install bubblewrap (apt install bubblewrap), ${instead}.`);
-  const tried = await probe(file, ['--ro-bind', '/', '/', '--unshare-pid', 'true'], env, timeoutMs);
+  const tried = await works(file);
   if (tried.ok) return [finding('ok', what, `${file} for ${names.join(', ')}`)];
   return bad(
     `${file} ${tried.reason}`,
