@@ -49,6 +49,7 @@ export const claude: AgentAdapter = {
   program: {
     title: 'Claude Code',
     package: '@anthropic-ai/claude-code',
+    minimum: '2.1.41',
     tested: ['2.1.325', '2.1.325'],
     login: {
       files: ['.claude/.credentials.json'],

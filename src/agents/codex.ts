@@ -59,6 +59,7 @@ export const codex: AgentAdapter = {
   program: {
     title: 'Codex',
     package: '@openai/codex',
+    minimum: '0.80.0',
     tested: ['0.166.0', '0.166.0'],
     login: {
       files: ['.codex/auth.json'],

@@ -40,6 +40,7 @@ export const gemini: AgentAdapter = {
   program: {
     title: 'Gemini CLI',
     package: '@google/gemini-cli',
+    minimum: '0.44.0',
     tested: ['0.61.0', '0.61.0'],
     login: {
       files: ['.gemini/oauth_creds.json'],

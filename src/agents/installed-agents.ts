@@ -176,7 +176,6 @@ async function tooOld(
   agent: AgentConfig,
   { env, cwd, timeoutMs = VERSION_MS, versionsFile }: ReadinessOptions,
 ): Promise<Omit<DoctorFinding, 'what'> | undefined> {
-  if (program.minimum === undefined) return undefined;
   const file = realpathSync(path);
   const { mtimeMs, size } = statSync(file);
   const stamp = `${mtimeMs} ${size}`;
@@ -196,7 +195,7 @@ export function outdated(
   path: string,
   version: string,
 ): Omit<DoctorFinding, 'what'> | undefined {
-  if (minimum === undefined || compareVersions(version, minimum) >= 0) return undefined;
+  if (compareVersions(version, minimum) >= 0) return undefined;
   const fix = `Update it: npm install -g ${name}@latest`;
   return { level: 'bad', detail: `${path} is version ${version}; ${minimum} or newer is needed`, fix };
 }
@@ -256,7 +255,9 @@ export function agentFindings(surveyed: readonly SurveyedAgent[]): DoctorFinding
         `${one.path} ${one.problem}`,
         `Run it by hand to see why: ${[one.path, ...(program ? VERSION_ARGS : [])].join(' ')}`,
       );
-    if (program && (one.standing === 'older' || one.standing === 'newer'))
+    const old = program && one.version !== null ? outdated(program, one.path, one.version) : undefined;
+    if (old) findings.push({ ...old, level, what });
+    else if (program && (one.standing === 'older' || one.standing === 'newer'))
       warn(
         `version ${one.version} is ${one.standing} than what was tested (${rangeText(program.tested)})`,
         `It may still work. To install a tested one: npm install -g ${program.package}@${program.tested[1]}`,

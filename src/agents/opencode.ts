@@ -28,6 +28,7 @@ export const opencode: AgentAdapter = {
   program: {
     title: 'opencode',
     package: 'opencode-ai',
+    minimum: '1.3.0',
     tested: ['1.18.33', '1.18.33'],
     login: {
       files: ['.local/share/opencode/auth.json'],

@@ -25,8 +25,10 @@ export const pi: AgentAdapter = {
   name: 'pi',
   program: {
     title: 'pi',
-    package: '@mariozechner/pi-coding-agent',
-    tested: ['0.73.1', '0.73.1'],
+    package: '@earendil-works/pi-coding-agent',
+    formerPackage: '@mariozechner/pi-coding-agent',
+    minimum: '0.60.0',
+    tested: ['0.73.1', '0.87.1'],
     login: {
       files: ['.pi/agent/auth.json', '.pi/agent/models.json'],
       env: ['ANTHROPIC_API_KEY', 'OPENAI_API_KEY', 'GEMINI_API_KEY'],

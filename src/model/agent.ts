@@ -161,10 +161,12 @@ export interface AgentProgram {
   title: string;
   /** Its npm package. */
   package: string;
+  /** The package that older releases are in. */
+  formerPackage?: string;
   /** Oldest and newest release that passed the contract suite. */
   tested: readonly [from: string, to: string];
   /** Older releases lack something that the adapter needs. */
-  minimum?: string;
+  minimum: string;
   login: {
     /** Signs of a login: files below the home directory, or variables. */
     files: readonly string[];

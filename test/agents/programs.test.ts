@@ -1,7 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import { ADAPTERS } from '../../src/agents/adapters.ts';
+import { compareVersions } from '../../src/agents/installed-agents.ts';
+import { INSTALL_COMMANDS } from '../../src/config/doctor/programs.ts';
 import { ACCESS } from '../../src/model/agent.ts';
-import { PINNED } from '../../tools/agents/pinned.mjs';
+import { PINNED, releaseOf } from '../../tools/agents/pinned.mjs';
 import { CLIS } from '../contract/clis.ts';
 
 const programs = Object.entries(ADAPTERS).flatMap(([name, { program }]) =>
@@ -9,12 +11,22 @@ const programs = Object.entries(ADAPTERS).flatMap(([name, { program }]) =>
 );
 
 describe('programs', () => {
+  it('are found under the name that their package had before', () => {
+    expect(releaseOf('pi').package).toBe('@earendil-works/pi-coding-agent');
+    expect(releaseOf('pi@0.74.0').package).toBe('@earendil-works/pi-coding-agent');
+    const former = releaseOf('pi@0.9.3');
+    expect(former).toMatchObject({ package: '@mariozechner/pi-coding-agent', version: '0.9.3' });
+    expect(former.package).toBe(ADAPTERS.pi?.program?.formerPackage);
+  });
+
   it('are all under the contract, in the versions that are claimed', () => {
     expect(programs.map(({ name }) => name)).toEqual(Object.keys(PINNED));
     expect(CLIS.map(({ name }) => name)).toEqual(Object.keys(PINNED));
     for (const { name, program } of programs) {
       expect(program.package, name).toBe(PINNED[name]?.package);
       expect(program.tested, name).toContain(PINNED[name]?.version);
+      expect(compareVersions(program.minimum, program.tested[0]), name).toBeLessThanOrEqual(0);
+      expect(INSTALL_COMMANDS[name], name).toBe(`npm install -g ${program.package}`);
     }
   });
 

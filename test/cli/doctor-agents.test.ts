@@ -71,7 +71,7 @@ describe('doctor --agents', () => {
   });
 
   it.each([
-    ['0.1.0', 'older'],
+    ['2.1.41', 'older'],
     ['999.0.0', 'newer'],
   ])('warns of version %s, with the tested one', async (version, word) => {
     const { findings, ok } = await look(scratch(), {
@@ -87,6 +87,23 @@ describe('doctor --agents', () => {
       },
     ]);
     expect(ok).toBe(true);
+  });
+
+  it('reports a version below the minimum as a problem of the default agent', async () => {
+    const { findings, ok } = await look(scratch(), {
+      programs: { claude: 'echo 2.0.0', codex: 'echo 0.1.0' },
+      env: { ANTHROPIC_API_KEY: 'x', OPENAI_API_KEY: 'x' },
+    });
+    expect(findings).toEqual([
+      {
+        level: 'bad',
+        what: 'agent claude',
+        detail: expect.stringMatching(/claude is version 2\.0\.0; 2\.1\.41 or newer is needed$/),
+        fix: 'Update it: npm install -g @anthropic-ai/claude-code@latest',
+      },
+      expect.objectContaining({ level: 'warn', what: 'agent codex' }),
+    ]);
+    expect(ok).toBe(false);
   });
 
   it.each<[string, Machine['env'], string[], string | null]>([
@@ -165,7 +182,7 @@ describe('doctor --agents', () => {
   it('prints a table of what is there and one of what each adapter declares', async () => {
     const room = scratch();
     const { out } = await ask(room, [], {
-      programs: { claude: 'echo 0.1.0', mine: '' },
+      programs: { claude: 'echo 2.1.50', mine: '' },
       config: 'agents: {mine: {command: mine}}\n',
       env: { ANTHROPIC_API_KEY: 'x' },
     });
@@ -173,7 +190,7 @@ describe('doctor --agents', () => {
     expect(found).toMatch(/^AGENT +ADAPTER +VERSION +TESTED +LOGGED IN +FOUND$/m);
     expect(found).toMatch(
       new RegExp(
-        `^claude \\(default\\) +0\\.1\\.0 +${tested('claude')} +yes \\(ANTHROPIC_API_KEY\\) +${room.path('bin/claude')}$`,
+        `^claude \\(default\\) +2\\.1\\.50 +${tested('claude')} +yes \\(ANTHROPIC_API_KEY\\) +${room.path('bin/claude')}$`,
         'm',
       ),
     );
@@ -183,6 +200,6 @@ describe('doctor --agents', () => {
     expect(supports).toMatch(/^claude +schema flag +yes .* stream +read, write, full$/m);
     expect(supports).toMatch(/^gemini +tagged block +yes +yes +no +no /m);
     expect(supports).toMatch(/^custom +tagged block +no +told /m);
-    expect(notes).toMatch(/^! agent claude +version 0\.1\.0 is older/);
+    expect(notes).toMatch(/^! agent claude +version 2\.1\.50 is older/);
   });
 });

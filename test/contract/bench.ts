@@ -12,7 +12,12 @@ import { CLIS, type Cli } from './clis.ts';
 const asked = (process.env.SIGNALBOX_CONTRACT_AGENTS ?? '').split(',').filter(Boolean);
 
 /** The CLIs to prove: those that were asked for, else all. */
-export const SELECTED = CLIS.filter(({ name }) => asked.length === 0 || asked.includes(name));
+export const SELECTED = CLIS.filter(({ name }) => asked.length === 0 || asked.includes(releaseFor(name)));
+
+/** `name@version` where a version was asked for. */
+export function releaseFor(name: string): string {
+  return asked.find((each) => each.startsWith(`${name}@`)) ?? name;
+}
 
 /** What nothing in a test may reach; loopback is let through. */
 const OFFLINE = {
@@ -52,7 +57,7 @@ export class Bench extends World {
     const entry = cli.setup(join(this.dir, 'user'), base);
     this.config({
       defaultAgent: cli.name,
-      agents: { [cli.name]: { ...entry, command: commandOf(cli.name), ...this.entry } },
+      agents: { [cli.name]: { ...entry, command: commandOf(releaseFor(cli.name)), ...this.entry } },
     });
     const wholes = phases.map((phase, index) => ({
       id: index === 0 ? 'build' : `build${index + 1}`,

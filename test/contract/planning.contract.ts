@@ -5,7 +5,7 @@ import { describe, expect } from 'vitest';
 import { WITH_SERVERS } from '../../src/agents/adapters.ts';
 import { commandOf } from '../../tools/agents/install.mjs';
 import { waitFor } from '../support/wait-for.ts';
-import { type Bench, it, SELECTED, withModelServer } from './bench.ts';
+import { type Bench, it, releaseFor, SELECTED, withModelServer } from './bench.ts';
 import type { Cli } from './clis.ts';
 
 withModelServer();
@@ -119,7 +119,7 @@ describe.sequential.each(SELECTED)('$name', (cli) => {
         },
       },
     });
-    expect(existsSync(commandOf(cli.name))).toBe(true);
+    expect(existsSync(commandOf(releaseFor(cli.name)))).toBe(true);
     const terminal = new Terminal(bench, `'${process.execPath}' '${CLI}' interactive --agent ${cli.name}`);
     try {
       await terminal.shows(READY[cli.name] ?? /./);

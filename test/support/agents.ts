@@ -13,7 +13,7 @@ export interface Call {
 }
 
 /**
- * What every agent and script of a test begins with. `note` writes to the log, `commit` leaves evidence,
+ * What every agent and script of a test begins with. It is newer than any CLI. `note` writes to the log, `commit` leaves evidence,
  * `go` waits until the test allows the ticket to go on, and `alone` fails when another live agent is in the same directory.
  */
 function prelude(log: string, go: string): string {
@@ -35,6 +35,7 @@ alone() {
   fi
   echo $$ > agent.lock/pid
 }
+[ "$*" != --version ] || { echo 999.0.0; exit; }
 note start
 `;
 }

@@ -1,6 +1,6 @@
 export function cacheDir(env?: NodeJS.ProcessEnv): string;
-export function commandOf(name: string, env?: NodeJS.ProcessEnv): string;
+export function commandOf(asked: string, env?: NodeJS.ProcessEnv): string;
 export function install(
-  name: string,
+  asked: string,
   options?: { env?: NodeJS.ProcessEnv; say?: (line: string) => void },
 ): string;

@@ -3,7 +3,7 @@ import { spawnSync } from 'node:child_process';
 import { chmodSync, existsSync, mkdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { dirname, join } from 'node:path';
-import { NODE, PINNED } from './pinned.mjs';
+import { NODE, releaseOf } from './pinned.mjs';
 
 const INSTALL_MS = 10 * 60_000;
 
@@ -13,23 +13,27 @@ export function cacheDir(env = process.env) {
   return join(env.XDG_CACHE_HOME || join(homedir(), '.cache'), 'signalbox-agents');
 }
 
-/** The command of an installed CLI. Its name is the CLI's own, so that the adapter is found by it. */
-export function commandOf(name, env = process.env) {
-  return join(placeOf(name, PINNED[name], cacheDir(env)), 'bin', name);
+/** The command of an installed `name` or `name@version`. Its name is the CLI's own, so that the adapter is found by it. */
+export function commandOf(asked, env = process.env) {
+  const { name, ...release } = releaseOf(asked);
+  return join(placeOf(name, release, cacheDir(env)), 'bin', name);
 }
 
 /** Installs what is missing and returns the command. Throws with npm's last words when that fails. */
-export function install(name, { env = process.env, say = () => undefined } = {}) {
+export function install(asked, { env = process.env, say = () => undefined } = {}) {
   const cache = cacheDir(env);
   const node = join(provide('node', NODE, cache, env, say), NODE.bin);
-  const pinned = PINNED[name];
-  provide(name, pinned, cache, env, say, (dir, home) => {
+  const { name, ...release } = releaseOf(asked);
+  provide(name, release, cache, env, say, (dir, home) => {
     const file = join(dir, 'bin', name);
     mkdirSync(dirname(file), { recursive: true });
-    writeFileSync(file, `#!/bin/sh\nPATH='${dirname(node)}':"$PATH" exec '${join(home, pinned.bin)}' "$@"\n`);
+    writeFileSync(
+      file,
+      `#!/bin/sh\nPATH='${dirname(node)}':"$PATH" exec '${join(home, release.bin)}' "$@"\n`,
+    );
     chmodSync(file, 0o755);
   });
-  return commandOf(name, env);
+  return commandOf(asked, env);
 }
 
 function placeOf(name, { version }, cache) {

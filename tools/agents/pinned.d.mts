@@ -6,3 +6,4 @@ export interface Pinned {
 }
 export const NODE: Pinned;
 export const PINNED: Readonly<Record<string, Pinned>>;
+export function releaseOf(asked: string): Pinned & { name: string };

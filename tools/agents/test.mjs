@@ -1,12 +1,12 @@
-// Proves the adapters against the real CLIs: node tools/agents/test.mjs [name...] [-- vitest arguments]
+// Proves the adapters against the real CLIs: node tools/agents/test.mjs [name[@version]...] [-- vitest arguments]
 import { spawnSync } from 'node:child_process';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { install } from './install.mjs';
-import { PINNED } from './pinned.mjs';
+import { PINNED, releaseOf } from './pinned.mjs';
 
 const root = join(dirname(fileURLToPath(import.meta.url)), '..', '..');
-const HELP = `node tools/agents/test.mjs [name...] [-- vitest arguments]
+const HELP = `node tools/agents/test.mjs [name[@version]...] [-- vitest arguments]
 
 Installs the pinned agents and runs the contract suite over them; without names, all of them.
   name  ${Object.keys(PINNED).join(', ')}`;
@@ -18,7 +18,7 @@ if (names.includes('--help') || names.includes('-h')) {
   process.exit(0);
 }
 const rest = split < 0 ? [] : args.slice(split + 1);
-const unknown = names.filter((name) => !Object.hasOwn(PINNED, name));
+const unknown = names.filter((name) => !Object.hasOwn(PINNED, releaseOf(name).name));
 if (unknown.length > 0) {
   console.error(`No such agent: ${unknown.join(', ')}. Known: ${Object.keys(PINNED).join(', ')}.`);
   process.exit(2);
@@ -41,7 +41,7 @@ const prove = (group) =>
     { SIGNALBOX_CONTRACT_AGENTS: group.join(',') },
     ...['node_modules/vitest/vitest.mjs', 'run', '--config', 'vitest.agents.config.ts', ...rest],
   );
-const isSlow = (name) => PINNED[name].slow === true;
+const isSlow = (name) => releaseOf(name).slow === true;
 const groups = [selected.filter((name) => !isSlow(name)), selected.filter(isSlow)];
 const built = run({}, 'tools/build.mjs', '--if-stale');
 process.exit(built || Math.max(...groups.filter(({ length }) => length > 0).map(prove)));

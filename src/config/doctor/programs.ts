@@ -122,7 +122,7 @@ export function missingProgram(
 
 /** How each CLI is installed, by adapter. */
 export const INSTALL_COMMANDS: Readonly<Record<string, string>> = {
-  pi: 'npm install -g @mariozechner/pi-coding-agent',
+  pi: 'npm install -g @earendil-works/pi-coding-agent',
   claude: 'npm install -g @anthropic-ai/claude-code',
   codex: 'npm install -g @openai/codex',
   opencode: 'npm install -g opencode-ai',

@@ -198,19 +198,23 @@ function markdownTable(head: string[], rows: string[][]): string {
 const PROGRAMS = Object.values(ADAPTERS).flatMap(({ name, program }) => (program ? [{ name, program }] : []));
 
 function programTable(): string {
-  const cells = PROGRAMS.map(({ name, program: { title, package: from, tested, login } }) => [
-    code(name),
-    title,
-    code(from),
-    rangeText(tested),
-    login.env.map(code).join(', '),
-    login.files.map((file) => code(`~/${file}`)).join(', '),
-    ownDirectories(name)
-      .filter(({ at }) => login.files.some((file) => file.startsWith(`${at}/`)))
-      .map(({ moved }) => code(moved[0]))
-      .join(', '),
-  ]);
-  const head = ['Agent', 'Program', 'npm package', 'Tested', 'Key in', 'Login in', 'Moved by'];
+  const cells = PROGRAMS.map(({ name, program }) => {
+    const { title, package: from, formerPackage, minimum, tested, login } = program;
+    return [
+      code(name),
+      title,
+      formerPackage ? `${code(from)}, formerly ${code(formerPackage)}` : code(from),
+      minimum,
+      rangeText(tested),
+      login.env.map(code).join(', '),
+      login.files.map((file) => code(`~/${file}`)).join(', '),
+      ownDirectories(name)
+        .filter(({ at }) => login.files.some((file) => file.startsWith(`${at}/`)))
+        .map(({ moved }) => code(moved[0]))
+        .join(', '),
+    ];
+  });
+  const head = ['Agent', 'Program', 'npm package', 'Minimum', 'Tested', 'Key in', 'Login in', 'Moved by'];
   return markdownTable(head, cells);
 }
 
