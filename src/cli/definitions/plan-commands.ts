@@ -1,7 +1,7 @@
 import type { CommandDefinition } from './definition.ts';
 
 const plan = () => import('../commands/plan.ts');
-const workflow = () => import('../commands/workflow.ts');
+const workflow = () => import('../commands/workflow-and-skills.ts');
 
 const FOR_BOTH = {
   '--repo <path>': 'git repository',
