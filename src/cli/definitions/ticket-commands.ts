@@ -1,6 +1,6 @@
 import type { CommandDefinition } from './definition.ts';
 
-const ticket = () => import('../commands/ticket-decisions.ts');
+const ticket = () => import('../commands/pause-resume-retry-respond.ts');
 const sessions = () => import('../commands/list-and-resume-sessions.ts');
 
 /** Commands that show plans and tickets, and what a person does to them. */
