@@ -2,7 +2,7 @@ import type { ForgeStep } from '../../features/pull-requests/actions.ts';
 import { PULL_WAITS } from '../../model/actions.ts';
 import { type CommandDefinition, TICKET_OF_PHASE } from './definition.ts';
 
-const config = () => import('../commands/config-and-init.ts');
+const config = () => import('../commands/config-init-notify.ts');
 const workspace = () => import('../commands/ensure-release-diff.ts');
 const forge = () => import('../commands/forge.ts');
 
@@ -25,7 +25,7 @@ export const PROJECT_COMMANDS: readonly CommandDefinition[] = [
     about: 'create the home, and in a git repository its .signalbox directory; never overwrites',
     options: { '-d, --dir <path>': 'the home to create (default: $SIGNALBOX_HOME, else ~/.signalbox)' },
     examples: ['init', 'init --dir ~/work/signalbox'],
-    load: async () => (await import('../commands/config-and-init.ts')).init,
+    load: async () => (await import('../commands/config-init-notify.ts')).init,
   },
   {
     usage: 'config',
@@ -180,6 +180,6 @@ export const PROJECT_COMMANDS: readonly CommandDefinition[] = [
     usage: 'notify test',
     about: 'send one notification to each place that `notify` of the settings names',
     notes: 'Exits with 1 when a place is not reached, or none is configured.',
-    load: async () => (await import('../commands/config-and-init.ts')).notifyTest,
+    load: async () => (await import('../commands/config-init-notify.ts')).notifyTest,
   },
 ];
