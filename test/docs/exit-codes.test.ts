@@ -50,7 +50,7 @@ async function whileRunning(
 
 describe('exit codes', () => {
   it('are all in the source, and the source has no other', () => {
-    const [main, signals] = ['src/cli/run-cli.ts', 'src/cli/event-view.ts'].map(source);
+    const [main, signals] = ['src/cli/run-cli.ts', 'src/cli/show-events-until-stopped.ts'].map(source);
     const rule = main?.slice(main.indexOf('function exitCodeOf')) ?? '';
     const mapped = [...rule.matchAll(/(?:return|\?|:) (\d)\b/g)].map(([, code]) => Number(code));
     const stopped = [...(signals ?? '').matchAll(/\b(1\d\d)\b/g)].map(([, code]) => Number(code));

@@ -9,7 +9,6 @@ import { isAlive } from '../../machine/processes.ts';
 import type { Claim } from '../../model/claim.ts';
 import { HeldError } from '../../model/errors.ts';
 import { safeJson } from '../../report/style.ts';
-import { type EventView, eventView, signalCode, untilStopped } from '../event-view.ts';
 import { answer, type Io } from '../io.ts';
 import {
   type GlobalOptions,
@@ -19,6 +18,7 @@ import {
   ownCommand,
   positiveInteger,
 } from '../open-state.ts';
+import { type EventView, eventView, signalCode, untilStopped } from '../show-events-until-stopped.ts';
 
 interface Options extends GlobalOptions {
   concurrency?: string;

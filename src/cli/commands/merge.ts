@@ -4,9 +4,9 @@ import { loadTrains, type Trainload } from '../../features/merge-train/collect-b
 import { previewTrain, runTrain } from '../../features/merge-train/merge-train.ts';
 import { SignalboxError } from '../../model/errors.ts';
 import { previewText, trainText } from '../../report/merge-train-text.ts';
-import { signalCode, untilStopped } from '../event-view.ts';
 import { type Io, outJson } from '../io.ts';
 import { type GlobalOptions, openRunner } from '../open-state.ts';
+import { signalCode, untilStopped } from '../show-events-until-stopped.ts';
 
 interface Options extends GlobalOptions {
   dryRun?: boolean;

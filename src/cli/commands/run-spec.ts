@@ -16,7 +16,6 @@ import { ticketsOf } from '../../model/plans/plans-view.ts';
 import { specProblemText, specSummary, specText, summaryFacts } from '../../report/spec-text.ts';
 import { safeJson, style } from '../../report/style.ts';
 import { openTmuxView, type TmuxView } from '../../report/tmux/tmux-view.ts';
-import { type EventView, eventView, signalCode, untilStopped } from '../event-view.ts';
 import { type Io, outJson } from '../io.ts';
 import {
   type GlobalOptions,
@@ -28,6 +27,7 @@ import {
   ownCommand,
   positiveInteger,
 } from '../open-state.ts';
+import { type EventView, eventView, signalCode, untilStopped } from '../show-events-until-stopped.ts';
 import { handedOver, handOver } from './daemon.ts';
 
 export interface SpecRunOptions extends GlobalOptions {

@@ -14,7 +14,6 @@ import { quoted } from '../../model/text/clean.ts';
 import { nearest } from '../../model/text/nearest-word.ts';
 import { planHeader, runHeader, summary } from '../../report/plan-text.ts';
 import { safeJson, style } from '../../report/style.ts';
-import { eventView, signalCode, untilStopped } from '../event-view.ts';
 import type { Io } from '../io.ts';
 import {
   type GlobalOptions,
@@ -25,6 +24,7 @@ import {
   positiveInteger,
   trusted,
 } from '../open-state.ts';
+import { eventView, signalCode, untilStopped } from '../show-events-until-stopped.ts';
 import { handedOver, handOver } from './daemon.ts';
 
 interface Options extends IssueOptions {

@@ -1,6 +1,6 @@
 import { EventEmitter } from 'node:events';
 import { describe, expect, it } from 'vitest';
-import { eventView, untilStopped } from '../../src/cli/event-view.ts';
+import { eventView, untilStopped } from '../../src/cli/show-events-until-stopped.ts';
 import type { EngineEvent } from '../../src/model/events.ts';
 import { testIo } from '../support/io.ts';
 
