@@ -4,7 +4,7 @@ import { readSession, type TmuxSession } from '../../machine/tmux/session.ts';
 import { exactly, socketArgs, socketOf, tmuxClient } from '../../machine/tmux/tmux.ts';
 import { InputError } from '../../model/errors.ts';
 import { exitOf, type Io, inherited, outJson } from '../io.ts';
-import { type GlobalOptions, openState } from '../open-state.ts';
+import { type GlobalOptions, openState } from '../open-state-and-check-flags.ts';
 
 export async function attach(io: Io, options: GlobalOptions, given: string | undefined): Promise<void> {
   const { stateDir, store, view } = await openState(io, options);

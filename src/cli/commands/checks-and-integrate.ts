@@ -2,7 +2,7 @@ import type { StepEnd } from '../../engine/context.ts';
 import { InputError } from '../../model/errors.ts';
 import { NO_CHECKS } from '../../model/verdict.ts';
 import { type Io, outJson } from '../io.ts';
-import { type GlobalOptions, openEngine, openSettings } from '../open-state.ts';
+import { type GlobalOptions, openEngine, openSettings } from '../open-state-and-check-flags.ts';
 
 export async function checks(io: Io, options: GlobalOptions & { related?: boolean }): Promise<void> {
   const cwd = io.env.SIGNALBOX_WORKTREE ?? io.cwd;

@@ -2,7 +2,7 @@ import { clean as cleanUp, type Stale } from '../../features/cleanup/clean.ts';
 import { plural } from '../../model/text/plural.ts';
 import { oneLine, type Style, style } from '../../report/style.ts';
 import { type Io, outJson } from '../io.ts';
-import { type GlobalOptions, openEngine, openRunner } from '../open-state.ts';
+import { type GlobalOptions, openEngine, openRunner } from '../open-state-and-check-flags.ts';
 
 /** Maximum number of ignored files to name; there may be thousands. */
 const MOST_NAMED = 5;

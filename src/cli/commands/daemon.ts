@@ -17,7 +17,7 @@ import {
   openStore,
   ownCommand,
   positiveInteger,
-} from '../open-state.ts';
+} from '../open-state-and-check-flags.ts';
 import { type EventView, eventView, signalCode, untilStopped } from '../show-events-until-stopped.ts';
 
 interface Options extends GlobalOptions {

@@ -15,7 +15,7 @@ import { oneLine, type Style, style } from '../../report/style.ts';
 import { table } from '../../report/table.ts';
 import { checkAll } from '../../workflows/check/check-workflow.ts';
 import { type Io, outJson } from '../io.ts';
-import type { GlobalOptions } from '../open-state.ts';
+import type { GlobalOptions } from '../open-state-and-check-flags.ts';
 
 export async function doctor(io: Io, options: GlobalOptions & { agents?: boolean }): Promise<void> {
   const load = { cwd: io.cwd, env: io.env, configPath: options.config, packageDir: packageDir() };

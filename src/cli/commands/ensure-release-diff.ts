@@ -1,6 +1,6 @@
 import { diffTicket, ensureFor, releaseFor } from '../../engine/prepare-and-release-workspace.ts';
 import { answer, type Io } from '../io.ts';
-import { type GlobalOptions, openEngine } from '../open-state.ts';
+import { type GlobalOptions, openEngine } from '../open-state-and-check-flags.ts';
 import { inPhase, ticketHere } from './checks-and-integrate.ts';
 
 type Done = Awaited<ReturnType<typeof ensureFor>> | Awaited<ReturnType<typeof releaseFor>>;

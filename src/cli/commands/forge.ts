@@ -7,7 +7,7 @@ import { Machine } from '../../machine/machine.ts';
 import { type ActionInputs, EXIT } from '../../model/actions.ts';
 import { InputError } from '../../model/errors.ts';
 import { type Io, outJson } from '../io.ts';
-import { type GlobalOptions, openEngine, openSettings } from '../open-state.ts';
+import { type GlobalOptions, openEngine, openSettings } from '../open-state-and-check-flags.ts';
 import { inPhase, outStep, ticketHere } from './checks-and-integrate.ts';
 
 type Options = GlobalOptions & ActionInputs & { key?: string; bodyFile?: string };

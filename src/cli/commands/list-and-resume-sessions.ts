@@ -7,7 +7,7 @@ import type { Attempt } from '../../model/ticket.ts';
 import { oneLine, style } from '../../report/style.ts';
 import { table } from '../../report/table.ts';
 import { exitOf, type Io, inherited, outJson } from '../io.ts';
-import { type GlobalOptions, openEngine, openState } from '../open-state.ts';
+import { type GlobalOptions, openEngine, openState } from '../open-state-and-check-flags.ts';
 
 interface Options extends GlobalOptions {
   phase?: string;

@@ -7,7 +7,7 @@ import { style } from '../../report/style.ts';
 import { readerRedactor } from '../../sandbox/secret-fingerprints.ts';
 import { loadSchemas } from '../../store/open-for-reading.ts';
 import type { Io } from '../io.ts';
-import { type GlobalOptions, openSettings, openState } from '../open-state.ts';
+import { type GlobalOptions, openSettings, openState } from '../open-state-and-check-flags.ts';
 
 interface Options extends GlobalOptions {
   phase?: string;

@@ -5,7 +5,7 @@ import { previewTrain, runTrain } from '../../features/merge-train/merge-train.t
 import { SignalboxError } from '../../model/errors.ts';
 import { previewText, trainText } from '../../report/merge-train-text.ts';
 import { type Io, outJson } from '../io.ts';
-import { type GlobalOptions, openRunner } from '../open-state.ts';
+import { type GlobalOptions, openRunner } from '../open-state-and-check-flags.ts';
 import { signalCode, untilStopped } from '../show-events-until-stopped.ts';
 
 interface Options extends GlobalOptions {

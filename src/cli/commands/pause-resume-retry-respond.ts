@@ -10,7 +10,7 @@ import { latestStopped, stoppedIn } from '../../engine/stopped-tickets.ts';
 import { InputError } from '../../model/errors.ts';
 import { runCommand } from '../../model/state/explain.ts';
 import { answer, type Io } from '../io.ts';
-import { type GlobalOptions, openEngine } from '../open-state.ts';
+import { type GlobalOptions, openEngine } from '../open-state-and-check-flags.ts';
 
 type Wish = Parameters<typeof control>[2];
 type TicketCommand = (io: Io, options: GlobalOptions, planId: string, ticketId: string) => Promise<void>;

@@ -10,7 +10,14 @@ import { plural } from '../../model/text/plural.ts';
 import { oneLine, sayProblem, style } from '../../report/style.ts';
 import { table } from '../../report/table.ts';
 import { answer, type Io, outJson } from '../io.ts';
-import { type GlobalOptions, invalid, oneOf, openEngine, openState, positiveInteger } from '../open-state.ts';
+import {
+  type GlobalOptions,
+  invalid,
+  oneOf,
+  openEngine,
+  openState,
+  positiveInteger,
+} from '../open-state-and-check-flags.ts';
 
 export async function planList(io: Io, options: GlobalOptions): Promise<void> {
   const { store } = await openState(io, options);

@@ -26,7 +26,7 @@ import {
   openState,
   ownCommand,
   positiveInteger,
-} from '../open-state.ts';
+} from '../open-state-and-check-flags.ts';
 import { type EventView, eventView, signalCode, untilStopped } from '../show-events-until-stopped.ts';
 import { handedOver, handOver } from './daemon.ts';
 

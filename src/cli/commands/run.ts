@@ -23,7 +23,7 @@ import {
   openStore,
   positiveInteger,
   trusted,
-} from '../open-state.ts';
+} from '../open-state-and-check-flags.ts';
 import { eventView, signalCode, untilStopped } from '../show-events-until-stopped.ts';
 import { handedOver, handOver } from './daemon.ts';
 

@@ -1,7 +1,7 @@
 import { planLines, problemsWithoutPlan, statusJson, statusOf } from '../../report/status-text.ts';
 import { oneLine, sayProblem, style } from '../../report/style.ts';
 import { type Io, outJson } from '../io.ts';
-import { type GlobalOptions, openState } from '../open-state.ts';
+import { type GlobalOptions, openState } from '../open-state-and-check-flags.ts';
 
 interface StatusOptions extends GlobalOptions {
   plan?: string;
