@@ -8,7 +8,7 @@ import { type ActionInputs, EXIT } from '../../model/actions.ts';
 import { InputError } from '../../model/errors.ts';
 import { type Io, outJson } from '../io.ts';
 import { type GlobalOptions, openEngine, openSettings } from '../open-state-and-check-flags.ts';
-import { inPhase, outStep, ticketHere } from './checks-and-integrate.ts';
+import { inPhase, outStep, ticketHere } from './workspace-checks-integrate-diff.ts';
 
 type Options = GlobalOptions & ActionInputs & { key?: string; bodyFile?: string };
 

@@ -8,8 +8,8 @@ import { specProblemText, specText } from '../../report/spec-text.ts';
 import { style } from '../../report/style.ts';
 import { type Io, outJson } from '../io.ts';
 import { oneOf, openEngine, openSettings } from '../open-state-and-check-flags.ts';
-import { inPhase, outStep, ticketHere } from './checks-and-integrate.ts';
 import type { SpecRunOptions } from './run-spec.ts';
+import { inPhase, outStep, ticketHere } from './workspace-checks-integrate-diff.ts';
 
 interface Options extends SpecRunOptions {
   spec?: string;

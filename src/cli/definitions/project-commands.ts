@@ -3,7 +3,7 @@ import { PULL_WAITS } from '../../model/actions.ts';
 import { type CommandDefinition, TICKET_OF_PHASE } from './definition.ts';
 
 const config = () => import('../commands/config-init-notify.ts');
-const workspace = () => import('../commands/ensure-release-diff.ts');
+const workspace = () => import('../commands/workspace-checks-integrate-diff.ts');
 const forge = () => import('../commands/forge.ts');
 
 /** A step of workflows on GitHub. */
@@ -104,13 +104,13 @@ export const PROJECT_COMMANDS: readonly CommandDefinition[] = [
     json: 'print the results as JSON at the end',
     notes: 'In a phase it works on the ticket’s worktree, elsewhere on the current directory.',
     examples: ['checks', 'checks --related'],
-    load: async () => (await import('../commands/checks-and-integrate.ts')).checks,
+    load: async () => (await import('../commands/workspace-checks-integrate-diff.ts')).checks,
   },
   {
     usage: 'integrate [plan] [ticket]',
     about: 'merge a ticket’s branch into its base; no checkout is touched',
     args: TICKET_OF_PHASE,
-    load: async () => (await import('../commands/checks-and-integrate.ts')).integrate,
+    load: async () => (await import('../commands/workspace-checks-integrate-diff.ts')).integrate,
   },
   {
     usage: 'forge',

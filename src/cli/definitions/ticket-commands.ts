@@ -39,7 +39,7 @@ export const TICKET_COMMANDS: readonly CommandDefinition[] = [
     about: 'show a ticket’s work against its base, uncommitted changes included',
     options: { '--stat': 'only the files and how much changed' },
     examples: ['diff sprint-12 PROJ-101', 'diff sprint-12 PROJ-101 --stat'],
-    load: async () => (await import('../commands/ensure-release-diff.ts')).diff,
+    load: async () => (await import('../commands/workspace-checks-integrate-diff.ts')).diff,
   },
   {
     usage: 'pause <plan> <ticket>',
