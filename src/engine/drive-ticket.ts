@@ -2,7 +2,7 @@ import { stopJob } from '../machine/jobs/stop.ts';
 import { explained, HeldError, InputError } from '../model/errors.ts';
 import { refKey, refOf, type TicketRef } from '../model/ids.ts';
 import type { Plan } from '../model/plan.ts';
-import { isDue, next, type Step } from '../model/state/next.ts';
+import { isDue, next, type Step } from '../model/state/next-step-or-rest.ts';
 import { broken } from '../model/state/reduce.ts';
 import { attemptKey, type Hold, openAttempt, type Ticket } from '../model/ticket.ts';
 import { type EngineContext, hooksOf } from './context.ts';

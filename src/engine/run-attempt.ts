@@ -6,7 +6,7 @@ import { ACTIONS, scriptInstead } from '../model/actions.ts';
 import { explained, InputError } from '../model/errors.ts';
 import { refKey, refOf, type TicketRef } from '../model/ids.ts';
 import type { Plan } from '../model/plan.ts';
-import { next, type Step } from '../model/state/next.ts';
+import { next, type Step } from '../model/state/next-step-or-rest.ts';
 import type { AttemptEnd } from '../model/state/outcome.ts';
 import type { TicketEvent } from '../model/state/reduce.ts';
 import { redactAll } from '../model/text/redact.ts';

@@ -4,7 +4,7 @@ import { parseRef, refKey } from '../../src/model/ids.ts';
 import type { Plan, PlanEntry } from '../../src/model/plan.ts';
 import { PLAN_STATUSES } from '../../src/model/plan-schema.ts';
 import { type Decision, eligible, type Limits, type WorkView } from '../../src/model/state/eligible.ts';
-import { isDue } from '../../src/model/state/next.ts';
+import { isDue } from '../../src/model/state/next-step-or-rest.ts';
 import type { Ticket } from '../../src/model/ticket.ts';
 import { at, attempt, NOW, plan, ticket } from './build.ts';
 

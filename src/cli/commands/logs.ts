@@ -1,6 +1,6 @@
 import { Machine } from '../../machine/machine.ts';
 import { InputError } from '../../model/errors.ts';
-import { rests } from '../../model/state/next.ts';
+import { rests } from '../../model/state/next-step-or-rest.ts';
 import type { Redact } from '../../model/text/redact.ts';
 import { createLog, restLine } from '../../report/plan-and-ticket-log.ts';
 import { style } from '../../report/style.ts';

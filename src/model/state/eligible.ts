@@ -3,7 +3,7 @@ import { type Plan, type PlanEntry, sharesWorkspace } from '../plan.ts';
 import { entryOf, type PlansView, planOf, ticketOf } from '../plans/plans-view.ts';
 import type { Hold, Ticket } from '../ticket.ts';
 import { blockedBy, failuresIn, haltedHold } from './blockers-and-stop-on-failure.ts';
-import { isDue, isPassing } from './next.ts';
+import { isDue, isPassing } from './next-step-or-rest.ts';
 import { isYetToBegin, turnsOf } from './shared-workspace-turns.ts';
 import { settle } from './walk.ts';
 

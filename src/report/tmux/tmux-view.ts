@@ -24,7 +24,7 @@ import {
 import { explained } from '../../model/errors.ts';
 import type { EngineEvent } from '../../model/events.ts';
 import { refKey, type TicketRef } from '../../model/ids.ts';
-import { isRest } from '../../model/state/next.ts';
+import { isRest } from '../../model/state/next-step-or-rest.ts';
 
 export interface TmuxViewOptions {
   /** Name of the session; it is made safe for tmux. */

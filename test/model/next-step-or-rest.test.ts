@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { isDue, next } from '../../src/model/state/next.ts';
+import { isDue, next } from '../../src/model/state/next-step-or-rest.ts';
 import { TICKET_STATUSES } from '../../src/model/ticket-schema.ts';
 import { at, attempt, NOW, running, script, ticket, workflow } from './build.ts';
 
