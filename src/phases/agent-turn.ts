@@ -4,7 +4,7 @@ import { findExecutable } from '../machine/find-program.ts';
 import type { AgentAdapter, AgentError, AgentRequest, AgentResult } from '../model/agent.ts';
 import { explained, WorkspaceError } from '../model/errors.ts';
 import { noUsage, totalUsage } from '../model/limits/usage.ts';
-import type { AttemptEnd } from '../model/state/outcome.ts';
+import type { AttemptEnd } from '../model/state/attempt-end-and-backoff.ts';
 import type { Hold, Usage } from '../model/ticket.ts';
 import type { PhaseOf } from '../model/workflow.ts';
 import { AgentStream } from './agent-stream.ts';

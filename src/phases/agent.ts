@@ -12,7 +12,7 @@ import { readText } from '../machine/files/read-and-remove-files.ts';
 import type { AgentAdapter, AgentConfig, AgentResult } from '../model/agent.ts';
 import { explained, InputError } from '../model/errors.ts';
 import { totalUsage } from '../model/limits/usage.ts';
-import type { AttemptEnd } from '../model/state/outcome.ts';
+import type { AttemptEnd } from '../model/state/attempt-end-and-backoff.ts';
 import type { Attempt, Json, Ticket, Usage } from '../model/ticket.ts';
 import { judgedIn, judgementProblem, schemaForCriteria } from '../model/verdict.ts';
 import { type PhaseOf, resultSchemaOf } from '../model/workflow.ts';

@@ -1,6 +1,6 @@
 import type { JobResult } from '../machine/jobs/follow.ts';
 import { EXIT } from '../model/actions.ts';
-import type { AttemptEnd } from '../model/state/outcome.ts';
+import type { AttemptEnd } from '../model/state/attempt-end-and-backoff.ts';
 import { decisionsOf, looksOutside, type PhaseOf } from '../model/workflow.ts';
 import { renderArg } from '../workflows/templates/render-template.ts';
 import { lastWords } from './attempt-output.ts';

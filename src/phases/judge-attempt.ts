@@ -3,7 +3,7 @@ import { type Claimed, claimedBy, extractTagged, readSignal } from '../agents/re
 import { readText } from '../machine/files/read-and-remove-files.ts';
 import type { AgentError, AgentResult } from '../model/agent.ts';
 import { explained } from '../model/errors.ts';
-import { type AttemptEnd, NO_REASON } from '../model/state/outcome.ts';
+import { type AttemptEnd, NO_REASON } from '../model/state/attempt-end-and-backoff.ts';
 import type { ErrorClass, Json } from '../model/ticket.ts';
 import { judgedIn } from '../model/verdict.ts';
 import type { PhaseOf } from '../model/workflow.ts';

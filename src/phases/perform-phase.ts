@@ -2,7 +2,7 @@ import { asStorageErrorIn, isStorageError } from '../machine/files/make-writable
 import { readJob } from '../machine/jobs/job.ts';
 import { stopJob } from '../machine/jobs/stop.ts';
 import { messageOf } from '../model/errors.ts';
-import type { AttemptEnd } from '../model/state/outcome.ts';
+import type { AttemptEnd } from '../model/state/attempt-end-and-backoff.ts';
 import { GitError } from '../workspaces/workspaces.ts';
 import { performAgent } from './agent.ts';
 import { performGate } from './gate.ts';

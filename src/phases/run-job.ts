@@ -2,7 +2,7 @@ import { type FollowOptions, followJob, type JobResult } from '../machine/jobs/f
 import { type JobSpec, readJob, startJob } from '../machine/jobs/job.ts';
 import { isInProcess, stopInProcess } from '../machine/jobs/record-in-process-work.ts';
 import { stopJob } from '../machine/jobs/stop.ts';
-import type { AttemptEnd } from '../model/state/outcome.ts';
+import type { AttemptEnd } from '../model/state/attempt-end-and-backoff.ts';
 import type { PhaseContext } from './phase-context.ts';
 
 export interface JobRun {

@@ -2,7 +2,7 @@ import { readJob } from '../machine/jobs/job.ts';
 import { isInProcess, stopInProcess } from '../machine/jobs/record-in-process-work.ts';
 import { stopJob } from '../machine/jobs/stop.ts';
 import { ACTIONS, EXIT, scriptInstead } from '../model/actions.ts';
-import type { AttemptEnd } from '../model/state/outcome.ts';
+import type { AttemptEnd } from '../model/state/attempt-end-and-backoff.ts';
 import { actionOf, type PhaseOf } from '../model/workflow.ts';
 import { renderArg } from '../workflows/templates/render-template.ts';
 import { runAction, type StepResult } from './action.ts';

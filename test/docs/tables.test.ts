@@ -9,8 +9,8 @@ import { FORGE_EFFECTS } from '../../src/github/effect-journal.ts';
 import { ACCESS } from '../../src/model/agent.ts';
 import { LEASE_MS, RENEW_MS } from '../../src/model/claim.ts';
 import { PLAN_STATUSES, Plan, PlanBase, PlanEntry } from '../../src/model/plan-schema.ts';
+import { HOPELESS } from '../../src/model/state/attempt-end-and-backoff.ts';
 import { legalCommands } from '../../src/model/state/commands.ts';
-import { HOPELESS } from '../../src/model/state/outcome.ts';
 import { ERROR_CLASSES } from '../../src/model/ticket.ts';
 import {
   ATTEMPT_STATUSES,

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
+import type { AttemptEnd } from '../../src/model/state/attempt-end-and-backoff.ts';
 import { command } from '../../src/model/state/commands.ts';
-import type { AttemptEnd } from '../../src/model/state/outcome.ts';
 import { reduce } from '../../src/model/state/reduce.ts';
 import type { Ticket } from '../../src/model/ticket.ts';
 import { Ticket as TicketSchema } from '../../src/model/ticket-schema.ts';

@@ -1,9 +1,13 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { IllegalMoveError } from '../../src/model/errors.ts';
+import {
+  type AttemptEnd,
+  isOverload,
+  MAX_INTERRUPTIONS,
+} from '../../src/model/state/attempt-end-and-backoff.ts';
 import { command, legalCommands, type TicketCommand } from '../../src/model/state/commands.ts';
 import { isDue, next } from '../../src/model/state/next-step-or-rest.ts';
-import { type AttemptEnd, isOverload, MAX_INTERRUPTIONS } from '../../src/model/state/outcome.ts';
 import { reduce, type TicketEvent } from '../../src/model/state/reduce.ts';
 import { ERROR_CLASSES, openAttempt, type Ticket } from '../../src/model/ticket.ts';
 import { type Phase, retryOf, type Workflow } from '../../src/model/workflow.ts';

@@ -1,6 +1,10 @@
 import { describe, expect, it } from 'vitest';
 import { noUsage } from '../../src/model/limits/usage.ts';
-import { type AttemptEnd, HOPELESS, MAX_INTERRUPTIONS } from '../../src/model/state/outcome.ts';
+import {
+  type AttemptEnd,
+  HOPELESS,
+  MAX_INTERRUPTIONS,
+} from '../../src/model/state/attempt-end-and-backoff.ts';
 import { reduce, type TicketEvent } from '../../src/model/state/reduce.ts';
 import { ERROR_CLASSES, type Ticket } from '../../src/model/ticket.ts';
 import { at, attempt, CLAIM, history, NOW, running, script, ticket, workflow } from './build.ts';

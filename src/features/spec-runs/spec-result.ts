@@ -8,7 +8,7 @@ import { identityOf, withTicks } from '../../kiro/tick.ts';
 import { totalUsage } from '../../model/limits/usage.ts';
 import type { Plan } from '../../model/plan.ts';
 import { ticketsOf } from '../../model/plans/plans-view.ts';
-import { isOverload } from '../../model/state/outcome.ts';
+import { isOverload } from '../../model/state/attempt-end-and-backoff.ts';
 import { shellWord } from '../../model/text/shell-quote.ts';
 import { isMarkedBlocked, openTasksOf, type Ticket, type Usage } from '../../model/ticket.ts';
 import { tickedUnchecked } from './checkpoints-without-checks.ts';

@@ -8,7 +8,7 @@ import {
   HOPELESS,
   MAX_INTERRUPTIONS,
   overloadWait,
-} from './outcome.ts';
+} from './attempt-end-and-backoff.ts';
 import { begin, counted, editOpen, follow, isUsedUp, noteOf, settle } from './walk.ts';
 
 /** What an engine does to a ticket. What a person does is in commands.ts. */
