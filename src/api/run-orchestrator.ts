@@ -27,7 +27,7 @@ import { InputError } from '../model/errors.ts';
 import type { EngineEvent } from '../model/events.ts';
 import type { ExecutionConfig } from '../model/plan-schema.ts';
 import { ticketsOf } from '../model/plans/plans-view.ts';
-import { whyNotMerged } from '../model/verdict.ts';
+import { whyNotMerged } from '../model/review-verdict-and-criteria.ts';
 import { runOutput } from '../report/issue-runs/summary-and-dry-run.ts';
 import { printable, style } from '../report/style.ts';
 import { openStore } from '../store/open.ts';

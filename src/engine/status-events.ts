@@ -1,6 +1,6 @@
 import { refKey, refOf, type TicketRef } from '../model/ids.ts';
+import { checkedNothing, NO_CHECKS } from '../model/review-verdict-and-criteria.ts';
 import type { Ticket } from '../model/ticket.ts';
-import { checkedNothing, NO_CHECKS } from '../model/verdict.ts';
 import { type EngineContext, emit } from './context.ts';
 
 /** The change is not worth reporting. */

@@ -3,9 +3,9 @@ import { type Claimed, claimedBy, extractTagged, readSignal } from '../agents/re
 import { readText } from '../machine/files/read-and-remove-files.ts';
 import type { AgentError, AgentResult } from '../model/agent.ts';
 import { explained } from '../model/errors.ts';
+import { judgedIn } from '../model/review-verdict-and-criteria.ts';
 import { type AttemptEnd, NO_REASON } from '../model/state/attempt-end-and-backoff.ts';
 import type { ErrorClass, Json } from '../model/ticket.ts';
-import { judgedIn } from '../model/verdict.ts';
 import type { PhaseOf } from '../model/workflow.ts';
 import { feedbackText } from '../workflows/template-variables.ts';
 import { capture, excerpt } from './attempt-output.ts';

@@ -4,11 +4,11 @@ import { totalUsage, usageOf } from '../model/limits/usage.ts';
 import type { Plan } from '../model/plan.ts';
 import { planProblems } from '../model/plans/plan-problems.ts';
 import { ticketOf } from '../model/plans/plans-view.ts';
+import { unchecked } from '../model/review-verdict-and-criteria.ts';
 import { blockedBy, stoppedBy, stuckBlocker } from '../model/state/blockers-and-stop-on-failure.ts';
 import { asAsked, type Explanation, explain } from '../model/state/explain.ts';
 import { behind } from '../model/state/shared-workspace-turns.ts';
 import { openAttempt, openTasksOf, type Ticket } from '../model/ticket.ts';
-import { unchecked } from '../model/verdict.ts';
 import type { StoreProblem, StoreView } from '../store/store-interface.ts';
 import { ago, counted, oneLine, type Style, sayProblem, statusMark, untilNote, usageText } from './style.ts';
 

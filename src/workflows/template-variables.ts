@@ -1,6 +1,6 @@
 import type { Plan } from '../model/plan.ts';
+import { judgedIn } from '../model/review-verdict-and-criteria.ts';
 import type { Json, Ticket } from '../model/ticket.ts';
-import { judgedIn } from '../model/verdict.ts';
 import { capturesOf, type Phase, type Workflow } from '../model/workflow.ts';
 
 interface TemplateVariable {

@@ -1,5 +1,10 @@
 import { describe, expect, it } from 'vitest';
-import { judgedIn, judgementOf, judgementProblem, schemaForCriteria } from '../../src/model/verdict.ts';
+import {
+  judgedIn,
+  judgementOf,
+  judgementProblem,
+  schemaForCriteria,
+} from '../../src/model/review-verdict-and-criteria.ts';
 
 const WANTED = ['Prints `80 °C`.', 'x > 5 is refused'];
 const judged = (criterion: string, met = true, evidence = 'a test') => ({ criterion, met, evidence });

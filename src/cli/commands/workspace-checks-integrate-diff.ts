@@ -1,7 +1,7 @@
 import type { StepEnd } from '../../engine/context.ts';
 import { diffTicket, ensureFor, releaseFor } from '../../engine/prepare-and-release-workspace.ts';
 import { InputError } from '../../model/errors.ts';
-import { NO_CHECKS } from '../../model/verdict.ts';
+import { NO_CHECKS } from '../../model/review-verdict-and-criteria.ts';
 import { answer, type Io, outJson } from '../io.ts';
 import { type GlobalOptions, openEngine, openSettings } from '../open-state-and-check-flags.ts';
 

@@ -1,5 +1,5 @@
 import type { EngineEvent } from '../../model/events.ts';
-import { wentWell } from '../../model/verdict.ts';
+import { wentWell } from '../../model/review-verdict-and-criteria.ts';
 import type { PreparedRun } from './request-and-result-types.ts';
 
 export type ProgressEvent = 'start' | 'complete' | 'failed';

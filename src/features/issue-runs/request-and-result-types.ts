@@ -5,8 +5,8 @@ import type { WorkItem } from '../../issues/work-item.ts';
 import type { AgentConfig } from '../../model/agent.ts';
 import type { IssueRunPlan } from '../../model/plan.ts';
 import type { ExecutionConfig } from '../../model/plan-schema.ts';
+import type { Judged } from '../../model/review-verdict-and-criteria.ts';
 import type { Ticket, Usage } from '../../model/ticket.ts';
-import type { Judged } from '../../model/verdict.ts';
 
 export interface PhaseResult {
   phase: string;

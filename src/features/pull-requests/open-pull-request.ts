@@ -21,8 +21,8 @@ import {
 } from '../../github/pull-request-text.ts';
 import { IllegalMoveError, SignalboxError, WorkspaceError } from '../../model/errors.ts';
 import { refKey, type TicketRef } from '../../model/ids.ts';
+import { judgedIn, judgementOf } from '../../model/review-verdict-and-criteria.ts';
 import type { Json, Ticket } from '../../model/ticket.ts';
-import { judgedIn, judgementOf } from '../../model/verdict.ts';
 import { push } from './push-sync-merge.ts';
 import {
   type ForgeWork,

@@ -1,8 +1,8 @@
 import { type Claim, sayOther } from '../claim.ts';
 import type { TicketRef } from '../ids.ts';
 import { type Plan, sharesWorkspace } from '../plan.ts';
+import { reservation } from '../review-verdict-and-criteria.ts';
 import { type Hold, isMarkedBlocked, openAttempt, type Ticket } from '../ticket.ts';
-import { reservation } from '../verdict.ts';
 
 /** What is known about engines when a ticket's state is explained. */
 interface Surroundings {

@@ -7,8 +7,8 @@ import { reasonOf, workedSeconds } from '../../features/issue-runs/results/issue
 import { issueName, remarksOf, storedRun } from '../../features/issue-runs/results/stored-run.ts';
 import type { EngineEvent } from '../../model/events.ts';
 import { ticketOf } from '../../model/plans/plans-view.ts';
+import { NO_CHECKS } from '../../model/review-verdict-and-criteria.ts';
 import { isSuperseded, type Ticket } from '../../model/ticket.ts';
-import { NO_CHECKS } from '../../model/verdict.ts';
 import type { Store } from '../../store/store-interface.ts';
 import { counted, type Lines, oneLine, type Style, usageText, wholeSeconds } from '../style.ts';
 import { cells, fittingTable } from '../table.ts';

@@ -1,10 +1,10 @@
 import { stoppedTogether } from '../../../engine/stopped-tickets.ts';
 import { totalUsage } from '../../../model/limits/usage.ts';
 import type { Plan } from '../../../model/plan.ts';
+import { notMerged, reservation, verdictOf, wentWell } from '../../../model/review-verdict-and-criteria.ts';
 import { withNames } from '../../../model/state/explain.ts';
 import type { Attempt, Ticket } from '../../../model/ticket.ts';
 import { isSuperseded, newerRunOf } from '../../../model/ticket.ts';
-import { notMerged, reservation, verdictOf, wentWell } from '../../../model/verdict.ts';
 import type { IssueResult, PhaseResult, Refused } from '../request-and-result-types.ts';
 import { GATE, storedRun } from './stored-run.ts';
 

@@ -5,8 +5,8 @@ import { readJob } from '../../../machine/jobs/job.ts';
 import type { Plan } from '../../../model/plan.ts';
 import type { ExecutionConfig, IssueRun } from '../../../model/plan-schema.ts';
 import { ticketsOf } from '../../../model/plans/plans-view.ts';
+import { notMerged, reservation } from '../../../model/review-verdict-and-criteria.ts';
 import type { Attempt, Ticket } from '../../../model/ticket.ts';
-import { notMerged, reservation } from '../../../model/verdict.ts';
 
 /** The phase of the issue workflow that waits for a person. */
 export const GATE = 'qa_gate';

@@ -6,7 +6,7 @@ import {
   sayNotMerged,
   verdictOf,
   whyNotMerged,
-} from '../../src/model/verdict.ts';
+} from '../../src/model/review-verdict-and-criteria.ts';
 import { attempt, ticket } from './build.ts';
 
 const went = (phase: string, outcome = 'success') => attempt(phase, 'success', { outcome });
