@@ -3,7 +3,7 @@ import { InputError, messageOf } from '../model/errors.ts';
 import type { Plan } from '../model/plan.ts';
 import { ticketsOf } from '../model/plans/plans-view.ts';
 import type { Readiness } from '../model/state/eligible.ts';
-import { capital } from '../model/text/clean.ts';
+import { capital } from '../model/text/clean-quote-plural.ts';
 import type { Ticket } from '../model/ticket.ts';
 import type { EngineContext, StartRequest } from './context.ts';
 

@@ -1,5 +1,5 @@
 import type { PullOutcome, PullWait } from '../model/actions.ts';
-import { capital, cleanLine, cleanText } from '../model/text/clean.ts';
+import { capital, cleanLine, cleanText } from '../model/text/clean-quote-plural.ts';
 import { shellWord } from '../model/text/shell-quote.ts';
 import { MARK } from './pull-request.ts';
 import { isHeard, type Said, type Thread, type Watched } from './query-pull-requests.ts';

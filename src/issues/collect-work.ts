@@ -6,7 +6,7 @@ import { isWork } from '../kiro/task.ts';
 import { type Unit, type Units, unitsOf } from '../kiro/units.ts';
 import { InputError } from '../model/errors.ts';
 import { idProblem, slug } from '../model/ids.ts';
-import { cleanLine, cleanText } from '../model/text/clean.ts';
+import { cleanLine, cleanText } from '../model/text/clean-quote-plural.ts';
 import { fetchItems } from './fetch-work-items.ts';
 import { parseReference, type Reference, type SpecReference } from './reference.ts';
 import { orProblems, problemOf, type SourceProblem, type WorkItem } from './work-item.ts';

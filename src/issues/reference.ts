@@ -12,7 +12,7 @@ import {
   repositoryName,
 } from '../github/gh/repository-name.ts';
 import { InputError } from '../model/errors.ts';
-import { quoted } from '../model/text/clean.ts';
+import { quoted } from '../model/text/clean-quote-plural.ts';
 
 /** An issue as written somewhere; without a repository it is one of the place it was written in. */
 export interface IssueMention {

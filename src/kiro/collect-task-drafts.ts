@@ -1,4 +1,4 @@
-import { cleanLine } from '../model/text/clean.ts';
+import { cleanLine } from '../model/text/clean-quote-plural.ts';
 import { type Fence, headingAt, scanLines } from '../model/text/markdown-lines.ts';
 import { type Box, error, type Mark, type Note, warning } from './task.ts';
 import { fieldOf } from './task-fields.ts';

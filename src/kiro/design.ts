@@ -1,4 +1,4 @@
-import { cleanLine, cleanText } from '../model/text/clean.ts';
+import { cleanLine, cleanText } from '../model/text/clean-quote-plural.ts';
 import { headingAt, visibleLines } from '../model/text/markdown-lines.ts';
 import { requirementKey } from './requirements.ts';
 import { splitLines } from './task-line.ts';

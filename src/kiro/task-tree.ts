@@ -1,5 +1,5 @@
 import { digest, slug } from '../model/ids.ts';
-import { cleanText } from '../model/text/clean.ts';
+import { cleanText } from '../model/text/clean-quote-plural.ts';
 import type { Collected } from './collect-task-drafts.ts';
 import { type Draft, newDraft, type Section, wordsOf } from './collect-task-drafts.ts';
 import { error, type Named, type Note, type SpecTask, warning } from './task.ts';

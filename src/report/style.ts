@@ -1,6 +1,6 @@
 import { stripVTControlCharacters } from 'node:util';
 import { jsonText } from '../model/extra-fields.ts';
-import { endOfCharacter } from '../model/text/clean.ts';
+import { endOfCharacter } from '../model/text/clean-quote-plural.ts';
 import type { Hold, TicketStatus } from '../model/ticket.ts';
 
 /** Colours; plain text when they are off. */

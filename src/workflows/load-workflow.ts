@@ -3,7 +3,7 @@ import { keyPath, meant, type SchemaIssue, valueAt, wanted } from '../config/sch
 import { found } from '../config/value-kinds.ts';
 import type { Path, Place, YamlSource } from '../config/yaml-source.ts';
 import { type Finding, type Problem, placed, problemFrom } from '../config/yaml-source.ts';
-import { capital } from '../model/text/clean.ts';
+import { capital } from '../model/text/clean-quote-plural.ts';
 import { isObject } from '../model/text/json.ts';
 import { didYouMean } from '../model/text/nearest-word.ts';
 import {

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { Liquid } from 'liquidjs';
 import { describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
-import { within } from '../../src/model/text/clean.ts';
+import { within } from '../../src/model/text/clean-quote-plural.ts';
 import { commandOf, edgesOf, type Phase, Workflow } from '../../src/model/workflow.ts';
 import { root } from './agent.ts';
 

@@ -1,5 +1,5 @@
 import { messageOf } from '../../model/errors.ts';
-import { cleanText, within } from '../../model/text/clean.ts';
+import { cleanText, within } from '../../model/text/clean-quote-plural.ts';
 import { parseJson } from '../../model/text/json.ts';
 import { visibleLines } from '../../model/text/markdown-lines.ts';
 import type { Json } from '../../model/ticket.ts';

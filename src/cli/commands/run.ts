@@ -10,7 +10,7 @@ import type { EngineEvent } from '../../model/events.ts';
 import { idProblem } from '../../model/ids.ts';
 import { planOf, ticketOf } from '../../model/plans/plans-view.ts';
 import { answerTo } from '../../model/state/explain.ts';
-import { quoted } from '../../model/text/clean.ts';
+import { quoted } from '../../model/text/clean-quote-plural.ts';
 import { nearest } from '../../model/text/nearest-word.ts';
 import { planHeader, runHeader, summary } from '../../report/plan-text.ts';
 import { safeJson, style } from '../../report/style.ts';

@@ -3,7 +3,7 @@ import { emptyCheckpoints, projectOf } from '../../features/spec-runs/checkpoint
 import { readSpec } from '../../kiro/read-spec.ts';
 import { type UnitOptions, unitsOf } from '../../kiro/units.ts';
 import { InputError } from '../../model/errors.ts';
-import { plural } from '../../model/text/plural.ts';
+import { plural } from '../../model/text/clean-quote-plural.ts';
 import { specProblemText, specText } from '../../report/spec-text.ts';
 import { style } from '../../report/style.ts';
 import { type Io, outJson } from '../io.ts';

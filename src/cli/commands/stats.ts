@@ -8,7 +8,7 @@ import {
   storedLogs,
 } from '../../features/issue-runs/logs/run-stats.ts';
 import type { Plan } from '../../model/plan.ts';
-import { plural } from '../../model/text/plural.ts';
+import { plural } from '../../model/text/clean-quote-plural.ts';
 import { oneLine, style, wholeSeconds } from '../../report/style.ts';
 import { table } from '../../report/table.ts';
 import { type Io, outJson } from '../io.ts';

@@ -4,7 +4,7 @@ import { agentProblems } from '../../agents/adapters.ts';
 import type { Settings } from '../../config/settings-table.ts';
 import { type Problem, problemLines } from '../../config/yaml-source.ts';
 import { ACTIONS } from '../../model/actions.ts';
-import { plural } from '../../model/text/plural.ts';
+import { plural } from '../../model/text/clean-quote-plural.ts';
 import { actionOf } from '../../model/workflow.ts';
 import { style } from '../../report/style.ts';
 import { checkLoaded, listWorkflows, notesOn } from '../../workflows/check/check-workflow.ts';

@@ -1,5 +1,5 @@
 import { SignalboxError } from '../../model/errors.ts';
-import { plural } from '../../model/text/plural.ts';
+import { plural } from '../../model/text/clean-quote-plural.ts';
 import type { Track, Trains } from '../../workspaces/workspaces.ts';
 import { type Already, dependentsOf, type LeftOut, leaving, type TrainCar } from './collect-branches.ts';
 import type { Verdict } from './train-checks.ts';

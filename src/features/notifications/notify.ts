@@ -3,8 +3,7 @@ import { messageOf } from '../../model/errors.ts';
 import { refKey } from '../../model/ids.ts';
 import type { Plan } from '../../model/plan.ts';
 import { ticketsOf } from '../../model/plans/plans-view.ts';
-import { cleanLine } from '../../model/text/clean.ts';
-import { plural } from '../../model/text/plural.ts';
+import { cleanLine, plural } from '../../model/text/clean-quote-plural.ts';
 import { type Attempt, attemptKey, openAttempt, type Ticket } from '../../model/ticket.ts';
 import type { StoreView, Wanted } from '../../store/store-interface.ts';
 import {

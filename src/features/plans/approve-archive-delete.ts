@@ -5,7 +5,7 @@ import { wayToFree } from '../../model/claim.ts';
 import { IllegalMoveError } from '../../model/errors.ts';
 import type { Plan } from '../../model/plan.ts';
 import { ticketsOf } from '../../model/plans/plans-view.ts';
-import { plural } from '../../model/text/plural.ts';
+import { plural } from '../../model/text/clean-quote-plural.ts';
 import { isOver, type Ticket } from '../../model/ticket.ts';
 import type { WorkspaceSpec } from '../../workspaces/workspaces.ts';
 import { landed } from '../landed/landed.ts';

@@ -9,7 +9,7 @@ import { GhError, type GhOptions } from '../../github/gh/run-gh.ts';
 import { ownRepository } from '../../github/own-repository.ts';
 import { SignalboxError } from '../../model/errors.ts';
 import { idProblem } from '../../model/ids.ts';
-import { cleanLabels, cleanLine, cleanText } from '../../model/text/clean.ts';
+import { cleanLabels, cleanLine, cleanText } from '../../model/text/clean-quote-plural.ts';
 import { asRecord, asText } from '../../model/text/json.ts';
 import { acceptanceCriteria } from '../acceptance-criteria.ts';
 import { dependencyMentions, labelMentions } from '../dependency-mentions.ts';

@@ -1,6 +1,6 @@
 import { refKey, type TicketRef } from '../ids.ts';
 import type { Plan } from '../plan.ts';
-import { plural } from '../text/plural.ts';
+import { plural } from '../text/clean-quote-plural.ts';
 import { type Attempt, type Hold, openAttempt, type Ticket, type Usage } from '../ticket.ts';
 import type { Budget } from '../ticket-schema.ts';
 

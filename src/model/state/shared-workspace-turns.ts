@@ -1,7 +1,7 @@
 import { refKey } from '../ids.ts';
 import { type Plan, sharesWorkspace } from '../plan.ts';
 import { type PlansView, ticketsOf } from '../plans/plans-view.ts';
-import { plural } from '../text/plural.ts';
+import { plural } from '../text/clean-quote-plural.ts';
 import { type Hold, isOver, type Ticket } from '../ticket.ts';
 
 /** Whether a ticket has still to begin; one whose tree was taken from it begins anew. */

@@ -1,6 +1,6 @@
 import type { Liquid, LiquidOptions, Template } from 'liquidjs';
 import { InputError, messageOf } from '../../model/errors.ts';
-import { capital, within } from '../../model/text/clean.ts';
+import { capital, within } from '../../model/text/clean-quote-plural.ts';
 import { composeCommand } from '../../model/text/shell-quote.ts';
 import { MAX_PROMPT_BYTES } from '../find-content.ts';
 

@@ -62,3 +62,8 @@ export function within(text: string, marks: readonly string[]): string {
 function literally(sign: string): string {
   return sign.replace(/[\\^$.*+?()[\]{}|/]/g, '\\$&');
 }
+
+/** `1 ticket`, `3 tickets`, `2 branches`. */
+export function plural(number: number, noun: string, many = `${noun}s`): string {
+  return `${number} ${number === 1 ? noun : many}`;
+}
