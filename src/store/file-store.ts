@@ -25,7 +25,7 @@ import {
   readView,
   type Stamps,
   stampsIn,
-} from './layout-and-view.ts';
+} from './layout-view-and-stamps.ts';
 import { quickTicket } from './parse-without-zod.ts';
 import { claimLines, type NoticeLine } from './sent-notices.ts';
 import { appendLines, readLines, stateBytes, stateText, unwritable } from './state-file-io.ts';
