@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import type { Settings } from '../config/settings-table.ts';
+import { letGo } from '../engine/claim-and-complete-plan.ts';
 import type { EngineContext } from '../engine/context.ts';
-import { letGo } from '../engine/plan-transitions.ts';
 import { runPlan } from '../engine/run-plan.ts';
 import { harmless, progressFeed } from '../features/issue-runs/callbacks.ts';
 import type { RunLogWriter } from '../features/issue-runs/logs/write-log.ts';

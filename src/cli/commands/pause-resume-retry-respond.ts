@@ -1,3 +1,4 @@
+import { isWithDaemon } from '../../engine/claim-and-complete-plan.ts';
 import type { EngineContext } from '../../engine/context.ts';
 import {
   control,
@@ -5,7 +6,6 @@ import {
   resumeAll,
   resumePlan as resumeIn,
 } from '../../engine/control-tickets.ts';
-import { isWithDaemon } from '../../engine/plan-transitions.ts';
 import { latestStopped, stoppedIn } from '../../engine/stopped-tickets.ts';
 import { InputError } from '../../model/errors.ts';
 import { runCommand } from '../../model/state/explain.ts';

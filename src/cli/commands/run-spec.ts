@@ -1,6 +1,6 @@
 import { resolve } from 'node:path';
+import { letGo } from '../../engine/claim-and-complete-plan.ts';
 import type { EngineContext } from '../../engine/context.ts';
-import { letGo } from '../../engine/plan-transitions.ts';
 import { movable, requireReady } from '../../engine/preflight.ts';
 import { runPlan } from '../../engine/run-plan.ts';
 import { noteOf, type PreparedSpec, prepareSpecRun } from '../../features/spec-runs/prepare-spec-run.ts';

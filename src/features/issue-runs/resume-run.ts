@@ -1,6 +1,6 @@
+import { claimToResume, letGo } from '../../engine/claim-and-complete-plan.ts';
 import { type EngineContext, emit } from '../../engine/context.ts';
 import { control } from '../../engine/control-tickets.ts';
-import { claimToResume, letGo } from '../../engine/plan-transitions.ts';
 import { stoppedIn } from '../../engine/stopped-tickets.ts';
 import { InputError } from '../../model/errors.ts';
 import type { Plan } from '../../model/plan.ts';

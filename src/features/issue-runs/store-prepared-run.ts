@@ -1,5 +1,5 @@
+import { letGo } from '../../engine/claim-and-complete-plan.ts';
 import { type EngineContext, emit } from '../../engine/context.ts';
-import { letGo } from '../../engine/plan-transitions.ts';
 import { reportStatus } from '../../engine/status-events.ts';
 import { workspaceFor } from '../../engine/ticket-workspace.ts';
 import { sayItem, sayReference } from '../../issues/work-item.ts';

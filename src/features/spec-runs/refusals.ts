@@ -1,6 +1,6 @@
 import { dirname } from 'node:path';
+import { refuseHeld as refuseHeldPlan } from '../../engine/claim-and-complete-plan.ts';
 import type { EngineContext } from '../../engine/context.ts';
-import { refuseHeld as refuseHeldPlan } from '../../engine/plan-transitions.ts';
 import { usersChanges } from '../../engine/users-changes.ts';
 import type { SpecProblem } from '../../kiro/task.ts';
 import { sayHolder } from '../../model/claim.ts';

@@ -1,10 +1,10 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { keepUsage } from '../../engine/admission.ts';
+import { claimToResume, letGo } from '../../engine/claim-and-complete-plan.ts';
 import { type EngineContext, emit } from '../../engine/context.ts';
 import { control } from '../../engine/control-tickets.ts';
 import { putBack, takeOut } from '../../engine/hand-over-worktree.ts';
-import { claimToResume, letGo } from '../../engine/plan-transitions.ts';
 import { releaseWorkspace } from '../../engine/prepare-and-release-workspace.ts';
 import { workspaceFor } from '../../engine/ticket-workspace.ts';
 import { keepUsersCommits } from '../../engine/users-changes.ts';
