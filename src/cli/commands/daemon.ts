@@ -31,7 +31,7 @@ interface Options extends GlobalOptions {
 export async function daemonStart(io: Io, options: Options): Promise<void> {
   const flags = flagsOf(options);
   if (options.detach) return detach(options, io);
-  const { runDaemon } = await import('../../engine/daemon.ts');
+  const { runDaemon } = await import('../../engine/run-daemon-and-tick.ts');
   io.keepHeapSmall();
   await runAllPlans(io, options, 'daemon', flags, (engine, view, signal) => {
     const { stateDir } = engine.settings;
@@ -47,7 +47,7 @@ export async function daemonStart(io: Io, options: Options): Promise<void> {
 }
 
 export async function tick(io: Io, options: Options): Promise<void> {
-  const { runTick } = await import('../../engine/daemon.ts');
+  const { runTick } = await import('../../engine/run-daemon-and-tick.ts');
   await runAllPlans(io, options, 'tick', {}, async (engine, _view, signal) => {
     await runTick(engine, { ...limitsOf(engine.settings), signal });
     if (signal.aborted) io.exit(signalCode(signal.reason));
