@@ -1,4 +1,4 @@
-export { loadSettings } from '../config/load.ts';
+export { loadSettings } from '../config/load-settings.ts';
 export type { Settings } from '../config/settings-table.ts';
 export type { EngineContext, OpenOptions, PlanKind } from '../engine/context.ts';
 export type { PlanHooks } from '../engine/plan-hooks.ts';

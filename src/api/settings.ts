@@ -1,4 +1,4 @@
-import { loadSettings } from '../config/load.ts';
+import { loadSettings } from '../config/load-settings.ts';
 import { packageDir } from '../config/paths.ts';
 import type { RunSettings, Settings } from '../config/settings-table.ts';
 import type { Env } from '../machine/home-path.ts';

@@ -17,7 +17,7 @@ export async function openSettings(
   options: GlobalOptions,
   flags: Record<string, unknown> = {},
 ): Promise<Settings> {
-  const { loadSettings } = await import('../config/load.ts');
+  const { loadSettings } = await import('../config/load-settings.ts');
   return loadSettings({
     cwd: io.cwd,
     env: io.env,

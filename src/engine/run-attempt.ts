@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs';
-import { loadSettings } from '../config/load.ts';
+import { loadSettings } from '../config/load-settings.ts';
 import { makeDirectory } from '../machine/files/make-writable-directory.ts';
 import { MARKER } from '../machine/jobs/job.ts';
 import { ACTIONS, scriptInstead } from '../model/actions.ts';

@@ -2,7 +2,7 @@ import { mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from 'nod
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { onTestFinished } from 'vitest';
-import { type LoadOptions, loadSettings } from '../../src/config/load.ts';
+import { type LoadOptions, loadSettings } from '../../src/config/load-settings.ts';
 import type { Settings } from '../../src/config/settings-table.ts';
 import { SignalboxError } from '../../src/model/errors.ts';
 import type { Ended } from '../support/cli.ts';

@@ -1,5 +1,5 @@
 import { openEngine } from '../../src/api/open-engine-with-features.ts';
-import { loadSettings } from '../../src/config/load.ts';
+import { loadSettings } from '../../src/config/load-settings.ts';
 import type { EngineContext } from '../../src/engine/context.ts';
 import type { EngineEvent } from '../../src/model/events.ts';
 import type { Store } from '../../src/store/store-interface.ts';

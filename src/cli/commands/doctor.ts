@@ -8,7 +8,7 @@ import {
   surveyAgents,
 } from '../../agents/installed-agents.ts';
 import { configFinding, examine, isHealthy } from '../../config/doctor/doctor.ts';
-import { loadSettings } from '../../config/load.ts';
+import { loadSettings } from '../../config/load-settings.ts';
 import { packageDir } from '../../config/paths.ts';
 import { SignalboxError } from '../../model/errors.ts';
 import { oneLine, type Style, style } from '../../report/style.ts';

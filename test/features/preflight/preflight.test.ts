@@ -2,7 +2,7 @@ import { chmodSync, existsSync, mkdirSync, readdirSync, writeFileSync } from 'no
 import { join } from 'node:path';
 import { describe, expect } from 'vitest';
 import { agentReadiness, outdated } from '../../../src/agents/installed-agents.ts';
-import { loadSettings } from '../../../src/config/load.ts';
+import { loadSettings } from '../../../src/config/load-settings.ts';
 import { IssueWorld } from '../../cli/issue-world.ts';
 import { git, it, type World, worktreesOf } from '../../support/index.ts';
 import { Bench } from '../pull-requests/bench.ts';

@@ -1,7 +1,7 @@
 import { chmodSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { openEngine } from '../../../src/api/open-engine-with-features.ts';
-import { loadSettings } from '../../../src/config/load.ts';
+import { loadSettings } from '../../../src/config/load-settings.ts';
 import type { EngineContext } from '../../../src/engine/context.ts';
 import { workspaceFor } from '../../../src/engine/ticket-workspace.ts';
 import {

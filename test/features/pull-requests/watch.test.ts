@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect } from 'vitest';
 import { openEngine } from '../../../src/api/open-engine-with-features.ts';
-import { loadSettings } from '../../../src/config/load.ts';
+import { loadSettings } from '../../../src/config/load-settings.ts';
 import { forgeJournal } from '../../../src/features/pull-requests/ticket-pull-request-and-errors.ts';
 import { watchPull } from '../../../src/features/pull-requests/watch-pull-request.ts';
 import { ENDINGS } from '../../support/gh/fake-gh.ts';
