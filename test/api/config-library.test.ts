@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { getManifest } from '../../src/api/manifest.ts';
 import { resolveRunOptions } from '../../src/api/orchestrator-arguments.ts';
 import { getSettings } from '../../src/api/settings.ts';
-import { makeProject } from '../../src/config/init.ts';
+import { makeProject } from '../../src/config/make-home-and-project-files.ts';
 import { failure, scratch } from '../config/scratch.ts';
 
 const ROOT = join(import.meta.dirname, '..', '..');

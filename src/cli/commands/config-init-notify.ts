@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { listSettings } from '../../config/describe-settings.ts';
-import { type Made, makeHome, makeProject } from '../../config/init.ts';
+import { type Made, makeHome, makeProject } from '../../config/make-home-and-project-files.ts';
 import { configChain, findConfig, homeDir, repositoryOf } from '../../config/paths.ts';
 import { trust } from '../../config/trust.ts';
 import { asStorageError, makeDirectory } from '../../machine/files/make-writable-directory.ts';

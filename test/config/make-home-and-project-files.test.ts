@@ -1,6 +1,6 @@
 import { mkdirSync, readFileSync, statSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { makeHome, makeProject } from '../../src/config/init.ts';
+import { makeHome, makeProject } from '../../src/config/make-home-and-project-files.ts';
 import { detectManifest } from '../../src/config/project-manifest.ts';
 import { failure, runCommand, scratch } from './scratch.ts';
 
