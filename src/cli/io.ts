@@ -1,6 +1,6 @@
 import type { ChildProcess } from 'node:child_process';
 import { constants } from 'node:os';
-import { type Lines, safeJson } from '../report/style.ts';
+import { type Lines, safeJson } from '../report/style-and-phrases.ts';
 
 /** Where a command writes. */
 export interface OutputStream {

@@ -1,5 +1,5 @@
 import { InputError, SignalboxError } from '../model/errors.ts';
-import { type Lines, printable, safeJson } from '../report/style.ts';
+import { type Lines, printable, safeJson } from '../report/style-and-phrases.ts';
 import { plainOptions, status } from './commands/status.ts';
 import { errorLines, type Io, type OutputStream, type ProcessIo } from './io.ts';
 

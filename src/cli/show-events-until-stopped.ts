@@ -3,7 +3,7 @@ import type { EngineEvent } from '../model/events.ts';
 import type { Naming } from '../model/state/explain.ts';
 import { lineOf } from '../report/event-line.ts';
 import type { Live } from '../report/live/live-view.ts';
-import { type Lines, printable, safeJson, style } from '../report/style.ts';
+import { type Lines, printable, safeJson, style } from '../report/style-and-phrases.ts';
 import type { Store } from '../store/store-interface.ts';
 import type { Io, Signals, Terminal } from './io.ts';
 

@@ -1,6 +1,6 @@
 import type { EngineEvent } from '../model/events.ts';
 import { isVerbal, type Naming, nameOf, withNames } from '../model/state/explain.ts';
-import { duration, oneLine, type Style, untilText, usageText, whichAttempt } from './style.ts';
+import { duration, oneLine, type Style, untilText, usageText, whichAttempt } from './style-and-phrases.ts';
 import { cells } from './table.ts';
 
 interface LineOptions extends Naming {

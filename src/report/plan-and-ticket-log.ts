@@ -10,7 +10,7 @@ import { lineRedactor, type Redact } from '../model/text/redact.ts';
 import { type Attempt, attemptKey, type Ticket } from '../model/ticket.ts';
 import type { Store } from '../store/store-interface.ts';
 import { lineOf } from './event-line.ts';
-import { clock, oneLine, type Style, safeJson, usageText, whichAttempt } from './style.ts';
+import { clock, oneLine, type Style, safeJson, usageText, whichAttempt } from './style-and-phrases.ts';
 
 export interface LogOptions {
   planId: string;

@@ -10,7 +10,7 @@ import { plural } from '../model/text/clean-quote-plural.ts';
 import type { Ticket } from '../model/ticket.ts';
 import type { Store } from '../store/store-interface.ts';
 import { ticketsIn } from './live/live-state.ts';
-import { duration, oneLine, type Style, statusMark, usageText } from './style.ts';
+import { duration, oneLine, type Style, statusMark, usageText } from './style-and-phrases.ts';
 import { cells, fittingTable, joined, spread, table } from './table.ts';
 
 const BRING = /^To bring it into your checkout: (git -C .+ signalbox\/\S+)$/m;

@@ -8,7 +8,7 @@ import { unchecked } from '../model/review-verdict-and-criteria.ts';
 import { NO_REASON } from '../model/state/attempt-end-and-backoff.ts';
 import { plural } from '../model/text/clean-quote-plural.ts';
 import { openTasksOf, type Ticket } from '../model/ticket.ts';
-import { counted, duration, oneLine, type Style, statusMark, usageText } from './style.ts';
+import { counted, duration, oneLine, type Style, statusMark, usageText } from './style-and-phrases.ts';
 import { fittingTable, joined, table } from './table.ts';
 
 interface Shown {

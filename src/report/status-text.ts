@@ -10,7 +10,16 @@ import { asAsked, type Explanation, explain } from '../model/state/explain.ts';
 import { behind } from '../model/state/shared-workspace-turns.ts';
 import { openAttempt, openTasksOf, type Ticket } from '../model/ticket.ts';
 import type { StoreProblem, StoreView } from '../store/store-interface.ts';
-import { ago, counted, oneLine, type Style, sayProblem, statusMark, untilNote, usageText } from './style.ts';
+import {
+  ago,
+  counted,
+  oneLine,
+  type Style,
+  sayProblem,
+  statusMark,
+  untilNote,
+  usageText,
+} from './style-and-phrases.ts';
 
 interface TicketStatus extends Explanation {
   ticket: Ticket;

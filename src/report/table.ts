@@ -1,4 +1,4 @@
-import type { Style } from './style.ts';
+import type { Style } from './style-and-phrases.ts';
 
 /** Columns aligned by their width on the screen; empty columns are left out. */
 export function table(

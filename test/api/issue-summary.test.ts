@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { IssueResult, RunResult } from '../../src/features/issue-runs/request-and-result-types.ts';
 import { issueSummary } from '../../src/report/issue-runs/summary-and-dry-run.ts';
-import { style } from '../../src/report/style.ts';
+import { style } from '../../src/report/style-and-phrases.ts';
 
 const failed = {
   issueNumber: 101,

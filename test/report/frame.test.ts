@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { TICKET_STATUSES } from '../../src/model/ticket-schema.ts';
 import { elapsed, frame } from '../../src/report/live/draw-frame.ts';
 import { type LiveState, type LiveTicket, liveState } from '../../src/report/live/live-state.ts';
-import { style } from '../../src/report/style.ts';
+import { style } from '../../src/report/style-and-phrases.ts';
 import { cells } from '../../src/report/table.ts';
 import { START, usage } from './samples.ts';
 

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { Plan } from '../../src/model/plan-schema.ts';
 import { planHeader } from '../../src/report/plan-text.ts';
-import { style } from '../../src/report/style.ts';
+import { style } from '../../src/report/style-and-phrases.ts';
 import { ticket } from './samples.ts';
 
 function viewOf(...ids: string[]) {

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { EngineEvent } from '../../src/model/events.ts';
 import { lineOf } from '../../src/report/event-line.ts';
-import { style } from '../../src/report/style.ts';
+import { style } from '../../src/report/style-and-phrases.ts';
 import { attemptOf, status, usage } from './samples.ts';
 
 const noon = new Date(2026, 2, 1, 12, 0, 0);

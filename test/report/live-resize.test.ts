@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { Live } from '../../src/report/live/live-view.ts';
-import { style } from '../../src/report/style.ts';
+import { style } from '../../src/report/style-and-phrases.ts';
 import { attemptOf, START, ticket, usage } from './samples.ts';
 import { Terminal } from './terminal.ts';
 

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import type { Ticket } from '../../src/model/ticket.ts';
 import { Live } from '../../src/report/live/live-view.ts';
-import { style } from '../../src/report/style.ts';
+import { style } from '../../src/report/style-and-phrases.ts';
 import { attemptOf, START, status, ticket, usage } from './samples.ts';
 import { Terminal } from './terminal.ts';
 

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
 import { Machine } from '../../src/machine/machine.ts';
 import { createLog } from '../../src/report/plan-and-ticket-log.ts';
-import { style } from '../../src/report/style.ts';
+import { style } from '../../src/report/style-and-phrases.ts';
 import { attempt, plan, ticket } from '../model/build.ts';
 import { MemoryStore } from '../support/memory-store.ts';
 

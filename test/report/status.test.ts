@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { planLines } from '../../src/report/status-text.ts';
-import { style } from '../../src/report/style.ts';
+import { style } from '../../src/report/style-and-phrases.ts';
 import { at, NOW, plan, ticket } from '../model/build.ts';
 
 const reason = 'today’s budget is used up: $2.00 of $2.00';

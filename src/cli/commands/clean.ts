@@ -1,6 +1,6 @@
 import { clean as cleanUp, type Stale } from '../../features/cleanup/clean.ts';
 import { plural } from '../../model/text/clean-quote-plural.ts';
-import { oneLine, type Style, style } from '../../report/style.ts';
+import { oneLine, type Style, style } from '../../report/style-and-phrases.ts';
 import { type Io, outJson } from '../io.ts';
 import { type GlobalOptions, openEngine, openRunner } from '../open-state-and-check-flags.ts';
 

@@ -1,7 +1,7 @@
 import type { Argument, Command, Option } from 'commander';
 import { ADAPTERS } from '../../config/settings-table.ts';
 import { InputError } from '../../model/errors.ts';
-import { safeJson } from '../../report/style.ts';
+import { safeJson } from '../../report/style-and-phrases.ts';
 import type { Io } from '../io.ts';
 
 export function completion(program: Command) {

@@ -8,7 +8,7 @@ import { assertWritable } from '../../machine/files/make-writable-directory.ts';
 import { isAlive } from '../../machine/processes.ts';
 import type { Claim } from '../../model/claim.ts';
 import { HeldError } from '../../model/errors.ts';
-import { safeJson } from '../../report/style.ts';
+import { safeJson } from '../../report/style-and-phrases.ts';
 import { answer, type Io } from '../io.ts';
 import {
   type GlobalOptions,

@@ -11,7 +11,7 @@ import { configFinding, examine, isHealthy } from '../../config/doctor/doctor.ts
 import { loadSettings } from '../../config/load-settings.ts';
 import { packageDir } from '../../config/paths.ts';
 import { SignalboxError } from '../../model/errors.ts';
-import { oneLine, type Style, style } from '../../report/style.ts';
+import { oneLine, type Style, style } from '../../report/style-and-phrases.ts';
 import { table } from '../../report/table.ts';
 import { checkAll } from '../../workflows/check/check-workflow.ts';
 import { type Io, outJson } from '../io.ts';

@@ -4,7 +4,7 @@ import { checkPhase, inSession, planSession, sessionsOf } from '../../engine/age
 import { findExecutable } from '../../machine/find-program.ts';
 import { InputError } from '../../model/errors.ts';
 import type { Attempt } from '../../model/ticket.ts';
-import { oneLine, style } from '../../report/style.ts';
+import { oneLine, style } from '../../report/style-and-phrases.ts';
 import { table } from '../../report/table.ts';
 import { exitOf, type Io, inherited, outJson } from '../io.ts';
 import { type GlobalOptions, openEngine, openState } from '../open-state-and-check-flags.ts';

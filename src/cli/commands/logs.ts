@@ -3,7 +3,7 @@ import { InputError } from '../../model/errors.ts';
 import { rests } from '../../model/state/next-step-or-rest.ts';
 import type { Redact } from '../../model/text/redact.ts';
 import { createLog, restLine } from '../../report/plan-and-ticket-log.ts';
-import { style } from '../../report/style.ts';
+import { style } from '../../report/style-and-phrases.ts';
 import { readerRedactor } from '../../sandbox/secret-fingerprints.ts';
 import { loadSchemas } from '../../store/open-for-reading.ts';
 import type { Io } from '../io.ts';

@@ -7,7 +7,7 @@ import { InputError } from '../../model/errors.ts';
 import type { EntryEdit, TicketEdit } from '../../model/plans/edit-rules.ts';
 import { planOf, ticketsOf } from '../../model/plans/plans-view.ts';
 import { plural } from '../../model/text/clean-quote-plural.ts';
-import { oneLine, sayProblem, style } from '../../report/style.ts';
+import { oneLine, sayProblem, style } from '../../report/style-and-phrases.ts';
 import { table } from '../../report/table.ts';
 import { answer, type Io, outJson } from '../io.ts';
 import {

@@ -14,7 +14,7 @@ import { renamedText, tmuxOff } from '../../machine/tmux/tmux.ts';
 import type { EngineEvent } from '../../model/events.ts';
 import { ticketsOf } from '../../model/plans/plans-view.ts';
 import { specProblemText, specSummary, specText, summaryFacts } from '../../report/spec-text.ts';
-import { safeJson, style } from '../../report/style.ts';
+import { safeJson, style } from '../../report/style-and-phrases.ts';
 import { openTmuxView, type TmuxView } from '../../report/tmux/tmux-view.ts';
 import { type Io, outJson } from '../io.ts';
 import {

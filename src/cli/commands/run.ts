@@ -13,7 +13,7 @@ import { answerTo } from '../../model/state/explain.ts';
 import { quoted } from '../../model/text/clean-quote-plural.ts';
 import { nearest } from '../../model/text/nearest-word.ts';
 import { planHeader, runHeader, summary } from '../../report/plan-text.ts';
-import { safeJson, style } from '../../report/style.ts';
+import { safeJson, style } from '../../report/style-and-phrases.ts';
 import type { Io } from '../io.ts';
 import {
   type GlobalOptions,

@@ -5,7 +5,7 @@ import { type UnitOptions, unitsOf } from '../../kiro/units.ts';
 import { InputError } from '../../model/errors.ts';
 import { plural } from '../../model/text/clean-quote-plural.ts';
 import { specProblemText, specText } from '../../report/spec-text.ts';
-import { style } from '../../report/style.ts';
+import { style } from '../../report/style-and-phrases.ts';
 import { type Io, outJson } from '../io.ts';
 import { oneOf, openEngine, openSettings } from '../open-state-and-check-flags.ts';
 import type { SpecRunOptions } from './run-spec.ts';

@@ -9,7 +9,7 @@ import {
 } from '../../features/issue-runs/logs/run-stats.ts';
 import type { Plan } from '../../model/plan.ts';
 import { plural } from '../../model/text/clean-quote-plural.ts';
-import { oneLine, style, wholeSeconds } from '../../report/style.ts';
+import { oneLine, style, wholeSeconds } from '../../report/style-and-phrases.ts';
 import { table } from '../../report/table.ts';
 import { type Io, outJson } from '../io.ts';
 import { type GlobalOptions, openStore } from '../open-state-and-check-flags.ts';

@@ -1,5 +1,5 @@
 import { planLines, problemsWithoutPlan, statusJson, statusOf } from '../../report/status-text.ts';
-import { oneLine, sayProblem, style } from '../../report/style.ts';
+import { oneLine, sayProblem, style } from '../../report/style-and-phrases.ts';
 import { type Io, outJson } from '../io.ts';
 import { type GlobalOptions, openState } from '../open-state-and-check-flags.ts';
 

@@ -6,7 +6,7 @@ import { type Problem, problemLines } from '../../config/yaml-source.ts';
 import { ACTIONS } from '../../model/actions.ts';
 import { plural } from '../../model/text/clean-quote-plural.ts';
 import { actionOf } from '../../model/workflow.ts';
-import { style } from '../../report/style.ts';
+import { style } from '../../report/style-and-phrases.ts';
 import { checkLoaded, listWorkflows, notesOn } from '../../workflows/check/check-workflow.ts';
 import { drawing, mermaid } from '../../workflows/draw-graph.ts';
 import { findPrompt, type SearchPath } from '../../workflows/find-content.ts';

@@ -10,7 +10,7 @@ import { ticketOf } from '../../model/plans/plans-view.ts';
 import { NO_CHECKS } from '../../model/review-verdict-and-criteria.ts';
 import { isSuperseded, type Ticket } from '../../model/ticket.ts';
 import type { Store } from '../../store/store-interface.ts';
-import { counted, type Lines, oneLine, type Style, usageText, wholeSeconds } from '../style.ts';
+import { counted, type Lines, oneLine, type Style, usageText, wholeSeconds } from '../style-and-phrases.ts';
 import { cells, fittingTable } from '../table.ts';
 import { type Mark, RunLines } from './progress-lines.ts';
 

@@ -3,7 +3,7 @@ import { refKey } from '../../model/ids.ts';
 import { type Naming, nameOf } from '../../model/state/explain.ts';
 import type { Ticket } from '../../model/ticket.ts';
 import { lineOf } from '../event-line.ts';
-import type { Lines, Style } from '../style.ts';
+import type { Lines, Style } from '../style-and-phrases.ts';
 import { cells, width } from '../table.ts';
 import { frame } from './draw-frame.ts';
 import { liveState, observe, refresh } from './live-state.ts';
