@@ -3,7 +3,7 @@ import { dirname, isAbsolute, join, normalize, relative, sep } from 'node:path';
 import type { Access } from '../model/agent.ts';
 import { InputError } from '../model/errors.ts';
 import type { Json } from '../model/ticket.ts';
-import type { Place } from './git.ts';
+import type { Place } from './commit-and-run-shell.ts';
 import type { Step, StepArgs, StepName } from './scenario-rules.ts';
 import { minimalInstance } from './schema-example.ts';
 import type { Output } from './stdio.ts';
@@ -64,7 +64,7 @@ async function act(scene: Scene, { name, args }: Step): Promise<Ending | undefin
       return void write(scene, args);
     case 'commit': {
       mayWrite(scene, name);
-      const { commitAll } = await import('./git.ts');
+      const { commitAll } = await import('./commit-and-run-shell.ts');
       const done = await commitAll(scene, args.message);
       const summary = done === 'committed' ? args.message : 'nothing to commit';
       return void tool(output, { name, summary });
@@ -116,7 +116,7 @@ function tool(
 async function run(scene: Scene, command: string): Promise<Ending | undefined> {
   const about = { type: 'tool', name: 'run', summary: command } as const;
   scene.output.line({ ...about, done: false });
-  const { runShell } = await import('./git.ts');
+  const { runShell } = await import('./commit-and-run-shell.ts');
   const ended = await runShell(scene, command);
   scene.output.line({ ...about, done: true });
   if (ended === 0) return undefined;
