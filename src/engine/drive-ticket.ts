@@ -95,6 +95,7 @@ async function driveClaimed(engine: EngineContext, drive: Drive): Promise<void> 
 async function takeSteps(engine: EngineContext, drive: Drive, workspace: TicketWorkspace): Promise<void> {
   const { plan, pinned, writer, options, reporter } = drive;
   const { signal, slot } = options;
+  let { hold: held } = drive.found;
   const mayBegin = ({ phase }: Step) =>
     !signal.aborted && (slot || phase.type === 'poll' || phase.type === 'gate');
   let begun: string | undefined;
@@ -104,7 +105,8 @@ async function takeSteps(engine: EngineContext, drive: Drive, workspace: TicketW
     const ours = step.do === 'continue' && attemptKey(step.attempt) === begun;
     if (!ours && !mayBegin(step)) return;
     const fresh = ours || step.do === 'start';
-    begun = await takeStep(engine, { plan, pinned, writer, workspace, mayBegin, signal, step, fresh });
+    begun = await takeStep(engine, { plan, pinned, writer, workspace, mayBegin, signal, step, fresh, held });
+    held = null;
     reporter.status();
   }
 }

@@ -3,19 +3,20 @@ import { loadSettings } from '../config/load-settings.ts';
 import { makeDirectory } from '../machine/files/make-writable-directory.ts';
 import { MARKER } from '../machine/jobs/job.ts';
 import { ACTIONS, scriptInstead } from '../model/actions.ts';
-import { explained, InputError } from '../model/errors.ts';
+import { InputError, shortageOf } from '../model/errors.ts';
 import { refKey, refOf, type TicketRef } from '../model/ids.ts';
 import type { Plan } from '../model/plan.ts';
-import type { AttemptEnd } from '../model/state/attempt-end-and-backoff.ts';
+import { type AttemptEnd, shortageHold } from '../model/state/attempt-end-and-backoff.ts';
 import { next, type Step } from '../model/state/next-step-or-rest.ts';
 import type { TicketEvent } from '../model/state/reduce.ts';
 import { redactAll } from '../model/text/redact.ts';
-import { type Attempt, attemptKey, openAttempt, type Ticket } from '../model/ticket.ts';
+import { type Attempt, attemptKey, type Hold, openAttempt, type Ticket } from '../model/ticket.ts';
 import { actionOf } from '../model/workflow.ts';
 import {
   type ActionEnd,
   type ActionRequest,
   afterStraying,
+  failureBy,
   type PhaseContext,
   type Place,
   perform,
@@ -39,6 +40,8 @@ interface StepInput {
   fresh: boolean;
   mayBegin(step: Step): boolean;
   signal: AbortSignal;
+  /** What the ticket was held by until now. */
+  held: Hold | null;
 }
 
 /** Takes one step to its end. Returns the key of the next attempt where that was recorded in the same write. */
@@ -50,6 +53,15 @@ export async function takeStep(engine: EngineContext, input: StepInput): Promise
     return undefined;
   }
   const placed = await placeFor(engine, input);
+  if (placed.shortage && start) {
+    const now = engine.now();
+    const since = (input.held?.kind === 'shortage' ? input.held.since : undefined) ?? now;
+    await writer.apply({
+      type: 'hold',
+      hold: redactAll(shortageHold(placed.shortage, since, now), engine.redact),
+    });
+    return undefined;
+  }
   engine.crash('workspace:ready');
   const begin = [...placed.events, ...(start ? [start] : [])];
   if (begin.length > 0) await writer.apply(...begin);
@@ -63,6 +75,8 @@ interface Placed {
   place?: Place;
   /** Why nothing can run. */
   refused?: AttemptEnd;
+  /** What this computer is short of for that. */
+  shortage?: string | undefined;
   /** What the ticket has to record before its attempt. */
   events: TicketEvent[];
 }
@@ -81,10 +95,9 @@ async function placeFor(engine: EngineContext, input: StepInput): Promise<Placed
     const { ref, commit } = base;
     return { place, events: isKnown ? [] : [{ type: 'base', base: { ref, commit }, branch, worktree }] };
   } catch (error) {
-    const refused: AttemptEnd = signal.aborted
-      ? { type: 'interrupted', reason: 'stopped', deliberate: true }
-      : { type: 'failed', error: { class: 'workspace', message: explained(error) } };
-    return { refused, events: [] };
+    if (signal.aborted)
+      return { refused: { type: 'interrupted', reason: 'stopped', deliberate: true }, events: [] };
+    return { refused: failureBy('workspace', error), shortage: shortageOf(error), events: [] };
   }
 }
 

@@ -4,7 +4,7 @@ import { basename, dirname, join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { findExecutable } from '../machine/find-program.ts';
 import { run } from '../machine/run-process.ts';
-import { WorkspaceError } from '../model/errors.ts';
+import { shortageOf, WorkspaceError } from '../model/errors.ts';
 import { CONFIG_KEYS, type ConfigEntry, createConfigGuard } from './config-guard.ts';
 import { gitEnv, withConfig } from './environment.ts';
 import { type GitLocation, gitDirOf, pipeIn, realOf } from './location.ts';
@@ -274,6 +274,10 @@ function startError(command: string, cwd: string, error: NodeJS.ErrnoException):
     return new WorkspaceError('workspace/missing', `${cwd} does not exist.`, {
       cause: error,
       details: { path: cwd },
+    });
+  if (shortageOf(error))
+    return new WorkspaceError('workspace/shortage', `git cannot be started: ${error.message}.`, {
+      cause: error,
     });
   return new WorkspaceError(
     'workspace/no-git',

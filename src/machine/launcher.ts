@@ -53,7 +53,13 @@ export function launch(program: Program, watcher: Watcher): Started | undefined 
   const idle = [...shells].find((shell) => shell.isIdle);
   if (!idle && shells.size >= MAX_SHELLS) return undefined;
   const request = requestOf(program, { cwd, env, shellEnv: idle?.env ?? env });
-  return request === undefined ? undefined : (idle ?? new Shell(env)).start(request, watcher);
+  if (request === undefined) return undefined;
+  try {
+    return (idle ?? new Shell(env)).start(request, watcher);
+  } catch {
+    // No process can be started now; the caller meets the same error and reports it.
+    return undefined;
+  }
 }
 
 const NAME = /^[A-Za-z_]\w*$/;

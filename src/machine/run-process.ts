@@ -1,4 +1,4 @@
-import { spawn, spawnSync } from 'node:child_process';
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import type { Env } from './home-path.ts';
 import { killGroup, launch, type Program, type Started, type Watcher } from './launcher.ts';
 
@@ -116,12 +116,19 @@ function startChild(
   { file, args, cwd, env, input }: Program,
   watcher: Watcher & { fail(error: NodeJS.ErrnoException): void },
 ): Started {
-  const child = spawn(file, args, {
-    cwd,
-    ...(env ? { env: { ...env } } : {}),
-    detached: true,
-    stdio: [input === undefined ? 'ignore' : 'pipe', 'pipe', 'pipe'],
-  });
+  let child: ChildProcess;
+  try {
+    child = spawn(file, args, {
+      cwd,
+      ...(env ? { env: { ...env } } : {}),
+      detached: true,
+      stdio: [input === undefined ? 'ignore' : 'pipe', 'pipe', 'pipe'],
+    });
+  } catch (error) {
+    // Some errors, such as ENOMEM, are thrown instead of reported.
+    setImmediate(() => watcher.fail(error as NodeJS.ErrnoException));
+    return { pid: undefined, release: () => undefined };
+  }
   child.stdout?.on('data', watcher.stdout);
   child.stderr?.on('data', watcher.stderr);
   child.on('error', watcher.fail);

@@ -38,6 +38,23 @@ export function explained(error: unknown): string {
   return hint ? `${messageOf(error)} ${hint}` : messageOf(error);
 }
 
+const SHORTAGES: ReadonlyArray<readonly [RegExp, string]> = [
+  [/\bE[MN]FILE\b|too many open files/i, 'too many files are open'],
+  [/\bEAGAIN\b|resource temporarily unavailable|cannot fork/i, 'no further process can be started'],
+  [/\bENOMEM\b|cannot allocate memory|out of memory/i, 'there is not enough memory'],
+  [/\b(?:ENOSPC|EDQUOT)\b|no space left on device|disk quota exceeded/i, 'the disk is full'],
+];
+
+/** What this computer is short of, where that made something fail: it may help to wait. */
+export function shortageOf(error: unknown): string | undefined {
+  for (let each = error; each instanceof Error; each = each.cause) {
+    const text = `${each.message}\n${'stderr' in each ? each.stderr : ''}`;
+    const [, what] = SHORTAGES.find(([pattern]) => pattern.test(text)) ?? [];
+    if (what) return `${what}: ${messageOf(error)}`;
+  }
+  return undefined;
+}
+
 export function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }

@@ -63,6 +63,7 @@ export const HOLD_KINDS = [
   'starts',
   'budget',
   'memory',
+  'shortage',
   'stopped',
   'broken',
 ] as const;
@@ -83,7 +84,8 @@ export const Hold = z.object({
     .string()
     .optional()
     .describe('A pause that is only a step of another command, which is done by then'),
-  person: z.boolean().optional().describe('A poll: what it waits for is for a person to do'),
+  since: z.string().optional().describe('A shortage: when it began'),
+  person: z.boolean().optional().describe('What it waits for is for a person to do'),
   supersededBy: z
     .string()
     .optional()

@@ -10,6 +10,7 @@ export const ERROR_CLASSES = [
   'billing',
   'limit',
   'overloaded',
+  'shortage',
   'context',
   'turns',
   'loop',

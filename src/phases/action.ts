@@ -3,7 +3,7 @@ import { isStorageError } from '../machine/files/make-writable-directory.ts';
 import type { JobResult } from '../machine/jobs/follow.ts';
 import { beginInProcess, endInProcess, stopInProcess } from '../machine/jobs/record-in-process-work.ts';
 import { ACTIONS, type ActionInputs, type ActionName, EXIT } from '../model/actions.ts';
-import { SignalboxError } from '../model/errors.ts';
+import { SignalboxError, shortageOf } from '../model/errors.ts';
 import { phaseEnvironment } from './attempt-variables-and-environment.ts';
 import type { ActionEnd, PhaseContext, Place } from './phase-context.ts';
 import { adoptJob, runJob } from './run-job.ts';
@@ -90,7 +90,7 @@ async function perform(
     return end;
   } catch (error) {
     if (stop.signal.aborted) return { reason: stop.signal.reason as 'timeout' | 'stopped' };
-    if (!(error instanceof SignalboxError) || isStorageError(error)) throw error;
+    if (!(error instanceof SignalboxError) || isStorageError(error) || shortageOf(error)) throw error;
     return { exit: EXIT.failed, err: said(error) };
   } finally {
     ended.abort();

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { isAbsolute, join } from 'node:path';
 import { findExecutable } from '../machine/find-program.ts';
 import type { AgentAdapter, AgentError, AgentRequest, AgentResult } from '../model/agent.ts';
-import { explained, WorkspaceError } from '../model/errors.ts';
+import { explained, shortageOf, WorkspaceError } from '../model/errors.ts';
 import { noUsage, totalUsage } from '../model/limits/usage.ts';
 import type { AttemptEnd } from '../model/state/attempt-end-and-backoff.ts';
 import type { Hold, Usage } from '../model/ticket.ts';
@@ -10,6 +10,7 @@ import type { PhaseOf } from '../model/workflow.ts';
 import { AgentStream } from './agent-stream.ts';
 import { agentEnvironment } from './attempt-variables-and-environment.ts';
 import { enterSandbox, leaveSandbox, sandboxesOthers, sandboxProblem } from './enter-sandbox.ts';
+import { failureBy } from './judge-attempt.ts';
 import type { PhaseContext } from './phase-context.ts';
 import { endOfJob, type JobRun, runJob } from './run-job.ts';
 
@@ -155,7 +156,8 @@ async function jobOf(context: Context, turn: Turn): Promise<Awaited<ReturnType<J
 
 /** A workspace that cannot be sandboxed is a configuration error. */
 function refuse(error: unknown): never {
-  throw error instanceof WorkspaceError ? new AttemptConfigError(explained(error)) : error;
+  const isConfig = error instanceof WorkspaceError && shortageOf(error) === undefined;
+  throw isConfig ? new AttemptConfigError(explained(error)) : error;
 }
 
 /** Fetches a sandboxed agent's commits to the ticket's branch, however its run ended. */
@@ -168,7 +170,7 @@ async function broughtHome(context: PhaseContext<PhaseOf<'agent'>>): Promise<Att
     if (!(error instanceof WorkspaceError)) throw error;
     // After a stop git is not waited for; what was committed is fetched when the ticket continues.
     if (context.signal.aborted) return undefined;
-    return { type: 'failed', error: { class: 'workspace', message: explained(error) } };
+    return failureBy('workspace', error);
   }
 }
 

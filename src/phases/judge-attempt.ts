@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { type Claimed, claimedBy, extractTagged, readSignal } from '../agents/reading/final-message.ts';
 import { readText } from '../machine/files/read-and-remove-files.ts';
 import type { AgentError, AgentResult } from '../model/agent.ts';
-import { explained } from '../model/errors.ts';
+import { explained, shortageOf } from '../model/errors.ts';
 import { judgedIn } from '../model/review-verdict-and-criteria.ts';
 import { type AttemptEnd, NO_REASON } from '../model/state/attempt-end-and-backoff.ts';
 import type { ErrorClass, Json } from '../model/ticket.ts';
@@ -121,6 +121,12 @@ export function factsOf(result: AgentResult): Facts {
 
 export function failure(kind: ErrorClass, message: string): AttemptEnd {
   return { type: 'failed', error: { class: kind, message } };
+}
+
+/** The same after an error, which may only mean that this computer is short of something. */
+export function failureBy(kind: ErrorClass, error: unknown, message = explained(error)): AttemptEnd {
+  const shortage = shortageOf(error);
+  return shortage === undefined ? failure(kind, message) : failure('shortage', shortage);
 }
 
 /**

@@ -6,11 +6,12 @@ import type { AttemptEnd } from '../model/state/attempt-end-and-backoff.ts';
 import { GitError } from '../workspaces/workspaces.ts';
 import { performAgent } from './agent.ts';
 import { performGate } from './gate.ts';
-import { failure } from './judge-attempt.ts';
+import { failureBy } from './judge-attempt.ts';
 import type { PhaseContext } from './phase-context.ts';
 import { performPoll } from './poll.ts';
 import { performStep } from './script.ts';
 
+export { failureBy } from './judge-attempt.ts';
 export type { ActionEnd, ActionRequest, EvidenceRules, PhaseContext, Place } from './phase-context.ts';
 export { afterStraying } from './restore-shared-tree.ts';
 
@@ -27,7 +28,7 @@ export async function perform(context: PhaseContext): Promise<AttemptEnd> {
     // Git was busy when the stop came; the worktree is checked again when the ticket continues.
     if (error instanceof GitError && context.signal.aborted)
       return { type: 'interrupted', reason: 'stopped', deliberate: true };
-    return failure('crash', messageOf(error));
+    return failureBy('crash', error, messageOf(error));
   }
 }
 

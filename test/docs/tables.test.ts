@@ -125,7 +125,7 @@ describe('operations', () => {
     const never = [...rows].filter(([, row]) => row[2] === 'no').map(([name]) => name);
     expect(sorted(never)).toEqual(sorted(HOPELESS));
     const free = [...rows].filter(([, row]) => row[2] === 'consumes nothing').map(([name]) => name);
-    expect(sorted(free)).toEqual(['interrupted', 'limit', 'stopped']);
+    expect(sorted(free)).toEqual(['interrupted', 'limit', 'shortage', 'stopped']);
   });
 
   it('names the files of a job and of the state directory as they are called', () => {

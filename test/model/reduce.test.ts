@@ -266,6 +266,24 @@ describe('a usage limit', () => {
   });
 });
 
+describe('a shortage of this computer', () => {
+  it('is waited for, consumes nothing, and never becomes a failure', () => {
+    let [now, of] = [NOW, running('b', { retries: { b: 1 } })];
+    const waits: number[] = [];
+    for (let number = 1; number <= 70; number += 1) {
+      of = reduce(flow, of, { type: 'start', attempt: number, agent: 'x' }, now);
+      of = reduce(flow, of, end(failed('shortage')), now);
+      expect(of).toMatchObject({ status: 'ready', retries: { b: 1 }, error: null });
+      expect(of.hold).toMatchObject({ kind: 'shortage', reason: 'it broke', since: NOW });
+      waits.push((Date.parse(of.hold?.until ?? '') - Date.parse(now)) / 1000);
+      now = of.hold?.until ?? now;
+      of = reduce(flow, { ...of, claim: CLAIM }, claim, now);
+    }
+    expect(waits.slice(0, 8)).toEqual([5, 5, 10, 20, 40, 60, 60, 60]);
+    expect(of.phaseHistory.every(({ status }) => status === 'interrupted')).toBe(true);
+  });
+});
+
 describe('an overloaded provider', () => {
   /** Meets overloads one after the other, each as soon as its wait is over; returns the waits in seconds. */
   const meet = (ends: Partial<Extract<AttemptEnd, { type: 'failed' }>>[], from = running('b')) => {

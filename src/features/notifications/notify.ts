@@ -160,14 +160,16 @@ function ticketNotice(ticket: Ticket, on: readonly Occasion[]): Keyed[] {
   const open = openAttempt(ticket);
   // A wait is reported when it begins. A gate that polls is the same gate, however often its status changes.
   const attempt = open && (waits ? firstOf(ticket, open) : hold?.kind === 'gate' ? open : undefined);
-  const at = waits ? attempt?.startedAt : (attempt?.startedAt ?? since);
+  const at = waits ? (hold.since ?? attempt?.startedAt) : (attempt?.startedAt ?? since);
   if (!at) return [];
   const reason = cleanLine(hold?.reason ?? error ?? '', MAX_REASON_CHARS) || null;
   const what = event === 'failed' ? 'has failed' : 'needs attention';
   const text = `${refKey(ticket)} ${what}${reason ? `: ${reason}` : '.'}`;
   const key = `${ticketId} ${waits ? 'waits' : event} ${attempt ? attemptKey(attempt) : at}`;
+  // A shortage is a person's matter only after a while, in which the engine may have been started anew.
+  const from = hold?.since !== undefined ? (hold.until ?? at) : at;
   return [
-    { key, since: at, notice: { event, text, plan: planId, ticket: ticketId, title, phase, reason, at } },
+    { key, since: from, notice: { event, text, plan: planId, ticket: ticketId, title, phase, reason, at } },
   ];
 }
 

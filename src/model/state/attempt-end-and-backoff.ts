@@ -1,5 +1,5 @@
 import type { Judged } from '../review-verdict-and-criteria.ts';
-import type { Attempt, ErrorClass, Json, Usage } from '../ticket.ts';
+import type { Attempt, ErrorClass, Hold, Json, Usage } from '../ticket.ts';
 
 /** What is known of an attempt beside how it ended. */
 export interface AttemptFacts {
@@ -30,7 +30,12 @@ export type AttemptEnd = AttemptFacts &
         jitter?: number;
       }
     /** A usage limit or an overload was met, or a budget is used up. */
-    | { type: 'parked'; kind: 'limit' | 'overload' | 'budget'; until: string | null; reason: string }
+    | {
+        type: 'parked';
+        kind: 'limit' | 'overload' | 'budget' | 'shortage';
+        until: string | null;
+        reason: string;
+      }
     /**
      * `deliberate`: a person or a shutdown stopped it, which is no sign that something is wrong with it.
      * `died`: the agent alone ended, by a signal from elsewhere.
@@ -98,4 +103,17 @@ export function overloadWait(attempts: readonly Attempt[], jitter: number): numb
   }, 0);
   if (waited >= MAX_OVERLOAD_SECONDS || row.length > MAX_OVERLOADS) return null;
   return backoffSeconds(OVERLOAD, silent.length) * (1 + jitter / 4);
+}
+
+const MIN_SHORTAGE_MS = 5_000;
+const MAX_SHORTAGE_MS = 60_000;
+/** After this time a person is asked, and the wait continues. */
+const ASK_AFTER_MS = 3_600_000;
+
+/** A shortage of this computer is waited for: each time as long as it has lasted so far, within bounds. */
+export function shortageHold(reason: string, since: string, now: string): Hold {
+  const lasted = Math.max(0, Date.parse(now) - Date.parse(since) || 0);
+  const wait = Math.min(MAX_SHORTAGE_MS, Math.max(MIN_SHORTAGE_MS, lasted));
+  const until = new Date(Date.parse(now) + wait).toISOString();
+  return { kind: 'shortage', reason, until, since, ...(lasted >= ASK_AFTER_MS ? { person: true } : {}) };
 }

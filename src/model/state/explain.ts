@@ -121,6 +121,7 @@ function waiting(ticket: Ticket, plan: Plan, around: Surroundings): Explanation 
     return { why: `usage limit: ${hold.reason}`, next: then('continues at the reset') };
   if (hold?.kind === 'overload')
     return { why: `provider overloaded: ${hold.reason}`, next: then('is tried again') };
+  if (hold?.kind === 'shortage') return { why: hold.reason, next: then('is tried again') };
   if (hold?.kind === 'backoff') return { why: hold.reason, next: then('is tried again') };
   if (hold?.kind === 'delay') return { why: hold.reason, next: then('starts then') };
   if (hold?.kind === 'blocked' && hold.until) return { why: hold.reason, next: then('checks again') };
@@ -139,6 +140,7 @@ function waiting(ticket: Ticket, plan: Plan, around: Surroundings): Explanation 
 const ENDS_BY_ITSELF: ReadonlySet<Hold['kind']> = new Set([
   'limit',
   'overload',
+  'shortage',
   'backoff',
   'delay',
   'budget',

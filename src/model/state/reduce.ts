@@ -8,6 +8,7 @@ import {
   HOPELESS,
   MAX_INTERRUPTIONS,
   overloadWait,
+  shortageHold,
 } from './attempt-end-and-backoff.ts';
 import { begin, counted, editOpen, follow, isUsedUp, noteOf, settle } from './walk.ts';
 
@@ -111,7 +112,8 @@ function end(workflow: Workflow, ticket: Ticket, given: AttemptEnd, now: string)
   if (!open || !phase || isOver(ticket)) return ticket;
   const driven = ticket.status === 'running' || ticket.status === 'paused';
   if (!driven && given.type !== 'interrupted') return ticket;
-  const end = diedAgain(ticket, phase, open, given) ?? overloaded(ticket, given, now) ?? given;
+  const end =
+    diedAgain(ticket, phase, open, given) ?? overloaded(ticket, given, now) ?? ranShort(given) ?? given;
   if (end.type === 'waiting') return wait(ticket, end, now);
   const closed = editOpen(ticket, (attempt) => close(attempt, end, now));
   switch (end.type) {
@@ -127,7 +129,10 @@ function end(workflow: Workflow, ticket: Ticket, given: AttemptEnd, now: string)
       if (closed.status === 'paused') return closed;
       return settle(closed, now, {
         status: 'ready',
-        hold: { kind: end.kind, reason: end.reason, until: end.until },
+        hold:
+          end.kind === 'shortage'
+            ? shortageHold(end.reason, shortSince(closed), now)
+            : { kind: end.kind, reason: end.reason, until: end.until },
       });
     case 'interrupted':
       if (end.deliberate) return closed;
@@ -223,6 +228,19 @@ function overloaded(ticket: Ticket, end: AttemptEnd, now: string): AttemptEnd | 
     until: new Date(until).toISOString(),
     reason: error.message,
   };
+}
+
+/** What this computer is short of is waited for, however long that takes. */
+function ranShort(end: AttemptEnd): AttemptEnd | undefined {
+  if (end.type !== 'failed' || end.error.class !== 'shortage') return undefined;
+  const { type, error, outcome, until, jitter, ...facts } = end;
+  return { ...facts, type: 'parked', kind: 'shortage', until: null, reason: error.message };
+}
+
+/** When the first of the last attempts ended that all met a shortage. */
+function shortSince({ phaseHistory }: Ticket): string {
+  const before = phaseHistory.findLastIndex(({ error }) => error?.class !== 'shortage');
+  return phaseHistory[before + 1]?.completedAt ?? '';
 }
 
 /** Nothing is consumed, unless it keeps happening. A ticket that a person paused stays paused. */

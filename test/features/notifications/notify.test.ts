@@ -112,4 +112,24 @@ describe('the bell', () => {
     await Promise.all([1, 2, 3].map(() => look({ ...parts, bell: () => void rings++ })));
     expect(rings).toBe(2);
   });
+
+  it('rings once for a shortage that has lasted for an hour, however often it is tried again', async ({
+    world,
+  }) => {
+    const since = '2020-01-01T00:00:00.000Z';
+    let rings = 0;
+    const parts = { ...(await partsOf(world)), bell: () => void rings++ };
+    for (const [until, person] of [
+      ['2999-01-01T00:59:00.000Z', {}],
+      ['2999-01-01T01:01:00.000Z', { person: true }],
+      ['2999-01-01T01:02:00.000Z', { person: true }],
+    ] as const) {
+      const hold = { kind: 'shortage' as const, reason: 'the disk is full', until, since, ...person };
+      world.plan('p', { tickets: { a: { status: 'ready', hold } } });
+      const notifier = new Notifier(parts);
+      notifier.look(parts.store.view(), () => true);
+      await notifier.settled();
+      expect(rings).toBe('person' in person ? 1 : 0);
+    }
+  });
 });

@@ -1,0 +1,66 @@
+import { spawnSync } from 'node:child_process';
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect } from 'vitest';
+import { shortageOf } from '../../src/model/errors.ts';
+import type { Ticket } from '../../src/model/ticket.ts';
+import { shell } from '../cli/support.ts';
+import { it, story } from '../support/index.ts';
+
+const UNSHARE = process.getuid?.() === 0 ? 'unshare --mount' : 'unshare --map-root-user --mount';
+const mayMount = spawnSync('/bin/sh', ['-c', `${UNSHARE} mount -t tmpfs none /mnt`]).status === 0;
+const isHeld = ({ hold, claim }: Ticket) => hold?.kind === 'shortage' && claim === null;
+
+/** Mounts a disk that is full, runs the plan, and makes room when it is asked to. */
+const ON_FULL_DISK = `
+mount -t tmpfs -o size=64k none disk || exit
+head -c 1m /dev/zero > disk/ballast 2> /dev/null
+$SIGNALBOX run p & run=$!
+until [ -e room ]; do sleep 0.1; done
+rm disk/ballast
+mount -o remount,size=64m disk
+$SIGNALBOX retry p a
+wait $run
+`;
+
+describe('a shortage', () => {
+  it.skipIf(!mayMount)(
+    'of disk for worktrees is a wait: others continue, and no attempt is consumed',
+    async ({ world }) => {
+      world.agent('agent', 'commit');
+      world.workflow('work', [{ id: 'build', type: 'agent', prompt: 'Build.', maxRetries: 0 }]);
+      const disk = join(world.dir, 'disk');
+      mkdirSync(disk);
+      world.plan('p', {
+        tickets: { a: { worktree: join(disk, 'a') }, b: { worktree: join(world.dir, 'elsewhere', 'b') } },
+      });
+      writeFileSync(join(world.dir, 'run.sh'), ON_FULL_DISK);
+      const run = shell(world, `exec ${UNSHARE} sh run.sh`);
+      const held = await world.reaches('p', 'a', isHeld);
+      expect(held).toMatchObject({ status: 'ready', retries: {}, error: null, phaseHistory: [] });
+      expect(held.hold?.reason).toMatch(/^the disk is full: .*No space left on device/s);
+      expect(Date.parse(held.hold?.until ?? '') - Date.parse(held.hold?.since ?? '')).toBe(5_000);
+      await world.reaches('p', 'b', 'complete');
+      expect((await world.cli('status', '--plan', 'p')).out).toContain('the disk is full');
+      writeFileSync(join(world.dir, 'room'), '');
+      const ended = await run;
+      expect(ended.code, ended.out + ended.err).toBe(0);
+      expect(story(world.ticket('p', 'a'))).toEqual(['build success']);
+    },
+  );
+
+  it('is recognized by what the system or git says', () => {
+    for (const [said, what] of [
+      ['spawn git EMFILE', 'too many files are open'],
+      ['spawn /bin/sh EAGAIN', 'no further process can be started'],
+      ['sh: 0: Cannot fork', 'no further process can be started'],
+      ['ENOMEM: not enough memory, read', 'there is not enough memory'],
+      ['error: unable to write file x: No space left on device', 'the disk is full'],
+    ] as const) {
+      const cause = Object.assign(new Error('git switch failed'), { stderr: said });
+      for (const error of [new Error(said), cause, new Error('outer', { cause })])
+        expect(shortageOf(error)).toBe(`${what}: ${error.message}`);
+    }
+    expect(shortageOf(new Error('fatal: not a git repository'))).toBeUndefined();
+  });
+});
