@@ -84,12 +84,20 @@ export async function runIssues(given: Given, input: RunInput): Promise<Course> 
   if (prepared.tickets.length === 0) return { ...nothing, results: refused };
   const { plan } = prepared;
   const tickets = prepared.tickets.map((ticket) => inWorktree(ticket, input.worktrees));
-  await requireReady(engine, { plan, tickets: movable(tickets), pinned: prepared.workflows, signal });
+  await requireReady(engine, {
+    plan,
+    tickets: movable(tickets),
+    pinned: prepared.workflows,
+    isDetached: config.detach,
+    signal,
+  });
   // Logs belong to the main worktree: a linked one may be removed.
   const top = repositoryOf(plan.repo ?? cwd) ?? cwd;
   const file = input.log ? resolve(top, input.log.path, `${plan.id}.json`) : null;
   const spentSeconds = open.seconds();
   const run = { ...plan.run, log: file, detached: config.detach, spentSeconds };
+  // Also for the daemon that continues it.
+  const skipped = engine.settings.baseCheck === 'off' ? { baseCheck: false } : {};
   if (file && input.log) {
     checkLogPlace(file, top);
     open.log = openRunLog(engine, { path: file, planId: plan.id, config, refused, spentSeconds });
@@ -97,7 +105,7 @@ export async function runIssues(given: Given, input: RunInput): Promise<Course> 
       engine.listen({ type: 'problem', planId: plan.id, ticketId: null, path: null, message });
   }
   // Another run has claimed some of the issues meanwhile: prepare again, which refuses those.
-  if (!(await startIssueRun(engine, { ...prepared, tickets, plan: { ...plan, run } }, signal)))
+  if (!(await startIssueRun(engine, { ...prepared, tickets, plan: { ...plan, run, ...skipped } }, signal)))
     return runIssues(given, input);
   if (given.onPhasePlan) reportPhases(prepared, given.onPhasePlan);
   return { ...(await driveRun(open, { planId: plan.id, config, signal, refused })), issueInfoMap };

@@ -59,6 +59,11 @@ export async function openEngine(
   });
 }
 
+/** The setting that `--no-base-check` stands for. */
+export function baseCheckFlag({ baseCheck }: { baseCheck?: boolean | undefined }): { baseCheck?: 'off' } {
+  return baseCheck === false ? { baseCheck: 'off' } : {};
+}
+
 /** The command line of this program, for another process. */
 export function ownCommand(): [node: string, cli: string] {
   return [process.execPath, join(packageDir(), 'dist', 'cli.cjs')];

@@ -149,6 +149,12 @@ export const TABLE = {
     'Shell commands that must pass; null is the project’s own lint, typecheck, test and build scripts, and all tests of pytest, go and cargo.',
     { runs: true, example: 'checks: [npm run lint, npm test]' },
   ),
+  baseCheck: row(
+    choice(['warn', 'require', 'off']),
+    'warn',
+    'Whether the checks run once on every commit that work starts from: failures are a warning, or refuse the start.',
+    { flag: null },
+  ),
   'merge.pr': row(boolean, false, 'Let `merge` merge pull requests on GitHub instead of branches here.', {
     runs: true,
     flag: '--pr',

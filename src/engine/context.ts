@@ -59,6 +59,8 @@ export interface StartRequest {
   tickets: readonly Ticket[];
   /** Workflows that are not stored yet. */
   pinned?: readonly { hash: string; text: string }[];
+  /** A daemon is going to start it, and finds out itself what is only worth knowing and takes long. */
+  isDetached?: boolean;
   signal?: AbortSignal | undefined;
 }
 

@@ -1,4 +1,6 @@
 import type { DoctorFinding } from '../config/doctor/programs.ts';
+import { readFacts } from '../machine/files/facts.ts';
+import type { Machine } from '../machine/machine.ts';
 import { InputError, messageOf } from '../model/errors.ts';
 import type { Plan } from '../model/plan.ts';
 import { ticketsOf } from '../model/plans/plans-view.ts';
@@ -103,4 +105,25 @@ export class PlanReadiness {
     this.#reported.add(key);
     this.#engine.listen(event);
   }
+}
+
+/** What the project's checks came to on a commit that work starts from. */
+export interface BaseResult {
+  ref: string;
+  commit: string;
+  at: string;
+  /** Null: they passed. */
+  failed: { message: string; tail: string } | null;
+}
+
+/** Kept results by commit and commands, the oldest first. */
+export function baseResults({ baseChecks }: Machine): Record<string, BaseResult | undefined> {
+  return readFacts(baseChecks) as Record<string, BaseResult | undefined>;
+}
+
+/** What failed already on the commit that a ticket started from, for its prompts; null where nothing is known to. */
+export function alreadyFailing(machine: Machine, base: { commit: string } | null): string | null {
+  const results = base ? Object.values(baseResults(machine)) : [];
+  const failed = results.findLast((result) => result?.commit === base?.commit)?.failed;
+  return failed ? `${failed.message}\n\n${failed.tail}`.trim() : null;
 }

@@ -24,6 +24,7 @@ import {
 import { admission, agentOf, allowanceOf, endedBefore, launchesOf } from './admission.ts';
 import { type EngineContext, emit, hooksOf } from './context.ts';
 import type { Pinned } from './pinned-workflow.ts';
+import { alreadyFailing } from './preflight.ts';
 import { adoptedPlace, preparePlace } from './prepare-and-release-workspace.ts';
 import { type AttemptRef, reportEnd } from './status-events.ts';
 import { ifKnown, type TicketWorkspace, workspaceFor } from './ticket-workspace.ts';
@@ -182,7 +183,10 @@ function phaseContext(
     standsIn: agent !== null && agent !== named,
     allowance: phase.type === 'agent' ? allowanceOf(engine, plan, ticket, phase) : null,
     rules: hooks.evidence?.(plan, ticket) ?? null,
-    variables: hooks.variables?.(plan, ticket) ?? {},
+    variables: {
+      base_failures: alreadyFailing(engine.machine, ticket.base),
+      ...hooks.variables?.(plan, ticket),
+    },
     others: () => hiddenPaths(engine, writer.ticket),
     settings: engine.settings,
     workspaces: engine.workspaces,

@@ -147,6 +147,16 @@ export class Machine {
     return join(this.stateDir, 'merges', requireId(id, 'merge'));
   }
 
+  /** Jobs of the checks of bases, by repository. */
+  get baseJobs(): string {
+    return join(this.stateDir, 'bases');
+  }
+
+  /** What the checks of bases came to. */
+  get baseChecks(): string {
+    return join(this.baseJobs, 'results.json');
+  }
+
   removeJobs(planId: string): void {
     rmSync(join(this.jobs, requireId(planId, 'plan')), { recursive: true, force: true });
   }

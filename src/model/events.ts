@@ -41,6 +41,8 @@ export type EngineEvent =
   | ({ type: 'workspace:keep'; path: string; reason: string } & About)
   | ({ type: 'command'; command: string; detail: Record<string, Json> } & About)
   | { type: 'plan:status'; planId: string; status: string }
+  /** What is done before work starts. */
+  | { type: 'preflight'; planId: string; message: string }
   | { type: 'problem'; planId: string; ticketId: string | null; message: string; path: string | null };
 
 /** The two that stream too fast to keep: the attempt's own output file has them. */

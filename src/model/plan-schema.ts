@@ -83,6 +83,10 @@ export const PlanBase = z.object({
     .nullable()
     .optional()
     .describe('What installs them where there are several lock files; null: the project’s files decide'),
+  baseCheck: z
+    .boolean()
+    .optional()
+    .describe('False: the checks do not run on the base before work starts, whatever the setting says'),
   status: z.enum(PLAN_STATUSES).default('draft').describe('Only active plans are dispatched'),
   tickets: z.array(PlanEntry).default([]).describe('The tickets and their order'),
   claim: Claim.nullable()

@@ -46,6 +46,8 @@ export function lineOf(event: EngineEvent, options: LineOptions): string | undef
       return `${style.yellow('!')} ${at} worktree kept at ${event.path} (${oneLine(event.reason)})`;
     case 'plan:status':
       return `${style.bold(oneLine(event.planId))}: plan ${event.status}`;
+    case 'preflight':
+      return style.dim(`· ${oneLine(planId)}: ${oneLine(event.message, 400)}`);
     case 'problem':
       return `${style.red('✗')} ${name ? `${at} ` : planId && `${oneLine(planId)}: `}${oneLine(event.message, 400)}`;
     case 'command': {

@@ -28,6 +28,11 @@ export const TEMPLATE_VARIABLES: readonly TemplateVariable[] = [
   { name: 'base', type: 'string or null', meaning: 'Branch that the work started from' },
   { name: 'base_commit', type: 'string or null', meaning: 'Commit that the work started from' },
   {
+    name: 'base_failures',
+    type: 'string or null',
+    meaning: 'What the project’s checks printed on that commit before any work, if they failed',
+  },
+  {
     name: 'plan',
     type: 'object',
     meaning: 'The plan',
@@ -135,6 +140,7 @@ export function templateVariables(input: TemplateInput): Record<string, unknown>
     workflow: workflow.name,
     base: facts.base?.ref ?? null,
     base_commit: facts.base?.commit ?? null,
+    base_failures: null,
     plan: { id: plan.id, name: plan.name, repo: plan.repo, workflow: plan.workflow, base: plan.base },
     phase: { id: phase.id, type: phase.type, visit, attempt },
     visit,

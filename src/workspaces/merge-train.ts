@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto';
 import { join } from 'node:path';
 import { type Context, lockMerges } from '../git/context-and-locks.ts';
 import { contains, treeOf } from '../git/history.ts';
@@ -12,7 +11,7 @@ import { HeldError, WorkspaceError } from '../model/errors.ts';
 import { bringUp, findTarget, moveBranch } from './integrate-branch.ts';
 import { remoteTips } from './push-branch.ts';
 import { resolveBase } from './resolve-base.ts';
-import { openScratch, type Scratch, type ScratchSpec } from './scratch-worktree.ts';
+import { openScratch, repositoryId, type Scratch, type ScratchSpec } from './scratch-worktree.ts';
 
 export interface TrackSpec {
   base: string | null;
@@ -67,7 +66,7 @@ export async function openTrains(context: Context, path: string, { dry = false }
   const repo = await context.repo(path);
   const temporary = dry ? withTemporaryObjects(context, repo) : undefined;
   const own = temporary?.context ?? context;
-  const id = createHash('sha256').update(repo.commonDir).digest('hex').slice(0, 12);
+  const id = repositoryId(repo);
   return {
     id,
     baseName: async (spec) => nameOf(own, repo, spec),

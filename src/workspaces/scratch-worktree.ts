@@ -1,8 +1,10 @@
+import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, readdirSync, rmdirSync, rmSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { type Context, lockRepo } from '../git/context-and-locks.ts';
 import type { GitLocation } from '../git/location.ts';
 import { GitError, retryRaces } from '../git/run-git.ts';
+import { withLock } from '../machine/file-lock.ts';
 import { copyUntracked } from './setup/copy-untracked-files.ts';
 import { dueInstall, install } from './setup/install-packages.ts';
 import { endHooks, runHooks, runInstall } from './setup/setup.ts';
@@ -26,6 +28,35 @@ export interface Scratch {
   show(commit: string): Promise<void>;
   /** Removes it; calling it again changes nothing. */
   close(): Promise<void>;
+}
+
+/** Names a repository, for places that are kept by repository. */
+export function repositoryId({ commonDir }: GitLocation): string {
+  return createHash('sha256').update(commonDir).digest('hex').slice(0, 12);
+}
+
+/** Longer than checks may take. */
+const TURN_MS = 24 * 3_600_000;
+
+/** A worktree for the checks of a base. Only one process at a time has that of a repository; the others wait. */
+export async function withBaseScratch<T>(
+  context: Context,
+  path: string,
+  spec: ScratchSpec,
+  fn: (scratch: Scratch, id: string) => Promise<T>,
+): Promise<T> {
+  const repo = await context.repo(path);
+  const id = `base-${repositoryId(repo)}`;
+  const work = async () => {
+    const scratch = await openScratch(context, repo, { ...spec, id });
+    try {
+      return await fn(scratch, id);
+    } finally {
+      await scratch.close();
+    }
+  };
+  const { signal } = spec;
+  return withLock(join(repo.commonDir, 'signalbox-base.lock'), work, { timeoutMs: TURN_MS, signal });
 }
 
 export async function openScratch(

@@ -26,13 +26,15 @@ import { openTrains, withTrainLock } from './merge-train.ts';
 import { examineWorktree, listWorktrees } from './owned-worktrees.ts';
 import { pushBranch, pushUrl, remoteTips } from './push-branch.ts';
 import { releaseWorkspace } from './release-workspace.ts';
-import { basedOn, checkBase, resolveBase } from './resolve-base.ts';
+import { basedOn, checkBase, resolveBase, startingPoint } from './resolve-base.ts';
 import { comeBack, rewindTree } from './rewind-worktree.ts';
+import { type Scratch, type ScratchSpec, withBaseScratch } from './scratch-worktree.ts';
 import { endSetup, isReady } from './setup/setup.ts';
 import { originBranch } from './starting-commit.ts';
 import { verifyReady, verifyWorkspace } from './verify-workspace.ts';
 import { sweepWarm } from './warm/warm-worktrees.ts';
 import { giveUpWorkspace } from './workspace-owner.ts';
+import type { WorkspaceSpec } from './workspace-spec.ts';
 import { canonical } from './worktree-paths.ts';
 
 export { GitError } from '../git/run-git.ts';
@@ -150,6 +152,16 @@ function callsOf(context: Context) {
     async mergeTarget({ repo, base }: { repo: string; base: string | null }) {
       return (await resolveBase(context, await context.repo(repo), base, { fetch: false })).name;
     },
+    /** The commit that new work starts from, as origin has it now. */
+    async startingPoint({ repo, base, inPlace }: Pick<WorkspaceSpec, 'repo' | 'base' | 'inPlace'>) {
+      const at = await context.repo(repo);
+      if (inPlace) {
+        const { branch, head = '' } = await readStatus(git, at);
+        return { ref: branch ?? head, commit: head };
+      }
+      const found = await resolveBase(context, at, base, { fetch: true });
+      return { ref: found.ref, commit: await startingPoint(context, at, found) };
+    },
     /** What work would start from, as far as it is known here: `origin/main`. */
     async startsFrom(path: string, base: string | null) {
       return (await resolveBase(context, await context.repo(path), base, { fetch: false })).ref;
@@ -193,5 +205,7 @@ function callsOf(context: Context) {
     findObstacles: bind(findObstacles),
     deleteBranch: bind(deleteBranch),
     trains: bind(openTrains),
+    withBaseScratch: <T>(path: string, spec: ScratchSpec, fn: (scratch: Scratch, id: string) => Promise<T>) =>
+      withBaseScratch(context, path, spec, fn),
   };
 }

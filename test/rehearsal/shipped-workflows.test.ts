@@ -7,7 +7,8 @@ import { within } from '../../src/model/text/clean-quote-plural.ts';
 import { commandOf, edgesOf, type Phase, Workflow } from '../../src/model/workflow.ts';
 import { root } from './agent.ts';
 
-const liquid = new Liquid({ strictVariables: true, strictFilters: true, lenientIf: true });
+const partials = { root: join(root, 'prompts') };
+const liquid = new Liquid({ strictVariables: true, strictFilters: true, lenientIf: true, ...partials });
 liquid.registerFilter('within', (value: unknown, ...marks: string[]) => within(String(value), marks));
 const variables = {
   planId: 'teatime',

@@ -32,7 +32,12 @@ export class ScratchHome {
   readonly repo = makeRepo(join(this.dir, 'repo'));
   /** What agents append to, and where they look whether they may go on. */
   protected readonly places = { log: join(this.dir, 'agents.log'), go: join(this.dir, 'go') };
-  #config: Config = { defaultAgent: 'rehearsal', defaultWorkflow: 'work', pollInterval: 60 };
+  /** Without checks of the base, which would cost every test with checks a worktree. */
+  #config: Config = {
+    ...{ defaultAgent: 'rehearsal', defaultWorkflow: 'work' },
+    pollInterval: 60,
+    baseCheck: 'off',
+  };
 
   constructor() {
     for (const name of ['user', 'bin', 'go', 'home/workflows', 'home/prompts', 'home/scripts'])

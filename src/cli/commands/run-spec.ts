@@ -18,6 +18,7 @@ import { safeJson, style } from '../../report/style-and-phrases.ts';
 import { openTmuxView, type TmuxView } from '../../report/tmux/tmux-view.ts';
 import { type Io, outJson } from '../io.ts';
 import {
+  baseCheckFlag,
   type GlobalOptions,
   invalid,
   limitsOf,
@@ -47,6 +48,7 @@ export interface SpecRunOptions extends GlobalOptions {
   detach?: boolean;
   tmux?: boolean;
   tmuxSession?: string;
+  baseCheck?: boolean;
   verbose?: boolean;
   plain?: boolean;
 }
@@ -73,7 +75,8 @@ export async function runSpec(
       stateDir: engine.settings.stateDir,
     },
     async (signal) => {
-      await requireReady(engine, { plan, tickets: left, pinned: prepared.pinned, signal });
+      const isDetached = options.detach === true;
+      await requireReady(engine, { plan, tickets: left, pinned: prepared.pinned, isDetached, signal });
       return signal.aborted ? signalCode(signal.reason) : null;
     },
   );
@@ -96,7 +99,7 @@ async function openWithWindows(view: EventView, options: SpecRunOptions, io: Io)
     if (!options.detach) view.listen(event);
     tmux?.listen(event);
   };
-  const engine = await openRunner(io, options, 'spec', { listen });
+  const engine = await openRunner(io, options, 'spec', { listen, flags: baseCheckFlag(options) });
   const { stateDir, configFile } = engine.settings;
   const windows = (name: string, planId: string): TmuxView | undefined => {
     if (options.tmux === false) return undefined;
@@ -186,7 +189,13 @@ async function detach(
   const renamed = renamedText(session);
   if (shown && options.tmuxSession && renamed) io.err(`tmux: ${renamed}`);
   const windows = shown ? { session, cwd: io.cwd, env: { TMUX, TMUX_TMPDIR } } : null;
-  await updateSpecPlan(engine, planId, (latest) => ({ ...latest, windows, run: { detached: true } }));
+  const skipped = engine.settings.baseCheck === 'off' ? { baseCheck: false } : {};
+  await updateSpecPlan(engine, planId, (latest) => ({
+    ...latest,
+    windows,
+    run: { detached: true },
+    ...skipped,
+  }));
   await letGo(engine, planId);
   await engine.flush(planId);
   const daemon = await handOver(planId, options, io, 5);

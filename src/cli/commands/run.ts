@@ -16,6 +16,7 @@ import { planHeader, runHeader, summary } from '../../report/plan-text.ts';
 import { safeJson, style } from '../../report/style-and-phrases.ts';
 import type { Io } from '../io.ts';
 import {
+  baseCheckFlag,
   type GlobalOptions,
   limitsOf,
   openRunner,
@@ -96,7 +97,7 @@ async function runAsSpec(dir: string, options: IssueOptions, io: Io): Promise<vo
   return runSpec(dir, { ...(rest as GlobalOptions), ...more }, {}, io);
 }
 
-const FOR_PLANS = ['agent', 'verbose', 'plain', 'json', 'config', 'debug'];
+const FOR_PLANS = ['agent', 'baseCheck', 'verbose', 'plain', 'json', 'config', 'debug'];
 
 /** The first option that is given although it is none of these. */
 function otherThan(known: readonly string[], options: IssueOptions): string | undefined {
@@ -122,6 +123,7 @@ async function runTickets(planId: string, ticketIds: string[], options: IssueOpt
   const flags = {
     ...(options.agent ? { defaultAgent: options.agent } : {}),
     ...(options.concurrency === undefined ? {} : { maxConcurrency: options.concurrency }),
+    ...baseCheckFlag(options),
   };
   const look = style(io.color);
   const view = await eventView(io, { ...options, withPlan: false });
@@ -155,13 +157,15 @@ async function runTickets(planId: string, ticketIds: string[], options: IssueOpt
 
 interface IssueOptions extends GlobalOptions, RunOptions {
   plain?: boolean;
+  baseCheck?: boolean | undefined;
+  debug?: boolean;
 }
 
 /** Runs issues, files or tracker keys: the same call that a library user makes, with output. */
 async function runIssues(what: readonly string[], given: IssueOptions, io: Io): Promise<void> {
-  const { config, json, debug: _debug, plain, ...options } = given as IssueOptions & { debug?: boolean };
+  const { config, json, debug: _debug, plain, baseCheck, ...options } = given;
   const globals = { ...(config ? { config } : {}), ...(json ? { json } : {}), ...(plain ? { plain } : {}) };
-  const settings = await openSettings(io, globals);
+  const settings = await openSettings(io, globals, baseCheckFlag({ baseCheck }));
   trusted(settings);
   const { RunOrchestrator } = await import('../../api/run-orchestrator.ts');
   const { verbose = false, quiet = options.detach ?? false } = options;

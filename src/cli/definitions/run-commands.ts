@@ -5,6 +5,7 @@ const daemon = () => import('../commands/daemon.ts');
 const spec = () => import('../commands/spec.ts');
 
 const PLAIN = { '--plain': 'one line per event, also on a terminal' };
+const BASE_CHECK = { '--no-base-check': 'do not run the checks on the base before work starts' };
 const VERBOSE = { '-v, --verbose': 'show what agents say and do' };
 const EVENTS = 'print events, then the result, as JSON lines';
 const SELECTED_TASKS = {
@@ -24,6 +25,7 @@ export const RUN_COMMANDS: readonly CommandDefinition[] = [
     },
     options: {
       '--plan <id>': 'run this plan; the arguments are its tickets',
+      ...BASE_CHECK,
       ...PLAIN,
       ...Object.fromEntries(runFlags().map(({ flags, ...flag }) => [flags, flag])),
     },
@@ -62,6 +64,7 @@ Exit code 0 when everything is complete, 1 when not, 130 after Ctrl-C.`,
       '--no-tmux': 'open no windows',
       '--detach': 'return at once; a daemon continues the run',
       '--dry-run': 'show what would be done and do nothing',
+      ...BASE_CHECK,
       ...VERBOSE,
       ...PLAIN,
     },

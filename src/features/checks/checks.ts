@@ -1,7 +1,9 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { readdir } from 'node:fs/promises';
 import { join, relative } from 'node:path';
-import type { Action } from '../../engine/context.ts';
+import type { Action, EngineContext } from '../../engine/context.ts';
+import { followJob } from '../../machine/jobs/follow.ts';
+import { startJob } from '../../machine/jobs/job.ts';
 import { runShown } from '../../machine/run-process.ts';
 import { EXIT } from '../../model/actions.ts';
 import { InputError, messageOf } from '../../model/errors.ts';
@@ -81,6 +83,39 @@ export function checkJob(checks: readonly Check[], notes: readonly string[] = []
 
 function wordsOf({ command, script, cwd = '.', ok = [0], needs }: Check): string[] {
   return [command, cwd, ok.join(' '), needs?.script ?? '', needs?.note ?? '', script];
+}
+
+/** What a check came to. */
+export type Verdict =
+  | { green: true }
+  | {
+      green: false;
+      /** What happened, in words: `npm test exited with code 1`. */
+      message: string;
+      /** The end of what it printed. */
+      tail: string;
+      /** All that it printed. */
+      logFile: string;
+    };
+
+/** Runs one check as a job that can be stopped; null when it was stopped, here or from outside. */
+export async function runCheck(
+  { env, settings }: EngineContext,
+  { command, script }: Check,
+  { dir, cwd, signal }: { dir: string; cwd: string; signal: AbortSignal },
+): Promise<Verdict | null> {
+  // One stream keeps the order in which a terminal would have shown the output.
+  const argv = ['/bin/sh', '-c', `exec 2>&1\n${script}`];
+  const { exited } = startJob({ dir, argv, cwd, env, stdin: null, stopSignal: 'SIGTERM' });
+  const seconds = settings.timeouts.scriptSeconds;
+  const result = await followJob({ dir, exited, wallMs: seconds * 1000, idleMs: null, signal });
+  if (signal.aborted || result.reason === 'lost' || result.reason === 'stopped') return null;
+  if (result.reason === 'exited' && result.exit.code === 0) return { green: true };
+  const message =
+    result.reason === 'timeout'
+      ? `\`${command}\` took longer than ${seconds} s`
+      : `\`${command}\` exited with code ${result.exit.code}`;
+  return { green: false, message, tail: result.stdoutTail.trimEnd(), logFile: join(dir, 'stdout') };
 }
 
 interface CheckResult {

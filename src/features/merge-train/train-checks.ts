@@ -1,26 +1,10 @@
 import { existsSync, readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import type { EngineContext } from '../../engine/context.ts';
-import { followJob } from '../../machine/jobs/follow.ts';
-import { startJob } from '../../machine/jobs/job.ts';
 import { stopJob } from '../../machine/jobs/stop.ts';
 import { SignalboxError } from '../../model/errors.ts';
 import type { Scratch, Trains, WorkspaceSpec } from '../../workspaces/workspaces.ts';
-import type { Check } from '../checks/checks.ts';
-import { checksOf } from '../checks/checks.ts';
-
-/** The result of the checks on a commit. */
-export type Verdict =
-  | { green: true }
-  | {
-      green: false;
-      /** What happened, in words: `npm test exited with code 1`. */
-      message: string;
-      /** The end of what it printed. */
-      tail: string;
-      /** All that it printed; deleted at the end of the train. */
-      logFile: string;
-    };
+import { type Check, checksOf, runCheck, type Verdict } from '../checks/checks.ts';
 
 interface CheckOptions {
   trains: Trains;
@@ -84,26 +68,15 @@ export class TrainChecks {
 
   async #check({ command, script }: Check, cwd: string): Promise<Verdict> {
     const { say, signal } = this.#options;
-    const { env, settings } = this.#engine;
     say(`$ ${command}`);
     this.commands.add(command);
     const dir = join(this.#jobs, String(++this.#count));
-    // One stream keeps the order in which a terminal would have shown the output.
-    const argv = ['/bin/sh', '-c', `exec 2>&1\n${script}`];
-    const { exited } = startJob({ dir, argv, cwd, env, stdin: null, stopSignal: 'SIGTERM' });
-    const seconds = settings.timeouts.scriptSeconds;
-    const result = await followJob({ dir, exited, wallMs: seconds * 1000, idleMs: null, signal });
+    const verdict = await runCheck(this.#engine, { command, script }, { dir, cwd, signal });
     this.#unlessStopped();
-    if (result.reason === 'lost' || result.reason === 'stopped')
-      throw new SignalboxError('merge/lost', `${command} was killed from outside, so nothing is known.`, {
-        hint: 'Run the merge again.',
-      });
-    if (result.reason === 'exited' && result.exit.code === 0) return { green: true };
-    const message =
-      result.reason === 'timeout'
-        ? `\`${command}\` took longer than ${seconds} s`
-        : `\`${command}\` exited with code ${result.exit.code}`;
-    return { green: false, message, tail: result.stdoutTail.trimEnd(), logFile: join(dir, 'stdout') };
+    if (verdict) return verdict;
+    throw new SignalboxError('merge/lost', `${command} was killed from outside, so nothing is known.`, {
+      hint: 'Run the merge again.',
+    });
   }
 
   #unlessStopped(): void {

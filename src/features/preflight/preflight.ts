@@ -16,6 +16,7 @@ import type { Ticket } from '../../model/ticket.ts';
 import { actionOf, commandOf, type Phase } from '../../model/workflow.ts';
 import { type PinnedWorkflow, readPinned } from '../../workflows/pin-workflow.ts';
 import { resolveWorkflow } from '../../workflows/resolve-workflow.ts';
+import { baseFindings } from './base-check.ts';
 
 /** A ticket that is about to start or to continue. */
 interface Work {
@@ -36,7 +37,21 @@ export async function preflight(engine: EngineContext, request: StartRequest): P
     agentFindings(engine, request, works),
     ...[...byRepo].map(([repo, own]) => repositoryFindings(engine, repo, own)),
   ]);
-  return found.flat();
+  const findings = found.flat();
+  // The checks of the base take long: not for work that is refused anyway.
+  if (findings.some(({ level }) => level === 'bad')) return findings;
+  const { signal = new AbortController().signal } = request;
+  for (const own of byRepo.values()) {
+    const first = own.find(({ ticket, phases, stepOf }) => {
+      const isNew = ticket.base === null && ticket.phaseHistory.length === 0;
+      return isNew && phases.some((phase) => stepOf(phase) === 'checks');
+    });
+    if (!first || signal.aborted || request.plan.baseCheck === false) continue;
+    const { plan, isDetached = false } = request;
+    const asked = { planId: plan.id, workspace: first.workspace, isDetached, signal };
+    findings.push(...((await orNothing(() => baseFindings(engine, asked))) ?? []));
+  }
+  return findings;
 }
 
 /** Tickets whose workflow or repository cannot be found out are left out: they fail before an agent starts. */

@@ -61,6 +61,7 @@ export class RunLines {
       const name = event.ticketId ? `${nameOf(event.ticketId)}: ` : '';
       return void this.#say(`! ${name}${oneLine(event.message, 400)}`);
     }
+    if (event.type === 'preflight') return void this.#say(`· ${oneLine(event.message, 400)}`);
     if (!('ticketId' in event)) return;
     const { ticketId } = event;
     const name = nameOf(ticketId);

@@ -63,7 +63,7 @@ describe.concurrent('a branch that somebody else pushed to', () => {
     expect(results[0]?.phaseResults).toMatchObject([
       {
         phase: 'exec',
-        error: expect.stringMatching(/rewrote feature\/1-issue-1.* --theirs, then: signalbox retry/s),
+        error: expect.stringMatching(/feature\/1-issue-1 was rewritten.* --theirs, then: signalbox retry/s),
       },
     ]);
   });

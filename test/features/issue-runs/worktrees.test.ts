@@ -47,7 +47,7 @@ describe.concurrent('worktrees', () => {
     expect(world.calls('start').map(({ cwd }) => cwd)).toEqual([join(world.dir, 'elsewhere', 'feature/a-a')]);
   });
 
-  it('that cannot be made fail their own issue with the way out; no agent works anywhere else', {
+  it('that cannot be made refuse the run or fail their own issue; no agent works anywhere else', {
     tags: 'full',
   }, async ({ world }) => {
     world.agent('agent', 'commit');
@@ -57,11 +57,13 @@ describe.concurrent('worktrees', () => {
     writeFileSync(join(world.worktrees, 'feature/1-issue-1', 'notes.txt'), 'mine\n');
     git(world.repo, 'branch', 'feature/2-issue-2');
     git(world.repo, 'worktree', 'add', '--quiet', join(world.dir, 'mine'), 'feature/2-issue-2');
-    const { code, out } = await issues.cli('run', '1', '2', '3', ...EXEC_FLAGS);
+    const refused = await issues.cli('run', '1', '2', '3', ...EXEC_FLAGS);
+    expect(refused.code).toBe(2);
+    expect(refused.err).toMatch(/1-issue-1 is taken by a directory with other content\.\n {3}Move it away/);
+    const { code, out } = await issues.cli('run', '2', '3', ...EXEC_FLAGS);
     expect(code).toBe(1);
-    expect(out).toMatch(/! #1: .*1-issue-1 is taken by a directory with other content\. Move it away/);
     expect(out).toMatch(/! #2: .*checked out in .*\/mine\. Free it with git -C \S+\/mine switch --detach/);
-    expect(out).toMatch(/✗ Issue #1 failed \(\d+s\): Phase exec failed\n/);
+    expect(out).toMatch(/✗ Issue #2 failed \(\d+s\): Phase exec failed\n/);
     expect(out).toContain('✓ Issue #3 completed');
     expect(world.calls('start').map(({ cwd }) => cwd)).toEqual([join(world.worktrees, 'feature/3-issue-3')]);
     expect(git(world.repo, 'rev-parse', 'HEAD')).toBe(before);

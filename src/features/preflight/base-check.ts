@@ -1,0 +1,114 @@
+import { createHash } from 'node:crypto';
+import { rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { type DoctorFinding, finding } from '../../config/doctor/programs.ts';
+import { loadSettings } from '../../config/load-settings.ts';
+import type { Settings } from '../../config/settings-table.ts';
+import type { EngineContext } from '../../engine/context.ts';
+import { type BaseResult, baseResults } from '../../engine/preflight.ts';
+import type { TicketWorkspace } from '../../engine/ticket-workspace.ts';
+import { noteFact } from '../../machine/files/facts.ts';
+import { stopJob } from '../../machine/jobs/stop.ts';
+import { explained, HeldError, WorkspaceError } from '../../model/errors.ts';
+import { checksOf, runCheck } from '../checks/checks.ts';
+
+/** So many commits have their results kept. */
+const MOST_RESULTS = 100;
+
+interface BaseRequest {
+  planId: string;
+  workspace: TicketWorkspace;
+  isDetached: boolean;
+  signal: AbortSignal;
+}
+
+/** Runs the project's checks on the commit that work starts from, once for each commit. Red checks are a warning, or an error. */
+export async function baseFindings(engine: EngineContext, request: BaseRequest): Promise<DoctorFinding[]> {
+  const { workspace } = request;
+  const { settings } = engine;
+  const { root } = await engine.workspaces.checkRepo(workspace.repo);
+  const own = await settingsAt(engine, root);
+  const mode = settings.origin.baseCheck === 'default' ? own.baseCheck : settings.baseCheck;
+  if (mode === 'warn' && request.isDetached) return [];
+  // A checkout without checks saves the worktree.
+  if (mode === 'off' || (await checksOf(own.checks, root)).length === 0) return [];
+  const start = await engine.workspaces.startingPoint(workspace);
+  const key = keyOf(start.commit, own.checks);
+  const since = engine.now();
+  // Before work is refused, a red result is confirmed: what was missing may be installed by now.
+  const kept = () => {
+    const known = baseResults(engine.machine)[key];
+    return known && (mode === 'warn' || known.failed === null || known.at >= since) ? known : undefined;
+  };
+  const result = kept() ?? (await checkBase(engine, request, { ...start, key, kept }));
+  if (!result?.failed) return [];
+  const { ref, commit } = start;
+  const detail = `the checks of ${ref} (${commit.slice(0, 7)}) fail before any work: ${result.failed.message}`;
+  const fix = 'Fix that first, or start all the same with --no-base-check.';
+  return [finding(mode === 'require' ? 'bad' : 'warn', 'base', detail, fix)];
+}
+
+/** The project's own commands are determined by the commit. */
+function keyOf(commit: string, configured: readonly string[] | null): string {
+  return `${commit} ${createHash('sha256').update(JSON.stringify(configured)).digest('hex').slice(0, 12)}`;
+}
+
+/** Settings as the phase `checks` gets them: commands of the repository's own files count only where it is trusted. */
+function settingsAt({ settings, env }: EngineContext, cwd: string): Promise<Settings> {
+  const { packageDir, stateDir, configFile } = settings;
+  const more = { SIGNALBOX_STATE_DIR: stateDir, ...(configFile ? { SIGNALBOX_CONFIG: configFile } : {}) };
+  return loadSettings({ cwd, env: { ...env, ...more }, packageDir });
+}
+
+interface BaseToCheck {
+  ref: string;
+  commit: string;
+  key: string;
+  /** The result that another process has kept meanwhile. */
+  kept(): BaseResult | undefined;
+}
+
+/** Null: nothing is known, because it was stopped or the worktree could not be prepared. */
+async function checkBase(
+  engine: EngineContext,
+  { planId, workspace, signal }: BaseRequest,
+  { ref, commit, key, kept }: BaseToCheck,
+): Promise<BaseResult | null> {
+  const { workspaces, machine, redact } = engine;
+  const { repo, worktreeRoot, hooks, install, copy, caches } = workspace;
+  const spec = { worktreeRoot, hooks, install, copy, caches, signal };
+  const say = (message: string) => engine.listen({ type: 'preflight', planId, message });
+  try {
+    return await workspaces.withBaseScratch(repo, spec, async (scratch, id) => {
+      const meanwhile = kept();
+      if (meanwhile) return meanwhile;
+      const dir = join(machine.baseJobs, id);
+      // Of an engine that was killed in the middle.
+      await stopJob(dir, 'stopped', 0);
+      rmSync(dir, { recursive: true, force: true });
+      say(`preparing ${ref} (${commit.slice(0, 7)}) to run its checks once`);
+      await scratch.show(commit);
+      engine.rememberSecrets();
+      const { checks: configured } = await settingsAt(engine, scratch.path);
+      let failed: BaseResult['failed'] = null;
+      for (const check of await checksOf(configured, scratch.path)) {
+        say(`$ ${check.command}`);
+        const verdict = signal.aborted
+          ? null
+          : await runCheck(engine, check, { dir, cwd: scratch.path, signal });
+        rmSync(dir, { recursive: true, force: true });
+        if (verdict === null) return null;
+        if (verdict.green) continue;
+        failed = { message: redact(verdict.message), tail: redact(verdict.tail) };
+        break;
+      }
+      const result = { ref, commit, at: engine.now(), failed };
+      noteFact(machine.baseChecks, key, result, MOST_RESULTS);
+      return result;
+    });
+  } catch (error) {
+    if (!(error instanceof WorkspaceError || error instanceof HeldError)) throw error;
+    if (!signal.aborted) say(`the checks of ${ref} cannot be run: ${explained(error)}`);
+    return null;
+  }
+}
