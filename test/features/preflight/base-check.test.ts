@@ -35,7 +35,7 @@ const checked = (world: World) => (world.exists('checked') ? world.read('checked
 const onBase = (world: World) => checked(world).filter((path) => path.includes('/.train/')).length;
 
 describe.concurrent('the checks of a base', () => {
-  it('run once for each commit, and leave nothing behind', async ({ world }) => {
+  it('run once for each commit, and leave nothing behind', { tags: 'full' }, async ({ world }) => {
     prepare(world);
     world.plan('q', { tickets: { a: {} } });
     const first = await world.cli('run', 'p');
@@ -81,7 +81,7 @@ describe.concurrent('the checks of a base', () => {
     );
   });
 
-  it('that passed give prompts nothing', async ({ world }) => {
+  it('that passed give prompts nothing', { tags: 'full' }, async ({ world }) => {
     prepare(world);
     expect((await world.cli('run', 'p')).code).toBe(0);
     expect(world.promptOf('p', 'a', 'build.1.1')).toBe('Build.');
@@ -120,7 +120,9 @@ describe.concurrent('the checks of a base', () => {
     expect(checked(world)).toEqual([]);
   });
 
-  it('use commands of the repository’s own settings only when it is trusted', async ({ world }) => {
+  it('use commands of the repository’s own settings only when it is trusted', { tags: 'full' }, async ({
+    world,
+  }) => {
     prepare(world, { checks: null });
     mkdirSync(join(world.repo, '.signalbox'));
     const settings = JSON.stringify({ checks: [`echo evil > ${world.dir}/evil`] });
@@ -135,7 +137,7 @@ describe.concurrent('the checks of a base', () => {
     expect(world.exists('evil'), out + err).toBe(true);
   });
 
-  it('run before issues and specs, too', async ({ world }) => {
+  it('run before issues and specs, too', { tags: 'full' }, async ({ world }) => {
     prepare(world, { baseCheck: 'require' });
     breakBase(world);
     const issues = new IssueWorld(world).write('a.md', '# A\n');
@@ -168,7 +170,7 @@ describe.concurrent('the checks of a base', () => {
     await daemon.kill('SIGTERM');
   });
 
-  it('are stopped by Ctrl-C with all their processes', async ({ world }) => {
+  it('are stopped by Ctrl-C with all their processes', { tags: 'full' }, async ({ world }) => {
     prepare(world, { checks: [`echo $$ > ${world.dir}/pid; exec sleep 600`] });
     const run = world.start(['run', 'p']);
     await world.until('pid');
