@@ -2,7 +2,7 @@ import { existsSync, realpathSync, statSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { type DoctorFinding, missingProgram, unusable } from '../config/doctor/programs.ts';
 import type { Settings } from '../config/settings-table.ts';
-import { noteFact, readFacts } from '../machine/files/facts.ts';
+import { noteFact, readFacts } from '../machine/files/write-atomic-and-note-facts.ts';
 import { findExecutable, probe } from '../machine/find-program.ts';
 import type { Env } from '../machine/home-path.ts';
 import { run } from '../machine/run-process.ts';

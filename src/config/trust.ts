@@ -1,6 +1,6 @@
 import { mkdirSync, realpathSync, statSync } from 'node:fs';
 import { join } from 'node:path';
-import { writeAtomic } from '../machine/files/write-atomic.ts';
+import { writeAtomic } from '../machine/files/write-atomic-and-note-facts.ts';
 import { InputError } from '../model/errors.ts';
 import { readText } from './paths.ts';
 

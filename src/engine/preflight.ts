@@ -1,5 +1,5 @@
 import type { DoctorFinding } from '../config/doctor/programs.ts';
-import { readFacts } from '../machine/files/facts.ts';
+import { readFacts } from '../machine/files/write-atomic-and-note-facts.ts';
 import type { Machine } from '../machine/machine.ts';
 import { InputError, messageOf } from '../model/errors.ts';
 import type { Plan } from '../model/plan.ts';

@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { noteFact, readFacts } from '../machine/files/facts.ts';
+import { noteFact, readFacts } from '../machine/files/write-atomic-and-note-facts.ts';
 import { run } from '../machine/run-process.ts';
 import { InputError } from '../model/errors.ts';
 import { asRecord, asText, parseJson } from '../model/text/json.ts';

@@ -3,7 +3,7 @@ import { mkdirSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { withLock } from '../machine/file-lock.ts';
 import { readOrEmpty } from '../machine/files/read-and-remove-files.ts';
-import { writeAtomic } from '../machine/files/write-atomic.ts';
+import { writeAtomic } from '../machine/files/write-atomic-and-note-facts.ts';
 import { asArray, asRecord, asText, parseJson } from '../model/text/json.ts';
 import { type RepositoryName, repositoryText } from './gh/repository-name.ts';
 import { GhError, type GhOptions } from './gh/run-gh.ts';

@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { noteFact, readFacts } from '../machine/files/facts.ts';
+import { noteFact, readFacts } from '../machine/files/write-atomic-and-note-facts.ts';
 import { asRecord, parseJson } from '../model/text/json.ts';
 import { type GhOptions, runGh } from './gh/run-gh.ts';
 

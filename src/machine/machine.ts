@@ -7,7 +7,7 @@ import { type Attempt, attemptKey } from '../model/ticket.ts';
 import { withLock } from './file-lock.ts';
 import { asStorageError, isStorageError, makeDirectory } from './files/make-writable-directory.ts';
 import { readRegular } from './files/read-and-remove-files.ts';
-import { writeAtomic } from './files/write-atomic.ts';
+import { writeAtomic } from './files/write-atomic-and-note-facts.ts';
 import { MemoryWatch } from './memory.ts';
 
 /** Where a plan's latest run opened its tmux windows. */

@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { freemem } from 'node:os';
 import { dirname, join } from 'node:path';
 import { readJson, readText } from './files/read-and-remove-files.ts';
-import { writeAtomic } from './files/write-atomic.ts';
+import { writeAtomic } from './files/write-atomic-and-note-facts.ts';
 import { readIdentity } from './jobs/job.ts';
 import { run, runSync } from './run-process.ts';
 

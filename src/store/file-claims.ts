@@ -4,7 +4,7 @@ import { basename, join } from 'node:path';
 import { withLock } from '../machine/file-lock.ts';
 import { asStorageError, isStorageTrouble, makeDirectory } from '../machine/files/make-writable-directory.ts';
 import { readJson } from '../machine/files/read-and-remove-files.ts';
-import { writeAtomic } from '../machine/files/write-atomic.ts';
+import { writeAtomic } from '../machine/files/write-atomic-and-note-facts.ts';
 import { isAlive, ownIdentity, type ProcessIdentity } from '../machine/processes.ts';
 import { type Claim, LEASE_MS, RENEW_MS, sayHolder } from '../model/claim.ts';
 import { HeldError } from '../model/errors.ts';

@@ -7,7 +7,7 @@ import {
   isStorageError,
   makeDirectory,
 } from '../machine/files/make-writable-directory.ts';
-import { writeAtomic } from '../machine/files/write-atomic.ts';
+import { writeAtomic } from '../machine/files/write-atomic-and-note-facts.ts';
 import { isAlive, ownIdentity, type ProcessIdentity } from '../machine/processes.ts';
 import { InputError } from '../model/errors.ts';
 import type { StoredEvent } from '../model/events.ts';

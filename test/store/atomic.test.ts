@@ -1,7 +1,7 @@
 import { mkdirSync, readdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { writeAtomic } from '../../src/machine/files/write-atomic.ts';
+import { writeAtomic } from '../../src/machine/files/write-atomic-and-note-facts.ts';
 import { Fixture } from '../support/fixture.ts';
 import { scratch } from './scratch.ts';
 

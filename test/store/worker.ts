@@ -11,7 +11,7 @@ import {
 import { join } from 'node:path';
 import { setTimeout as delay, setImmediate as turn } from 'node:timers/promises';
 import { withLock } from '../../src/machine/file-lock.ts';
-import { writeAtomic } from '../../src/machine/files/write-atomic.ts';
+import { writeAtomic } from '../../src/machine/files/write-atomic-and-note-facts.ts';
 import { SignalboxError } from '../../src/model/errors.ts';
 import { Plan } from '../../src/model/plan-schema.ts';
 import { Ticket } from '../../src/model/ticket-schema.ts';

@@ -7,7 +7,7 @@ import type { Settings } from '../../config/settings-table.ts';
 import type { EngineContext } from '../../engine/context.ts';
 import { type BaseResult, baseResults } from '../../engine/preflight.ts';
 import type { TicketWorkspace } from '../../engine/ticket-workspace.ts';
-import { noteFact } from '../../machine/files/facts.ts';
+import { noteFact } from '../../machine/files/write-atomic-and-note-facts.ts';
 import { stopJob } from '../../machine/jobs/stop.ts';
 import { explained, HeldError, WorkspaceError } from '../../model/errors.ts';
 import { checksOf, runCheck } from '../checks/checks.ts';

@@ -6,7 +6,7 @@ import type { EngineContext } from '../../engine/context.ts';
 import { inert } from '../../github/escape-markdown.ts';
 import { commentOnce, findComment, markOf } from '../../github/pull-request.ts';
 import type { Standing } from '../../github/pull-request-state.ts';
-import { writeAtomic } from '../../machine/files/write-atomic.ts';
+import { writeAtomic } from '../../machine/files/write-atomic-and-note-facts.ts';
 import { refKey, type TicketRef } from '../../model/ids.ts';
 import { openPullRequest } from './open-pull-request.ts';
 import { livePull } from './push-sync-merge.ts';

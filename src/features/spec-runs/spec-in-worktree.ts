@@ -12,7 +12,7 @@ import {
 import { basename, dirname, isAbsolute, join, relative, resolve, sep } from 'node:path';
 import type { EngineContext } from '../../engine/context.ts';
 import { mergedTasks, type TaskIdentity } from '../../kiro/tick.ts';
-import { writeAtomic } from '../../machine/files/write-atomic.ts';
+import { writeAtomic } from '../../machine/files/write-atomic-and-note-facts.ts';
 import { InputError } from '../../model/errors.ts';
 import { digest } from '../../model/ids.ts';
 import type { Plan, PlanSpec } from '../../model/plan.ts';

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import type { EngineContext } from '../../engine/context.ts';
 import { withLock } from '../../machine/file-lock.ts';
 import { makeDirectory } from '../../machine/files/make-writable-directory.ts';
-import { writeAtomic } from '../../machine/files/write-atomic.ts';
+import { writeAtomic } from '../../machine/files/write-atomic-and-note-facts.ts';
 import { readJob } from '../../machine/jobs/job.ts';
 import { Machine } from '../../machine/machine.ts';
 import { isAlive } from '../../machine/processes.ts';

@@ -10,7 +10,7 @@ import {
   withProgress,
   withSpecState,
 } from '../../kiro/state-file-formats.ts';
-import { writeAtomic } from '../../machine/files/write-atomic.ts';
+import { writeAtomic } from '../../machine/files/write-atomic-and-note-facts.ts';
 import { InputError, messageOf } from '../../model/errors.ts';
 import type { EngineEvent } from '../../model/events.ts';
 import { digest } from '../../model/ids.ts';

@@ -11,7 +11,7 @@ import {
   tickedIn,
   withTicks,
 } from '../../kiro/tick.ts';
-import { writeAtomic } from '../../machine/files/write-atomic.ts';
+import { writeAtomic } from '../../machine/files/write-atomic-and-note-facts.ts';
 import { EXIT } from '../../model/actions.ts';
 import { explained, IllegalMoveError, InputError } from '../../model/errors.ts';
 import { refKey, type TicketRef } from '../../model/ids.ts';
