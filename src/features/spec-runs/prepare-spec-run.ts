@@ -39,9 +39,8 @@ import {
 } from './run-location.ts';
 import { placeInTree } from './spec-in-worktree.ts';
 import { refuseLocked } from './spec-lock.ts';
-import type { SpecRunRequest } from './spec-run-request.ts';
+import { engineTicks, type SpecRunRequest } from './spec-run-request-and-plan.ts';
 import { besideSpec } from './state-files.ts';
-import { engineTicks } from './stored-spec-plan.ts';
 
 export interface PreparedSpec {
   spec: Spec;

@@ -18,7 +18,7 @@ import { digest } from '../../model/ids.ts';
 import type { Plan, PlanSpec } from '../../model/plan.ts';
 import { ticketsOf } from '../../model/plans/plans-view.ts';
 import type { WorkspaceSpec } from '../../workspaces/workspaces.ts';
-import { engineTicks, updateSpecPlan } from './stored-spec-plan.ts';
+import { engineTicks, updateSpecPlan } from './spec-run-request-and-plan.ts';
 
 export const STATE_FILE = 'SEQUENTIAL_STATE.json';
 export const PROGRESS_FILE = 'SEQUENTIAL_PROGRESS.md';

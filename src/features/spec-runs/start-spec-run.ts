@@ -20,9 +20,8 @@ import type { PreparedSpec } from './prepare-spec-run.ts';
 import { refuseDirty, refuseHeld, refuseLost, sayPlan } from './refusals.ts';
 import { bringSpec, excludeFiles } from './spec-in-worktree.ts';
 import { lockSpec, placeOf, unlockSpec } from './spec-lock.ts';
-import type { SpecRunRequest } from './spec-run-request.ts';
+import { engineTicks, type SpecRunRequest, updateSpecPlan } from './spec-run-request-and-plan.ts';
 import { besideSpec, haltedTicket } from './state-files.ts';
-import { engineTicks, updateSpecPlan } from './stored-spec-plan.ts';
 
 /** Writes the plan, which this process holds from the beginning, and prepares the worktree. Returns the plan's id. */
 export async function startSpecRun(
