@@ -3,7 +3,7 @@ import { resolve } from 'node:path';
 import { repositoryOf } from '../config/paths.ts';
 import type { Settings } from '../config/settings-table.ts';
 import type { EngineContext } from '../engine/context.ts';
-import { movable, requireReady } from '../engine/preflight.ts';
+import { movable, requireReady } from '../engine/plan-readiness.ts';
 import { stopperOf } from '../engine/stopped-tickets.ts';
 import { workspaceFor } from '../engine/ticket-workspace.ts';
 import { reportPhases } from '../features/issue-runs/callbacks.ts';

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { repositoryOf } from '../config/paths.ts';
 import { readManifest } from '../config/project-manifest.ts';
-import { movable, requireReady } from '../engine/preflight.ts';
+import { movable, requireReady } from '../engine/plan-readiness.ts';
 import { harmless, type PhasePlanCallback } from '../features/issue-runs/callbacks.ts';
 import { checkLogPlace, openRunLog } from '../features/issue-runs/logs/write-log.ts';
 import { checkMerged, parseBatches } from '../features/issue-runs/options/check-options.ts';

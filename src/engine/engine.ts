@@ -14,7 +14,7 @@ import { completePlan } from './claim-and-complete-plan.ts';
 import { recoverOrphans } from './clean-up-orphans.ts';
 import { type EngineContext, hooksOf, isFatal, type Notifications } from './context.ts';
 import { sweepOutput } from './delete-old-output.ts';
-import { PlanReadiness } from './preflight.ts';
+import { PlanReadiness } from './plan-readiness.ts';
 import { RunningTickets } from './running-tickets.ts';
 import { OutsideChanges, reportStatus } from './status-events.ts';
 

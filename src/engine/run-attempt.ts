@@ -24,7 +24,7 @@ import {
 import { admission, agentOf, allowanceOf, endedBefore, launchesOf } from './admission.ts';
 import { type EngineContext, emit, hooksOf } from './context.ts';
 import type { Pinned } from './pinned-workflow.ts';
-import { alreadyFailing } from './preflight.ts';
+import { alreadyFailing } from './plan-readiness.ts';
 import { adoptedPlace, preparePlace } from './prepare-and-release-workspace.ts';
 import { type AttemptRef, reportEnd } from './status-events.ts';
 import { ifKnown, type TicketWorkspace, workspaceFor } from './ticket-workspace.ts';

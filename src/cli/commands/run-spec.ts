@@ -1,7 +1,7 @@
 import { resolve } from 'node:path';
 import { letGo } from '../../engine/claim-and-complete-plan.ts';
 import type { EngineContext } from '../../engine/context.ts';
-import { movable, requireReady } from '../../engine/preflight.ts';
+import { movable, requireReady } from '../../engine/plan-readiness.ts';
 import { runPlan } from '../../engine/run-plan.ts';
 import { noteOf, type PreparedSpec, prepareSpecRun } from '../../features/spec-runs/prepare-spec-run.ts';
 import { keepSummary, specResult } from '../../features/spec-runs/spec-result.ts';

@@ -5,7 +5,7 @@ import { type DoctorFinding, finding } from '../../config/doctor/programs.ts';
 import { loadSettings } from '../../config/load-settings.ts';
 import type { Settings } from '../../config/settings-table.ts';
 import type { EngineContext } from '../../engine/context.ts';
-import { type BaseResult, baseResults } from '../../engine/preflight.ts';
+import { type BaseResult, baseResults } from '../../engine/plan-readiness.ts';
 import type { TicketWorkspace } from '../../engine/ticket-workspace.ts';
 import { noteFact } from '../../machine/files/write-atomic-and-note-facts.ts';
 import { stopJob } from '../../machine/jobs/stop.ts';
