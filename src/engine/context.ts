@@ -131,17 +131,14 @@ export function openEngine(
   const { storage } = machine;
   const persist = <T>(write: () => T | Promise<T>) => storage.write(write);
   const store = options.store ?? openStore(settings.stateDir, { kinds: new Map(known), persist });
-  const given = Object.fromEntries(
-    Object.entries(options.env).filter((pair): pair is [string, string] => pair[1] !== undefined),
-  );
+  const given = definedIn(options.env);
   const env = withoutOwn(given);
-  const walls = Object.values(settings.agents).some(({ sandbox }) => sandbox === 'bwrap');
   const hooks = new Map<string | null, PlanHooks>();
   const context: EngineContext = {
     store,
     machine,
     settings,
-    workspaces: createWorkspaces({ env: given, memory: machine.repositories, walls }),
+    workspaces: createWorkspaces({ env: given, memory: machine.repositories, walls: hasSandbox(settings) }),
     holder: store.holder(by),
     redact: redactorOf(settings, given),
     rememberSecrets: secretKeeper(settings, env, machine.fingerprints),
@@ -167,6 +164,34 @@ export function openEngine(
     hooks.set(each.kind, each.hooks(context));
   }
   return context;
+}
+
+/** These are used only when an engine is opened. */
+const AT_START = ['stateDir', 'logDir', 'notify', 'storage'] as const;
+
+const hasSandbox = ({ agents }: Settings) => Object.values(agents).some(({ sandbox }) => sandbox === 'bwrap');
+
+/** Uses other settings for everything that starts from now on. Returns the names of those that need a new start instead. */
+export function changeSettings(context: EngineContext, next: Settings, env: OpenOptions['env']): string[] {
+  const { settings, redact } = context;
+  const differs = (key: keyof Settings) => JSON.stringify(settings[key]) !== JSON.stringify(next[key]);
+  // Git is protected from sandboxed agents from the start on, or not at all.
+  const isOther = hasSandbox(settings) !== hasSandbox(next);
+  const kept: (keyof Settings)[] = [...AT_START.filter(differs), ...(isOther ? (['agents'] as const) : [])];
+  const changed = Object.entries(next).filter(([key]) => !kept.some((name) => name === key));
+  const given = definedIn(env);
+  Object.assign(settings, Object.fromEntries(changed));
+  // What runs already may still print its old secrets.
+  const alsoNew = redactorOf(settings, given);
+  context.redact = (text) => redact(alsoNew(text));
+  context.rememberSecrets = secretKeeper(settings, withoutOwn(given), context.machine.fingerprints);
+  return kept;
+}
+
+function definedIn(env: OpenOptions['env']): Record<string, string> {
+  return Object.fromEntries(
+    Object.entries(env).filter((pair): pair is [string, string] => pair[1] !== undefined),
+  );
 }
 
 /** Throws for a plan of a kind that is not registered: its own engine does with it what this one cannot know. */

@@ -26,7 +26,11 @@ export interface EngineOptions {
   scope?: { planId: string; ticketIds?: readonly string[] };
   /** Interval of checks when nothing wakes the engine. */
   lookEveryMs: number;
+  /** Called before anything is started; may change the limits. Must not reject. */
+  refresh?: (() => Promise<EngineLimits | undefined>) | undefined;
 }
+
+export type EngineLimits = Pick<EngineOptions, 'maxConcurrency' | 'lookEveryMs'>;
 
 const TIDY_EVERY_MS = 3_600_000;
 
@@ -47,13 +51,16 @@ export class Engine {
 
   constructor(engine: EngineContext, options: EngineOptions) {
     this.#engine = engine;
-    this.#options = options;
+    this.#options = { ...options };
+    const own = this.#options;
     this.#notifier = engine.notifications?.(engine);
     this.#outside = new OutsideChanges(engine);
     this.#readiness = new PlanReadiness(engine, () => this.wake());
     this.#running = new RunningTickets(engine, {
       outside: this.#outside,
-      maxConcurrency: options.maxConcurrency,
+      get maxConcurrency() {
+        return own.maxConcurrency;
+      },
       onEnd: () => this.wake(),
       onFatal: (error) => this.#giveUp(error),
     });
@@ -83,6 +90,7 @@ export class Engine {
     let isFirst = true;
     while (!this.#stopping && !this.#failure) {
       this.#woken = false;
+      Object.assign(this.#options, await this.#options.refresh?.());
       const view = this.#engine.store.view();
       this.#reportOutside(view);
       this.#notifier?.look(view, (plan) => this.#isMyPlan(plan));

@@ -1,21 +1,22 @@
 import type { Claim } from '../model/claim.ts';
 import { type EngineContext, isFatal } from './context.ts';
-import { Engine } from './engine.ts';
+import { Engine, type EngineOptions } from './engine.ts';
 
 interface DaemonOptions {
   maxConcurrency: number;
   lookEveryMs: number;
   /** Aborting stops the agents; their tickets continue at the next start. */
   signal: AbortSignal;
+  refresh?: EngineOptions['refresh'];
   /** Called once this process is the daemon. */
   onClaimed?: (claim: Claim) => void;
 }
 
 /** Runs everything that no foreground run has claimed, until stopped. One per state directory. */
 export async function runDaemon(engine: EngineContext, options: DaemonOptions): Promise<void> {
-  const { maxConcurrency, lookEveryMs, signal } = options;
+  const { maxConcurrency, lookEveryMs, refresh, signal } = options;
   const claim = await engine.holder.claimDaemon(engine.now());
-  const loop = new Engine(engine, { mode: 'forever', maxConcurrency, lookEveryMs });
+  const loop = new Engine(engine, { mode: 'forever', maxConcurrency, lookEveryMs, refresh });
   const stop = () => void loop.stop('leave', 'the daemon');
   signal.addEventListener('abort', stop);
   try {

@@ -145,3 +145,36 @@ describe.concurrent('tick', () => {
     expect(world.ticket('p', 'a').status).toBe('ready');
   });
 });
+
+describe.concurrent('the settings of a daemon', () => {
+  it('that change count for work that starts afterwards; a broken file is reported once', async ({
+    world,
+  }) => {
+    setUp(world, 'commit', {});
+    world.agent('other', 'commit');
+    world.config({ pollInterval: 1 });
+    const daemon = world.invoke(['daemon', '--plain']);
+    await daemon.says('works on');
+    world.plan('p', { tickets: { a: {} } });
+    await world.reaches('p', 'a', 'complete');
+    world.config({ defaultAgent: 'other' });
+    world.plan('q', { tickets: { a: {} } });
+    await world.reaches('q', 'a', 'complete');
+    expect(world.ticket('q', 'a').phaseHistory[0]?.agent).toBe('other');
+
+    const file = join(world.home, 'config.yaml');
+    const good = readFileSync(file, 'utf8');
+    writeFileSync(file, 'maxConcurrency: none\n');
+    await daemon.says(
+      /! .*config\.yaml:1:17: maxConcurrency: found the text "none"; .* The last good settings stay in force\./,
+    );
+    world.plan('r', { tickets: { a: {} } });
+    await world.reaches('r', 'a', 'complete');
+    expect(world.ticket('r', 'a').phaseHistory[0]?.agent).toBe('other');
+
+    writeFileSync(file, JSON.stringify({ ...JSON.parse(good), notify: { bell: false }, maxConcurrency: 1 }));
+    await daemon.says('! notify has changed; that needs a restart of the daemon.');
+    const { out, err } = await daemon.kill('SIGTERM');
+    expect(`${out}${err}`.split('stay in force').length - 1).toBe(1);
+  });
+});

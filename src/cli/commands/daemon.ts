@@ -1,22 +1,25 @@
 import { spawn } from 'node:child_process';
-import { closeSync, fstatSync, openSync, readFileSync } from 'node:fs';
+import { closeSync, fstatSync, openSync, readFileSync, statSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import type { EngineContext } from '../../engine/context.ts';
+import { configChain, homeDir, repositoryOf } from '../../config/paths.ts';
+import { changeSettings, type EngineContext } from '../../engine/context.ts';
 import { assertWritable } from '../../machine/files/make-writable-directory.ts';
 import { isAlive } from '../../machine/processes.ts';
 import type { Claim } from '../../model/claim.ts';
-import { HeldError } from '../../model/errors.ts';
+import { HeldError, SignalboxError } from '../../model/errors.ts';
 import { safeJson } from '../../report/style-and-phrases.ts';
 import { answer, type Io } from '../io.ts';
 import {
   type GlobalOptions,
   limitsOf,
   openRunner,
+  openSettings,
   openStore,
   ownCommand,
   positiveInteger,
+  trusted,
 } from '../open-state-and-check-flags.ts';
 import { type EventView, eventView, signalCode, untilStopped } from '../show-events-until-stopped.ts';
 
@@ -41,7 +44,8 @@ export async function daemonStart(io: Io, options: Options): Promise<void> {
           ? safeJson({ type: 'daemon:start', pid, stateDir })
           : `Daemon ${pid} works on ${stateDir}. Ctrl-C stops it.`,
       );
-    return runDaemon(engine, { ...limitsOf(engine.settings), signal, onClaimed });
+    const refresh = settingsRefresher(io, options, engine, view);
+    return runDaemon(engine, { ...limitsOf(engine.settings), refresh, signal, onClaimed });
   });
   if (!options.json) io.out('The daemon has stopped.');
 }
@@ -82,6 +86,42 @@ async function runAllPlans(
     await work(engine, view, signal);
     await specs.close();
   });
+}
+
+/** Reads the settings again when a file of them has changed. What is wrong is reported once, and the last good ones stay. */
+function settingsRefresher(io: Io, options: Options, engine: EngineContext, view: EventView) {
+  const home = homeDir(io.env, io.cwd);
+  const project = join(repositoryOf(io.cwd) ?? io.cwd, '.signalbox', 'settings.json');
+  const chain = configChain({ cwd: io.cwd, env: io.env, configPath: options.config }).map(({ file }) => file);
+  const stamp = () =>
+    JSON.stringify(
+      [...chain, project, join(home, 'trusted.json')].map((file) => {
+        const found = statSync(file, { throwIfNoEntry: false });
+        return found && [found.ino, found.size, found.mtimeMs];
+      }),
+    );
+  const say = (message: string) => {
+    if (options.json) engine.listen({ type: 'problem', planId: '', ticketId: null, message, path: null });
+    else view.err(message);
+  };
+  let seen = stamp();
+  return async () => {
+    const now = stamp();
+    if (now === seen) return undefined;
+    seen = now;
+    try {
+      const settings = await openSettings(io, options, flagsOf(options));
+      trusted(settings);
+      const kept = changeSettings(engine, settings, io.env);
+      say('The settings have changed, and count for what starts from now on.');
+      for (const key of kept) say(`! ${key} has changed; that needs a restart of the daemon.`);
+      return limitsOf(engine.settings);
+    } catch (error) {
+      if (!(error instanceof SignalboxError)) throw error;
+      say(`! ${error.message} The last good settings stay in force.`);
+      return undefined;
+    }
+  };
 }
 
 function flagsOf({ agent, concurrency }: Options): Record<string, unknown> {
