@@ -30,7 +30,7 @@ export interface EngineOptions {
   refresh?: (() => Promise<EngineLimits | undefined>) | undefined;
 }
 
-export type EngineLimits = Pick<EngineOptions, 'maxConcurrency' | 'lookEveryMs'>;
+type EngineLimits = Pick<EngineOptions, 'maxConcurrency' | 'lookEveryMs'>;
 
 const TIDY_EVERY_MS = 3_600_000;
 
