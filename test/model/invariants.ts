@@ -6,7 +6,7 @@ import { capOf } from './random-workflows.ts';
 /** Which holds a status may have; `null` is none. */
 const LEGAL_HOLDS: Record<TicketStatus, readonly (Hold['kind'] | null)[]> = {
   queued: [null, 'blocked'],
-  ready: [null, 'poll', 'limit', 'overload', 'backoff', 'budget', 'memory'],
+  ready: [null, 'poll', 'limit', 'overload', 'backoff', 'budget', 'memory', 'shortage'],
   running: [null],
   paused: ['stopped'],
   complete: [null],

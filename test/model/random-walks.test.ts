@@ -17,10 +17,13 @@ import { mostAttempts, outcomesFor, workflows } from './random-workflows.ts';
 
 const CLAIM_EVENT: TicketEvent = { type: 'claim', claim: CLAIM, workflowHash: 'hash' };
 
+/** A shortage is waited for without end. */
+const FAILURES = ERROR_CLASSES.filter((each) => each !== 'shortage');
+
 /** How an attempt may end; the number picks among the outcomes that its phase has. */
 type Ending =
   | { how: 'done' | 'failed'; pick: number }
-  | { how: 'interrupted' | 'stopped' | 'parked' | 'waiting' };
+  | { how: 'interrupted' | 'stopped' | 'parked' | 'short' | 'waiting' };
 
 const endings: fc.Arbitrary<Ending> = fc.oneof(
   { weight: 4, arbitrary: fc.record({ how: fc.constantFrom('done' as const), pick: fc.nat(20) }) },
@@ -28,7 +31,7 @@ const endings: fc.Arbitrary<Ending> = fc.oneof(
   {
     weight: 3,
     arbitrary: fc.record({
-      how: fc.constantFrom('interrupted', 'stopped', 'parked', 'waiting'),
+      how: fc.constantFrom('interrupted', 'stopped', 'parked', 'short', 'waiting'),
     }) as fc.Arbitrary<Ending>,
   },
 );
@@ -46,7 +49,7 @@ function endOf(phase: Phase, ending: Ending, now: string): AttemptEnd {
     }
     case 'failed': {
       const error = {
-        class: ERROR_CLASSES[ending.pick % ERROR_CLASSES.length] ?? 'exit',
+        class: FAILURES[ending.pick % FAILURES.length] ?? 'exit',
         message: 'it broke',
       };
       return ending.pick % 3 === 0
@@ -55,6 +58,8 @@ function endOf(phase: Phase, ending: Ending, now: string): AttemptEnd {
     }
     case 'parked':
       return { type: 'parked', kind: 'limit', until: later, reason: 'limit' };
+    case 'short':
+      return { type: 'failed', error: { class: 'shortage', message: 'the disk is full' } };
     case 'waiting':
       return {
         type: 'waiting',
@@ -304,7 +309,7 @@ describe('a walk that nobody holds', () => {
     fc.assert(
       fc.property(workflows, (flow) => {
         const walk = new Walk(flow);
-        walk.drive(forever({ how: 'failed', pick: ERROR_CLASSES.indexOf('exit') }));
+        walk.drive(forever({ how: 'failed', pick: FAILURES.indexOf('exit') }));
         const visits = new Map<string, Ticket['phaseHistory']>();
         for (const entry of walk.ticket.phaseHistory) {
           if (entry.error?.class === 'visits') continue;
