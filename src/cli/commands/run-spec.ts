@@ -28,7 +28,7 @@ import {
   positiveInteger,
 } from '../open-state-and-check-flags.ts';
 import { type EventView, eventView, signalCode, untilStopped } from '../show-events-until-stopped.ts';
-import { handedOver, handOver } from './daemon.ts';
+import { handedOver, handOver } from './daemon-and-tick.ts';
 
 export interface SpecRunOptions extends GlobalOptions {
   delay?: string;

@@ -26,7 +26,7 @@ import {
   trusted,
 } from '../open-state-and-check-flags.ts';
 import { eventView, signalCode, untilStopped } from '../show-events-until-stopped.ts';
-import { handedOver, handOver } from './daemon.ts';
+import { handedOver, handOver } from './daemon-and-tick.ts';
 
 interface Options extends IssueOptions {
   plan?: string;

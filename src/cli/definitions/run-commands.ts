@@ -1,7 +1,7 @@
 import { runFlags } from '../../config/run-flags.ts';
 import { type CommandDefinition, TICKET_OF_PHASE } from './definition.ts';
 
-const daemon = () => import('../commands/daemon.ts');
+const daemon = () => import('../commands/daemon-and-tick.ts');
 const spec = () => import('../commands/spec.ts');
 
 const PLAIN = { '--plain': 'one line per event, also on a terminal' };
