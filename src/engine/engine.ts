@@ -9,7 +9,7 @@ import { type Decision, eligible } from '../model/state/eligible.ts';
 import { heldBy } from '../model/state/explain.ts';
 import { type Hold, isOver, type Ticket } from '../model/ticket.ts';
 import type { StoreView } from '../store/store-interface.ts';
-import { deletedUsage, type Overview, overviewOf, stillHeld } from './admission.ts';
+import { deletedUsage, type Overview, overviewOf, stillHeld } from './admission-and-allowance.ts';
 import { completePlan } from './claim-and-complete-plan.ts';
 import { recoverOrphans } from './clean-up-orphans.ts';
 import { type EngineContext, hooksOf, isFatal, type Notifications } from './context.ts';

@@ -21,7 +21,7 @@ import {
   type Place,
   perform,
 } from '../phases/perform-phase.ts';
-import { admission, agentOf, allowanceOf, endedBefore, launchesOf } from './admission.ts';
+import { admission, agentOf, allowanceOf, endedBefore, launchesOf } from './admission-and-allowance.ts';
 import { type EngineContext, emit, hooksOf } from './context.ts';
 import type { Pinned } from './pinned-workflow.ts';
 import { alreadyFailing } from './plan-readiness.ts';

@@ -1,4 +1,4 @@
-import { endedBefore } from '../../../engine/admission.ts';
+import { endedBefore } from '../../../engine/admission-and-allowance.ts';
 import type { EngineContext } from '../../../engine/context.ts';
 import { sayItem } from '../../../issues/work-item.ts';
 import { readJob } from '../../../machine/jobs/job.ts';
