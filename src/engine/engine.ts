@@ -11,10 +11,10 @@ import { type Hold, isOver, type Ticket } from '../model/ticket.ts';
 import type { StoreView } from '../store/store-interface.ts';
 import { deletedUsage, type Overview, overviewOf, stillHeld } from './admission-and-allowance.ts';
 import { completePlan } from './claim-and-complete-plan.ts';
-import { recoverOrphans } from './clean-up-orphans.ts';
 import { type EngineContext, hooksOf, isFatal, type Notifications } from './context.ts';
 import { sweepOutput } from './delete-old-output.ts';
 import { PlanReadiness } from './plan-readiness.ts';
+import { recoverOrphans } from './recover-orphans.ts';
 import { RunningTickets } from './running-tickets.ts';
 import { OutsideChanges, reportStatus } from './status-events.ts';
 
