@@ -19,7 +19,7 @@ import type {
 } from '../features/issue-runs/request-and-result-types.ts';
 import { refusedResult } from '../features/issue-runs/results/issue-result.ts';
 import { issueName, numberOf, storedRun } from '../features/issue-runs/results/stored-run.ts';
-import { startIssueRun } from '../features/issue-runs/store-prepared-run.ts';
+import { startIssueRun } from '../features/issue-runs/start-issue-run.ts';
 import { issueInFile } from '../issues/markdown-issues.ts';
 import { parseReference } from '../issues/reference.ts';
 import type { WorkItem } from '../issues/work-item.ts';
