@@ -3,8 +3,8 @@ import type { Settings } from '../config/settings-table.ts';
 import { letGo } from '../engine/claim-and-complete-plan.ts';
 import type { EngineContext } from '../engine/context.ts';
 import { runPlan } from '../engine/run-plan.ts';
-import { harmless, progressFeed } from '../features/issue-runs/callbacks.ts';
 import type { RunLogWriter } from '../features/issue-runs/logs/write-log.ts';
+import { harmless, progressFeed } from '../features/issue-runs/progress-callbacks.ts';
 import type {
   IssueResult,
   RunResult,

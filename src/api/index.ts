@@ -7,7 +7,6 @@ export {
   type RunResult as PlanRunResult,
   runPlan,
 } from '../engine/run-plan.ts';
-export type { PhasePlanCallback, ProgressCallback, ProgressEvent } from '../features/issue-runs/callbacks.ts';
 export type { IssueLog, RunLog } from '../features/issue-runs/logs/read-and-rotate-logs.ts';
 export type { RunLogWriter } from '../features/issue-runs/logs/write-log.ts';
 export { checkCombination, parseBatches } from '../features/issue-runs/options/check-options.ts';
@@ -16,6 +15,11 @@ export {
   checkExecutionConfig,
 } from '../features/issue-runs/options/execution-config.ts';
 export { type ConfigLayers, ConfigResolver } from '../features/issue-runs/options/resolve-options.ts';
+export type {
+  PhasePlanCallback,
+  ProgressCallback,
+  ProgressEvent,
+} from '../features/issue-runs/progress-callbacks.ts';
 export type {
   IssueResult,
   ManifestOfRun,

@@ -6,10 +6,10 @@ import type { EngineContext } from '../engine/context.ts';
 import { movable, requireReady } from '../engine/plan-readiness.ts';
 import { stopperOf } from '../engine/stopped-tickets.ts';
 import { workspaceFor } from '../engine/ticket-workspace.ts';
-import { reportPhases } from '../features/issue-runs/callbacks.ts';
 import { type Rotation, rotateLogs } from '../features/issue-runs/logs/read-and-rotate-logs.ts';
 import { checkLogPlace, openRunLog, type RunLogWriter } from '../features/issue-runs/logs/write-log.ts';
 import { prepareIssueRun } from '../features/issue-runs/prepare-issue-run.ts';
+import { reportPhases } from '../features/issue-runs/progress-callbacks.ts';
 import type {
   ManifestOfRun,
   MergedRunOptions,

@@ -4,7 +4,6 @@ import { join } from 'node:path';
 import { repositoryOf } from '../config/paths.ts';
 import { readManifest } from '../config/project-manifest.ts';
 import { movable, requireReady } from '../engine/plan-readiness.ts';
-import { harmless, type PhasePlanCallback } from '../features/issue-runs/callbacks.ts';
 import { checkLogPlace, openRunLog } from '../features/issue-runs/logs/write-log.ts';
 import { checkMerged, parseBatches } from '../features/issue-runs/options/check-options.ts';
 import {
@@ -12,6 +11,7 @@ import {
   checkExecutionConfig,
 } from '../features/issue-runs/options/execution-config.ts';
 import { completeOptions } from '../features/issue-runs/options/resolve-options.ts';
+import { harmless, type PhasePlanCallback } from '../features/issue-runs/progress-callbacks.ts';
 import type {
   IssueResult,
   ManifestOfRun,
