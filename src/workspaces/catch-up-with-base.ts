@@ -6,8 +6,8 @@ import { fetchAnew } from '../git/origin.ts';
 import { branchRef, checkBranch, originRef, readRefs } from '../git/refs.ts';
 import { readStatus } from '../git/status-and-index-marks.ts';
 import { WorkspaceError } from '../model/errors.ts';
+import { openTree } from './open-add-repair-worktree.ts';
 import { rewindTree } from './rewind-worktree.ts';
-import { openTree } from './worktree.ts';
 
 export interface CatchUpSpec {
   repo: string;

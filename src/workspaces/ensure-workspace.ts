@@ -6,11 +6,6 @@ import { branchRef, checkBranch, readRef } from '../git/refs.ts';
 import { find, inspect, rememberCheckout, type Worktree } from '../git/worktrees.ts';
 import { WorkspaceError } from '../model/errors.ts';
 import { refuseTrunk } from './branches.ts';
-import { endSetup, refreshSetup, setUp } from './setup/setup.ts';
-import { findStart, moveToStart, type Start } from './starting-commit.ts';
-import { checkOutWarm, discardWarm, refuseOwnState, type Taken, takeWarm } from './warm/warm-worktrees.ts';
-import { type Owner, own, readOwner, refuseOther, takenOver, writeOwner } from './workspace-owner.ts';
-import type { WorkspaceSpec } from './workspace-spec.ts';
 import {
   addWorktree,
   checkOut,
@@ -19,7 +14,12 @@ import {
   repairCheckout,
   repairEntry,
   waitForGit,
-} from './worktree.ts';
+} from './open-add-repair-worktree.ts';
+import { endSetup, refreshSetup, setUp } from './setup/setup.ts';
+import { findStart, moveToStart, type Start } from './starting-commit.ts';
+import { checkOutWarm, discardWarm, refuseOwnState, type Taken, takeWarm } from './warm/warm-worktrees.ts';
+import { type Owner, own, readOwner, refuseOther, takenOver, writeOwner } from './workspace-owner.ts';
+import type { WorkspaceSpec } from './workspace-spec.ts';
 import { canonical, pathTaken, realDirectory } from './worktree-paths.ts';
 
 export interface Ensured {

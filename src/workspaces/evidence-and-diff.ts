@@ -9,10 +9,10 @@ import { branchRef, checkBranch, isOid } from '../git/refs.ts';
 import { readStatus, unhide, withScratchIndex } from '../git/status-and-index-marks.ts';
 import type { Worktree } from '../git/worktrees.ts';
 import { WorkspaceError } from '../model/errors.ts';
+import { openTree } from './open-add-repair-worktree.ts';
 import { resolveBase } from './resolve-base.ts';
 import { withoutCopies } from './setup/copy-untracked-files.ts';
 import { readOwner, readOwnerAt } from './workspace-owner.ts';
-import { openTree } from './worktree.ts';
 
 export interface Evidence {
   head: string;

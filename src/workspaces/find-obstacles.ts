@@ -4,10 +4,10 @@ import { checkBranch } from '../git/refs.ts';
 import { checkedOutAt, inspect } from '../git/worktrees.ts';
 import { WorkspaceError } from '../model/errors.ts';
 import { refuseBeside, refuseTrunk } from './branches.ts';
+import { refuseInside } from './open-add-repair-worktree.ts';
 import { resolveBase } from './resolve-base.ts';
 import { type Owner, readOwner, readOwnerAt, refuseOther } from './workspace-owner.ts';
 import type { WorkspaceSpec } from './workspace-spec.ts';
-import { refuseInside } from './worktree.ts';
 import { canonical, pathTaken, realDirectory } from './worktree-paths.ts';
 
 export interface Obstacle {

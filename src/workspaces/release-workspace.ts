@@ -21,6 +21,7 @@ import { processesIn } from '../machine/processes.ts';
 import { messageOf } from '../model/errors.ts';
 import { shellWord } from '../model/text/shell-quote.ts';
 import { hadEnclave } from './enclave.ts';
+import { removeWorktree } from './open-add-repair-worktree.ts';
 import { withoutCopies } from './setup/copy-untracked-files.ts';
 import { commitsOnlyHere, sayCommits } from './unique-commits.ts';
 import {
@@ -34,7 +35,6 @@ import {
 import { putWarm } from './warm/warm-worktrees.ts';
 import { type Owner, readOwner, writeOwner } from './workspace-owner.ts';
 import type { WorkspaceSpec } from './workspace-spec.ts';
-import { removeWorktree } from './worktree.ts';
 import { canonical, realDirectory, removeEmptyParents } from './worktree-paths.ts';
 
 export type ReleaseSpec = Pick<

@@ -5,7 +5,7 @@ import { branchRef, isOid, readRef } from '../git/refs.ts';
 import { readStatus, type Status, unhide, withScratchIndex } from '../git/status-and-index-marks.ts';
 import { WorkspaceError } from '../model/errors.ts';
 import { isShownState } from './evidence-and-diff.ts';
-import { openTree } from './worktree.ts';
+import { openTree } from './open-add-repair-worktree.ts';
 
 export interface RewindSpec {
   repo: string;

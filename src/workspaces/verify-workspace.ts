@@ -2,8 +2,8 @@ import type { Context } from '../git/context-and-locks.ts';
 import { confirm, describe, find, isConfirmed, type Worktree } from '../git/worktrees.ts';
 import { WorkspaceError } from '../model/errors.ts';
 import { shellQuote } from '../model/text/shell-quote.ts';
+import { openTree } from './open-add-repair-worktree.ts';
 import { isReady } from './setup/setup.ts';
-import { openTree } from './worktree.ts';
 
 export interface VerifySpec {
   repo: string;

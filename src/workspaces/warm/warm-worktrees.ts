@@ -6,9 +6,9 @@ import { branchRef, readRef } from '../../git/refs.ts';
 import { GitError, retryRaces } from '../../git/run-git.ts';
 import { find, inspect, isUnderWay, listOwnRefs } from '../../git/worktrees.ts';
 import { WorkspaceError } from '../../model/errors.ts';
+import { type Checkout, checkOut, removeWorktree } from '../open-add-repair-worktree.ts';
 import { holdsUnseen } from '../unique-commits.ts';
 import { type Owner, readOwner, writeOwner } from '../workspace-owner.ts';
-import { type Checkout, checkOut, removeWorktree } from '../worktree.ts';
 import { makePath, realDirectory, removeEmptyParents, warmRoot } from '../worktree-paths.ts';
 import {
   cleanAround,
