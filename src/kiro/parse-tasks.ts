@@ -1,5 +1,5 @@
 import { type Collected, collect, newDraft, wordsOf } from './collect-task-drafts.ts';
-import { readGraph, settleDependencies } from './dependencies.ts';
+import { readGraph, settleDependencies } from './settle-dependencies.ts';
 import {
   error,
   inFile,
