@@ -1,4 +1,4 @@
-import { relevantDesign } from './design.ts';
+import { relevantDesign } from './parse-design.ts';
 import type { Spec } from './read-spec.ts';
 import { sayRequirements } from './requirements.ts';
 import { ancestorsOf, type SpecTask } from './task.ts';

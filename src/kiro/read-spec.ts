@@ -3,7 +3,7 @@ import { basename, dirname, join } from 'node:path';
 import { readTextFile } from '../machine/files/read-and-remove-files.ts';
 import { InputError } from '../model/errors.ts';
 import { asRecord, parseJson } from '../model/text/json.ts';
-import { type DesignSection, parseDesign } from './design.ts';
+import { type DesignSection, parseDesign } from './parse-design.ts';
 import { type ParsedTasks, parseTasks } from './parse-tasks.ts';
 import { parseRequirements, type Requirement, RequirementIndex } from './requirements.ts';
 import { inFile, type SpecProblem, warning } from './task.ts';
