@@ -69,7 +69,7 @@ async function runAllPlans(
   const view = await eventView(io, { ...options, withPlan: true });
   const [{ followLogs }, { followSpecs }] = await Promise.all([
     import('../../features/issue-runs/logs/write-log.ts'),
-    import('../../report/spec-follow.ts'),
+    import('../../report/follow-spec-runs.ts'),
   ]);
   const listeners = [view.listen];
   const engine = await openRunner(io, options, by, {
