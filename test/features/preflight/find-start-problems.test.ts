@@ -52,6 +52,24 @@ describe.concurrent('before a plan is run', () => {
     expectNothing(world);
   });
 
+  it('an agent that is too old is an error, also when only a later phase uses it', async ({ world }) => {
+    world.agent('agent', 'commit');
+    const env = program(world, 'claude', '[ "$1" = --version ] && echo "2.0.0 (Claude Code)"');
+    world.workflow('work', [
+      { ...BUILD, onSuccess: 'review' },
+      { id: 'review', type: 'agent', agent: 'claude', prompt: 'Review.' },
+    ]);
+    world.plan('p', { tickets: { a: {} } });
+    const { code, err } = await world.invoke(['run', 'p'], { ...env, ANTHROPIC_API_KEY: 'some' }).ended;
+    expect({ code, err }).toEqual({
+      code: 2,
+      err: expect.stringMatching(
+        /^❌ Agent claude: .*\/claude is version 2\.0\.0; 2\.1\.41 or newer is needed\.\n {3}Update it: npm install/,
+      ),
+    });
+    expectNothing(world);
+  });
+
   it('an agent that no setting knows is an error', async ({ world }) => {
     world.agent('agent', 'commit');
     world.workflow('work', [BUILD]);
