@@ -49,6 +49,17 @@ describe('a shortage', () => {
     },
   );
 
+  it('of open files is never reported as a missing git', { tags: 'full' }, async ({ world }) => {
+    // How many files are open before git is started is not known.
+    const limits = '28 27 26 25 24 23 22 21 20';
+    const { out } = await shell(
+      world,
+      `for n in ${limits}; do (ulimit -n $n; $SIGNALBOX doctor); done; true`,
+    );
+    expect(out).toMatch(/git +\S+\/git spawn \S+ EMFILE/);
+    expect(out).not.toContain('Install git');
+  });
+
   it('is recognized by what the system or git says', () => {
     for (const [said, what] of [
       ['spawn git EMFILE', 'too many files are open'],

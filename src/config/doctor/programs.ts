@@ -3,6 +3,7 @@ import { statIfSeen } from '../../machine/files/read-and-remove-files.ts';
 import { commandFiles, findExecutable, type Probe, probe } from '../../machine/find-program.ts';
 import type { Env } from '../../machine/home-path.ts';
 import type { AgentConfig } from '../../model/agent.ts';
+import { shortageOf } from '../../model/errors.ts';
 import type { Settings } from '../settings-table.ts';
 
 /** `bad` is something required that is missing; `warn` is worth knowing. */
@@ -32,6 +33,8 @@ export interface ProgramOptions {
 const NODE: Version = [20, 19];
 const GIT: Version = [2, 38];
 
+const SHORTAGE_FIX = 'End other programs or raise the limits of this user, then run this again.';
+
 type Version = readonly [major: number, minor: number];
 
 /** Whether the first `1.2` in a text is this version or a newer one. */
@@ -51,7 +54,10 @@ export async function gitFinding({ env, timeoutMs }: ProgramOptions): Promise<Do
   const file = findExecutable('git', env);
   if (!file) return finding('bad', 'git', 'not found on PATH', fix);
   const result = await probe(file, ['--version'], env, timeoutMs);
-  if (!result.ok) return finding('bad', 'git', `${file} ${result.reason}`, fix);
+  if (!result.ok) {
+    const isShort = shortageOf(new Error(result.reason)) !== undefined;
+    return finding('bad', 'git', `${file} ${result.reason}`, isShort ? SHORTAGE_FIX : fix);
+  }
   return isAtLeast(result.line, GIT)
     ? finding('ok', 'git', result.line)
     : finding('bad', 'git', result.line, fix);
