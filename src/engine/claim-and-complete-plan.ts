@@ -77,10 +77,12 @@ export function isWithDaemon(engine: EngineContext, planId: string): boolean {
 
 /** Completes a plan whose tickets are all complete; a planner may have added one since the last check. */
 export async function completePlan(engine: EngineContext, planId: string): Promise<void> {
-  const { store, now } = engine;
+  const { store, now, holder } = engine;
   const isDone = (latest: Plan) => latest.status === 'active' && isAllComplete(store.view(), latest);
+  // The claim of a run that was killed would stay for ever.
+  const claimIn = ({ claim }: Plan) => (claim && holder.isLive(claim) ? claim : null);
   const plan = await store.updatePlan(planId, (latest) =>
-    isDone(latest) ? { ...latest, status: 'complete', completedAt: now() } : latest,
+    isDone(latest) ? { ...latest, status: 'complete', completedAt: now(), claim: claimIn(latest) } : latest,
   );
   if (plan.status === 'complete') emit(engine, { type: 'plan:status', planId, status: 'complete' });
 }

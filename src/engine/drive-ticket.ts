@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs';
 import { stopJob } from '../machine/jobs/stop.ts';
 import { explained, HeldError, InputError } from '../model/errors.ts';
 import { refKey, refOf, type TicketRef } from '../model/ids.ts';
@@ -12,7 +13,7 @@ import { takeStep } from './run-attempt.ts';
 import { reportStatus } from './status-events.ts';
 import { type TicketWorkspace, workspaceFor } from './ticket-workspace.ts';
 import { TicketWriter } from './ticket-writer.ts';
-import { checkCheckout, recordLeft } from './users-changes.ts';
+import { checkCheckout, lastJob, recordLeft } from './users-changes.ts';
 
 interface DriveOptions {
   /** False for a poll that only checks again: anything more waits for a slot. */
@@ -73,6 +74,7 @@ export async function driveTicket(
 
 async function driveClaimed(engine: EngineContext, drive: Drive): Promise<void> {
   const { plan, writer, found, reporter } = drive;
+  await leaveUnseen(engine, plan, writer);
   const workspace = workspaceFor(writer.ticket, plan, engine.settings, engine.store.glance());
   const hooks = hooksOf(engine, plan);
   const hold = await hooks.mayDrive?.(plan, writer.ticket, workspace);
@@ -90,6 +92,43 @@ async function driveClaimed(engine: EngineContext, drive: Drive): Promise<void> 
   reporter.status();
   await recordLeft(engine, writer.ticket, workspace);
   await hooks.left?.(plan, engine.store.ticket(refOf(writer.ticket)), workspace);
+}
+
+/**
+ * The engine that had the ticket is gone, but its job cannot be seen from here and may still run. The ticket continues where that
+ * job cannot write: in a new worktree, from the last commit. In a tree that others use, too, a person has to decide.
+ */
+async function leaveUnseen(engine: EngineContext, plan: Plan, writer: TicketWriter): Promise<void> {
+  const { ticket } = writer;
+  const job = openAttempt(ticket) ? lastJob(engine, ticket) : undefined;
+  if (job?.state !== 'unknown') return;
+  const { path, branch, shared, inPlace } = workspaceFor(
+    ticket,
+    plan,
+    engine.settings,
+    engine.store.glance(),
+  );
+  const { pid, host } = job.identity;
+  const reason = `process ${pid} on ${host} cannot be seen from here`;
+  if (shared || inPlace)
+    throw new InputError('job/unseen', `Its ${reason} and may still work in ${path}.`, {
+      hint: `Once that process has ended: signalbox retry ${ticket.planId} ${ticket.ticketId}`,
+    });
+  const end = { type: 'interrupted', reason: `its ${reason}`, deliberate: true } as const;
+  if (!ticket.base) return void (await writer.apply({ type: 'end', end }));
+  await engine.workspaces.detach(path);
+  const worktree = freePath(path);
+  const { ref, commit } = ticket.base;
+  await writer.apply(
+    { type: 'end', end },
+    { type: 'base', base: { ref, commit }, branch, worktree, moved: true },
+  );
+  const message = `The ${reason}. The ticket continues in ${worktree}, from the last commit; what that process leaves stays in ${path}.`;
+  engine.listen({ type: 'problem', ...refOf(ticket), message, path: null });
+}
+
+function freePath(path: string): string {
+  for (let n = 2; ; n++) if (!existsSync(`${path}-${n}`)) return `${path}-${n}`;
 }
 
 async function takeSteps(engine: EngineContext, drive: Drive, workspace: TicketWorkspace): Promise<void> {

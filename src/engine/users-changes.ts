@@ -170,7 +170,7 @@ async function tracesOf(
 ): Promise<TreeLeft | undefined> {
   const job = lastJob(engine, ticket);
   if (job?.state === 'running') return now;
-  if (job?.state === 'lost') return undefined;
+  if (job?.state === 'lost' || job?.state === 'unknown') return undefined;
   if (job?.state !== 'ended') return { head: ticket.base?.commit ?? now.head, files: {} };
   const files: Record<string, string> = {};
   for (const [file, sum] of Object.entries(now.files))
@@ -179,11 +179,12 @@ async function tracesOf(
 }
 
 /** The process that a ticket had last; undefined where it had none. */
-function lastJob({ machine }: EngineContext, ticket: Ticket): JobState | undefined {
+export function lastJob({ machine }: EngineContext, ticket: Ticket): JobState | undefined {
   for (const attempt of ticket.phaseHistory.toReversed()) {
     const dir = machine.job(ticket, attempt);
     const jobs = TURNS.map((turn) => readJob(`${dir}${turn}`)).filter(({ state }) => state !== 'none');
-    const open = jobs.find(({ state }) => state === 'running') ?? jobs.find(({ state }) => state === 'lost');
+    const one = (wanted: JobState['state']) => jobs.find(({ state }) => state === wanted);
+    const open = one('running') ?? one('unknown') ?? one('lost');
     if (open ?? jobs[0]) return open ?? jobs.sort((a, b) => endOf(a) - endOf(b)).at(-1);
   }
   return undefined;

@@ -1,7 +1,21 @@
-import { closeSync, existsSync, openSync, readdirSync, readFileSync, readlinkSync, readSync } from 'node:fs';
+import { createHash, randomUUID } from 'node:crypto';
+import {
+  closeSync,
+  existsSync,
+  linkSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  readSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { hostname } from 'node:os';
 import { sep } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
+import { readText } from './files/read-and-remove-files.ts';
 import { run, runSync } from './run-process.ts';
 
 /** Sends a signal; false when there is no such process any more. A negative pid is a process group. */
@@ -96,10 +110,15 @@ export async function killMarked(mark: string, since = 0, except?: number): Prom
   return left;
 }
 
-/** Which process, beyond doubt: pids are reused, so start time and boot go with them. */
+/** Which process, beyond doubt: pids are reused and count in one namespace, so start time, boot and namespace go with them. */
 export interface ProcessIdentity {
+  /** Name of the computer, for people. */
   host: string;
+  /** Names the computer whatever it is called; records of version 0.1 have none. */
+  machine?: string | undefined;
   boot: string;
+  /** The namespace in which the pid counts; records of version 0.1 have none. */
+  pids?: string | undefined;
   pid: number;
   started: string;
 }
@@ -133,16 +152,87 @@ function readBootId(): string {
   }
 }
 
+const MACHINE_FILES = ['/etc/machine-id', '/var/lib/dbus/machine-id'];
+
+/** Names this computer: by the system's own id, hashed as its documentation asks for, or by a file that is made here. */
+export function machineId(files: readonly string[] = MACHINE_FILES, made = ownMachineFile()): string {
+  const known = files.map((file) => readText(file)?.trim() ?? '').find((text) => /^[0-9a-f]{32}$/.test(text));
+  const id = known ?? readOrMake(made);
+  return id && createHash('sha256').update(`signalbox ${id}`).digest('hex').slice(0, 16);
+}
+
+/** On this computer alone and kept at reboot, unlike a home directory or /tmp. */
+function ownMachineFile(): string {
+  return `/var/tmp/.signalbox-machine-${process.getuid?.() ?? 0}`;
+}
+
+/** Empty where nothing can be written: then the name of the host has to do. */
+function readOrMake(file: string): string {
+  const fresh = `${file}.${process.pid}`;
+  try {
+    if (!existsSync(file)) {
+      writeFileSync(fresh, randomUUID(), { mode: 0o600 });
+      linkSync(fresh, file);
+    }
+  } catch {
+    // Another process was faster, or there is no right to write.
+  }
+  rmSync(fresh, { force: true });
+  const isOurs = statSync(file, { throwIfNoEntry: false })?.uid === process.getuid?.();
+  return isOurs ? (readText(file) ?? '') : '';
+}
+
+function pidNamespace(): string {
+  try {
+    return readlinkSync('/proc/self/ns/pid');
+  } catch {
+    return '';
+  }
+}
+
+export type Where = Omit<ProcessIdentity, 'pid' | 'started'>;
+
+let here: Where | undefined;
+/** Where processes of this one's kind are seen. */
+export function ownPlace(): Where {
+  here ??= { host: hostname(), machine: machineId(), boot: bootId(), pids: pidNamespace() };
+  return here;
+}
+
 let own: ProcessIdentity | undefined;
 export function ownIdentity(): ProcessIdentity {
-  own ??= { host: hostname(), boot: bootId(), pid: process.pid, started: processStart(process.pid) ?? '' };
+  own ??= { ...ownPlace(), pid: process.pid, started: processStart(process.pid) ?? '' };
   return own;
 }
 
-/** True or false for a process of this host; undefined when it ran elsewhere and we cannot know. */
+/** True or false where that can be seen from here; undefined for a process of another computer or namespace. */
 export function isAlive(identity: ProcessIdentity): boolean | undefined {
-  if (identity.host !== hostname()) return undefined;
-  if (identity.boot !== '' && identity.boot !== bootId()) return false;
-  const started = identity.pid === process.pid ? ownIdentity().started : processStart(identity.pid);
-  return started === identity.started;
+  switch (sight(identity, ownPlace())) {
+    case 'gone':
+      return false;
+    case 'hidden':
+      return undefined;
+    case 'doubtful':
+      return runs(identity) || undefined;
+    case 'seen':
+      return runs(identity);
+  }
+}
+
+function runs({ pid, started }: ProcessIdentity): boolean {
+  return started === (pid === process.pid ? ownIdentity().started : processStart(pid));
+}
+
+/**
+ * What can be known of a process at all. A boot has an id that no other has, so it tells more than the names of machines.
+ * `doubtful`: a record of version 0.1 from this boot, under another host name: a container's, or that of a renamed machine.
+ */
+export function sight(there: Where, from: Where): 'seen' | 'gone' | 'hidden' | 'doubtful' {
+  const isSameHost = there.machine ? there.machine === from.machine : there.host === from.host;
+  if (there.boot === '' || there.boot !== from.boot) {
+    if (!isSameHost) return 'hidden';
+    return there.boot === '' ? 'seen' : 'gone';
+  }
+  if (there.pids === undefined) return isSameHost ? 'seen' : 'doubtful';
+  return there.pids === from.pids ? 'seen' : 'hidden';
 }

@@ -19,9 +19,14 @@ function named(what: string, problemOf: (text: string) => string | undefined, pa
 export const Claim = z.object({
   /** Unique for every engine process; fences writes of one that lost its claim. */
   token: z.string(),
+  /** Name of the computer, for people. */
   host: z.string(),
+  /** Names the computer whatever it is called. */
+  machine: z.string().optional(),
   /** Changes at reboot, so that a reused pid of an earlier boot is never believed. */
   boot: z.string().default(''),
+  /** The namespace in which the pid counts. */
+  pids: z.string().optional(),
   pid: z.number().int(),
   /** Process start time as the platform reports it; a reused pid has another one. */
   started: z.string(),

@@ -123,6 +123,13 @@ function callsOf(context: Context) {
       const status = await readStatus(git, await context.repo(path));
       return { branch: status.branch, commit: status.head ?? '' };
     },
+    /** Takes a worktree off its branch and leaves its files alone: what is committed there from now on is on no branch. */
+    async detach(path: string) {
+      const at = await git.locate(canonical(path));
+      if (!at) return;
+      const { stdout } = await git(['rev-parse', '--verify', 'HEAD'], { at });
+      await git(['update-ref', '--no-deref', 'HEAD', stdout.trim()], { at, write: true });
+    },
     /** Git directories that a commit in this worktree writes to. */
     async gitDirs(path: string) {
       const at = await git.locate(canonical(path));

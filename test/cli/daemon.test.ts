@@ -106,7 +106,7 @@ describe.concurrent('daemon', () => {
     await bystander.says('works on');
     const seat = join(world.stateDir, 'daemon.json');
     const claim = JSON.parse(readFileSync(seat, 'utf8')) as { token: string };
-    writeFileSync(seat, JSON.stringify({ ...claim, host: 'elsewhere' }));
+    writeFileSync(seat, JSON.stringify({ ...claim, host: 'elsewhere', machine: 'other', boot: 'theirs' }));
     const ended = await world.cli('daemon', 'stop');
     expect(ended.code).toBe(3);
     expect(refusal(ended)).toContain(`Daemon ${bystander.pid} is running on elsewhere, not here.`);

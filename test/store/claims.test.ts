@@ -17,7 +17,13 @@ describe('a claim', () => {
 
   it('of another host is live while its heartbeat is fresh', ({ world }) => {
     const holder = openStore(world.dir).holder('run');
-    const far = { ...holder.claim('2026-01-01T00:00:00.000Z'), host: 'elsewhere', token: 'far' };
+    const far = {
+      ...holder.claim('2026-01-01T00:00:00.000Z'),
+      host: 'elsewhere',
+      machine: 'other',
+      boot: 'theirs',
+      token: 'far',
+    };
     expect(holder.isLive(far)).toBe(false);
     world.append('engines/far.json', '{}');
     expect(holder.isLive(far)).toBe(true);
@@ -28,7 +34,13 @@ describe('a claim', () => {
   it('of a token that is a path does not leave its directory', ({ world }) => {
     const holder = openStore(world.dir).holder('run');
     world.append('outside.json', '{}');
-    const far = { ...holder.claim('2026-01-01T00:00:00.000Z'), host: 'elsewhere', token: '../outside' };
+    const far = {
+      ...holder.claim('2026-01-01T00:00:00.000Z'),
+      host: 'elsewhere',
+      machine: 'other',
+      boot: 'theirs',
+      token: '../outside',
+    };
     expect(holder.isLive(far)).toBe(false);
   });
 

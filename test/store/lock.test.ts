@@ -113,7 +113,10 @@ describe('a lock that was left behind', () => {
     ['before the machine was started again', () => lockOf({ ...ownIdentity(), boot: 'an earlier one' })],
     ['empty, by a crash', () => lockOf('', 3)],
     ['torn, by a crash', () => lockOf('{"host":', 3)],
-    ['by another host, long ago', () => lockOf({ ...ownIdentity(), host: 'elsewhere' }, 61)],
+    [
+      'by another host, long ago',
+      () => lockOf({ ...ownIdentity(), host: 'elsewhere', machine: 'other', boot: 'theirs' }, 61),
+    ],
   ])('%s is taken over at once', async (_name, make) => {
     const path = make();
     expect(await withLock(path, () => 'got it', { timeoutMs: 0 })).toBe('got it');
@@ -126,7 +129,7 @@ describe('a lock that was left behind', () => {
     ['is being written right now', () => lockOf(''), 'an unknown process'],
     [
       'belongs to another host that we cannot see',
-      () => lockOf({ ...ownIdentity(), host: 'elsewhere' }, 30),
+      () => lockOf({ ...ownIdentity(), host: 'elsewhere', machine: 'other', boot: 'theirs' }, 30),
       'elsewhere',
     ],
   ])('is left alone while it %s', async (_name, make, who) => {
@@ -169,6 +172,8 @@ describe('identity', () => {
   });
 
   it('cannot know about other hosts', () => {
-    expect(isAlive({ ...ownIdentity(), host: 'elsewhere' })).toBeUndefined();
+    expect(
+      isAlive({ ...ownIdentity(), host: 'elsewhere', machine: 'other', boot: 'theirs' }),
+    ).toBeUndefined();
   });
 });

@@ -1,6 +1,5 @@
 import { spawn } from 'node:child_process';
 import { closeSync, fstatSync, openSync, readFileSync, statSync } from 'node:fs';
-import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { configChain, homeDir, repositoryOf } from '../../config/paths.ts';
@@ -239,7 +238,7 @@ export async function daemonStop(io: Io, options: GlobalOptions): Promise<void> 
   const { claim } = await findDaemon(io, options);
   if (!claim) return answer(io, options, { stopped: false, pid: null }, NO_DAEMON);
   const { pid, host } = claim;
-  if (host !== hostname())
+  if (isAlive(claim) === undefined)
     throw new HeldError('daemon/elsewhere', `Daemon ${pid} is running on ${host}, not here.`, {
       hint: `Run there: signalbox daemon stop`,
       details: { holder: claim },

@@ -14,11 +14,10 @@ import {
   writeSync,
 } from 'node:fs';
 import type { Socket } from 'node:net';
-import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { readJson, readText } from '../files/read-and-remove-files.ts';
 import { signalOf } from '../launcher.ts';
-import { bootId, isAlive, type ProcessIdentity } from '../processes.ts';
+import { isAlive, ownPlace, type ProcessIdentity, type Where } from '../processes.ts';
 
 export interface JobSpec {
   dir: string;
@@ -55,7 +54,9 @@ export type JobState =
   | { state: 'running'; identity: ProcessIdentity; startedAt: Date }
   | { state: 'ended'; exit: JobExit; reason: EndReason; startedAt: Date; endedAt: Date }
   /** It ran and is gone without an exit record: power cut, or killed from outside. */
-  | { state: 'lost'; startedAt: Date };
+  | { state: 'lost'; startedAt: Date }
+  /** Whether it runs cannot be seen from here. It is never signalled, and nothing is recorded for it. */
+  | { state: 'unknown'; identity: ProcessIdentity; startedAt: Date };
 
 export const MARKER = 'SIGNALBOX_JOB';
 
@@ -81,8 +82,7 @@ export function startJob(spec: JobSpec): { exited: Promise<JobExit | undefined> 
     marker: spec.dir,
     stopSignal,
     ...(spec.agent ? { agent: spec.agent } : {}),
-    host: hostname(),
-    boot: bootId(),
+    ...ownPlace(),
   };
   reserveRoom(spec.dir, 'pid');
   writeFileSync(join(spec.dir, 'command.json'), JSON.stringify(record), { mode: 0o600 });
@@ -146,8 +146,9 @@ export function readJob(dir: string): JobState {
   const identity = readIdentity(dir) ?? command.engine;
   // Without a pid file the supervisor has not begun yet, or never will: only its parent knows.
   if (!identity) return { state: 'lost', startedAt };
-  if (isAlive(identity) === false) return readExit(dir) ? readJob(dir) : { state: 'lost', startedAt };
-  return { state: 'running', identity, startedAt };
+  const alive = isAlive(identity);
+  if (alive === false) return readExit(dir) ? readJob(dir) : { state: 'lost', startedAt };
+  return { state: alive ? 'running' : 'unknown', identity, startedAt };
 }
 
 /** When a job that is over ended; of one without an exit record, when it was last heard of. */
@@ -161,10 +162,11 @@ export function lastSign(dir: string): Date | undefined {
 
 /** The process of a job; undefined until its supervisor has recorded itself. */
 export function readIdentity(dir: string): ProcessIdentity | undefined {
-  const command = readJson<{ host: string; boot: string }>(join(dir, 'command.json'));
+  const command = readJson<Where>(join(dir, 'command.json'));
   const [pid, started] = readText(join(dir, 'pid'))?.split('\n') ?? [];
   if (!command || !pid?.trim() || started === undefined) return undefined;
-  return { host: command.host, boot: command.boot, pid: Number(pid), started: started.trim() };
+  const { host, machine, boot, pids } = command;
+  return { host, machine, boot, pids, pid: Number(pid), started: started.trim() };
 }
 
 function readExit(dir: string): JobExit | undefined {

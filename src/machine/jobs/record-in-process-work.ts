@@ -1,10 +1,9 @@
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
-import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { readJson } from '../files/read-and-remove-files.ts';
-import { bootId, markedProcesses, ownIdentity } from '../processes.ts';
-import { type EndReason, MARKER, recordExit, reserveRoom } from './job.ts';
+import { markedProcesses, ownIdentity, ownPlace } from '../processes.ts';
+import { type EndReason, MARKER, readJob, recordExit, reserveRoom } from './job.ts';
 import { ifWritable, stopJob } from './stop.ts';
 
 /** Programs that a killed engine had started get this long to end by themselves: a killed git leaves lock files behind. */
@@ -14,7 +13,7 @@ const LEFTOVER_MS = 2_000;
 export function beginInProcess(dir: string, { argv, cwd }: { argv: readonly string[]; cwd: string }): void {
   rmSync(dir, { recursive: true, force: true });
   mkdirSync(dir, { recursive: true, mode: 0o700 });
-  const record = { argv, cwd, env: [], marker: dir, stopSignal: 'SIGTERM', host: hostname(), boot: bootId() };
+  const record = { argv, cwd, env: [], marker: dir, stopSignal: 'SIGTERM', ...ownPlace() };
   write(dir, 'prompt.md', '');
   reserveRoom(dir);
   write(dir, 'command.json', JSON.stringify({ ...record, engine: ownIdentity() }));
@@ -37,6 +36,7 @@ export function isInProcess(dir: string): boolean {
 
 /** Ends what is left of work whose engine is gone or no longer waits for it. */
 export async function stopInProcess(dir: string, reason: EndReason): Promise<void> {
+  if (readJob(dir).state === 'unknown') return;
   const deadline = performance.now() + (reason === 'lost' ? LEFTOVER_MS : 0);
   while (performance.now() < deadline && (await markedProcesses(`${MARKER}=${dir}`)).length > 0)
     await delay(20);

@@ -45,11 +45,13 @@ function isIn(stateDir: string, dir: string): boolean {
 
 /**
  * Ends a job and everything it started: gentle signal to the group, SIGKILL after a grace time, then whatever still
- * carries the marker. Resolves when all of it is gone. May be called twice and by two processes: the first reason wins.
+ * carries the marker. Resolves when all of it is gone. May be called twice and by two processes: the first reason wins. One that
+ * cannot be seen from here is left alone.
  */
 export async function stopJob(dir: string, reason: EndReason, graceMs = GRACE_MS): Promise<void> {
   // One that seems lost may have been started so recently that it has not said yet who it is.
   const { state } = readJob(dir);
+  if (state === 'unknown') return;
   if (state === 'running' || state === 'lost') noteReason(dir, reason);
   const command = readJson<{ engine?: object; stopSignal: NodeJS.Signals }>(join(dir, 'command.json'));
   if (!command) return;

@@ -15,7 +15,8 @@ import { begin, counted, editOpen, follow, isUsedUp, noteOf, settle } from './wa
 /** What an engine does to a ticket. What a person does is in commands.ts. */
 export type TicketEvent =
   | { type: 'claim'; claim: Claim; workflowHash: string }
-  | { type: 'base'; base: { ref: string; commit: string }; branch: string; worktree: string }
+  /** `moved`: from a tree that another process may still use; sessions that know that tree are of no use. */
+  | { type: 'base'; base: { ref: string; commit: string }; branch: string; worktree: string; moved?: true }
   | { type: 'start'; attempt: number; agent: string | null }
   /** Nothing is started now, and why. */
   | { type: 'hold'; hold: Hold }
@@ -39,7 +40,13 @@ export function reduce(workflow: Workflow, ticket: Ticket, event: TicketEvent, n
       return claim(workflow, ticket, event, now);
     case 'base':
       if (isOver(ticket)) return ticket;
-      return { ...ticket, base: event.base, branch: event.branch, worktree: event.worktree };
+      return {
+        ...ticket,
+        base: event.base,
+        branch: event.branch,
+        worktree: event.worktree,
+        ...(event.moved ? { rewound: { at: now } } : {}),
+      };
     case 'start':
       return start(ticket, event, now);
     case 'hold':
