@@ -1,9 +1,15 @@
 import { isTrusted } from '../../config/trust.ts';
 import type { EngineContext } from '../../engine/context.ts';
 import { loadTrains, type Trainload } from '../../features/merge-train/collect-branches.ts';
-import { previewTrain, runTrain } from '../../features/merge-train/merge-train.ts';
+import {
+  type Preview,
+  previewTrain,
+  runTrain,
+  type TrainResult,
+} from '../../features/merge-train/merge-train.ts';
 import { SignalboxError } from '../../model/errors.ts';
-import { previewText, trainText } from '../../report/merge-train-text.ts';
+import { refKey, type TicketRef } from '../../model/ids.ts';
+import { shellWord } from '../../model/text/shell-quote.ts';
 import { type Io, outJson } from '../io.ts';
 import { type GlobalOptions, openRunner } from '../open-state-and-check-flags.ts';
 import { signalCode, untilStopped } from '../show-events-until-stopped.ts';
@@ -70,4 +76,61 @@ async function preview(
   else if (previews.length === 0) io.out('Nothing to merge.');
   else for (const each of previews) io.out(previewText(each));
   if (!clear) io.exit(1);
+}
+
+/** The result of a merge, a line per ticket. `trusted`: the repository's own settings may name commands. */
+function trainText(result: TrainResult, { trusted }: { trusted: boolean }): string[] {
+  const { landed, returned, left, already, target, commit, fastForward, unchecked } = result;
+  const name = column([...landed, ...returned, ...left, ...already]);
+  const lines = [
+    ...landed.map((each) => `✓ ${name(each)}  ${each.pullRequest?.url ?? each.branch}`),
+    ...returned.map((each) => `✗ ${name(each)}  ${each.reason}; ${backTo(each.phase)}`),
+    ...left.map((each) => `- ${name(each)}  ${each.reason}`),
+    ...already.map((each) => `= ${name(each)}  already in ${each.into}`),
+  ];
+  if (landed.length > 0) lines.push(`${target} is now at ${commit.slice(0, 10)}.`);
+  if (unchecked !== null)
+    lines.push(
+      `Nothing was checked here but that the branches merge. ${unchecked}`,
+      'Say in your settings or in signalbox.yaml what has to pass, for example: checks: [npm test]',
+      ...(trusted ? [] : [`For signalbox.yaml also: signalbox config trust ${shellWord(result.repo)}`]),
+    );
+  if (fastForward) lines.push(`To bring it into your checkout: ${fastForward}`);
+  for (const planId of plansOf(left.filter(({ pending }) => pending)))
+    lines.push(`Once the checks are done: signalbox merge ${planId} --pr`);
+  for (const planId of plansOf(returned.filter(({ phase }) => phase !== null)))
+    lines.push(`Continue what went back with: signalbox run ${planId}`);
+  for (const { planId, ticketId } of returned)
+    lines.push(`The log of ${ticketId}: signalbox logs ${planId} ${ticketId}`);
+  return lines;
+}
+
+/** Ticket names padded to the widest. */
+function column(refs: readonly TicketRef[]): (ref: TicketRef) => string {
+  const width = Math.max(0, ...refs.map((ref) => refKey(ref).length));
+  return (ref) => refKey(ref).padEnd(width);
+}
+
+function backTo(phase: string | null): string {
+  return phase === null ? 'needs attention' : `back to ${phase}`;
+}
+
+function plansOf(refs: readonly TicketRef[]): string[] {
+  return [...new Set(refs.map(({ planId }) => planId))];
+}
+
+function previewText({ base, target, order, left, already }: Preview): string[] {
+  const name = column([...order, ...left, ...already]);
+  const lines = order.map((each, index) => {
+    const conflict = each.conflict.length > 0 ? `  conflicts in ${each.conflict.join(', ')}` : '';
+    const mark = conflict ? '✗' : `${index + 1}.`;
+    return `${mark.padStart(3)} ${name(each)}  ${each.branch}${conflict}`;
+  });
+  const into = target === base ? base : `${base}, by way of ${target}`;
+  return [
+    `Into ${into}:`,
+    ...lines,
+    ...left.map((each) => `  - ${name(each)}  ${each.reason}`),
+    ...already.map((each) => `  = ${name(each)}  already in ${each.into}`),
+  ];
 }
