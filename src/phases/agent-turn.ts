@@ -83,7 +83,7 @@ export async function takeTurn(context: Context, turn: Turn): Promise<TurnEnd> {
     return cutShort(stream, early, {
       stderrTail,
       isOver,
-      hasEndEvent: adapter.program !== null,
+      mayBeDone: (isOver || result?.reason === 'lost') && adapter.program !== null,
       spent,
       overBudget,
     });
@@ -102,14 +102,15 @@ function cutShort(
     stderrTail: string;
     /** It was stopped because its budget is used up. */
     isOver: boolean;
-    hasEndEvent: boolean;
+    /** Its output may have its end event although its exit is unknown. */
+    mayBeDone: boolean;
     spent: Usage | null;
     overBudget(usage: Usage | null): Hold | null;
   },
 ): TurnEnd {
   const { stderrTail, isOver, spent } = turn;
   // After its end event the work is done, although the process had not ended. CLIs without that event end by their exit.
-  const finished = isOver && turn.hasEndEvent ? stream.end({ code: 0, signal: null, stderrTail }) : null;
+  const finished = turn.mayBeDone ? stream.end({ code: 0, signal: null, stderrTail }) : null;
   if (finished?.ok) return { result: finished };
   const soFar = stream.end({ ...NO_EXIT, stderrTail });
   const end = { ...early, sessionId: stream.sessionOf(soFar), usage: stream.usageOf(soFar) };

@@ -51,8 +51,8 @@ export async function adoptJob(
   // An action ends with its engine, even where this process was that engine.
   if (found !== 'ended' && isInProcess(run.dir)) await stopInProcess(run.dir, 'lost');
   else if (found === 'lost') await stopJob(run.dir, 'lost');
-  else return follow(context, run);
-  return null;
+  // Of one that is lost, too: what it printed may say how it ended.
+  return follow(context, run);
 }
 
 function follow(
