@@ -17,7 +17,6 @@ import type { Env } from '../machine/home-path.ts';
 import { messageOf } from '../model/errors.ts';
 import type { EngineEvent } from '../model/events.ts';
 import type { ExecutionConfig } from '../model/plan-schema.ts';
-import { ticketsOf } from '../model/plans/plans-view.ts';
 import type { Ticket } from '../model/ticket.ts';
 import { openEngine } from './open-engine-with-features.ts';
 import type { OrchestratorConfig } from './orchestrator-arguments.ts';
@@ -47,8 +46,7 @@ export async function driveRun(open: Opened, run: RunToDrive): Promise<Course> {
   // Recorded now, because this part may be killed.
   if (spentBefore > 0) await spend(spentBefore);
   // A run whose issues are all complete leaves nothing for a daemon.
-  const detached =
-    config.detach && ticketsOf(engine.store.view(), planId).some(({ status }) => status !== 'complete');
+  const detached = config.detach && engine.store.tickets(planId).some(({ status }) => status !== 'complete');
   if (detached) {
     open.write((log) => log.update(), planId);
     await letGo(engine, planId);
@@ -70,7 +68,7 @@ export async function driveRun(open: Opened, run: RunToDrive): Promise<Course> {
     await restSuperseded(engine, planId);
   }
   const plan = engine.store.plan(planId);
-  const tickets = ticketsOf(engine.store.view(), planId);
+  const tickets = engine.store.tickets(planId);
   const results = tickets.map((ticket) => issueResult(ticket, plan));
   if (!detached) await spend(atLeast(spentBefore + open.seconds(), results));
   // A signal after the last issue completed has stopped nothing.

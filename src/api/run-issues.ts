@@ -139,7 +139,7 @@ async function prepare(engine: EngineContext, given: Given, input: RunInput): Pr
 
 /** Whether an engine runs it, or a daemon is going to. */
 function isUnderWay({ store, holder }: EngineContext, runId: string): boolean {
-  const plan = planOf(store.view(), runId);
+  const [plan] = store.view(runId).plans;
   if (plan?.status !== 'active') return false;
   return storedRun(plan)?.detached === true || (plan.claim !== null && holder.isLive(plan.claim));
 }

@@ -26,7 +26,6 @@ import { numberedItem } from '../issues/github/issue-from-answer.ts';
 import { InputError } from '../model/errors.ts';
 import type { EngineEvent } from '../model/events.ts';
 import type { ExecutionConfig } from '../model/plan-schema.ts';
-import { ticketsOf } from '../model/plans/plans-view.ts';
 import { whyNotMerged } from '../model/review-verdict-and-criteria.ts';
 import { runOutput } from '../report/issue-runs/summary-and-dry-run.ts';
 import { printable, style } from '../report/style-and-phrases.ts';
@@ -205,10 +204,9 @@ export class RunOrchestrator {
     const config = { ...kept, detach: false };
     return RunOrchestrator.#whole(init, config, mergedOptions, async (orchestrator) => {
       const open = orchestrator.#open({ settings, env });
-      for (const ticket of ticketsOf(engine.store.view(), runId))
-        open.numbers.set(ticket.ticketId, numberOf(ticket));
+      for (const ticket of engine.store.tickets(runId)) open.numbers.set(ticket.ticketId, numberOf(ticket));
       const plan = engine.store.plan(runId);
-      const tickets = movable(ticketsOf(engine.store.view(), plan));
+      const tickets = movable(engine.store.tickets(plan));
       await requireReady(open.engine, { plan, tickets, signal: init.signal });
       const spentSeconds = spentOn(engine, runId);
       if (stored?.log) {

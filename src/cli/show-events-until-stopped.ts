@@ -81,7 +81,7 @@ async function liveView(
       live.event(event);
     },
     watch(store, scope) {
-      tickets = () => ticketsIn(store.view(), scope ?? null);
+      tickets = () => ticketsIn(store.glance(), scope ?? null);
       watch = () => store.watch(() => live.changed());
     },
     out: (lines) => live.print(lines),

@@ -2,8 +2,16 @@ import { existsSync } from 'node:fs';
 import { adapterFor, capabilityProblems } from '../agents/adapters.ts';
 import { lastSign } from '../machine/jobs/job.ts';
 import { refKey } from '../model/ids.ts';
-import { type AccountLimit, type Admission, type AtWork, admit, crowded } from '../model/limits/admission.ts';
 import {
+  type AccountLimit,
+  type Admission,
+  type AtWork,
+  admit,
+  crowded,
+  gotThrough,
+} from '../model/limits/admission.ts';
+import {
+  isLimiting,
   leftOf,
   noLaunchLeft,
   overdrawn,
@@ -13,11 +21,12 @@ import {
   type Sum,
 } from '../model/limits/budget.ts';
 import type { Plan } from '../model/plan.ts';
-import { planOf, ticketOf } from '../model/plans/plans-view.ts';
+import { type PlansView, planOf, ticketOf } from '../model/plans/plans-view.ts';
 import { redactAll } from '../model/text/redact.ts';
 import { type Attempt, type Hold, openAttempt, type Ticket } from '../model/ticket.ts';
 import { firstPhase, type Phase, type PhaseOf, phaseOf } from '../model/workflow.ts';
 import type { Allowance } from '../phases/phase-context.ts';
+import type { Store } from '../store/store-interface.ts';
 import { type EngineContext, hooksOf } from './context.ts';
 import { knownPinned } from './pinned-workflow.ts';
 
@@ -27,17 +36,117 @@ const REFRESH_MS = 1_000;
 
 /** All tickets at one moment, with sums and limits that are computed once. */
 export interface Overview {
-  tickets: Ticket[];
+  tickets: Iterable<Ticket>;
   sums: Map<string, Sum>;
   limits: Map<string, AccountLimit | null>;
+  hasLimits: boolean;
   /** Tickets with an agent at work. */
   atWork: Ticket[];
 }
 
-export function overviewOf(tickets: Iterable<Ticket>): Overview {
-  const all = [...tickets];
-  const atWork = all.filter((ticket) => ticket.claim && openAttempt(ticket)?.agent);
-  return { tickets: all, sums: new Map(), limits: new Map(), atWork };
+/** `own` is what the ticket in question is by now. */
+export function overviewOf(engine: EngineContext, own?: Ticket): Overview {
+  const index = workIndex(engine);
+  const claimed = [...index.claimed.values()].filter((each) => !own || refKey(each) !== refKey(own));
+  const atWork = [...claimed, ...(own ? [own] : [])].filter(
+    (ticket) => ticket.claim && openAttempt(ticket)?.agent,
+  );
+  const hasLimits = index.hasLimits(Date.parse(engine.now()));
+  return { tickets: knownTickets(engine, own), sums: new Map(), limits: new Map(), hasLimits, atWork };
+}
+
+/** Tickets that matter for others, kept while tickets change: to look for them among all would take longer with every ticket. */
+class WorkIndex {
+  readonly #store: Store;
+  #cursor: string | undefined;
+  /** Tickets that an engine or a person has claimed, by refKey. */
+  readonly claimed = new Map<string, Ticket>();
+  /** Those that have met a usage limit. They stay when their plan is finished: the limit does, too. */
+  readonly limited = new Map<string, Ticket>();
+  /** By agent, the one that a model answered last, which lifts earlier limits. */
+  readonly #answered = new Map<string, { at: string; ticket: Ticket }>();
+
+  constructor(store: Store) {
+    this.#store = store;
+  }
+
+  update(): void {
+    const { tickets, finished } = this.#store.glance();
+    const { changed, cursor } = this.#store.changes(this.#cursor, 'noticed');
+    this.#cursor = cursor;
+    if (changed === 'unknown') {
+      this.claimed.clear();
+      for (const ticket of recentlyFinished(this.#store, finished)) this.#remember(refKey(ticket), ticket);
+      for (const [key, ticket] of tickets) this.#note(key, ticket);
+    } else
+      for (const { planId, ticketId } of changed)
+        if (ticketId !== null)
+          this.#note(refKey({ planId, ticketId }), tickets.get(refKey({ planId, ticketId })));
+  }
+
+  hasLimits(now: number): boolean {
+    for (const [key, ticket] of this.limited)
+      if (!ticket.phaseHistory.some(({ resetAt }) => Date.parse(resetAt ?? '') > now))
+        this.limited.delete(key);
+    return this.limited.size > 0;
+  }
+
+  /** What limits of agents follow from, as far as it is not among the tickets of open plans any more. */
+  *left(): Iterable<Ticket> {
+    const { tickets } = this.#store.glance();
+    const answered = [...this.#answered.values()].map(({ ticket }) => [refKey(ticket), ticket] as const);
+    for (const [key, ticket] of new Map([...this.limited, ...answered])) if (!tickets.has(key)) yield ticket;
+  }
+
+  #note(key: string, ticket: Ticket | undefined): void {
+    if (ticket?.claim) this.claimed.set(key, ticket);
+    else this.claimed.delete(key);
+    if (ticket) this.#remember(key, ticket);
+  }
+
+  #remember(key: string, ticket: Ticket): void {
+    this.limited.delete(key);
+    for (const entry of ticket.phaseHistory) {
+      const { agent, startedAt: at } = entry;
+      if (entry.status === 'limit') this.limited.set(key, ticket);
+      else if (agent !== null && gotThrough(entry) && !(at < (this.#answered.get(agent)?.at ?? '')))
+        this.#answered.set(agent, { at, ticket });
+    }
+  }
+}
+
+/** A limit that was met before these plans has been met, or lifted, by one of them. */
+const RECENT_PLANS = 100;
+
+function* recentlyFinished(store: Store, finished: PlansView['finished']): Iterable<Ticket> {
+  const ids = finished?.since(Date.now() - KEPT_MS) ?? [];
+  for (const id of ids.slice(0, RECENT_PLANS)) yield* store.view(id).tickets.values();
+}
+
+const indexes = new WeakMap<Store, WorkIndex>();
+
+function workIndex({ store }: Pick<EngineContext, 'store'>): WorkIndex {
+  const index = indexes.get(store) ?? new WorkIndex(store);
+  indexes.set(store, index);
+  index.update();
+  return index;
+}
+
+/** Whatever may have used something that counts: all tickets, deleted ones, and those of finished plans where today's use is limited. */
+function knownTickets(engine: EngineContext, own?: Ticket): Iterable<Ticket> {
+  const key = own && refKey(own);
+  return {
+    *[Symbol.iterator]() {
+      const { tickets } = engine.store.glance();
+      for (const [each, ticket] of tickets) if (each !== key) yield ticket;
+      const left = new Map([...workIndex(engine).left()].map((ticket) => [refKey(ticket), ticket]));
+      if (isLimiting(engine.settings.budgets.day))
+        for (const ticket of usageOfFinished(engine)) left.set(refKey(ticket), ticket);
+      for (const [each, ticket] of left) if (each !== key) yield ticket;
+      yield* deletedUsage(engine);
+      if (own) yield own;
+    },
+  };
 }
 
 /** The agent of a phase: the phase's own, then what the plan's kind says, the ticket's, the plan's, the default. */
@@ -53,7 +162,7 @@ export function admission(
   plan: Plan,
   ticket: Ticket,
   phase: PhaseOf<'agent'>,
-  overview: Overview = overviewOf(othersAnd(engine, ticket)),
+  overview: Overview = overviewOf(engine, ticket),
 ): Admission {
   const { settings, now } = engine;
   return admit({
@@ -96,7 +205,7 @@ export function allowanceOf(
   const { settings, store, now } = engine;
   const pursesNow = (): Purse[] => {
     const latest = planOf(store.glance(), plan.id) ?? plan;
-    const tickets = othersAnd(engine, ticket);
+    const tickets = knownTickets(engine, ticket);
     // A person may raise the budget of a running ticket.
     const current = ticketOf(store.glance(), ticket)?.budget ?? ticket.budget;
     const asked = { ...ticket, budget: current };
@@ -157,12 +266,6 @@ function pendingLaunches({ machine, store }: EngineContext): Pending[] {
   });
 }
 
-function othersAnd(engine: EngineContext, ticket: Ticket): Ticket[] {
-  const key = refKey(ticket);
-  const others = [...engine.store.glance().tickets].flatMap(([each, other]) => (each === key ? [] : [other]));
-  return [...others, ...deletedUsage(engine), ticket];
-}
-
 function suits({ settings }: EngineContext, name: string, phase: PhaseOf<'agent'>): boolean {
   const agent = Object.hasOwn(settings.agents, name) ? settings.agents[name] : undefined;
   if (!agent) return false;
@@ -208,10 +311,28 @@ export async function keepUsage(engine: EngineContext, tickets: readonly Ticket[
   );
 }
 
+const ofFinished = new WeakMap<Store, Map<string, Ticket[]>>();
+
+/** Tickets of finished plans whose usage still counts. Each plan is read once. */
+function* usageOfFinished({ store, now }: EngineContext): Iterable<Ticket> {
+  const { plans, finished } = store.glance();
+  const known = ofFinished.get(store) ?? new Map<string, Ticket[]>();
+  ofFinished.set(store, known);
+  for (const { id } of plans) known.delete(id);
+  const time = now();
+  // A plan is finished after the last attempt of its tickets.
+  for (const id of finished?.since(Date.parse(time.slice(0, 10))) ?? []) {
+    const tickets =
+      known.get(id) ?? [...store.view(id).tickets.values()].filter((each) => essence(each, time));
+    known.set(id, tickets);
+    yield* tickets;
+  }
+}
+
 const renamed = new WeakMap<readonly Ticket[], Ticket[]>();
 
 /** Deleted tickets whose usage still counts. Their plans' names are no valid ids, so they never match a plan. */
-export function deletedUsage({ store }: EngineContext): Ticket[] {
+function deletedUsage({ store }: EngineContext): Ticket[] {
   const kept = store.deletedUsage();
   const known = renamed.get(kept);
   if (known) return known;

@@ -79,7 +79,7 @@ export function planSession(
       },
     );
   }
-  const workspace = workspaceFor(ticket, store.plan(ref.planId), settings, store.view());
+  const workspace = workspaceFor(ticket, store.plan(ref.planId), settings, store.glance());
   return {
     sessionId: entry.sessionId,
     phase: entry.phase,
@@ -111,7 +111,7 @@ export async function inSession(
     return { ...latest, claim: holder.claim(engine.now()) };
   });
   await holder.start();
-  const workspace = workspaceFor(ticket, store.plan(ref.planId), settings, store.view());
+  const workspace = workspaceFor(ticket, store.plan(ref.planId), settings, store.glance());
   const isNew = !existsSync(launch.cwd);
   try {
     // Keeps what a person installed by hand.

@@ -1,7 +1,6 @@
 import { type Claim, sayOther } from '../model/claim.ts';
 import { HeldError, IllegalMoveError } from '../model/errors.ts';
 import { type Plan, withDetached } from '../model/plan.ts';
-import { ticketsOf } from '../model/plans/plans-view.ts';
 import { isAllComplete } from '../model/state/eligible.ts';
 import { type EngineContext, emit } from './context.ts';
 
@@ -72,13 +71,13 @@ export function isWithDaemon(engine: EngineContext, planId: string): boolean {
   const daemon = engine.holder.daemon();
   if (!daemon) return false;
   if (engine.store.plan(planId).run?.detached) return true;
-  return ticketsOf(engine.store.view(), planId).some(({ claim }) => claim?.token === daemon.token);
+  return engine.store.tickets(planId).some(({ claim }) => claim?.token === daemon.token);
 }
 
 /** Completes a plan whose tickets are all complete; a planner may have added one since the last check. */
 export async function completePlan(engine: EngineContext, planId: string): Promise<void> {
   const { store, now, holder } = engine;
-  const isDone = (latest: Plan) => latest.status === 'active' && isAllComplete(store.view(), latest);
+  const isDone = (latest: Plan) => latest.status === 'active' && isAllComplete(latest, store.tickets(latest));
   // The claim of a run that was killed would stay for ever.
   const claimIn = ({ claim }: Plan) => (claim && holder.isLive(claim) ? claim : null);
   const plan = await store.updatePlan(planId, (latest) =>
@@ -90,7 +89,8 @@ export async function completePlan(engine: EngineContext, planId: string): Promi
 /** The same after a person's command, where no engine is running that would do it. */
 export async function completeUnwatched(engine: EngineContext, planId: string): Promise<void> {
   const { store, holder } = engine;
-  const { claim, status } = store.plan(planId);
+  const plan = store.plan(planId);
+  const { claim, status } = plan;
   if (status !== 'active' || (claim && holder.isLive(claim)) || holder.daemon()) return;
-  if (isAllComplete(store.view(), store.plan(planId))) await completePlan(engine, planId);
+  if (isAllComplete(plan, store.tickets(plan))) await completePlan(engine, planId);
 }

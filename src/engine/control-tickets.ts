@@ -2,7 +2,7 @@ import { sayHolder, wayToFree } from '../model/claim.ts';
 import { HeldError, IllegalMoveError } from '../model/errors.ts';
 import { refKey, type TicketRef } from '../model/ids.ts';
 import { type Plan, sharesWorkspace } from '../model/plan.ts';
-import { entryOf, ticketOf, ticketsOf } from '../model/plans/plans-view.ts';
+import { entryOf } from '../model/plans/plans-view.ts';
 import { command, type TicketCommand } from '../model/state/commands.ts';
 import { blockedBy } from '../model/state/eligible.ts';
 import { runCommand } from '../model/state/explain.ts';
@@ -42,7 +42,7 @@ export async function control(
   const plan = store.plan(ref.planId);
   const found = store.ticket(ref);
   const orphaned = found.claim !== null && !engine.holder.isLive(found.claim);
-  if (orphaned && found.status !== 'running') await recoverOrphan(engine, found, store.view());
+  if (orphaned && found.status !== 'running') await recoverOrphan(engine, found, store.glance());
   const before = store.ticket(ref);
   if (wish.type === 'pause' || wish.type === 'stop') refuseInSession(engine, before);
   const latest = wish.type === 'retry' && wish.latest === true;
@@ -74,7 +74,7 @@ export async function control(
   reportStatus(engine, before, after);
   // No engine will drive it again.
   if (after.status === 'complete') {
-    const workspace = workspaceFor(after, plan, engine.settings, store.view());
+    const workspace = workspaceFor(after, plan, engine.settings, store.glance());
     await recordTip(engine, after, workspace);
     await releaseWorkspace(engine, after, workspace);
     await completeUnwatched(engine, ref.planId);
@@ -137,7 +137,7 @@ function commandOf(wish: Wish, by: string, ready: boolean): TicketCommand {
 
 function isUnblocked(engine: EngineContext, plan: Plan, ref: TicketRef): boolean {
   const entry = entryOf(plan, ref);
-  return !entry || blockedBy(engine.store.view(), plan, entry) === null;
+  return !entry || blockedBy(engine.store.glance(), plan, entry) === null;
 }
 
 /** Waits until the engine that drives the ticket has released it; without one, does what that engine would do. */
@@ -149,7 +149,7 @@ async function untilStopped(engine: EngineContext, ref: TicketRef): Promise<Tick
     const live = ticket.claim !== null && holder.isLive(ticket.claim);
     const waits = ticket.hold?.kind === 'gate' || ticket.hold?.kind === 'poll';
     if (!live && (ticket.claim || (openAttempt(ticket) && !waits))) {
-      await recoverOrphan(engine, ticket, store.view());
+      await recoverOrphan(engine, ticket, store.glance());
       return store.ticket(ref);
     }
     if (!live) return ticket;
@@ -187,10 +187,8 @@ export async function pausePlan(engine: EngineContext, planId: string, by: strin
     return { ...latest, status: 'paused', pausedBy: by, pausedAt: engine.now() };
   });
   emit(engine, { type: 'plan:status', planId, status: plan.status });
-  for (const entry of plan.tickets) {
-    const ticket = ticketOf(engine.store.view(), { planId, ticketId: entry.ticketId });
-    if (ticket?.claim && ticket.claim.by !== 'session') await untilStopped(engine, ticket);
-  }
+  for (const ticket of engine.store.tickets(plan))
+    if (ticket.claim && ticket.claim.by !== 'session') await untilStopped(engine, ticket);
   return plan;
 }
 
@@ -203,7 +201,7 @@ export async function resumePlan(engine: EngineContext, planId: string): Promise
   emit(engine, { type: 'plan:status', planId, status: plan.status });
   // Tickets that were stopped with the plan continue with it; those that a person paused do not.
   const together = stoppedTogether(before);
-  for (const ticket of ticketsOf(engine.store.view(), planId)) {
+  for (const ticket of engine.store.tickets(planId)) {
     if (ticket.status !== 'paused' || ticket.hold?.reason !== together) continue;
     await control(engine, { planId, ticketId: ticket.ticketId }, { type: 'resume' }, 'a person');
   }

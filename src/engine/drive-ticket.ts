@@ -198,7 +198,8 @@ function claim(
   if (!slot) return take();
   return store.alone('slots', async () => {
     if (!holder.hasOthers()) return take();
-    const busy = [...store.view().tickets.values()].filter(
+    store.changes(undefined, 'open');
+    const busy = [...store.glance().tickets.values()].filter(
       (ticket) => ticket.claim && holder.isLive(ticket.claim) && refKey(ticket) !== refKey(writer.ticket),
     );
     return busy.length < maxConcurrency && take();

@@ -9,7 +9,7 @@ import { type Decision, eligible } from '../model/state/eligible.ts';
 import { heldBy } from '../model/state/explain.ts';
 import { type Hold, isOver, type Ticket } from '../model/ticket.ts';
 import type { StoreView } from '../store/store-interface.ts';
-import { deletedUsage, type Overview, overviewOf, stillHeld } from './admission-and-allowance.ts';
+import { type Overview, overviewOf, stillHeld } from './admission-and-allowance.ts';
 import { completePlan } from './claim-and-complete-plan.ts';
 import { type EngineContext, hooksOf, isFatal, type Notifications } from './context.ts';
 import { sweepOutput } from './delete-old-output.ts';
@@ -33,6 +33,8 @@ export interface EngineOptions {
 type EngineLimits = Pick<EngineOptions, 'maxConcurrency' | 'lookEveryMs'>;
 
 const TIDY_EVERY_MS = 3_600_000;
+/** Interval of checks of finished plans. */
+const LOOK_AT_ALL_MS = 60_000;
 
 /** Starts and stops tickets. All decisions come from the pure model; the engine puts their effects in order. */
 export class Engine {
@@ -48,6 +50,8 @@ export class Engine {
   #stopping: 'pause' | 'leave' | undefined;
   #failure: unknown;
   #tidyAfter = 0;
+  #lookAt = 0;
+  #lookAtAllAt = 0;
 
   constructor(engine: EngineContext, options: EngineOptions) {
     this.#engine = engine;
@@ -91,7 +95,7 @@ export class Engine {
     while (!this.#stopping && !this.#failure) {
       this.#woken = false;
       Object.assign(this.#options, await this.#options.refresh?.());
-      const view = this.#engine.store.view();
+      const view = this.#look();
       this.#reportOutside(view);
       this.#notifier?.look(view, (plan) => this.#isMyPlan(plan));
       await recoverOrphans(this.#engine, view);
@@ -107,6 +111,17 @@ export class Engine {
       this.#tidy();
       await this.#sleep(decision.wakeAt);
     }
+  }
+
+  /** Changes of which no watch has told are found by the timer. */
+  #look(): StoreView {
+    const { store } = this.#engine;
+    const now = performance.now();
+    const look = now < this.#lookAt ? 'noticed' : now < this.#lookAtAllAt ? 'open' : 'all';
+    if (look !== 'noticed') this.#lookAt = now + this.#options.lookEveryMs;
+    if (look === 'all') this.#lookAtAllAt = now + LOOK_AT_ALL_MS;
+    store.changes(undefined, look);
+    return store.glance();
   }
 
   /** Deletes old output while no ticket runs; a daemon may run for months. */
@@ -156,11 +171,11 @@ export class Engine {
     const readiness = this.#options.scope ? undefined : (plan: Plan) => this.#readiness.of(plan);
     let overview: Overview | undefined;
     const admits = (plan: Plan, ticket: Ticket) => {
-      overview ??= overviewOf([...view.tickets.values(), ...deletedUsage(this.#engine)]);
+      overview ??= overviewOf(this.#engine);
       return stillHeld(this.#engine, plan, ticket, overview);
     };
     const decision = eligible(
-      { plans: view.plans, tickets: view.tickets, broken },
+      { ...view, broken },
       { maxConcurrency, busy, driven, mine, admits, ...(readiness ? { readiness } : {}) },
       now(),
     );

@@ -1,7 +1,6 @@
 import { WorkspaceError } from '../model/errors.ts';
 import { refKey } from '../model/ids.ts';
 import type { Plan } from '../model/plan.ts';
-import { ticketsOf } from '../model/plans/plans-view.ts';
 import { isAllComplete } from '../model/state/eligible.ts';
 import type { Ticket } from '../model/ticket.ts';
 import { type EngineContext, emit, hooksOf } from './context.ts';
@@ -55,10 +54,12 @@ async function sweep(
 
 /** Failed tickets whose work is still in the worktree. */
 function leftBehind(engine: EngineContext, plan: Plan, ticket: Ticket, workspace: TicketWorkspace): Ticket[] {
-  return ticketsOf(engine.store.view(), plan).filter(
-    ({ status, base, worktree, ticketId }) =>
-      status === 'failed' && base !== null && worktree === workspace.path && ticketId !== ticket.ticketId,
-  );
+  return engine.store
+    .tickets(plan)
+    .filter(
+      ({ status, base, worktree, ticketId }) =>
+        status === 'failed' && base !== null && worktree === workspace.path && ticketId !== ticket.ticketId,
+    );
 }
 
 /** Takes a ticket's work out of a shared worktree and keeps it on a ref. */
@@ -120,5 +121,6 @@ export function isStillNeeded(
 ): boolean {
   if (!shared) return false;
   if (inPlace) return true;
-  return !isAllComplete(engine.store.view(), engine.store.plan(ticket.planId));
+  const plan = engine.store.plan(ticket.planId);
+  return !isAllComplete(plan, engine.store.tickets(plan));
 }

@@ -3,7 +3,6 @@ import { readFacts } from '../machine/files/write-atomic-and-note-facts.ts';
 import type { Machine } from '../machine/machine.ts';
 import { InputError, messageOf } from '../model/errors.ts';
 import type { Plan } from '../model/plan.ts';
-import { ticketsOf } from '../model/plans/plans-view.ts';
 import type { Readiness } from '../model/state/eligible.ts';
 import { capital } from '../model/text/clean-quote-plural.ts';
 import type { Ticket } from '../model/ticket.ts';
@@ -80,7 +79,7 @@ export class PlanReadiness {
 
   async #check(plan: Plan): Promise<void> {
     const engine = this.#engine;
-    const tickets = movable(ticketsOf(engine.store.view(), plan));
+    const tickets = movable(engine.store.tickets(plan));
     let reason: string | null = null;
     try {
       await requireReady(

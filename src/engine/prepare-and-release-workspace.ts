@@ -134,7 +134,7 @@ interface Done {
 export async function ensureFor(engine: EngineContext, ref: TicketRef): Promise<Done> {
   const { store, settings, workspaces } = engine;
   const ticket = store.ticket(ref);
-  const workspace = workspaceFor(ticket, store.plan(ref.planId), settings, store.view());
+  const workspace = workspaceFor(ticket, store.plan(ref.planId), settings, store.glance());
   const made = await workspaces.ensure({ ...workspace, recordedBase: ticket.base });
   await workspaces.verify(workspace);
   const about = [`${made.path} is on ${made.branch}, from ${made.base.ref}`, ...made.notes];
@@ -145,7 +145,7 @@ export async function ensureFor(engine: EngineContext, ref: TicketRef): Promise<
 export async function releaseFor(engine: EngineContext, ref: TicketRef, insidePhase: boolean): Promise<Done> {
   const { store, settings, workspaces, holder } = engine;
   const ticket = store.ticket(ref);
-  const workspace = workspaceFor(ticket, store.plan(ref.planId), settings, store.view());
+  const workspace = workspaceFor(ticket, store.plan(ref.planId), settings, store.glance());
   if (insidePhase)
     return {
       ok: true,
@@ -184,7 +184,7 @@ export async function diffTicket(
       },
     );
   }
-  const workspace = workspaceFor(ticket, store.plan(ref.planId), settings, store.view());
+  const workspace = workspaceFor(ticket, store.plan(ref.planId), settings, store.glance());
   return {
     base: ticket.base.commit,
     branch: workspace.branch,

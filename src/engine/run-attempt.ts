@@ -6,6 +6,7 @@ import { ACTIONS, scriptInstead } from '../model/actions.ts';
 import { InputError, shortageOf } from '../model/errors.ts';
 import { refKey, refOf, type TicketRef } from '../model/ids.ts';
 import type { Plan } from '../model/plan.ts';
+import { planOf } from '../model/plans/plans-view.ts';
 import { type AttemptEnd, shortageHold } from '../model/state/attempt-end-and-backoff.ts';
 import { next, type Step } from '../model/state/next-step-or-rest.ts';
 import type { TicketEvent } from '../model/state/reduce.ts';
@@ -21,6 +22,7 @@ import {
   type Place,
   perform,
 } from '../phases/perform-phase.ts';
+import type { Store, StoreView } from '../store/store-interface.ts';
 import { admission, agentOf, allowanceOf, endedBefore, launchesOf } from './admission-and-allowance.ts';
 import { type EngineContext, emit, hooksOf } from './context.ts';
 import type { Pinned } from './pinned-workflow.ts';
@@ -226,21 +228,48 @@ function startOf(
 
 /** Repositories, git directories and worktrees of all known tickets, except the ticket's own worktree. */
 async function hiddenPaths(engine: EngineContext, own: Ticket): Promise<string[]> {
-  const view = engine.store.glance();
-  const plans = new Map(view.plans.map((plan) => [plan.id, plan]));
-  const repos = new Set<string>();
-  const trees = new Set<string>();
+  const old = pathsOfFinished(engine);
+  const repos = new Set(old.repos);
+  const trees = new Set(old.trees);
+  addPaths(engine, engine.store.glance(), { repos, trees }, own);
+  const roots = [...repos].filter((path) => existsSync(path));
+  const gitDirs = (await Promise.all(roots.map((repo) => engine.workspaces.gitDirs(repo)))).flat();
+  return [...roots, ...gitDirs, ...[...trees].filter((path) => existsSync(path))];
+}
+
+interface Paths {
+  repos: Set<string>;
+  trees: Set<string>;
+}
+
+function addPaths(engine: EngineContext, view: StoreView, { repos, trees }: Paths, own?: Ticket): void {
   for (const [key, ticket] of view.tickets) {
-    const plan = plans.get(ticket.planId);
+    const plan = planOf(view, ticket.planId);
     const workspace = plan && ifKnown(() => workspaceFor(ticket, plan, engine.settings, view));
     if (!workspace) continue;
     repos.add(workspace.repo);
     if (isMade(workspace)) trees.add(workspace.worktreeRoot);
-    if (key !== refKey(own)) trees.add(workspace.path);
+    if (!own || key !== refKey(own)) trees.add(workspace.path);
   }
-  const roots = [...repos].filter((path) => existsSync(path));
-  const gitDirs = (await Promise.all(roots.map((repo) => engine.workspaces.gitDirs(repo)))).flat();
-  return [...roots, ...gitDirs, ...[...trees].filter((path) => existsSync(path))];
+}
+
+const ofFinished = new WeakMap<Store, Paths & { plans: Set<string> }>();
+
+/** Those of finished plans, which are read once: there may be thousands. What is gone by then does not come back. */
+function pathsOfFinished(engine: EngineContext): Paths {
+  const { store } = engine;
+  const { plans, finished } = store.glance();
+  const known = ofFinished.get(store) ?? { repos: new Set(), trees: new Set(), plans: new Set() };
+  ofFinished.set(store, known);
+  for (const { id } of plans) known.plans.delete(id);
+  for (const id of finished?.ids() ?? []) {
+    if (known.plans.has(id)) continue;
+    known.plans.add(id);
+    const found: Paths = { repos: known.repos, trees: new Set() };
+    addPaths(engine, store.view(id), found);
+    for (const path of found.trees) if (existsSync(path)) known.trees.add(path);
+  }
+  return known;
 }
 
 /** Only an existing directory can be hidden, so the root of future worktrees is created. */

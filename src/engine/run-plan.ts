@@ -42,9 +42,9 @@ export async function runPlan(engine: EngineContext, options: RunOptions): Promi
   checkRunnable(engine, planId, ticketIds);
   if (!options.isReady) {
     const plan = engine.store.plan(planId);
-    const wanted = ticketsOf(engine.store.view(), plan).filter(
-      ({ ticketId }) => ticketIds?.includes(ticketId) !== false,
-    );
+    const wanted = engine.store
+      .tickets(plan)
+      .filter(({ ticketId }) => ticketIds?.includes(ticketId) !== false);
     await requireReady(engine, { plan, tickets: movable(wanted), signal: options.signal });
   }
   await claimPlan(engine, planId);
@@ -99,7 +99,7 @@ function checkRunnable(
   const plan = engine.store.plan(planId);
   hooksOf(engine, plan);
   for (const ticketId of ticketIds ?? []) engine.store.ticket({ planId, ticketId });
-  const problems = planProblems(plan, engine.store.view());
+  const problems = planProblems(plan, engine.store.glance());
   if (problems.length > 0) {
     const shown = problems.slice(0, MAX_PROBLEMS).map((problem) => problem.message);
     const more = problems.length - shown.length;
@@ -130,7 +130,7 @@ function reportHolds(
   ticketIds?: readonly string[],
 ): void {
   const time = Date.parse(now());
-  for (const ticket of ticketsOf(store.view(), planId)) {
+  for (const ticket of store.tickets(planId)) {
     const { hold, status, error, currentPhase: phase } = ticket;
     if (ticketIds?.includes(ticket.ticketId) === false || !hold) continue;
     const polls = hold.kind === 'poll' || hold.kind === 'gate';
@@ -146,14 +146,18 @@ function warmUp(
   engine: EngineContext,
   { planId, ticketIds, signal }: Pick<RunOptions, 'planId' | 'ticketIds' | 'signal'>,
 ): void {
-  const view = engine.store.view();
+  const view = engine.store.glance();
   const plan = engine.store.plan(planId);
   const repos = new Set<string>();
-  for (const ticket of ticketsOf(view, planId)) {
+  const seen = new Set<string | null>();
+  for (const ticket of ticketsOf(view, plan)) {
     if (ticket.status !== 'queued' || ticketIds?.includes(ticket.ticketId) === false) continue;
+    if (seen.has(ticket.repo)) continue;
     const workspace = ifKnown(() => workspaceFor(ticket, plan, engine.settings, view));
     if (workspace?.inPlace) return;
-    if (!workspace || repos.has(workspace.repo)) continue;
+    if (!workspace) continue;
+    seen.add(ticket.repo);
+    if (repos.has(workspace.repo)) continue;
     repos.add(workspace.repo);
     engine.workspaces.patient({ signal, graceMs: 0 }).warm({ repo: workspace.repo, base: workspace.base });
     if (workspace.shared) return;
@@ -163,7 +167,7 @@ function warmUp(
 /** Pauses a stopped plan, unless its last ticket was complete by then. */
 async function endStopped(engine: EngineContext, planId: string, by: string): Promise<void> {
   const { store, holder } = engine;
-  if (!isAllComplete(store.view(), store.plan(planId))) return pausePlan(engine, planId, by);
+  if (!isAllComplete(store.plan(planId), store.tickets(planId))) return pausePlan(engine, planId, by);
   await store.updatePlan(planId, (latest) => {
     const own = latest.claim?.token === holder.token && latest.pausedBy === by;
     return own && latest.status === 'paused' ? { ...latest, status: 'active', pausedBy: null } : latest;
@@ -187,13 +191,11 @@ function resultOf(
   planId: string,
   ticketIds: readonly string[] | undefined,
 ): RunResult {
-  const view = engine.store.view();
+  const view = engine.store.view(planId);
   const plan = engine.store.plan(planId);
   const wanted = plan.tickets.filter((entry) => !ticketIds || ticketIds.includes(entry.ticketId));
   const tickets = ticketsOf(view, { ...plan, tickets: wanted });
-  const problems = view.problems
-    .filter((problem) => problem.planId === planId)
-    .map((problem) => problem.message);
+  const problems = view.problems.map((problem) => problem.message);
   const ok = tickets.length === wanted.length && tickets.every((ticket) => ticket.status === 'complete');
   const held = tickets.flatMap((ticket): [string, string][] =>
     ticket.claim && ticket.claim.token !== engine.holder.token && engine.holder.isLive(ticket.claim)

@@ -1,14 +1,11 @@
 import { IllegalMoveError, WorkspaceError } from '../model/errors.ts';
 import type { Plan } from '../model/plan.ts';
-import { ticketsOf } from '../model/plans/plans-view.ts';
 import { isOver, isSuperseded, type Ticket } from '../model/ticket.ts';
 import { type EngineContext, hooksOf } from './context.ts';
 
 /** Tickets that a person or the end of a run has stopped, except those that a newer run has taken over. */
 export function stoppedIn(engine: Pick<EngineContext, 'store'>, planId: string): Ticket[] {
-  return ticketsOf(engine.store.view(), planId).filter(
-    (ticket) => ticket.status === 'paused' && !isSuperseded(ticket),
-  );
+  return engine.store.tickets(planId).filter((ticket) => ticket.status === 'paused' && !isSuperseded(ticket));
 }
 
 /** The reason of tickets that were stopped together with their plan; null where the plan was not stopped. */
@@ -50,7 +47,7 @@ export async function latestStopped(engine: EngineContext, cwd: string): Promise
 
 /** The repositories that tickets of a plan work in. */
 async function reposOf(engine: EngineContext, plan: Plan): Promise<Set<string | undefined>> {
-  const tickets = ticketsOf(engine.store.view(), plan);
+  const tickets = engine.store.tickets(plan);
   const paths = new Set(tickets.flatMap((ticket) => ticket.repo ?? plan.repo ?? []));
   return new Set(await Promise.all([...paths].map((path) => commonDirOf(engine, path))));
 }
@@ -69,7 +66,7 @@ async function commonDirOf(
 
 /** When an unfinished plan stopped; null: it did not. */
 function stoppedAt(engine: EngineContext, plan: Plan): string | null {
-  const tickets = ticketsOf(engine.store.view(), plan);
+  const tickets = engine.store.tickets(plan);
   if (tickets.every((ticket) => isOver(ticket) || isSuperseded(ticket))) return null;
   const times = stoppedIn(engine, plan.id).map((ticket) => ticket.since ?? '');
   if (plan.status === 'paused') times.push(String(plan.pausedAt ?? plan.createdAt ?? ''));

@@ -4,7 +4,6 @@ import { dirname, join } from 'node:path';
 import { type JobState, readJob } from '../machine/jobs/job.ts';
 import { InputError, messageOf } from '../model/errors.ts';
 import type { Plan } from '../model/plan.ts';
-import { ticketsOf } from '../model/plans/plans-view.ts';
 import { attemptKey, isOver, openAttempt, type Ticket } from '../model/ticket.ts';
 import type { TreeLeft } from '../model/ticket-schema.ts';
 import { type EngineContext, isFatal } from './context.ts';
@@ -123,7 +122,7 @@ export async function checkCheckout(
   plan: Plan,
   { found, writer, workspace }: { found: Ticket; writer: TicketWriter; workspace: TicketWorkspace },
 ): Promise<void> {
-  const others = ticketsOf(engine.store.view(), plan).filter(({ ticketId }) => ticketId !== found.ticketId);
+  const others = engine.store.tickets(plan).filter(({ ticketId }) => ticketId !== found.ticketId);
   const changes = await usersChanges(engine, plan, [found, ...others]);
   if (changes)
     throw new InputError('workspace/dirty', changes.message, {
@@ -150,7 +149,7 @@ async function baseAfterUser(
 /** Lets the ticket in a plan's checkout continue from the user's commits. */
 export async function keepUsersCommits(engine: EngineContext, planId: string): Promise<void> {
   const plan = engine.store.plan(planId);
-  const owner = inCheckout(ticketsOf(engine.store.view(), plan));
+  const owner = inCheckout(engine.store.tickets(plan));
   const base = owner && plan.repo ? await baseAfterUser(engine, owner, plan.repo) : undefined;
   if (owner && base) await engine.store.updateTicket(owner, (latest) => ({ ...latest, base }));
 }

@@ -78,3 +78,6 @@ function isFields(value: unknown): value is Fields {
   const prototype = Object.getPrototypeOf(value);
   return prototype === Object.prototype || prototype === null;
 }
+
+/** Of plan and ticket files; newer ones are refused. */
+export const SCHEMA_VERSION = 1;

@@ -1,9 +1,9 @@
 import { z } from 'zod';
 import { EFFORTS } from './agent.ts';
+import { SCHEMA_VERSION } from './extra-fields.ts';
 import { ISSUE_PHASES, OPTIONAL_PHASES } from './issue-phases.ts';
 import { asRecord } from './text/json.ts';
 import { Branch, Budget, Claim, type Every, Id, UnitTicket } from './ticket-schema.ts';
-import { SCHEMA_VERSION } from './version.ts';
 
 export const PLAN_STATUSES = ['draft', 'active', 'paused', 'complete', 'archived'] as const;
 

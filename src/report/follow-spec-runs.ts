@@ -5,7 +5,6 @@ import type { Env } from '../machine/home-path.ts';
 import { messageOf } from '../model/errors.ts';
 import type { EngineEvent } from '../model/events.ts';
 import type { Plan } from '../model/plan.ts';
-import { ticketsOf } from '../model/plans/plans-view.ts';
 import { summaryFacts } from './spec-text.ts';
 import { openTmuxView, type TmuxView } from './tmux/tmux-view.ts';
 
@@ -88,7 +87,7 @@ function windowsOf(
 
 /** Keeps the summary when nothing moves any more. A run with a terminal does this itself. */
 async function keepSummaryAtRest(engine: EngineContext, plan: Plan): Promise<void> {
-  const own = ticketsOf(engine.store.view(), plan);
+  const own = engine.store.tickets(plan);
   if (plan.claim !== null || plan.status === 'archived' || !specRests(plan, own)) return;
   const since = plan.starts?.since ?? plan.createdAt ?? engine.now();
   const ms = Math.max(0, Date.parse(engine.now()) - Date.parse(since));

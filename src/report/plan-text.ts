@@ -106,7 +106,7 @@ export function planHeader(
 /** The header for an issue run: its mode and its issues. */
 export function runHeader(store: Store, planId: string, look: Style): string[] {
   const plan = store.plan(planId);
-  const tickets = ticketsIn(store.view(), { planId });
+  const tickets = ticketsIn(store.view(planId), { planId });
   const names = new Map(tickets.map((ticket) => [ticket.ticketId, issueName(ticket)]));
   const count = plural(tickets.length, 'issue');
   return headerLines(`${look.bold(plan.id)}: ${count}, ${modeText(plan)}`, tickets, {

@@ -12,39 +12,40 @@ import { isAlive, ownIdentity, type ProcessIdentity } from '../machine/processes
 import { InputError } from '../model/errors.ts';
 import type { StoredEvent } from '../model/events.ts';
 import { jsonText } from '../model/extra-fields.ts';
-import { type Changed, idProblem, refKey, type StateRef, type TicketRef } from '../model/ids.ts';
+import { type Changed, idProblem, type StateRef, type TicketRef } from '../model/ids.ts';
 import type { Plan } from '../model/plan.ts';
 import type { Ticket } from '../model/ticket.ts';
 import { FileHolder } from './file-claims.ts';
+import { KeptView } from './kept-view.ts';
 import {
   DELETED,
   directories,
+  isFinished,
   isThere,
   Layout,
   NEW,
   readView,
-  type Stamps,
-  stampsIn,
 } from './layout-view-and-stamps.ts';
 import { quickTicket } from './parse-without-zod.ts';
 import { claimLines, type NoticeLine } from './sent-notices.ts';
 import { appendLines, readLines, stateBytes, stateText, unwritable } from './state-file-io.ts';
 import { StateReader, stampOf } from './state-reader.ts';
-import type { Holder, NoticeWish, Store, StoreOptions, StoreView, Wanted } from './store-interface.ts';
-import { ChangeLog, type PlanWatch, watchPlans } from './watch.ts';
+import type { Holder, Look, NoticeWish, Store, StoreOptions, StoreView, Wanted } from './store-interface.ts';
+import { ChangeLog, PlanWatch } from './watch.ts';
 
 /** One JSON file per plan and per ticket, as planners write them. */
 export class FileStore implements Store {
   readonly #layout: Layout;
   readonly #reader: StateReader;
-  readonly #watches = new Set<PlanWatch>();
+  readonly #listeners = new Set<(changed: Changed) => void>();
   readonly #changes = new ChangeLog();
   readonly #persist: NonNullable<StoreOptions['persist']>;
   /** Events that wait for room on the disk, in their order. */
   #unwritten: Promise<void> | undefined;
-  /** What `changes` found last time: by plan or ticket, the stamp of its file. */
-  #stamps: Stamps = new Map();
-  #glanced: { view: StoreView; at: number } | undefined;
+  #watch: PlanWatch | undefined;
+  /** Made when it is first asked for. */
+  #kept: KeptView | undefined;
+  #checkedAt = 0;
   #deletedUsage: { stamp: string; tickets: Ticket[] } | undefined;
 
   constructor(stateDir: string, { once = false, kinds, persist }: StoreOptions = {}) {
@@ -53,14 +54,23 @@ export class FileStore implements Store {
     this.#reader = new StateReader({ remembers: !once, ...(kinds ? { kinds } : {}) });
   }
 
-  view(): StoreView {
-    return readView(this.#layout, this.#reader);
+  view(planId?: string): StoreView {
+    const view = readView(this.#layout, this.#reader, planId);
+    // What is kept in memory is to stay small.
+    if (this.#kept) for (const plan of view.plans) if (isFinished(plan)) this.#release(plan);
+    return view;
+  }
+
+  #release({ id, tickets }: Plan): void {
+    this.#reader.release(this.#layout.planFile(id));
+    for (const { ticketId } of tickets)
+      this.#reader.release(this.#layout.ticketFile({ planId: id, ticketId }));
   }
 
   glance(): StoreView {
-    const now = performance.now();
-    if (!this.#glanced || now - this.#glanced.at > GLANCE_MS) this.#glanced = { view: this.view(), at: now };
-    return this.#glanced.view;
+    const age = performance.now() - this.#checkedAt;
+    if (!this.#kept || age > (this.#watch ? WATCHED_MS : GLANCE_MS)) this.#check('open');
+    return this.#keep().view;
   }
 
   hasPlan(id: string): boolean {
@@ -107,17 +117,20 @@ export class FileStore implements Store {
     return this.#reader.ticket(file, ref.planId, ref.ticketId);
   }
 
+  tickets(of: string | Plan): Ticket[] {
+    const plan = typeof of === 'string' ? this.#ifReadable(() => this.plan(of)) : of;
+    if (!plan) return [];
+    return plan.tickets.flatMap(({ ticketId }) => this.#readable({ planId: plan.id, ticketId }) ?? []);
+  }
+
   async updateTicket(ref: TicketRef, change: (ticket: Ticket) => Ticket): Promise<Ticket> {
-    const after = await this.#locked(`${ref.planId}+${ref.ticketId}`, () =>
-      this.#change(ref, () => this.ticket(ref), change),
-    );
-    this.#glanced?.view.tickets.set(refKey(ref), after);
-    return after;
+    const read = () => this.ticket(ref);
+    return this.#locked(`${ref.planId}+${ref.ticketId}`, () => this.#change(ref, read, change));
   }
 
   async updatePlan(id: string, change: (plan: Plan) => Plan): Promise<Plan> {
     const ref = { planId: id, ticketId: null };
-    return this.#lockedAnew(id, () => this.#change(ref, () => this.plan(id), change));
+    return this.#locked(id, () => this.#change(ref, () => this.plan(id), change));
   }
 
   #change<T extends Plan | Ticket>(ref: StateRef, read: () => T, change: (value: T) => T): T {
@@ -129,12 +142,12 @@ export class FileStore implements Store {
     if (after === before) return before;
     const written = this.#write(file, { ...after, rev: Math.max(before.rev, after.rev) + 1 });
     // The watchers must learn of another process's change even though this write has just covered it.
-    if (foreign) for (const watch of this.#watches) watch.report(ref);
+    if (foreign) this.#watch?.report(ref);
     return written;
   }
 
   async create(plan: Plan, tickets: readonly Ticket[]): Promise<void> {
-    await this.#lockedAnew(plan.id, () => {
+    await this.#locked(plan.id, () => {
       if (existsSync(this.#layout.planDir(plan.id))) {
         throw new InputError('plan/exists', `A plan "${plan.id}" already exists.`, {
           hint: 'Choose another id.',
@@ -152,6 +165,7 @@ export class FileStore implements Store {
         renameSync(made, dir);
         for (const ticket of tickets) this.#reader.remember(this.#layout.ticketFile(ticket), ticket);
         this.#reader.remember(this.#layout.planFile(plan.id), plan);
+        this.#kept?.readPlan(plan.id);
       } catch (error) {
         rmSync(made, { recursive: true, force: true });
         throw error;
@@ -160,25 +174,27 @@ export class FileStore implements Store {
   }
 
   async addTicket(ticket: Ticket): Promise<void> {
-    await this.#lockedAnew(`${ticket.planId}+${ticket.ticketId}`, () => {
+    await this.#locked(`${ticket.planId}+${ticket.ticketId}`, () => {
       this.#write(this.#layout.ticketFile(ticket), ticket);
     });
   }
 
   async removeTicket(ref: TicketRef): Promise<void> {
     const file = this.#layout.ticketFile(ref);
-    await this.#lockedAnew(`${ref.planId}+${ref.ticketId}`, () => {
-      this.#reader.forget(file);
+    await this.#locked(`${ref.planId}+${ref.ticketId}`, () => {
+      this.#reader.release(file);
       rmSync(file, { force: true });
+      this.#kept?.readTicket(ref);
     });
   }
 
   async deletePlan(id: string): Promise<void> {
-    await this.#lockedAnew(id, () => {
+    await this.#locked(id, () => {
       const gone = `${this.#layout.planDir(id)}${DELETED}${process.pid}`;
       rmSync(gone, { recursive: true, force: true });
       renameSync(this.#layout.planDir(id), gone);
       rmSync(gone, { recursive: true, force: true });
+      this.#kept?.readPlan(id);
     });
   }
 
@@ -222,20 +238,51 @@ export class FileStore implements Store {
 
   watch(onChange: (changed: Changed) => void): () => void {
     this.#guard(() => makeDirectory(this.#layout.plans));
-    const watch = watchPlans(this.#layout.plans, (path) => this.#reader.owns(path), onChange);
-    this.#watches.add(watch);
+    this.#watch ??= new PlanWatch(this.#layout.plans, {
+      own: (path) => this.#reader.owns(path),
+      onChange: (changed) => this.#noticed(changed),
+    });
+    this.#check('open');
+    // The same function may be given twice.
+    const listener = (changed: Changed) => onChange(changed);
+    this.#listeners.add(listener);
     return () => {
-      this.#watches.delete(watch);
-      watch.close();
+      this.#listeners.delete(listener);
+      if (this.#listeners.size > 0) return;
+      this.#watch?.close();
+      this.#watch = undefined;
     };
   }
 
-  changes(since?: string): { changed: Changed; cursor: string } {
-    const before = this.#stamps;
-    this.#stamps = stampsIn(this.#layout.plans);
-    for (const [key, { ref, stamp }] of this.#stamps)
-      if (before.get(key)?.stamp !== stamp) this.#changes.note(ref);
-    for (const [key, { ref }] of before) if (!this.#stamps.has(key)) this.#changes.note(ref);
+  #noticed(changed: Changed): void {
+    if (changed === 'unknown') this.#check('open');
+    else
+      for (const { planId, ticketId } of changed) {
+        if (ticketId === null) this.#keep().readPlan(planId);
+        else this.#keep().readTicket({ planId, ticketId });
+      }
+    for (const listener of this.#listeners) listener(changed);
+  }
+
+  #keep(): KeptView {
+    this.#kept ??= new KeptView({
+      layout: this.#layout,
+      reader: this.#reader,
+      onChange: (ref) => this.#changes.note(ref),
+      onOpen: (planId, isOpen) => (isOpen ? this.#watch?.follow(planId) : this.#watch?.leave(planId)),
+    });
+    return this.#kept;
+  }
+
+  #check(which: 'open' | 'all'): void {
+    this.#checkedAt = performance.now();
+    if (this.#kept) this.#kept.check(which);
+    else this.#keep();
+  }
+
+  changes(since?: string, look: Look = 'all'): { changed: Changed; cursor: string } {
+    if (look === 'noticed') this.#keep();
+    else this.#check(look);
     return this.#changes.since(since);
   }
 
@@ -300,20 +347,25 @@ export class FileStore implements Store {
   /** The file that cannot be read is kept beside it. */
   async restoreTicket(ticket: Ticket): Promise<void> {
     const file = this.#layout.ticketFile(ticket);
-    await this.#lockedAnew(`${ticket.planId}+${ticket.ticketId}`, () => {
+    await this.#locked(`${ticket.planId}+${ticket.ticketId}`, () => {
       this.#reader.forget(file);
-      if (this.#isReadable(ticket)) return;
+      if (this.#readable(ticket)) return;
       if (isThere(file)) writeFileSync(`${file}.broken`, stateBytes(file), { mode: 0o600 });
       this.#write(file, { ...ticket, rev: ticket.rev + 1 });
     });
   }
 
-  #isReadable(ref: TicketRef): boolean {
+  #readable(ref: TicketRef): Ticket | undefined {
+    return this.#ifReadable(() =>
+      this.#reader.ticket(this.#layout.ticketFile(ref), ref.planId, ref.ticketId),
+    );
+  }
+
+  #ifReadable<T>(read: () => T): T | undefined {
     try {
-      this.ticket(ref);
-      return true;
+      return read();
     } catch (error) {
-      if (error instanceof InputError) return false;
+      if (error instanceof InputError) return undefined;
       throw error;
     }
   }
@@ -321,6 +373,7 @@ export class FileStore implements Store {
   #write<T extends Plan | Ticket>(file: string, value: T): T {
     this.#writeFile(file, value);
     this.#reader.remember(file, value);
+    this.#kept?.wrote(value);
     return value;
   }
 
@@ -331,13 +384,6 @@ export class FileStore implements Store {
       // We hold a lock, so the state directory can be written: this plan alone is in trouble.
       throw unwritable(file, error) ?? asStorageError(error, this.#layout.root);
     }
-  }
-
-  /** For changes of more than one ticket: the next glance reads everything again. */
-  async #lockedAnew<T>(name: string, fn: () => T): Promise<T> {
-    const result = await this.#locked(name, fn);
-    this.#glanced = undefined;
-    return result;
   }
 
   #locked<T>(name: string, fn: () => T | Promise<T>): Promise<T> {
@@ -375,3 +421,5 @@ function readUsage(file: string): Ticket[] {
 
 /** How late another process's change may show in a glance; our own show at once. */
 const GLANCE_MS = 50;
+/** The same while changes are watched. A watch may be missing, or have missed something. */
+const WATCHED_MS = 10_000;

@@ -1,13 +1,12 @@
-import { type Dirent, existsSync, readdirSync, statSync } from 'node:fs';
+import { type Dirent, existsSync, lstatSync, readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { statIfSeen } from '../machine/files/read-and-remove-files.ts';
 import { InputError, messageOf } from '../model/errors.ts';
-import { idProblem, requireId, type StateRef, type TicketRef } from '../model/ids.ts';
+import { idProblem, requireId, type TicketRef } from '../model/ids.ts';
 import type { Plan } from '../model/plan.ts';
 import { unreadable } from './state-file-io.ts';
-import { SchemasNeeded, type StateReader, stampOf } from './state-reader.ts';
+import { SchemasNeeded, type StateReader } from './state-reader.ts';
 import type { StoreView } from './store-interface.ts';
-import { keyOf } from './watch.ts';
 
 /** Where the shared state is in a state directory. Only the store knows these paths. */
 export class Layout {
@@ -69,14 +68,29 @@ const MANY = 100;
 
 const NO_DIRECTORY = 'is no directory of a plan that can be reached. Put the plan there, or move it away.';
 
-/** All plans and tickets, and what is wrong with those that cannot be used. */
-export function readView(layout: Layout, reader: StateReader): StoreView {
+/** All plans and tickets, or one plan alone, and what is wrong with those that cannot be used. */
+export function readView(layout: Layout, reader: StateReader, planId?: string): StoreView {
   const view: StoreView = { plans: [], tickets: new Map(), problems: [] };
-  for (const id of directories(layout.plans)) viewPlan(id, view, layout, reader);
+  const one = planId !== undefined && mayBePlan(layout.plans, planId) ? [planId] : [];
+  for (const id of planId === undefined ? directories(layout.plans) : one)
+    viewPlan(id, view, { layout, reader });
   return view;
 }
 
-function viewPlan(id: string, view: StoreView, layout: Layout, reader: StateReader): void {
+/** Finished plans are not run any more. */
+export function isFinished({ status }: Plan): boolean {
+  return status === 'complete' || status === 'archived';
+}
+
+interface ViewOptions {
+  layout: Layout;
+  reader: StateReader;
+  /** Tickets of finished plans are left out. */
+  openOnly?: boolean;
+}
+
+/** Adds one plan to a view, with its tickets and what is wrong with them. */
+export function viewPlan(id: string, view: StoreView, { layout, reader, openOnly }: ViewOptions): void {
   const note = (ticketId: string | null, path: string, what: unknown) =>
     view.problems.push({ planId: id, ticketId, path, message: messageOf(what) });
   const dir = join(layout.plans, id);
@@ -93,6 +107,7 @@ function viewPlan(id: string, view: StoreView, layout: Layout, reader: StateRead
     return void note(null, file, error);
   }
   view.plans.push(plan);
+  if (openOnly && isFinished(plan)) return;
   const listed = new Set(plan.tickets.map((entry) => entry.ticketId));
   const tickets = layout.ticketDir(id);
   const found = ticketFiles(tickets);
@@ -125,30 +140,6 @@ function ticketFiles(path: string): Map<string, boolean> | InputError {
   }
 }
 
-/** By plan or ticket, what changes when its file does. */
-export type Stamps = Map<string, { ref: StateRef; stamp: string | undefined }>;
-
-export function stampsIn(plans: string): Stamps {
-  const stamps: Stamps = new Map();
-  const add = (ref: StateRef, file: string) => stamps.set(keyOf(ref), { ref, stamp: stampOrProblem(file) });
-  for (const planId of directories(plans)) {
-    const tickets = join(plans, planId, 'tickets');
-    add({ planId, ticketId: null }, join(plans, planId, 'plan.json'));
-    const files = ticketFiles(tickets);
-    for (const name of files instanceof InputError ? [] : files.keys())
-      if (name.endsWith('.json')) add({ planId, ticketId: name.slice(0, -5) }, join(tickets, name));
-  }
-  return stamps;
-}
-
-function stampOrProblem(file: string): string | undefined {
-  try {
-    return stampOf(file);
-  } catch (error) {
-    return messageOf(error);
-  }
-}
-
 /** In the name of a plan directory that is being deleted; no id has a "+". */
 export const DELETED = '+deleted.';
 /** The end of the name of a plan's directory that is being made. */
@@ -158,14 +149,21 @@ export const NEW = '+new';
 export function directories(path: string): string[] {
   if (!existsSync(path)) return [];
   return readdirSync(path, { withFileTypes: true })
-    .filter((entry) => mayBePlan(entry) && !entry.name.includes(DELETED) && !entry.name.endsWith(NEW))
+    .filter((entry) => isMeantAsPlan(entry.name, entry))
     .map((entry) => entry.name)
     .sort();
 }
 
+/** The same question about one name. */
+export function mayBePlan(plans: string, name: string): boolean {
+  const stat = lstatSync(join(plans, name), { throwIfNoEntry: false });
+  return stat !== undefined && isMeantAsPlan(name, stat);
+}
+
 /** A link counts, whatever it points to. A file with a dot in its name, such as a README.md, does not. */
-function mayBePlan(entry: Dirent): boolean {
-  return entry.isDirectory() || entry.isSymbolicLink() || !entry.name.includes('.');
+function isMeantAsPlan(name: string, entry: Pick<Dirent, 'isDirectory' | 'isSymbolicLink'>): boolean {
+  if (name.includes(DELETED) || name.endsWith(NEW)) return false;
+  return entry.isDirectory() || entry.isSymbolicLink() || !name.includes('.');
 }
 
 /** A file without permission exists, too: reading it explains the problem. */

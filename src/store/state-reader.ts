@@ -1,12 +1,11 @@
 import { statSync } from 'node:fs';
 import { InputError, messageOf } from '../model/errors.ts';
-import { keepExtra } from '../model/extra-fields.ts';
+import { keepExtra, SCHEMA_VERSION } from '../model/extra-fields.ts';
 import { refKey } from '../model/ids.ts';
 import { PLAN_KINDS, type Plan } from '../model/plan.ts';
 import type { PlanSchema, SafeParsed, SchemaError } from '../model/plan-schema.ts';
 import { asRecord, placeInJson } from '../model/text/json.ts';
 import type { Ticket } from '../model/ticket.ts';
-import { SCHEMA_VERSION } from '../model/version.ts';
 import { quickPlan, quickTicket } from './parse-without-zod.ts';
 import { missing, stateText, unreadable } from './state-file-io.ts';
 
@@ -139,6 +138,12 @@ export class StateReader {
     this.#cache.delete(path);
   }
 
+  /** Forgets also that this process wrote it: nothing is kept of files that are no longer used. */
+  release(path: string): void {
+    this.#cache.delete(path);
+    this.#written.delete(path);
+  }
+
   remember(path: string, value: Plan | Ticket): void {
     const stamp = stampOf(path) ?? '';
     this.#cache.set(path, { stamp, value });
@@ -167,6 +172,11 @@ export class StateReader {
 
 function mismatch(path: string, what: string, hint = 'Rename one of them.'): InputError {
   return new InputError('state/mismatch', `${path}: ${what}`, { hint, details: { path } });
+}
+
+/** When a file with this stamp was last written. */
+export function timeOf(stamp: string | undefined): number {
+  return Number(stamp?.split(':')[2]);
 }
 
 /** Undefined where there is no file. Throws where the file cannot be examined. */

@@ -4,6 +4,7 @@ import type { StoredEvent } from '../model/events.ts';
 import type { Changed, StateRef, TicketRef } from '../model/ids.ts';
 import type { Plan } from '../model/plan.ts';
 import type { PlanSchema } from '../model/plan-schema.ts';
+import type { PlansView } from '../model/plans/plans-view.ts';
 import type { Ticket } from '../model/ticket.ts';
 import type { Exact } from '../model/ticket-schema.ts';
 
@@ -26,11 +27,26 @@ export interface StoreProblem extends StateRef {
   message: string;
 }
 
-export interface StoreView {
+export interface StoreView extends PlansView {
   plans: Plan[];
-  /** By `plan/ticket`. */
   tickets: Map<string, Ticket>;
   problems: StoreProblem[];
+}
+
+/**
+ * How thoroughly changes of other processes are looked for: those of which the store was notified; all of plans that are not
+ * finished; all. Tickets of finished plans are not followed, except those that were asked for in a glance.
+ */
+export type Look = 'noticed' | 'open' | 'all';
+
+/** Undefined where the ticket does not exist, or cannot be read. */
+export function readableTicket(store: Pick<Store, 'ticket'>, ref: TicketRef): Ticket | undefined {
+  try {
+    return store.ticket(ref);
+  } catch (error) {
+    if (error instanceof InputError) return undefined;
+    throw error;
+  }
 }
 
 /** Whether an error says that a plan or ticket was out of reach; that something can be written there later proves that it no longer is. */
@@ -82,9 +98,15 @@ export interface Holder {
  * function that gets the latest state; the store may call it again when another process was faster, so it must be pure.
  */
 export interface Store {
-  view(): StoreView;
-  /** As `view`, but changes of other processes may show a moment later: for what is asked several times per attempt. */
+  /** Everything, as it is now; with an id, that plan alone. */
+  view(planId?: string): StoreView;
+  /**
+   * Plans that are not finished, as they are kept in memory: for what is asked several times per attempt. Changes of other
+   * processes may show a moment later. `finished` reads the others.
+   */
   glance(): StoreView;
+  /** The tickets of a plan that can be read, as they are now, in the order in which the plan lists them; none where the plan cannot be. */
+  tickets(of: string | Plan): Ticket[];
   hasPlan(id: string): boolean;
   /** Whether something is stored there, readable or not. */
   exists(ref: StateRef): boolean;
@@ -117,7 +139,7 @@ export interface Store {
   /** Calls back soon after another process changed something. Returns the function that ends it. */
   watch(onChange: (changed: Changed) => void): () => void;
   /** What any process changed since the cursor. Without a cursor, or with one that the store does not know: `unknown`. */
-  changes(since?: string): { changed: Changed; cursor: string };
+  changes(since?: string, look?: Look): { changed: Changed; cursor: string };
 
   /** Keeps a text by its content hash, for ever. */
   pin(hash: string, text: string): Promise<void>;

@@ -1,126 +1,137 @@
 import { randomUUID } from 'node:crypto';
-import { type FSWatcher, readdirSync, watch } from 'node:fs';
+import { type FSWatcher, watch } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { type Changed, refKey, type StateRef } from '../model/ids.ts';
 
-export interface PlanWatch {
-  /** Reports a change that was noticed in another way. */
-  report(changed: StateRef | 'unknown'): void;
-  close(): void;
-}
-
 type Kind = 'root' | 'plan' | 'tickets';
 
-/**
- * Watches the directories that planners and people write to: plans/, each plan, each tickets/.
- * Changes that this process made itself (`own`) are not reported; bursts are reported once.
- */
-export function watchPlans(
-  root: string,
-  own: (path: string) => boolean,
-  onChange: (changed: Changed) => void,
-): PlanWatch {
-  const watchers = new Map<string, FSWatcher>();
-  const pending = new Map<string, StateRef>();
-  let isKnown = true;
-  let timer: NodeJS.Timeout | undefined;
-  const report = (changed: StateRef | 'unknown') => {
-    if (changed === 'unknown') isKnown = false;
-    else pending.set(keyOf(changed), changed);
-    timer ??= setTimeout(() => {
-      timer = undefined;
-      const all = isKnown ? [...pending.values()] : 'unknown';
-      pending.clear();
-      isKnown = true;
-      refresh();
-      onChange(all);
+/** Systems have few watches, and other programs need some. What is not watched is found by the engine's timer. */
+const MAX_WATCHES = 900;
+
+interface WatchOptions {
+  /** Whether this process made the last change of a file itself: that is not reported. */
+  own(path: string): boolean;
+  /** Bursts are reported once. */
+  onChange(changed: Changed): void;
+}
+
+/** Watches the directories that planners and people write to: plans/, and of each plan that is followed its own and its tickets/. */
+export class PlanWatch {
+  readonly #root: string;
+  readonly #options: WatchOptions;
+  readonly #watchers = new Map<string, FSWatcher>();
+  readonly #followed = new Set<string>();
+  readonly #pending = new Map<string, StateRef>();
+  #isKnown = true;
+  #timer: NodeJS.Timeout | undefined;
+
+  constructor(root: string, options: WatchOptions) {
+    this.#root = root;
+    this.#options = options;
+    this.#watch(root, 'root');
+  }
+
+  /** May be called again: a directory that was not there, or not watched for another reason, is tried again. */
+  follow(planId: string): void {
+    this.#followed.add(planId);
+    const dir = join(this.#root, planId);
+    const missing = [dir, join(dir, 'tickets')].filter((each) => !this.#watchers.has(each));
+    if (missing.length === 0 || this.#watchers.size + missing.length > MAX_WATCHES) return;
+    for (const each of missing) this.#watch(each, each === dir ? 'plan' : 'tickets');
+  }
+
+  leave(planId: string): void {
+    this.#followed.delete(planId);
+    this.#drop(planId);
+  }
+
+  /** Reports a change that was noticed in another way. */
+  report(changed: StateRef | 'unknown'): void {
+    if (changed === 'unknown') this.#isKnown = false;
+    else this.#pending.set(keyOf(changed), changed);
+    this.#timer ??= setTimeout(() => {
+      this.#timer = undefined;
+      const all = this.#isKnown ? [...this.#pending.values()] : 'unknown';
+      const plans = new Set([...this.#pending.values()].map(({ planId }) => planId));
+      this.#pending.clear();
+      this.#isKnown = true;
+      this.#watch(this.#root, 'root');
+      for (const planId of plans) if (this.#followed.has(planId)) this.follow(planId);
+      this.#options.onChange(all);
     }, 5);
-  };
-  const follow = (dir: string, kind: Kind) => {
-    if (watchers.has(dir)) return;
+  }
+
+  close(): void {
+    if (this.#timer) clearTimeout(this.#timer);
+    for (const watcher of this.#watchers.values()) watcher.close();
+    this.#watchers.clear();
+  }
+
+  #watch(dir: string, kind: Kind): void {
+    if (this.#watchers.has(dir)) return;
     try {
-      const watcher = watch(dir, { persistent: false }, (_event, name) => {
-        // A directory that was replaced needs a new watch: the old one follows the old directory.
-        if (kind === 'root' && name !== null) {
-          drop(join(dir, name));
-          drop(join(dir, name, 'tickets'));
-        }
-        if (kind === 'plan' && name === 'tickets') drop(join(dir, name));
-        const isState = kind === 'root' || name === null || name.endsWith('.json') || name === 'tickets';
-        if (isState && !(name !== null && kind !== 'root' && own(join(dir, name))))
-          report(changedBy(dir, kind, name));
-      });
-      watcher.on('error', () => drop(dir));
-      watchers.set(dir, watcher);
+      const watcher = watch(dir, { persistent: false }, (_event, name) => this.#seen(dir, kind, name));
+      watcher.on('error', () => this.#close(dir));
+      this.#watchers.set(dir, watcher);
     } catch {
       // The directory went away, or the system has no watches left: the engine's timer still finds changes.
-      drop(dir);
+      this.#close(dir);
     }
-  };
-  const drop = (dir: string) => {
-    watchers.get(dir)?.close();
-    watchers.delete(dir);
-  };
-  const refresh = () => {
-    follow(root, 'root');
-    const present = new Set<string>([root]);
-    for (const entry of list(root)) {
-      const plan = join(root, entry);
-      const tickets = join(plan, 'tickets');
-      present.add(plan).add(tickets);
-      follow(plan, 'plan');
-      follow(tickets, 'tickets');
-    }
-    for (const dir of watchers.keys()) if (!present.has(dir)) drop(dir);
-  };
-  refresh();
-  const close = () => {
-    if (timer) clearTimeout(timer);
-    for (const dir of [...watchers.keys()]) drop(dir);
-  };
-  return { report, close };
+  }
+
+  #seen(dir: string, kind: Kind, name: string | null): void {
+    // A directory that was replaced needs a new watch: the old one follows the old directory.
+    if (kind === 'root' && name !== null) this.#drop(name);
+    if (kind === 'plan' && name === 'tickets') this.#close(join(dir, name));
+    const isState = kind === 'root' || name === null || name.endsWith('.json') || name === 'tickets';
+    if (isState && !(name !== null && kind !== 'root' && this.#options.own(join(dir, name))))
+      this.report(changedBy(dir, kind, name));
+  }
+
+  #drop(planId: string): void {
+    const dir = join(this.#root, planId);
+    this.#close(dir);
+    this.#close(join(dir, 'tickets'));
+  }
+
+  #close(dir: string): void {
+    this.#watchers.get(dir)?.close();
+    this.#watchers.delete(dir);
+  }
 }
 
 /** The plan or ticket of an entry in a watched directory. A replaced `tickets/` may hold other tickets altogether. */
 function changedBy(dir: string, kind: Kind, name: string | null): StateRef | 'unknown' {
-  if (name === null || (kind === 'plan' && name === 'tickets')) return 'unknown';
-  if (kind === 'root') return { planId: name, ticketId: null };
+  if (kind === 'root') return name === null ? 'unknown' : { planId: name, ticketId: null };
   if (kind === 'plan') return { planId: basename(dir), ticketId: null };
-  return { planId: basename(dirname(dir)), ticketId: name.replace(/\.json$/, '') };
+  const planId = basename(dirname(dir));
+  return { planId, ticketId: name === null ? null : name.replace(/\.json$/, '') };
 }
 
-function list(root: string): string[] {
-  try {
-    return readdirSync(root, { withFileTypes: true })
-      .filter((entry) => entry.isDirectory())
-      .map((entry) => entry.name);
-  } catch {
-    return [];
-  }
-}
+/** Readers that have not asked for longer are told that everything may have changed. */
+const KEPT_CHANGES = 50_000;
 
 /** Numbers changes, so that a reader can ask for those since its last question. */
 export class ChangeLog {
   /** Made with the first cursor: loading `node:crypto` costs a short command several milliseconds. */
   #id: string | undefined;
-  readonly #last = new Map<string, { ref: StateRef; at: number }>();
-  #count = 0;
+  #changes: StateRef[] = [];
+  #dropped = 0;
 
-  note(ref: StateRef): void {
-    const { planId, ticketId } = ref;
-    this.#last.set(keyOf(ref), { ref: { planId, ticketId }, at: ++this.#count });
+  note({ planId, ticketId }: StateRef): void {
+    this.#changes.push({ planId, ticketId });
+    if (this.#changes.length <= 2 * KEPT_CHANGES) return;
+    this.#changes = this.#changes.slice(KEPT_CHANGES);
+    this.#dropped += KEPT_CHANGES;
   }
 
   since(cursor: string | undefined): { changed: Changed; cursor: string } {
     this.#id ??= randomUUID();
     const [id, count] = cursor?.split(' ') ?? [];
-    const from = id === this.#id ? Number(count) : undefined;
-    const newer = [...this.#last.values()].filter(({ at }) => from !== undefined && at > from);
-    newer.sort((a, b) => a.at - b.at);
-    return {
-      changed: from === undefined ? 'unknown' : newer.map(({ ref }) => ref),
-      cursor: `${this.#id} ${this.#count}`,
-    };
+    const from = id === this.#id ? Number(count) - this.#dropped : -1;
+    const changed =
+      from < 0 ? 'unknown' : [...new Map(this.#changes.slice(from).map((ref) => [keyOf(ref), ref])).values()];
+    return { changed, cursor: `${this.#id} ${this.#dropped + this.#changes.length}` };
   }
 }
 

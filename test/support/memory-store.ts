@@ -54,8 +54,9 @@ export class MemoryStore implements Store {
     return this.#crashed;
   }
 
-  view(): StoreView {
-    const plans = [...this.#truth.plans.values()].sort((a, b) => (a.id < b.id ? -1 : 1));
+  view(planId?: string): StoreView {
+    const wanted = [...this.#truth.plans.values()].filter(({ id }) => planId === undefined || id === planId);
+    const plans = wanted.sort((a, b) => (a.id < b.id ? -1 : 1));
     const listed = plans.flatMap((plan) =>
       plan.tickets.map(({ ticketId }) => refKey({ planId: plan.id, ticketId })),
     );
@@ -68,6 +69,14 @@ export class MemoryStore implements Store {
 
   glance(): StoreView {
     return this.view();
+  }
+
+  tickets(of: string | Plan): Ticket[] {
+    const { id, tickets } = (typeof of === 'string' ? this.#truth.plans.get(of) : of) ?? {
+      id: '',
+      tickets: [],
+    };
+    return tickets.flatMap(({ ticketId }) => this.#truth.tickets.get(refKey({ planId: id, ticketId })) ?? []);
   }
 
   hasPlan(id: string): boolean {

@@ -44,7 +44,7 @@ export async function planList(io: Io, options: GlobalOptions): Promise<void> {
 export async function planShow(io: Io, options: GlobalOptions, id: string): Promise<void> {
   const { store } = await openState(io, options);
   const plan = store.plan(id);
-  const tickets = ticketsOf(store.view(), plan);
+  const tickets = store.tickets(plan);
   if (options.json) return outJson(io, { plan, tickets });
   io.out(`${oneLine(plan.name) || plan.id} (${plan.id}), ${plan.status}`);
   const facts = [

@@ -11,7 +11,6 @@ import type { UnitOptions } from '../../kiro/units.ts';
 import { findExecutable } from '../../machine/find-program.ts';
 import { renamedText, tmuxOff } from '../../machine/tmux/tmux.ts';
 import type { EngineEvent } from '../../model/events.ts';
-import { ticketsOf } from '../../model/plans/plans-view.ts';
 import { specProblemText, specSummary, specText, summaryFacts } from '../../report/spec-text.ts';
 import { safeJson, style } from '../../report/style-and-phrases.ts';
 import { openTmuxView, type TmuxView } from '../../report/tmux/tmux-view.ts';
@@ -135,7 +134,7 @@ async function follow(
 ): Promise<void> {
   view.watch(engine.store, { planId });
   io.keepHeapSmall();
-  const isAtWork = () => ticketsOf(engine.store.view(), planId).some((each) => each.status === 'running');
+  const isAtWork = () => engine.store.tickets(planId).some((each) => each.status === 'running');
   const what = () => (isAtWork() ? 'the agent' : 'the run');
   const since = engine.now();
   const began = performance.now();
@@ -169,7 +168,7 @@ export async function resumeSpec(
   const view = await eventView(io, { ...options, withPlan: false });
   const { engine, windows } = await openWithWindows(view, options, io);
   const plan = engine.store.plan(planId);
-  await requireReady(engine, { plan, tickets: movable(ticketsOf(engine.store.view(), plan)) });
+  await requireReady(engine, { plan, tickets: movable(engine.store.tickets(plan)) });
   if (options.answer !== undefined) await answerHalt(engine, planId, options.answer);
   const { name } = await takeSpec(engine, planId);
   await follow(engine, planId, { view, windows: windows(name, planId) }, options, io);

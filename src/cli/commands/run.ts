@@ -8,12 +8,13 @@ import { issueName, storedRun } from '../../features/issue-runs/results/stored-r
 import { InputError } from '../../model/errors.ts';
 import type { EngineEvent } from '../../model/events.ts';
 import { idProblem } from '../../model/ids.ts';
-import { planOf, ticketOf } from '../../model/plans/plans-view.ts';
+import { planOf } from '../../model/plans/plans-view.ts';
 import { answerTo } from '../../model/state/explain.ts';
 import { quoted } from '../../model/text/clean-quote-plural.ts';
 import { nearest } from '../../model/text/nearest-word.ts';
 import { planHeader, runHeader, summary } from '../../report/plan-text.ts';
 import { safeJson, style } from '../../report/style-and-phrases.ts';
+import { readableTicket } from '../../store/store-interface.ts';
 import type { Io } from '../io.ts';
 import {
   baseCheckFlag,
@@ -131,7 +132,7 @@ async function runTickets(planId: string, ticketIds: string[], options: IssueOpt
   // The header comes with the first event: before it, the run may be refused.
   let begun = !view.live;
   const listen = (event: EngineEvent) => {
-    if (!begun) view.out(planHeader(engine.store.view(), scope, look));
+    if (!begun) view.out(planHeader(engine.store.glance(), scope, look));
     begun = true;
     view.listen(event);
     if (!options.json && event.type === 'ticket:status' && event.hold?.kind === 'gate')
@@ -212,7 +213,7 @@ async function watched(
   const look = style(io.color);
   let planId = '';
   const called = (ticketId: string) => {
-    const ticket = ticketOf(store.view(), { planId, ticketId });
+    const ticket = readableTicket(store, { planId, ticketId });
     return ticket && issueName(ticket);
   };
   const view = await eventView(io, { json, plain, verbose, withPlan: false, called });

@@ -48,7 +48,7 @@ async function integrateTicket(
   const { store, settings, workspaces } = engine;
   const ticket = store.ticket(ref);
   const plan = store.plan(ref.planId);
-  const spec = workspaceFor(ticket, plan, settings, store.view());
+  const spec = workspaceFor(ticket, plan, settings, store.glance());
   // A run without its work phase has not checked that there are commits.
   if (plan.kind === 'run' && ticket.skipPhases.includes(WORK_PHASE))
     await checkWork(engine, spec, ticket.base);
@@ -80,7 +80,7 @@ async function checkWork(
 async function leftToVerify(engine: EngineContext, ref: TicketRef): Promise<string | undefined> {
   const ticket = engine.store.ticket(ref);
   const open: Ticket[] = [];
-  for (const each of [ticket, ...ancestorsOf(ticket, engine.store.view())])
+  for (const each of [ticket, ...ancestorsOf(ticket, engine.store.glance())])
     if (needsVerification(each) && !(await isMerged(engine, each))) open.unshift(each);
   if (open.length === 0) return undefined;
   const below = open.filter((each) => each !== ticket);
@@ -97,7 +97,7 @@ async function leftToVerify(engine: EngineContext, ref: TicketRef): Promise<stri
 /** Whether the base or its integration branch has all of the work. */
 async function isMerged(engine: EngineContext, ticket: Ticket): Promise<boolean> {
   const { store, settings } = engine;
-  const spec = workspaceFor(ticket, store.plan(ticket.planId), settings, store.view());
+  const spec = workspaceFor(ticket, store.plan(ticket.planId), settings, store.glance());
   const tip = (await readTip(engine, spec)) ?? tipOf(ticket);
   return (
     tip !== null && (await landed(engine, { ...spec, tickets: [ticket], commit: tip }, ['history'])) !== null

@@ -1,8 +1,9 @@
 import type { EngineContext } from '../../engine/context.ts';
 import { sayItem, type WorkItem } from '../../issues/work-item.ts';
+import { parseRef } from '../../model/ids.ts';
 import { WORK_PHASE } from '../../model/issue-phases.ts';
 import { orderByDependencies } from '../../model/plans/dependency-order.ts';
-import { blockersOf, planOf } from '../../model/plans/plans-view.ts';
+import { blockersOf, planOf, ticketOf } from '../../model/plans/plans-view.ts';
 import { tipOf } from '../../model/ticket.ts';
 import { landed } from '../landed/landed.ts';
 import { type Candidate, type DoneBefore, groupOf, type RunMode } from './plan-issues.ts';
@@ -50,8 +51,7 @@ async function isInBase(
 ) {
   if (merged || branch === null) return true;
   if (tip === null) return false;
-  const view = engine.store.view();
-  const base = planOf(view, view.tickets.get(by)?.planId)?.base ?? null;
+  const base = planOf(engine.store.glance(), parseRef(by, '').planId)?.base ?? null;
   const work = { repo: place.repo, branch, base, recordedBase: null, tickets: [], commit: tip };
   return (await landed(engine, work, ['history'])) !== null;
 }
@@ -66,8 +66,8 @@ async function isUpon(
   if (!done?.branch || before.place.repo !== repo) return true;
   if (tip === null) return false;
   if (await engine.workspaces.branchHas({ repo, branch: done.branch, commit: tip })) return true;
-  const view = engine.store.view();
-  const ticket = view.tickets.get(done.by);
+  const view = engine.store.glance();
+  const ticket = ticketOf(view, parseRef(done.by, ''));
   const blockers = ticket ? blockersOf(view, ticket) : [];
   return blockers.some((blocker) => sourceKey(blocker) === before.key && tipOf(blocker) === tip);
 }

@@ -23,7 +23,7 @@ function leftAlone(
 ): Ticket[] {
   if (plan.status !== 'active') return [];
   if ((plan.claim && holder.isLive(plan.claim)) || holder.daemon()) return [];
-  const view = store.view();
+  const view = store.glance();
   return tickets.filter(({ ticketId, status, claim, phaseHistory }) => {
     if (claim && holder.isLive(claim)) return false;
     if (status === 'running' || (status === 'ready' && phaseHistory.length > 0)) return true;

@@ -33,7 +33,7 @@ export async function takeRun(engine: EngineContext, planId: string): Promise<Pl
 export async function adoptFinished(engine: EngineContext, planId: string): Promise<void> {
   const { store, settings, now } = engine;
   const plan = store.plan(planId);
-  const taken = ticketsOf(store.view(), plan).filter((ticket) => newerRunOf(ticket) !== undefined);
+  const taken = store.tickets(plan).filter((ticket) => newerRunOf(ticket) !== undefined);
   if (taken.length === 0) return;
   const earlier = new EarlierIssues(engine);
   const { workflow } = await resolveWorkflow(plan.workflow ?? settings.defaultWorkflow, settings.searchPath);

@@ -81,7 +81,7 @@ async function makeWorkspace(
 ): Promise<void> {
   const ticket = engine.store.ticket({ planId: plan.id, ticketId });
   if (ticket.status === 'complete') return;
-  const spec = workspaceFor(ticket, plan, engine.settings, engine.store.view());
+  const spec = workspaceFor(ticket, plan, engine.settings, engine.store.glance());
   try {
     const made = await engine.workspaces.ensure({ ...spec, ...(signal ? { signal } : {}) });
     const after = await engine.store.updateTicket(ticket, (latest) => ({

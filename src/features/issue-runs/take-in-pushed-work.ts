@@ -3,7 +3,7 @@ import { branchOf, repoOf, type TicketWorkspace } from '../../engine/ticket-work
 import { explained, SignalboxError, WorkspaceError } from '../../model/errors.ts';
 import { refOf } from '../../model/ids.ts';
 import { WORK_PHASE } from '../../model/issue-phases.ts';
-import { blockersOf, planOf } from '../../model/plans/plans-view.ts';
+import { blockersOf, planOf, snapshotOf } from '../../model/plans/plans-view.ts';
 import type { Ticket } from '../../model/ticket.ts';
 import type { StoreView } from '../../store/store-interface.ts';
 import {
@@ -56,7 +56,7 @@ class Prerequisites {
   readonly #spec: TicketWorkspace;
   readonly #isFirst: boolean;
   readonly #view: StoreView;
-  readonly #earlier: EarlierIssues;
+  #earlier: EarlierIssues | undefined;
   readonly #checked = new Set<string>();
 
   /** `isFirst`: no attempt of the ticket has ended. */
@@ -70,8 +70,7 @@ class Prerequisites {
     this.#ticket = ticket;
     this.#spec = spec;
     this.#isFirst = isFirst;
-    this.#view = engine.store.view();
-    this.#earlier = new EarlierIssues(engine);
+    this.#view = snapshotOf(engine.store.glance());
     this.mergedOn = [...(spec.mergedOn ?? [])];
   }
 
@@ -126,6 +125,7 @@ class Prerequisites {
   /** The ticket that did the work; a run that found it complete only took note of it. */
   async #workedOn(blocker: Ticket): Promise<Ticket> {
     if (!isNoted(blocker)) return blocker;
+    this.#earlier ??= new EarlierIssues(this.#engine);
     const tickets = await this.#earlier.of(sourceKey(blocker) ?? '', this.#spec.repo);
     return tickets.findLast((each) => each.status === 'complete' && !isNoted(each)) ?? blocker;
   }

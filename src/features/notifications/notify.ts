@@ -15,6 +15,9 @@ import {
   sayFailure,
 } from './destinations.ts';
 
+/** That a plan is complete is still news after so long, and of so many plans. */
+const FINISHED_MS = 7 * 86_400_000;
+const MAX_FINISHED = 100;
 /** What is not sent by then, the next engine sends. */
 const PATIENCE_MS = 20_000;
 
@@ -25,6 +28,8 @@ export class Notifier implements Notifications {
   readonly #start: string;
   readonly #seen = new Set<string>();
   readonly #failed = new Set<string>();
+  /** Finished plans that were looked at. */
+  readonly #over = new Set<string>();
   readonly #abort = new AbortController();
   #tails = new Map<string, Promise<void>>();
 
@@ -37,8 +42,9 @@ export class Notifier implements Notifications {
   /** Sees what is new. Returns at once and never throws. */
   look(view: StoreView, mine: (plan: Plan) => boolean): void {
     if (this.#places.length === 0) return;
-    const news = noticesIn(view, mine, this.#engine.settings.notify.on);
-    for (const { id } of view.plans.filter(mine)) {
+    const seen = { ...view, plans: [...view.plans, ...this.#finished(view)] };
+    const news = noticesIn(seen, mine, this.#engine.settings.notify.on);
+    for (const { id } of seen.plans.filter(mine)) {
       const fresh = news.filter(({ key, notice }) => notice.plan === id && !this.#seen.has(`${id} ${key}`));
       // The start of watching is recorded per plan at once: what happens later is reported even after a crash.
       if (fresh.length === 0 && this.#seen.has(id)) continue;
@@ -46,6 +52,20 @@ export class Notifier implements Notifications {
       for (const { key } of fresh) this.#seen.add(`${id} ${key}`);
       this.#later('', () => this.#claim(id, fresh));
     }
+  }
+
+  /** Plans that are finished and were not looked at since: also those of an engine that was killed before it could tell. */
+  #finished({ plans, finished }: StoreView): Plan[] {
+    for (const { id } of plans) this.#over.delete(id);
+    const fresh = (finished?.since(Date.parse(this.#engine.now()) - FINISHED_MS) ?? []).slice(
+      0,
+      MAX_FINISHED,
+    );
+    return fresh.flatMap((id) => {
+      if (this.#over.has(id)) return [];
+      this.#over.add(id);
+      return finished?.plan(id) ?? [];
+    });
   }
 
   /** Resolves when everything is sent, or has been tried for long enough. */

@@ -4,7 +4,6 @@ import { workspaceFor } from '../../engine/ticket-workspace.ts';
 import { wayToFree } from '../../model/claim.ts';
 import { IllegalMoveError } from '../../model/errors.ts';
 import type { Plan } from '../../model/plan.ts';
-import { ticketsOf } from '../../model/plans/plans-view.ts';
 import { plural } from '../../model/text/clean-quote-plural.ts';
 import { isOver, type Ticket } from '../../model/ticket.ts';
 import type { WorkspaceSpec } from '../../workspaces/workspaces.ts';
@@ -30,15 +29,15 @@ export async function approvePlan(engine: EngineContext, planId: string): Promis
 }
 
 export async function archivePlan(engine: EngineContext, planId: string): Promise<Plan> {
-  for (const ticket of ticketsOf(engine.store.view(), planId)) assertFree(engine, ticket);
+  for (const ticket of engine.store.tickets(planId)) assertFree(engine, ticket);
   return setStatus(engine, planId, 'archived', ['draft', 'active', 'paused', 'complete'], 'archive');
 }
 
 /** Deletes a plan; refuses when work would be lost. */
 export async function deletePlan(engine: EngineContext, planId: string, force: boolean): Promise<void> {
   const plan = engine.store.plan(planId);
-  const view = engine.store.view();
-  for (const ticket of ticketsOf(engine.store.view(), planId)) {
+  const view = engine.store.glance();
+  for (const ticket of engine.store.tickets(planId)) {
     assertFree(engine, ticket);
     if (!ticket.base) continue;
     const spec = workspaceFor(ticket, plan, engine.settings, view);
@@ -63,7 +62,7 @@ export async function deletePlan(engine: EngineContext, planId: string, force: b
       );
     }
   }
-  await keepUsage(engine, ticketsOf(engine.store.view(), planId));
+  await keepUsage(engine, engine.store.tickets(planId));
   await engine.store.deletePlan(planId);
   engine.machine.removeJobs(planId);
 }

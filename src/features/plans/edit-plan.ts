@@ -14,7 +14,7 @@ import {
   type TicketEdit,
 } from '../../model/plans/edit-rules.ts';
 import { dependencyProblems } from '../../model/plans/plan-problems.ts';
-import { entryOf, ticketsOf } from '../../model/plans/plans-view.ts';
+import { entryOf } from '../../model/plans/plans-view.ts';
 import type { Ticket } from '../../model/ticket.ts';
 import { TicketBase, ticketSchemaFor } from '../../model/ticket-schema.ts';
 import { findWorkflows } from '../../workflows/resolve-workflow.ts';
@@ -91,7 +91,7 @@ export async function editPlan(engine: EngineContext, planId: string, edit: Plan
   checkEditable(engine.store.plan(planId));
   await requireWorkflow(engine, edit);
   const moves = ['repo', 'base', 'worktreeRoot', 'workflow'].filter((field) => field in edit);
-  const begun = ticketsOf(engine.store.view(), planId).filter(hasBegun);
+  const begun = engine.store.tickets(planId).filter(hasBegun);
   if (moves.length > 0 && begun.length > 0)
     throw new IllegalMoveError(
       'plan/begun',
@@ -168,7 +168,7 @@ function taken({ planId, ticketId }: TicketRef): InputError {
 
 /** Refuses new dependency problems; `plan check` reports the old ones. */
 function checkWaits(before: Plan, after: Plan, engine: EngineContext): void {
-  const view = engine.store.view();
+  const view = engine.store.glance();
   const known = new Set(dependencyProblems(before, view).map(({ message }) => message));
   const [problem] = dependencyProblems(after, view).filter(({ message }) => !known.has(message));
   if (problem)

@@ -18,7 +18,7 @@ import { MARKER } from '../../machine/jobs/job.ts';
 import type { PullWait } from '../../model/actions.ts';
 import { SignalboxError, WorkspaceError } from '../../model/errors.ts';
 import type { TicketRef } from '../../model/ids.ts';
-import { ticketOf } from '../../model/plans/plans-view.ts';
+import { snapshotOf, ticketOf } from '../../model/plans/plans-view.ts';
 import type { Ticket } from '../../model/ticket.ts';
 import type { StoreView } from '../../store/store-interface.ts';
 import type { WorkspaceSpec } from '../../workspaces/workspaces.ts';
@@ -33,7 +33,7 @@ interface LocalWork {
 
 export function localWork(engine: EngineContext, ref: TicketRef): LocalWork {
   const { store, settings } = engine;
-  const view = store.view();
+  const view = snapshotOf(store.glance());
   const ticket = ticketOf(view, ref) ?? store.ticket(ref);
   return { engine, view, ticket, spec: workspaceFor(ticket, store.plan(ref.planId), settings, view) };
 }

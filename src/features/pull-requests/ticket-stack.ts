@@ -60,9 +60,7 @@ async function predecessor(
 
 /** Whether a branch is another ticket's of the same plan: a pull request on top of it is one that we put there. */
 export function isStackedOn(engine: EngineContext, { planId, ticketId }: TicketRef, branch: string): boolean {
-  return ticketsOf(engine.store.view(), planId).some(
-    (other) => other.ticketId !== ticketId && other.branch === branch,
-  );
+  return engine.store.tickets(planId).some((other) => other.ticketId !== ticketId && other.branch === branch);
 }
 
 /** The ticket that builds on this one alone: it started from its branch, or will where tickets are stacked. */

@@ -102,7 +102,7 @@ function openingOf(work: ForgeWork): string {
 
 /** Other tickets that wait in the same repository: one query asks for all. */
 function othersWaiting({ engine, ticket, spec, head }: ForgeWork): Watch[] {
-  const view = engine.store.view();
+  const view = engine.store.glance();
   return [...view.tickets.values()].flatMap((other) => {
     if (refKey(other) === refKey(ticket) || !waitsOutside(other)) return [];
     const plan = planOf(view, other.planId);

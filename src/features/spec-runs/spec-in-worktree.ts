@@ -16,7 +16,6 @@ import { writeAtomic } from '../../machine/files/write-atomic-and-note-facts.ts'
 import { InputError } from '../../model/errors.ts';
 import { digest } from '../../model/ids.ts';
 import type { Plan, PlanSpec } from '../../model/plan.ts';
-import { ticketsOf } from '../../model/plans/plans-view.ts';
 import type { WorkspaceSpec } from '../../workspaces/workspaces.ts';
 import { engineTicks, updateSpecPlan } from './spec-run-request-and-plan.ts';
 
@@ -92,7 +91,7 @@ export async function bringPending(
   const plan = engine.store.plan(id);
   if (plan.spec?.pending === undefined) return false;
   const { pending, ...kept } = plan.spec;
-  const ticks = engineTicks(plan, ticketsOf(engine.store.view(), plan));
+  const ticks = engineTicks(plan, engine.store.tickets(plan));
   const brought = await bringSpec(engine, workspace, kept, ticks, pending);
   await updateSpecPlan(engine, id, (latest) => ({ ...latest, spec: brought }));
   return true;

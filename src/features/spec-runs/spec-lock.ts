@@ -11,7 +11,6 @@ import { type Claim, LEASE_MS, RENEW_MS, sayHolder } from '../../model/claim.ts'
 import { HeldError } from '../../model/errors.ts';
 import { digest } from '../../model/ids.ts';
 import type { Plan } from '../../model/plan.ts';
-import { ticketsOf } from '../../model/plans/plans-view.ts';
 import { type Hold, openAttempt } from '../../model/ticket.ts';
 import { openStore } from '../../store/open.ts';
 
@@ -168,7 +167,7 @@ function agentLives({ stateDir, plan }: SpecLock): boolean {
   if (!existsSync(stateDir)) return false;
   const store = openStore(stateDir, { once: true });
   const machine = new Machine(stateDir);
-  return ticketsOf(store.view(), plan).some((ticket) => {
+  return store.tickets(plan).some((ticket) => {
     const open = openAttempt(ticket);
     return open !== undefined && readJob(machine.job(ticket, open)).state === 'running';
   });

@@ -7,7 +7,6 @@ import { isWork, type SpecTask } from '../../kiro/task.ts';
 import { identityOf, withTicks } from '../../kiro/tick.ts';
 import { totalUsage } from '../../model/limits/usage.ts';
 import type { Plan } from '../../model/plan.ts';
-import { ticketsOf } from '../../model/plans/plans-view.ts';
 import { isOverload } from '../../model/state/attempt-end-and-backoff.ts';
 import { shellWord } from '../../model/text/shell-quote.ts';
 import { isMarkedBlocked, openTasksOf, type Ticket, type Usage } from '../../model/ticket.ts';
@@ -63,8 +62,7 @@ export async function specResult(
   { since, ms }: { since: string; ms: number },
 ): Promise<SpecResult> {
   const plan = engine.store.plan(planId);
-  const view = engine.store.view();
-  const tickets = ticketsOf(view, plan);
+  const tickets = engine.store.tickets(plan);
   const during = tickets.flatMap(({ phaseHistory }) =>
     phaseHistory.filter(({ startedAt }) => Date.parse(startedAt) >= Date.parse(since)),
   );
@@ -122,7 +120,7 @@ async function workOf(
   const [ticket] = tickets;
   const none = { changes: '', branchGone: false, path: null, merge: null };
   if (!base || !ticket) return none;
-  const spec = workspaceFor(ticket, plan, settings, store.view());
+  const spec = workspaceFor(ticket, plan, settings, store.glance());
   const { repo, branch } = spec;
   if (!(await workspaces.branchAhead({ ...spec, of: base }))) return { ...none, branchGone: true };
   const { commit, branch: current } = await workspaces.head(repo);

@@ -13,7 +13,7 @@ import { stopJob } from '../../machine/jobs/stop.ts';
 import type { Claim } from '../../model/claim.ts';
 import { HeldError, IllegalMoveError, InputError } from '../../model/errors.ts';
 import type { Plan, PlanSpec } from '../../model/plan.ts';
-import { ticketsOf } from '../../model/plans/plans-view.ts';
+import { snapshotOf } from '../../model/plans/plans-view.ts';
 import { ticketInTree } from '../../model/state/shared-workspace-turns.ts';
 import { isMarkedBlocked, openAttempt, type Ticket } from '../../model/ticket.ts';
 import type { PreparedSpec } from './prepare-spec-run.ts';
@@ -31,8 +31,7 @@ export async function startSpecRun(
 ): Promise<string> {
   const { store, holder } = engine;
   const { plan, tickets } = run.prepared;
-  if (request.inPlace)
-    await refuseDirty(engine, plan, run.isNew ? [] : ticketsOf(store.view(), store.plan(plan.id)));
+  if (request.inPlace) await refuseDirty(engine, plan, run.isNew ? [] : store.tickets(store.plan(plan.id)));
   const place = placeOf(plan, tickets[0]?.branch ?? null);
   if (place) await lockSpec(engine, plan.id, place, { first: run.isNew });
   for (const { hash, text } of run.pinned) await store.pin(hash, text);
@@ -90,7 +89,7 @@ async function setAside(engine: EngineContext, plan: Plan, ticket: Ticket): Prom
   const latest = engine.store.ticket(ticket);
   const open = openAttempt(latest);
   if (open) await stopJob(engine.machine.job(latest, open), 'stopped');
-  const workspace = workspaceFor(latest, plan, engine.settings, engine.store.view());
+  const workspace = workspaceFor(latest, plan, engine.settings, engine.store.glance());
   if (latest.base === null || latest.worktree !== workspace.path || !existsSync(workspace.path)) return;
   await putBack(engine, latest, workspace);
   await takeOut(engine, latest, workspace);
@@ -102,7 +101,7 @@ async function continueTickets(
   planId: string,
   workflowHash: string | null,
 ): Promise<void> {
-  for (const ticket of ticketsOf(engine.store.view(), engine.store.plan(planId))) {
+  for (const ticket of engine.store.tickets(engine.store.plan(planId))) {
     const waits = ticket.hold?.kind === 'gate' || isMarkedBlocked(ticket);
     const ref = { planId, ticketId: ticket.ticketId };
     if (ticket.status === 'paused') await control(engine, ref, { type: 'resume' }, 'the run');
@@ -126,8 +125,8 @@ async function prepareTree(engine: EngineContext, planId: string): Promise<void>
   const { store, workspaces, settings } = engine;
   const plan = store.plan(planId);
   const kept = plan.spec;
-  const view = store.view();
-  const tickets = ticketsOf(view, plan);
+  const view = snapshotOf(store.glance());
+  const tickets = store.tickets(plan);
   const open = tickets.find((ticket) => ticket.status !== 'complete');
   const ticket = open ?? tickets[0];
   if (!kept || !plan.repo || !ticket) return;
@@ -169,7 +168,7 @@ async function hasNews(
 /** Answers the unit that has halted. The engine that has the plan continues it. */
 export async function answerHalt(engine: EngineContext, planId: string, answer: string): Promise<string> {
   const plan = specPlan(engine, planId);
-  const halted = haltedTicket(ticketsOf(engine.store.view(), plan));
+  const halted = haltedTicket(engine.store.tickets(plan));
   if (!halted)
     throw new IllegalMoveError('spec/not-halted', `Nothing in "${planId}" waits for an answer.`, {
       hint: `See: signalbox status --plan ${planId}`,
@@ -201,7 +200,7 @@ export async function takeSpec(engine: EngineContext, planId: string, { leave = 
 
 /** Refuses uncommitted changes of a person in the checkout, or a deleted branch. A live run checks that itself. */
 async function refuseChanged(engine: EngineContext, plan: Plan): Promise<void> {
-  const own = ticketsOf(engine.store.view(), plan);
+  const own = engine.store.tickets(plan);
   const claims = [plan.claim, ...own.map(({ claim }) => claim)];
   if (claims.some((claim) => claim && engine.holder.isLive(claim))) return;
   if (plan.workspace === 'checkout') await refuseDirty(engine, plan, own);

@@ -15,7 +15,6 @@ import { InputError, messageOf } from '../../model/errors.ts';
 import type { EngineEvent } from '../../model/events.ts';
 import { digest } from '../../model/ids.ts';
 import type { Plan, PlanSpec } from '../../model/plan.ts';
-import { ticketsOf } from '../../model/plans/plans-view.ts';
 import { type Attempt, openAttempt, type Ticket } from '../../model/ticket.ts';
 import { assignmentOf, giveOwners, ownersOf, statedOwners, unknownOwner } from './assignments.ts';
 import { PROGRESS_FILE, STATE_FILE } from './spec-in-worktree.ts';
@@ -66,7 +65,7 @@ export class SpecFiles {
       const plan = store.plan(planId);
       if (!plan.spec) this.#others.add(planId);
       if (!plan.spec || plan.status === 'archived') return;
-      const tickets = ticketsOf(store.view(), plan);
+      const tickets = store.tickets(plan);
       await writeSpecFiles(this.#engine, plan, plan.spec, tickets);
       if (plan.claim === null && specRests(plan, tickets)) unlockSpec(this.#engine, planId);
     } catch (error) {

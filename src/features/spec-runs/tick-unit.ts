@@ -16,7 +16,6 @@ import { EXIT } from '../../model/actions.ts';
 import { explained, IllegalMoveError, InputError } from '../../model/errors.ts';
 import { refKey, type TicketRef } from '../../model/ids.ts';
 import type { Plan, PlanSpec } from '../../model/plan.ts';
-import { ticketsOf } from '../../model/plans/plans-view.ts';
 import { openAttempt, type Ticket } from '../../model/ticket.ts';
 import type { TicketUnit } from '../../model/ticket-schema.ts';
 import type { WorkspaceSpec } from '../../workspaces/workspaces.ts';
@@ -75,7 +74,7 @@ function placeOf({ store, settings }: EngineContext, ref: TicketRef): UnitPlace 
     throw new InputError('spec/none', `${refKey(ref)} is not a unit of a spec.`, {
       hint: 'Only tickets of a run of a spec have boxes to tick.',
     });
-  const workspace = workspaceFor(ticket, plan, settings, store.view());
+  const workspace = workspaceFor(ticket, plan, settings, store.glance());
   const name = join(kept.inTree, kept.files.tasks);
   const copy = join(workspace.path, name);
   return { ticket, unit, plan, kept, workspace, name, copy, original: join(kept.dir, kept.files.tasks) };
@@ -107,7 +106,7 @@ export async function tickUnit(
       : null;
   const found = readFileSync(file, 'utf8');
   const users = own !== file && existsSync(own) ? readFileSync(own, 'utf8') : kept.text;
-  const ticks = engineTicks(plan, ticketsOf(engine.store.view(), plan));
+  const ticks = engineTicks(plan, engine.store.tickets(plan));
   const known = { engine: [...ticks, ...unit.tasks], person: tickedIn(users) };
   const whole = own === file ? found : wholeList(found, kept.text, known, unit.tasks);
   const cleared = users === '' ? found : takeBack(whole, known);
@@ -184,7 +183,7 @@ async function putListBack(
   if (kept.text === '' || existsSync(copy)) return;
   const list = placeOfFile(path, name, original);
   mkdirSync(dirname(list.file), { recursive: true });
-  const engine = engineTicks(plan, ticketsOf(store.view(), plan));
+  const engine = engineTicks(plan, store.tickets(plan));
   writeAtomic(list.file, withTicks(kept.text, { engine }), 0o644);
   const message = `Put back the tasks of ${kept.name}`;
   if (kept.tracked) await workspaces.commitPaths({ path, files: [list.name], message });

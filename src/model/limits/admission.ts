@@ -19,7 +19,7 @@ export interface AdmissionInput {
   agents: Readonly<Record<string, Candidate>>;
   /** Whether an agent can do what the phase asks for. */
   suits(agent: string): boolean;
-  tickets: readonly Ticket[];
+  tickets: Iterable<Ticket>;
   budgets: Budgets;
   pending?: readonly Pending[];
   /** Why there is no room for one more process of an agent; null when there is. */
@@ -27,6 +27,8 @@ export interface AdmissionInput {
   now: string;
   /** Answers that are the same for many tickets, for callers that ask about all of them at once. */
   sums?: Map<string, Sum>;
+  /** False: no ticket has met a limit that is not over yet. */
+  hasLimits?: boolean;
   limits?: Map<string, AccountLimit | null>;
 }
 
@@ -65,11 +67,12 @@ function chooseAgent(input: AdmissionInput): Admission {
 }
 
 function limitFor(
-  { tickets, now, limits }: AdmissionInput,
+  { tickets, now, limits, hasLimits }: AdmissionInput,
   account: string,
   after: string | null,
   accountOf: (agent: string) => string,
 ): AccountLimit | null {
+  if (hasLimits === false) return null;
   const key = `${account} ${after ?? ''}`;
   const known = limits?.get(key);
   if (known !== undefined) return known;
@@ -165,6 +168,6 @@ function limitOf({ account, tickets, accountOf, after, now }: LimitQuestion): Ac
 }
 
 /** A model answered it. */
-function gotThrough(entry: Attempt): boolean {
+export function gotThrough(entry: Attempt): boolean {
   return entry.status === 'success' || (entry.status !== 'limit' && entry.usage !== null);
 }

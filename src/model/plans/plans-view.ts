@@ -14,8 +14,15 @@ export interface PlansView {
 /** Finished plans are many, and seldom needed: they are read when something asks for them. */
 interface FinishedPlans {
   ids(): Iterable<string>;
+  /** Those that changed at this time (milliseconds) or later, the latest first. */
+  since(time: number): string[];
   plan(id: string): Plan | undefined;
   ticket(ref: TicketRef): Ticket | undefined;
+}
+
+/** A view that stays as it is while the store's own changes. */
+export function snapshotOf<V extends PlansView>(view: V): V {
+  return { ...view, tickets: new Map(view.tickets) };
 }
 
 const byId = new WeakMap<readonly Plan[], ReadonlyMap<string, Plan>>();

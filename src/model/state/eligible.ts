@@ -1,6 +1,6 @@
 import { parseRef, refKey, type TicketRef } from '../ids.ts';
 import { type Plan, type PlanEntry, sharesWorkspace } from '../plan.ts';
-import { entryOf, type PlansView, planOf, ticketOf } from '../plans/plans-view.ts';
+import { entryOf, type PlansView, planOf, ticketOf, ticketsOf } from '../plans/plans-view.ts';
 import type { Hold, Ticket } from '../ticket.ts';
 import { blockedBy, failuresIn, haltedHold } from './blockers-and-stop-on-failure.ts';
 import { isDue, isPassing } from './next-step-or-rest.ts';
@@ -10,10 +10,7 @@ import { settle } from './walk.ts';
 export { blockedBy };
 
 /** All that is known of the work, as one view. */
-export interface WorkView {
-  plans: readonly Plan[];
-  /** By refKey. A ticket whose file cannot be read is missing here. */
-  tickets: ReadonlyMap<string, Ticket>;
+export interface WorkView extends PlansView {
   /** Plans that are not run at all, and why. */
   broken: ReadonlyMap<string, string>;
 }
@@ -83,7 +80,7 @@ export function eligible(given: WorkView, limits: Limits, now: string): Decision
   const candidates: Candidate[] = [];
   for (const plan of view.plans) {
     if (plan.status !== 'active' || view.broken.has(plan.id)) continue;
-    if (isAllComplete(view, plan)) {
+    if (isAllComplete(plan, ticketsOf(view, plan))) {
       decision.completed.push(plan.id);
       continue;
     }
@@ -303,11 +300,9 @@ function canMove(view: Scene, plan: Plan, entry: PlanEntry, known: Map<string, b
 }
 
 /** It has tickets, and all of them are complete. */
-export function isAllComplete(view: PlansView, plan: Plan): boolean {
-  return (
-    plan.tickets.length > 0 &&
-    plan.tickets.every(({ ticketId }) => ticketOf(view, { planId: plan.id, ticketId })?.status === 'complete')
-  );
+export function isAllComplete({ tickets: listed }: Plan, tickets: readonly Ticket[]): boolean {
+  const isAll = listed.length > 0 && tickets.length === listed.length;
+  return isAll && tickets.every(({ status }) => status === 'complete');
 }
 
 function sameHold(a: Hold | null, b: Hold | null): boolean {

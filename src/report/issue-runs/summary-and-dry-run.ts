@@ -6,10 +6,9 @@ import type {
 import { reasonOf, workedSeconds } from '../../features/issue-runs/results/issue-result.ts';
 import { issueName, remarksOf, storedRun } from '../../features/issue-runs/results/stored-run.ts';
 import type { EngineEvent } from '../../model/events.ts';
-import { ticketOf } from '../../model/plans/plans-view.ts';
 import { NO_CHECKS } from '../../model/review-verdict-and-criteria.ts';
 import { isSuperseded, type Ticket } from '../../model/ticket.ts';
-import type { Store } from '../../store/store-interface.ts';
+import { readableTicket, type Store } from '../../store/store-interface.ts';
 import { counted, type Lines, oneLine, type Style, usageText, wholeSeconds } from '../style-and-phrases.ts';
 import { cells, fittingTable } from '../table.ts';
 import { type Mark, RunLines } from './progress-lines.ts';
@@ -28,7 +27,7 @@ interface RunOutputOptions {
 export function runOutput({ store, out, verbose, quiet, style, columns }: RunOutputOptions) {
   let planId = '';
   const known = <T>(ticketId: string, read: (ticket: Ticket) => T, otherwise: T): T => {
-    const ticket = ticketOf(store.view(), { planId, ticketId });
+    const ticket = readableTicket(store, { planId, ticketId });
     return ticket ? read(ticket) : otherwise;
   };
   const lines = new RunLines({

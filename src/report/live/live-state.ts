@@ -1,7 +1,7 @@
 import type { EngineEvent } from '../../model/events.ts';
 import { refKey, type TicketRef } from '../../model/ids.ts';
 import { totalUsage } from '../../model/limits/usage.ts';
-import { type PlansView, ticketsOf } from '../../model/plans/plans-view.ts';
+import { type PlansView, planOf, ticketsOf } from '../../model/plans/plans-view.ts';
 import { saysHolder } from '../../model/state/explain.ts';
 import { type Hold, openAttempt, type Ticket, type TicketStatus, type Usage } from '../../model/ticket.ts';
 
@@ -60,8 +60,9 @@ export function ticketsIn(
   view: PlansView,
   scope: { planId: string; ticketIds?: readonly string[] } | null,
 ): Ticket[] {
-  const plans = view.plans.filter((plan) => (scope ? plan.id === scope.planId : plan.status === 'active'));
-  return plans.flatMap((plan) => {
+  const active = view.plans.filter(({ status }) => status === 'active');
+  return (scope ? [planOf(view, scope.planId)] : active).flatMap((plan) => {
+    if (!plan) return [];
     const wanted = plan.tickets
       .filter(({ ticketId }) => !scope?.ticketIds || scope.ticketIds.includes(ticketId))
       .sort((a, b) => a.order - b.order);

@@ -7,7 +7,6 @@ import { InputError, messageOf } from '../../../model/errors.ts';
 import type { EngineEvent } from '../../../model/events.ts';
 import type { Plan } from '../../../model/plan.ts';
 import type { ExecutionConfig } from '../../../model/plan-schema.ts';
-import { ticketsOf } from '../../../model/plans/plans-view.ts';
 import { isOver, type Ticket } from '../../../model/ticket.ts';
 import { modeOf } from '../options/execution-config.ts';
 import type { IssueResult } from '../request-and-result-types.ts';
@@ -51,7 +50,7 @@ export function openRunLog(
   const write = (end?: { aborted: boolean }) => {
     const now = engine.now();
     const plan = engine.store.plan(planId);
-    const tickets = ticketsOf(engine.store.view(), plan);
+    const tickets = engine.store.tickets(plan);
     const others = options.refused?.map((result) => issueLog(result, [], true)) ?? before?.issues ?? [];
     const seconds = spent + Math.max(0, Date.parse(now) - began) / 1000;
     const ended = { endTime: end ? now : null, aborted: end?.aborted ?? false };
@@ -193,10 +192,12 @@ function open(engine: Pick<EngineContext, 'store' | 'now'>, plan: Plan): RunLogW
 
 /** No ticket of it will change without a person. */
 function isAtRest({ store }: Pick<EngineContext, 'store'>, plan: Plan): boolean {
-  return !ticketsOf(store.view(), plan).some(
-    ({ status, hold }) =>
-      status === 'running' || status === 'ready' || (status === 'queued' && hold === null),
-  );
+  return !store
+    .tickets(plan)
+    .some(
+      ({ status, hold }) =>
+        status === 'running' || status === 'ready' || (status === 'queued' && hold === null),
+    );
 }
 
 /** A repository may contain links to other places; a log inside the repository must stay inside it. */

@@ -4,7 +4,6 @@ import { sayItem } from '../../../issues/work-item.ts';
 import { readJob } from '../../../machine/jobs/job.ts';
 import type { Plan } from '../../../model/plan.ts';
 import type { ExecutionConfig, IssueRun } from '../../../model/plan-schema.ts';
-import { ticketsOf } from '../../../model/plans/plans-view.ts';
 import { notMerged, reservation } from '../../../model/review-verdict-and-criteria.ts';
 import type { Attempt, Ticket } from '../../../model/ticket.ts';
 
@@ -27,9 +26,9 @@ export function spentOn(engine: EngineContext, planId: string): number {
   const spent = storedRun(plan)?.spentSeconds ?? 0;
   if (!plan.claim || holder.isLive(plan.claim)) return spent;
   const began = Date.parse(plan.claim.renewedAt);
-  const signs = ticketsOf(store.view(), planId).flatMap((ticket) =>
-    ticket.phaseHistory.map((attempt) => Date.parse(signOf(engine, ticket, attempt))),
-  );
+  const signs = store
+    .tickets(planId)
+    .flatMap((ticket) => ticket.phaseHistory.map((attempt) => Date.parse(signOf(engine, ticket, attempt))));
   return spent + Math.max(0, ...signs.map((sign) => sign - began)) / 1000;
 }
 
