@@ -8,12 +8,15 @@ import {
   surveyAgents,
 } from '../../agents/installed-agents.ts';
 import { configFinding, examine, isHealthy } from '../../config/doctor/doctor.ts';
+import type { DoctorFinding } from '../../config/doctor/programs.ts';
 import { loadSettings } from '../../config/load-settings.ts';
 import { packageDir } from '../../config/paths.ts';
+import { identityFindings } from '../../features/preflight/find-start-problems.ts';
 import { SignalboxError } from '../../model/errors.ts';
 import { oneLine, type Style, style } from '../../report/style-and-phrases.ts';
 import { table } from '../../report/table.ts';
 import { checkAll } from '../../workflows/check/check-workflow.ts';
+import { createWorkspaces } from '../../workspaces/workspaces.ts';
 import { type Io, outJson } from '../io.ts';
 import type { GlobalOptions } from '../open-state-and-check-flags.ts';
 
@@ -29,13 +32,16 @@ export async function doctor(io: Io, options: GlobalOptions & { agents?: boolean
   const agents = options.agents ? await surveyAgents({ settings, env: io.env }) : undefined;
   const findings = agents
     ? [...(configError ? [configFinding({ settings, configError })] : []), ...agentFindings(agents)]
-    : await examine({
-        settings,
-        configError,
-        env: io.env,
-        nodeVersion: process.versions.node,
-        checkWorkflows: checkAll,
-      });
+    : [
+        ...(await examine({
+          settings,
+          configError,
+          env: io.env,
+          nodeVersion: process.versions.node,
+          checkWorkflows: checkAll,
+        })),
+        ...(await identityHere(io)),
+      ];
   const ok = isHealthy(findings);
   if (!ok) io.exit(1);
   if (options.json) return outJson(io, { ok, agents, findings });
@@ -47,6 +53,16 @@ export async function doctor(io: Io, options: GlobalOptions & { agents?: boolean
     io.out(`${look[paint](mark)} ${what.padEnd(width)}  ${detail}`);
     const margin = ' '.repeat(width + 4);
     io.out((fix?.split('\n') ?? []).map((line, at) => `${margin}${at === 0 ? '→' : ' '} ${line}`));
+  }
+}
+
+/** Nothing outside a repository. */
+async function identityHere({ cwd, env }: Io): Promise<DoctorFinding[]> {
+  try {
+    return await identityFindings({ workspaces: createWorkspaces({ env }) }, cwd);
+  } catch (error) {
+    if (error instanceof SignalboxError) return [];
+    throw error;
   }
 }
 

@@ -150,7 +150,11 @@ async function repositoryFindings(
   return found.flat();
 }
 
-async function identityFindings({ workspaces }: EngineContext, repo: string): Promise<DoctorFinding[]> {
+/** Whether git knows who commits in a repository. */
+export async function identityFindings(
+  { workspaces }: Pick<EngineContext, 'workspaces'>,
+  repo: string,
+): Promise<DoctorFinding[]> {
   const problem = await workspaces.identityProblem(repo);
   if (problem === undefined) return [];
   const fix = `Set who commits: git config --global user.name "…" && git config --global user.email "…"`;

@@ -108,6 +108,11 @@ describe.concurrent('before a plan is run', () => {
     });
     expect(err).toContain('git config --global user.email');
     expectNothing(world);
+    const doctor = await world.invoke(['doctor'], env, world.repo).ended;
+    expect(doctor).toMatchObject({
+      code: 1,
+      out: expect.stringMatching(/✗ git +nothing can be committed in/),
+    });
   });
 
   it('a path that something else has is an error; one of the ticket itself is not', async ({ world }) => {
