@@ -82,10 +82,11 @@ class Killer {
   /** What a power cut does to the processes of an attempt. */
   #cutOff(key: string): void {
     const file = `home/state/jobs/p/ok/${key.replaceAll('#', '.')}/pid`;
-    if (!this.#world.exists(file)) return;
-    const [pid] = this.#world.read(file).split('\n');
+    const pid = this.#world.exists(file) ? Number(this.#world.read(file).split('\n')[0]) : 0;
+    // Until the supervisor has recorded itself, the file has only the room for that.
+    if (pid === 0) return;
     try {
-      process.kill(-Number(pid), 'SIGKILL');
+      process.kill(-pid, 'SIGKILL');
     } catch (error) {
       // It had ended by itself.
       if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error;
