@@ -61,15 +61,17 @@ describe.concurrent('standard', () => {
 
   it('takes every edge that an agent can cause', { tags: 'full' }, async ({ world }) => {
     const hub = new Hub(world, 'standard');
-    world.append('taken/file', '');
     const ids = ['review', 'endless', 'mute', 'stuck', 'verify', 'messy', 'deaf', 'reverify'];
     const tickets = Object.fromEntries(ids.map((id) => [id, {}]));
-    world.plan('p', { tickets: { ...tickets, nowhere: { worktree: `${world.dir}/taken` } } });
+    const nowhere = { worktree: `${world.dir}/taken`, blockedBy: ['review'] };
+    world.plan('p', { tickets: { ...tickets, nowhere } });
     const run = hub.start();
     for (const id of ['deaf', 'reverify']) {
       await hub.waits(id, 'await_review');
       await hub.comment(id, 'Please say more.');
     }
+    // Taken before the run, it would refuse the start.
+    world.append('taken/file', '');
     await hub.waits('reverify', 'await_review', 2);
     for (const id of ['review', 'verify', 'reverify']) {
       await hub.waits(id, 'await_review');
