@@ -35,6 +35,6 @@ describe('npm run test:agents', () => {
   it.each(['--help', '-h'])('%s says how it is called, and installs nothing', (flag) => {
     const { status, stdout } = run('exit 9', flag);
     expect(status).toBe(0);
-    expect(stdout).toContain('[name...] [-- vitest arguments]');
+    expect(stdout).toContain('[name[@version]...] [-- vitest arguments]');
   });
 });

@@ -100,6 +100,6 @@ describe('what agents call their tools', () => {
     const name = '\u001b[2Jevil\u001b]0;x\u0007\r';
     lines.listen({ type: 'attempt:tool', name, summary: 'ls', done: false, ...about });
     lines.close();
-    expect(out.at(-1)).toBe('  a │ evil ]0;x ls');
+    expect(out.at(-1)).toBe('  a │ evil ls');
   });
 });
