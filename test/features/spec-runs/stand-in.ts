@@ -25,6 +25,10 @@ interface Called {
 const CLI = (dir: string) => `#!${process.execPath}
 const { spawn } = require('node:child_process');
 const { readFileSync, renameSync, writeFileSync } = require('node:fs');
+if (process.argv[2] === '--version') {
+  console.log('99.0.0');
+  process.exit();
+}
 const put = (name, text) => writeFileSync(${JSON.stringify(dir)} + '/' + name, text);
 put('stdin', readFileSync(0));
 put('argv.json', JSON.stringify(process.argv.slice(2)));
