@@ -85,10 +85,10 @@ class WorkIndex {
   }
 
   hasLimits(now: number): boolean {
-    for (const [key, ticket] of this.limited)
-      if (!ticket.phaseHistory.some(({ resetAt }) => Date.parse(resetAt ?? '') > now))
-        this.limited.delete(key);
-    return this.limited.size > 0;
+    const isLimited = ({ phaseHistory }: Ticket) =>
+      phaseHistory.some(({ resetAt }) => Date.parse(resetAt ?? '') > now);
+    for (const [key, ticket] of this.limited) if (!isLimited(ticket)) this.limited.delete(key);
+    return this.limited.size > 0 || this.#store.deletedUsage().some(isLimited);
   }
 
   /** What limits of agents follow from, as far as it is not among the tickets of open plans any more. */

@@ -30,6 +30,8 @@ export function startOld(
     unpacked = mkdtempSync(join(tmpdir(), 'signalbox-test-old-'));
     unpack('program.tar.gz', unpacked);
   }
+  // A setting that 0.1 does not know.
+  world.config({ baseCheck: undefined });
   return world.start(args, env, cwd, join(unpacked, 'package', 'dist', 'cli.cjs'));
 }
 

@@ -44,8 +44,9 @@ export async function run(io: Io, given: Options, what: string[]): Promise<void>
     return runIssues(what, options, io);
   }
   if (rest.length === 0 && isSpec(resolve(io.cwd, first))) return runAsSpec(first, options, io);
-  const { store, view } = await openStore(io, options);
+  const { settings, store, view } = await openStore(io, options);
   if (!store.hasPlan(first)) {
+    trusted(settings);
     await refuseUnknown(first, view.plans, io);
     return runIssues(what, options, io);
   }
