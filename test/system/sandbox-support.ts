@@ -45,7 +45,9 @@ export function report(world: World, id = 'a'): string[] {
 
 /** Puts an agent at the path and runs a ticket with it: it works, and does not see the secret. */
 export async function worksBehindWalls(world: World, program: string, secret: string): Promise<void> {
-  const body = [attempt('secret', `cat '${secret}'`), 'git add --all', 'git commit -qm Begun', ANSWER];
+  const version = 'if [ "$1" = --version ]; then echo 99.0.0; exit; fi';
+  const work = [attempt('secret', `cat '${secret}'`), 'git add --all', 'git commit -qm Begun', ANSWER];
+  const body = [version, ...work];
   writeFileSync(program, `#!/bin/sh\n${body.join('\n')}\n`, { mode: 0o755 });
   const agent = { adapter: 'claude', command: program, sandbox: 'bwrap' };
   world.config({ defaultAgent: 'agent', agents: { agent } });
