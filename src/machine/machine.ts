@@ -31,7 +31,6 @@ class StorageWait {
   #patience: Patience | undefined;
   #trouble: { error: SignalboxError; since: number } | undefined;
   #waiting = 0;
-  #failedAt = Number.NEGATIVE_INFINITY;
   #ending = new AbortController();
 
   /** Why writes wait now. */
@@ -51,17 +50,11 @@ class StorageWait {
     this.#ending.abort();
   }
 
-  /** Whether a write has failed since then, by the wall clock. */
-  failedSince(time: string): boolean {
-    return this.#failedAt >= Date.parse(time);
-  }
-
   async write<T>(write: () => T | Promise<T>): Promise<T> {
     try {
       return await write();
     } catch (error) {
       if (!isStorageError(error)) throw error;
-      this.#failedAt = Date.now();
       if (!this.#patience) throw error;
       return await this.#repeat(write, error, this.#patience);
     }
@@ -83,7 +76,6 @@ class StorageWait {
           return await write();
         } catch (error) {
           if (!isStorageError(error)) throw error;
-          this.#failedAt = Date.now();
         }
       }
     } finally {

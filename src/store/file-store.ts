@@ -29,7 +29,7 @@ import {
 import { quickTicket } from './parse-without-zod.ts';
 import { claimLines, type NoticeLine } from './sent-notices.ts';
 import { appendLines, readLines, stateBytes, stateText, unwritable } from './state-file-io.ts';
-import { StateReader, stampOf } from './state-reader.ts';
+import { ifReadable, StateReader, stampOf } from './state-reader.ts';
 import type { Holder, Look, NoticeWish, Store, StoreOptions, StoreView, Wanted } from './store-interface.ts';
 import { ChangeLog, PlanWatch } from './watch.ts';
 
@@ -118,7 +118,7 @@ export class FileStore implements Store {
   }
 
   tickets(of: string | Plan): Ticket[] {
-    const plan = typeof of === 'string' ? this.#ifReadable(() => this.plan(of)) : of;
+    const plan = typeof of === 'string' ? ifReadable(() => this.plan(of)) : of;
     if (!plan) return [];
     return plan.tickets.flatMap(({ ticketId }) => this.#readable({ planId: plan.id, ticketId }) ?? []);
   }
@@ -356,18 +356,7 @@ export class FileStore implements Store {
   }
 
   #readable(ref: TicketRef): Ticket | undefined {
-    return this.#ifReadable(() =>
-      this.#reader.ticket(this.#layout.ticketFile(ref), ref.planId, ref.ticketId),
-    );
-  }
-
-  #ifReadable<T>(read: () => T): T | undefined {
-    try {
-      return read();
-    } catch (error) {
-      if (error instanceof InputError) return undefined;
-      throw error;
-    }
+    return ifReadable(() => this.#reader.ticket(this.#layout.ticketFile(ref), ref.planId, ref.ticketId));
   }
 
   #write<T extends Plan | Ticket>(file: string, value: T): T {

@@ -1,10 +1,9 @@
-import { InputError } from '../model/errors.ts';
 import { parseRef, refKey, type StateRef, type TicketRef } from '../model/ids.ts';
 import type { Plan } from '../model/plan.ts';
 import { entryOf } from '../model/plans/plans-view.ts';
 import type { Ticket } from '../model/ticket.ts';
 import { directories, isFinished, type Layout, mayBePlan, viewPlan } from './layout-view-and-stamps.ts';
-import { type StateReader, stampOf, timeOf } from './state-reader.ts';
+import { ifReadable, type StateReader, stampOf, timeOf } from './state-reader.ts';
 import type { StoreProblem, StoreView } from './store-interface.ts';
 
 /** A plan as it was last read; undefined where it cannot be. */
@@ -94,7 +93,7 @@ export class KeptView {
     // What is wrong with a ticket is said beside what is wrong with its plan, so both are read.
     const isPlain = kept?.problems.length === 0 && entryOf(kept.plan, ref) !== undefined;
     const read = () => reader.ticket(layout.ticketFile(ref), ref.planId, ref.ticketId);
-    const ticket = isPlain ? this.#ifReadable(read) : undefined;
+    const ticket = isPlain ? ifReadable(read) : undefined;
     if (ticket) this.#setTicket(ticket);
     else this.readPlan(ref.planId);
   }
@@ -167,7 +166,7 @@ export class KeptView {
   }
 
   #stamp(id: string): string | undefined {
-    return this.#ifReadable(() => stampOf(this.#options.layout.planFile(id)));
+    return ifReadable(() => stampOf(this.#options.layout.planFile(id)));
   }
 
   readonly #finishedPlans: NonNullable<StoreView['finished']> = {
@@ -179,27 +178,16 @@ export class KeptView {
         .map(({ id }) => id),
     plan: (id) => {
       const { layout, reader } = this.#options;
-      return this.#finished.has(id)
-        ? this.#ifReadable(() => reader.plan(layout.planFile(id), id))
-        : undefined;
+      return this.#finished.has(id) ? ifReadable(() => reader.plan(layout.planFile(id), id)) : undefined;
     },
     ticket: (ref) => (this.#finished.has(ref.planId) ? this.#finishedTicket(ref) : undefined),
   };
 
   #finishedTicket(ref: TicketRef): Ticket | undefined {
     const { layout, reader } = this.#options;
-    const ticket = this.#ifReadable(() => reader.ticket(layout.ticketFile(ref), ref.planId, ref.ticketId));
+    const ticket = ifReadable(() => reader.ticket(layout.ticketFile(ref), ref.planId, ref.ticketId));
     this.#asked.set(refKey(ref), ticket);
     return ticket;
-  }
-
-  #ifReadable<T>(read: () => T): T | undefined {
-    try {
-      return read();
-    } catch (error) {
-      if (error instanceof InputError) return undefined;
-      throw error;
-    }
   }
 }
 

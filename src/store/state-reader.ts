@@ -188,3 +188,13 @@ export function stampOf(path: string): string | undefined {
     throw unreadable(path, error);
   }
 }
+
+/** Undefined where a file is missing or cannot be understood. */
+export function ifReadable<T>(read: () => T): T | undefined {
+  try {
+    return read();
+  } catch (error) {
+    if (error instanceof InputError) return undefined;
+    throw error;
+  }
+}

@@ -108,7 +108,7 @@ function changedBy(dir: string, kind: Kind, name: string | null): StateRef | 'un
   return { planId, ticketId: name === null ? null : name.replace(/\.json$/, '') };
 }
 
-/** Readers that have not asked for longer are told that everything may have changed. */
+/** A reader that asks for older changes gets `unknown`: everything may have changed. */
 const KEPT_CHANGES = 50_000;
 
 /** Numbers changes, so that a reader can ask for those since its last question. */
