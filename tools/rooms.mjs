@@ -42,7 +42,12 @@ export const BESIDE = {
 };
 
 /** The files of src/store that other rooms may import; only the store itself knows where and how it keeps the shared state. */
-export const STORE_DOORS = ['store-interface.ts', 'open.ts', 'open-for-reading.ts', 'inspect-state-file.ts'];
+export const STORE_DOORS = [
+  'store-interface.ts',
+  'open-store.ts',
+  'open-for-reading.ts',
+  'inspect-state-file.ts',
+];
 
 /** Features that others may import. They import no feature themselves, except each other in this order: later ones import earlier ones. */
 export const SHARED_FEATURES = ['checks', 'pull-requests', 'landed', 'notifications'];

@@ -29,7 +29,7 @@ import type { ExecutionConfig } from '../model/plan-schema.ts';
 import { whyNotMerged } from '../model/review-verdict-and-criteria.ts';
 import { runOutput } from '../report/issue-runs/summary-and-dry-run.ts';
 import { printable, style } from '../report/style-and-phrases.ts';
-import { openStore } from '../store/open.ts';
+import { openStore } from '../store/open-store.ts';
 import { type Course, driveRun, EventStream, type Opened, openRun } from './drive-run.ts';
 import { openEngine } from './open-engine-with-features.ts';
 import type { OrchestratorConfig, RunSurroundings } from './orchestrator-arguments.ts';

@@ -13,7 +13,7 @@ import { type Redact, redactAll } from '../model/text/redact.ts';
 import type { Ticket } from '../model/ticket.ts';
 import type { ActionEnd, Place } from '../phases/perform-phase.ts';
 import { redactorOf, secretKeeper } from '../sandbox/secret-fingerprints.ts';
-import { openStore } from '../store/open.ts';
+import { openStore } from '../store/open-store.ts';
 import type { Holder, Store, StoreView } from '../store/store-interface.ts';
 import { createWorkspaces, type Workspaces } from '../workspaces/workspaces.ts';
 import { type Crash, crashPoints } from './crash-points.ts';

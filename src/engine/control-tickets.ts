@@ -10,11 +10,11 @@ import { type Json, openAttempt, type Ticket } from '../model/ticket.ts';
 import { phaseOf, type Workflow } from '../model/workflow.ts';
 import { completeUnwatched } from './claim-and-complete-plan.ts';
 import { type EngineContext, emit } from './context.ts';
+import { stoppedIn, stoppedTogether } from './find-stopped-plan.ts';
 import { pinnedFor } from './pinned-workflow.ts';
 import { recordTip, releaseWorkspace } from './prepare-and-release-workspace.ts';
 import { recoverOrphan } from './recover-orphans.ts';
 import { reportStatus } from './status-events.ts';
-import { stoppedIn, stoppedTogether } from './stopped-tickets.ts';
 import { workspaceFor } from './ticket-workspace.ts';
 
 type Wish =

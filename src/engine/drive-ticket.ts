@@ -13,7 +13,7 @@ import { takeStep } from './run-attempt.ts';
 import { reportStatus } from './status-events.ts';
 import { type TicketWorkspace, workspaceFor } from './ticket-workspace.ts';
 import { TicketWriter } from './ticket-writer.ts';
-import { checkCheckout, lastJob, recordLeft } from './users-changes.ts';
+import { checkCheckout, lastJob, recordLeft } from './users-changes-in-checkout.ts';
 
 interface DriveOptions {
   /** False for a poll that only checks again: anything more waits for a slot. */

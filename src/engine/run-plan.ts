@@ -9,8 +9,8 @@ import type { Ticket } from '../model/ticket.ts';
 import { claimPlan, completePlan, letGo } from './claim-and-complete-plan.ts';
 import { type EngineContext, emit, hooksOf, isFatal } from './context.ts';
 import { Engine, type EngineOptions } from './engine.ts';
+import { stopperOf } from './find-stopped-plan.ts';
 import { movable, requireReady } from './plan-readiness.ts';
-import { stopperOf } from './stopped-tickets.ts';
 import { ifKnown, workspaceFor } from './ticket-workspace.ts';
 
 export interface RunResult {

@@ -78,7 +78,7 @@ export interface Git {
   config(at: GitLocation): Promise<readonly ConfigEntry[]>;
   /** The objects with these names, without a process of its own; undefined when git has to be asked by another command. */
   resolve(at: GitLocation, names: readonly string[]): Promise<(string | undefined)[] | undefined>;
-  /** What git said about worktrees, by git directory; see worktrees.ts. */
+  /** What git said about worktrees, by git directory; see inspect-worktrees.ts. */
   readonly confirmed: Map<string, { checkout: string; madeHead?: string | undefined }>;
   /** Ends waits for locks, where no further call may begin. */
   readonly signal: AbortSignal | undefined;

@@ -10,7 +10,7 @@ import type { PhaseOf } from '../model/workflow.ts';
 import { AgentStream } from './agent-stream.ts';
 import { agentEnvironment } from './attempt-variables-and-environment.ts';
 import { enterSandbox, leaveSandbox, sandboxesOthers, sandboxProblem } from './enter-sandbox.ts';
-import { failureBy } from './judge-attempt.ts';
+import { failureBy } from './judge-agent-attempt.ts';
 import type { PhaseContext } from './phase-context.ts';
 import { endOfJob, type JobRun, runJob } from './run-job.ts';
 

@@ -23,7 +23,7 @@ import { type Ask, AttemptConfigError, type Turn, type TurnEnd, takeTurn } from 
 import { excerpt } from './attempt-output.ts';
 import { cutShortBy, variablesOf } from './attempt-variables-and-environment.ts';
 import { TIP_BEFORE, tipBefore } from './check-evidence.ts';
-import { BEFORE, factsOf, failure, fingerprint, judge, notedBefore, parked } from './judge-attempt.ts';
+import { BEFORE, factsOf, failure, fingerprint, judge, notedBefore, parked } from './judge-agent-attempt.ts';
 import { hasBegun, land, nativeCap, ownBudget } from './out-of-budget.ts';
 import type { PhaseContext } from './phase-context.ts';
 import { cleanHead, HEAD_BEFORE, takenOut } from './restore-shared-tree.ts';

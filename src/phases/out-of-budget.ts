@@ -4,7 +4,7 @@ import type { AttemptEnd } from '../model/state/attempt-end-and-backoff.ts';
 import type { Hold, Usage } from '../model/ticket.ts';
 import type { PhaseOf } from '../model/workflow.ts';
 import { type Ask, type Turn, takeTurn } from './agent-turn.ts';
-import type { Facts } from './judge-attempt.ts';
+import type { Facts } from './judge-agent-attempt.ts';
 import type { PhaseContext } from './phase-context.ts';
 
 const SECONDS = 180;

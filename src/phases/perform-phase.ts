@@ -6,12 +6,12 @@ import type { AttemptEnd } from '../model/state/attempt-end-and-backoff.ts';
 import { GitError } from '../workspaces/workspaces.ts';
 import { performAgent } from './agent.ts';
 import { performGate } from './gate.ts';
-import { failureBy } from './judge-attempt.ts';
+import { failureBy } from './judge-agent-attempt.ts';
 import type { PhaseContext } from './phase-context.ts';
 import { performPoll } from './poll.ts';
 import { performStep } from './script.ts';
 
-export { failureBy } from './judge-attempt.ts';
+export { failureBy } from './judge-agent-attempt.ts';
 export type { ActionEnd, ActionRequest, EvidenceRules, PhaseContext, Place } from './phase-context.ts';
 export { afterStraying } from './restore-shared-tree.ts';
 

@@ -8,7 +8,7 @@ import { writeAtomic } from '../machine/files/write-atomic-and-note-facts.ts';
 import { isAlive, ownIdentity, type ProcessIdentity } from '../machine/processes.ts';
 import { type Claim, LEASE_MS, RENEW_MS, sayHolder } from '../model/claim.ts';
 import { HeldError } from '../model/errors.ts';
-import type { Layout } from './layout-view-and-stamps.ts';
+import type { Layout } from './layout-and-view.ts';
 import type { Holder } from './store-interface.ts';
 
 /** A holder whose heartbeat is a file, and whose liveness on this host is that of its process. */

@@ -17,15 +17,7 @@ import type { Plan } from '../model/plan.ts';
 import type { Ticket } from '../model/ticket.ts';
 import { FileHolder } from './file-claims.ts';
 import { KeptView } from './kept-view.ts';
-import {
-  DELETED,
-  directories,
-  isFinished,
-  isThere,
-  Layout,
-  NEW,
-  readView,
-} from './layout-view-and-stamps.ts';
+import { DELETED, directories, isFinished, isThere, Layout, NEW, readView } from './layout-and-view.ts';
 import { quickTicket } from './parse-without-zod.ts';
 import { claimLines, type NoticeLine } from './sent-notices.ts';
 import { appendLines, readLines, stateBytes, stateText, unwritable } from './state-file-io.ts';

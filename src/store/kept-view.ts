@@ -2,7 +2,7 @@ import { parseRef, refKey, type StateRef, type TicketRef } from '../model/ids.ts
 import type { Plan } from '../model/plan.ts';
 import { entryOf } from '../model/plans/plans-view.ts';
 import type { Ticket } from '../model/ticket.ts';
-import { directories, isFinished, type Layout, mayBePlan, viewPlan } from './layout-view-and-stamps.ts';
+import { directories, isFinished, type Layout, mayBePlan, viewPlan } from './layout-and-view.ts';
 import { ifReadable, type StateReader, stampOf, timeOf } from './state-reader.ts';
 import type { StoreProblem, StoreView } from './store-interface.ts';
 

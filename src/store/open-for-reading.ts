@@ -19,5 +19,5 @@ export async function openForReading(stateDir: string): Promise<{ store: Store; 
 
 /** For a command that continues to read: what is written later may not be plain. */
 export async function loadSchemas(): Promise<void> {
-  await import('./open.ts');
+  await import('./open-store.ts');
 }

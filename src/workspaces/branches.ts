@@ -1,9 +1,9 @@
 import { type Context, lockRepo } from '../git/context-and-locks.ts';
 import { contains, countCommits } from '../git/history.ts';
+import { checkedOutAt, readHead } from '../git/inspect-worktrees.ts';
 import type { GitLocation } from '../git/location.ts';
 import { originTrunk, trustedAccess } from '../git/origin.ts';
 import { branchRef, checkBranch, originRef, readRef, readRefs } from '../git/refs.ts';
-import { checkedOutAt, readHead } from '../git/worktrees.ts';
 import { WorkspaceError } from '../model/errors.ts';
 import { namesAbove, ownBranchProblem, type Trunks } from '../model/ids.ts';
 import { holdersOf } from './in-base.ts';

@@ -1,9 +1,9 @@
 import { copyFileSync, existsSync, lstatSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Context } from '../git/context-and-locks.ts';
+import { inspect, readHead, type Worktree } from '../git/inspect-worktrees.ts';
 import type { GitLocation } from '../git/location.ts';
 import { branchRef } from '../git/refs.ts';
-import { inspect, readHead, type Worktree } from '../git/worktrees.ts';
 import { oddEntry, removeSpecial, sweepAway } from '../machine/files/read-and-remove-files.ts';
 import { WorkspaceError } from '../model/errors.ts';
 

@@ -1,9 +1,9 @@
 import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { type Context, lockRepo } from '../git/context-and-locks.ts';
+import { find, inspect, rememberCheckout, type Worktree } from '../git/inspect-worktrees.ts';
 import type { GitLocation } from '../git/location.ts';
 import { branchRef, checkBranch, readRef } from '../git/refs.ts';
-import { find, inspect, rememberCheckout, type Worktree } from '../git/worktrees.ts';
 import { WorkspaceError } from '../model/errors.ts';
 import { refuseTrunk } from './branches.ts';
 import {

@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import type { Context } from '../git/context-and-locks.ts';
+import { checkedOutAt, inspect } from '../git/inspect-worktrees.ts';
 import { checkBranch } from '../git/refs.ts';
-import { checkedOutAt, inspect } from '../git/worktrees.ts';
 import { WorkspaceError } from '../model/errors.ts';
 import { refuseBeside, refuseTrunk } from './branches.ts';
 import { refuseInside } from './open-add-repair-worktree.ts';

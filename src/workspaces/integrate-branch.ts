@@ -1,10 +1,10 @@
 import { type Context, lockMerges } from '../git/context-and-locks.ts';
 import { contains, remember } from '../git/history.ts';
+import { checkedOutAt, listWorktrees } from '../git/inspect-worktrees.ts';
 import type { GitLocation } from '../git/location.ts';
 import { mergeCommits } from '../git/merge.ts';
 import { branchRef, checkBranch, readRef } from '../git/refs.ts';
 import { GitError } from '../git/run-git.ts';
-import { checkedOutAt, listWorktrees } from '../git/worktrees.ts';
 import { WorkspaceError } from '../model/errors.ts';
 import { integrationBranch } from '../model/ids.ts';
 import { shellWord } from '../model/text/shell-quote.ts';

@@ -3,8 +3,6 @@ import { dirname, join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { type Context, lockRepo } from '../git/context-and-locks.ts';
 import { isReachable } from '../git/history.ts';
-import type { GitLocation } from '../git/location.ts';
-import { type Git, GitError, retryRaces } from '../git/run-git.ts';
 import {
   checkedOutAt,
   describe,
@@ -14,7 +12,9 @@ import {
   listWorktrees,
   type Registered,
   type Worktree,
-} from '../git/worktrees.ts';
+} from '../git/inspect-worktrees.ts';
+import type { GitLocation } from '../git/location.ts';
+import { type Git, GitError, retryRaces } from '../git/run-git.ts';
 import { processesIn } from '../machine/processes.ts';
 import { WorkspaceError } from '../model/errors.ts';
 import { commitsOnlyHere } from './unique-commits.ts';

@@ -1,8 +1,8 @@
 import { existsSync, readdirSync, statSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import type { Context } from '../git/context-and-locks.ts';
+import { gitDirOfEntry, listWorktrees as listRegistered } from '../git/inspect-worktrees.ts';
 import { readStatus } from '../git/status-and-index-marks.ts';
-import { gitDirOfEntry, listWorktrees as listRegistered } from '../git/worktrees.ts';
 import { candidateAt, commitsThatWouldBeLost, type ReleaseSpec, unsafe } from './release-workspace.ts';
 import { withoutCopies } from './setup/copy-untracked-files.ts';
 import { type Owner, readOwner } from './workspace-owner.ts';

@@ -3,10 +3,6 @@ import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type Context, lockRepo } from '../git/context-and-locks.ts';
 import { isReachable } from '../git/history.ts';
-import type { GitLocation } from '../git/location.ts';
-import { branchRef } from '../git/refs.ts';
-import { GitError } from '../git/run-git.ts';
-import { readStatus, type Status } from '../git/status-and-index-marks.ts';
 import {
   find,
   hasKeptBranch,
@@ -16,7 +12,11 @@ import {
   listOwnRefs,
   listWorktrees,
   type Worktree,
-} from '../git/worktrees.ts';
+} from '../git/inspect-worktrees.ts';
+import type { GitLocation } from '../git/location.ts';
+import { branchRef } from '../git/refs.ts';
+import { GitError } from '../git/run-git.ts';
+import { readStatus, type Status } from '../git/status-and-index-marks.ts';
 import { processesIn } from '../machine/processes.ts';
 import { messageOf } from '../model/errors.ts';
 import { shellWord } from '../model/text/shell-quote.ts';

@@ -1,9 +1,9 @@
 import { readdirSync } from 'node:fs';
 import type { Context } from '../git/context-and-locks.ts';
+import { type LogEntry, listOwnRefs, readReflog } from '../git/inspect-worktrees.ts';
 import type { GitLocation } from '../git/location.ts';
 import { branchRef, isOid } from '../git/refs.ts';
 import { readStatus } from '../git/status-and-index-marks.ts';
-import { type LogEntry, listOwnRefs, readReflog } from '../git/worktrees.ts';
 
 /** What is known about a worktree before it is searched. */
 interface Known {

@@ -1,5 +1,5 @@
 import type { Context } from '../git/context-and-locks.ts';
-import { confirm, describe, find, isConfirmed, type Worktree } from '../git/worktrees.ts';
+import { confirm, describe, find, isConfirmed, type Worktree } from '../git/inspect-worktrees.ts';
 import { WorkspaceError } from '../model/errors.ts';
 import { shellQuote } from '../model/text/shell-quote.ts';
 import { openTree } from './open-add-repair-worktree.ts';

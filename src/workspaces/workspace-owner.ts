@@ -1,8 +1,8 @@
 import { renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type Context, lockRepo } from '../git/context-and-locks.ts';
+import { find } from '../git/inspect-worktrees.ts';
 import { type GitLocation, gitDirOf } from '../git/location.ts';
-import { find } from '../git/worktrees.ts';
 import { readRegularText } from '../machine/files/read-and-remove-files.ts';
 import type { ProcessIdentity } from '../machine/processes.ts';
 import { WorkspaceError } from '../model/errors.ts';

@@ -1,6 +1,6 @@
 import { existsSync, mkdirSync, readdirSync, realpathSync, rmdirSync } from 'node:fs';
 import { basename, dirname, isAbsolute, join, sep } from 'node:path';
-import type { Found } from '../git/worktrees.ts';
+import type { Found } from '../git/inspect-worktrees.ts';
 import { WorkspaceError } from '../model/errors.ts';
 
 /** Where the free warm worktrees of a root are. */

@@ -1,7 +1,7 @@
 import { hostname } from 'node:os';
 import { describe, expect } from 'vitest';
 import { ownIdentity } from '../../src/machine/processes.ts';
-import { openStore } from '../../src/store/open.ts';
+import { openStore } from '../../src/store/open-store.ts';
 import { it } from '../support/index.ts';
 
 describe('a claim', () => {

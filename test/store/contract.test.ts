@@ -4,7 +4,7 @@ import { HeldError } from '../../src/model/errors.ts';
 import type { StoredEvent } from '../../src/model/events.ts';
 import type { Changed } from '../../src/model/ids.ts';
 import type { Ticket } from '../../src/model/ticket.ts';
-import { openStore } from '../../src/store/open.ts';
+import { openStore } from '../../src/store/open-store.ts';
 import type { Store } from '../../src/store/store-interface.ts';
 import { Fixture } from '../support/fixture.ts';
 import { MemoryStore } from '../support/memory-store.ts';

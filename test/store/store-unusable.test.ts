@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { mkdirSync, readFileSync, rmSync, symlinkSync, truncateSync, writeFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import type { Ticket } from '../../src/model/ticket-schema.ts';
-import { openStore } from '../../src/store/open.ts';
+import { openStore } from '../../src/store/open-store.ts';
 import { State } from './scratch.ts';
 import { codeOf, REF } from './store-support.ts';
 

@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process';
 import type { Writable } from 'node:stream';
-import { checkPhase, inSession, planSession, sessionsOf } from '../../engine/agent-sessions.ts';
+import { checkPhase, inSession, planSession, sessionsOf } from '../../engine/continue-session-by-hand.ts';
 import { findExecutable } from '../../machine/find-program.ts';
 import { InputError } from '../../model/errors.ts';
 import type { Attempt } from '../../model/ticket.ts';

@@ -6,7 +6,7 @@ import {
   resumeAll,
   resumePlan as resumeIn,
 } from '../../engine/control-tickets.ts';
-import { latestStopped, stoppedIn } from '../../engine/stopped-tickets.ts';
+import { latestStopped, stoppedIn } from '../../engine/find-stopped-plan.ts';
 import { InputError } from '../../model/errors.ts';
 import { runCommand } from '../../model/state/explain.ts';
 import { answer, type Io } from '../io.ts';

@@ -185,7 +185,7 @@ export async function resumeIssues(
   trusted(settings);
   const [{ RunOrchestrator }, { openStore }] = await Promise.all([
     import('../../api/run-orchestrator.ts'),
-    import('../../store/open.ts'),
+    import('../../store/open-store.ts'),
   ]);
   const config = storedRun(openStore(settings.stateDir).plan(planId))?.config;
   const view = { ...globals, verbose: config?.verbose ?? false, quiet: config?.quiet ?? false };
@@ -208,7 +208,7 @@ async function watched(
   const { json = false, plain = false, quiet, verbose } = options;
   const [{ runOutput }, { openStore }] = await Promise.all([
     import('../../report/issue-runs/summary-and-dry-run.ts'),
-    import('../../store/open.ts'),
+    import('../../store/open-store.ts'),
   ]);
   const store = openStore(settings.stateDir);
   const look = style(io.color);

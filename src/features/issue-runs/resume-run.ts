@@ -1,7 +1,7 @@
 import { claimToResume, letGo } from '../../engine/claim-and-complete-plan.ts';
 import { type EngineContext, emit } from '../../engine/context.ts';
 import { control } from '../../engine/control-tickets.ts';
-import { stoppedIn } from '../../engine/stopped-tickets.ts';
+import { stoppedIn } from '../../engine/find-stopped-plan.ts';
 import { InputError } from '../../model/errors.ts';
 import type { Plan } from '../../model/plan.ts';
 import { ticketsOf } from '../../model/plans/plans-view.ts';

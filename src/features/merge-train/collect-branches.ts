@@ -1,6 +1,6 @@
 import type { EngineContext } from '../../engine/context.ts';
+import { stoppedTogether } from '../../engine/find-stopped-plan.ts';
 import { knownPinned } from '../../engine/pinned-workflow.ts';
-import { stoppedTogether } from '../../engine/stopped-tickets.ts';
 import { workspaceFor } from '../../engine/ticket-workspace.ts';
 import { scriptInstead } from '../../model/actions.ts';
 import { IllegalMoveError, InputError, SignalboxError } from '../../model/errors.ts';

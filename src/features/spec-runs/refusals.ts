@@ -1,7 +1,7 @@
 import { dirname } from 'node:path';
 import { refuseHeld as refuseHeldPlan } from '../../engine/claim-and-complete-plan.ts';
 import type { EngineContext } from '../../engine/context.ts';
-import { usersChanges } from '../../engine/users-changes.ts';
+import { usersChanges } from '../../engine/users-changes-in-checkout.ts';
 import type { SpecProblem } from '../../kiro/task.ts';
 import { sayHolder } from '../../model/claim.ts';
 import { HeldError, InputError } from '../../model/errors.ts';

@@ -12,7 +12,7 @@ import { HeldError } from '../../model/errors.ts';
 import { digest } from '../../model/ids.ts';
 import type { Plan } from '../../model/plan.ts';
 import { type Hold, openAttempt } from '../../model/ticket.ts';
-import { openStore } from '../../store/open.ts';
+import { openStore } from '../../store/open-store.ts';
 
 /** The holder of a spec, for runs that do not share a state directory. */
 interface SpecLock extends Claim {

@@ -7,7 +7,7 @@ import { control } from '../../engine/control-tickets.ts';
 import { putBack, takeOut } from '../../engine/hand-over-worktree.ts';
 import { releaseWorkspace } from '../../engine/prepare-and-release-workspace.ts';
 import { workspaceFor } from '../../engine/ticket-workspace.ts';
-import { keepUsersCommits } from '../../engine/users-changes.ts';
+import { keepUsersCommits } from '../../engine/users-changes-in-checkout.ts';
 import { mergedTasks } from '../../kiro/tick.ts';
 import { stopJob } from '../../machine/jobs/stop.ts';
 import type { Claim } from '../../model/claim.ts';

@@ -2,9 +2,9 @@ import { createHash } from 'node:crypto';
 import { type Dirent, lstatSync, readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Context } from '../../git/context-and-locks.ts';
+import { isUnderWay } from '../../git/inspect-worktrees.ts';
 import type { GitLocation } from '../../git/location.ts';
 import { type IndexMarks, readMarks } from '../../git/status-and-index-marks.ts';
-import { isUnderWay } from '../../git/worktrees.ts';
 import { isInside } from '../worktree-paths.ts';
 
 const OPERATIONS: Record<string, string> = {

@@ -1,10 +1,10 @@
 import { existsSync, readdirSync, renameSync, rmdirSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { type Context, lockRepo } from '../../git/context-and-locks.ts';
+import { find, inspect, isUnderWay, listOwnRefs } from '../../git/inspect-worktrees.ts';
 import type { GitLocation } from '../../git/location.ts';
 import { branchRef, readRef } from '../../git/refs.ts';
 import { GitError, retryRaces } from '../../git/run-git.ts';
-import { find, inspect, isUnderWay, listOwnRefs } from '../../git/worktrees.ts';
 import { WorkspaceError } from '../../model/errors.ts';
 import { type Checkout, checkOut, removeWorktree } from '../open-add-repair-worktree.ts';
 import { holdsUnseen } from '../unique-commits.ts';

@@ -1,7 +1,7 @@
 import { describe, expect } from 'vitest';
 import { runHeader } from '../../../src/report/plan-text.ts';
 import { style } from '../../../src/report/style-and-phrases.ts';
-import { openStore } from '../../../src/store/open.ts';
+import { openStore } from '../../../src/store/open-store.ts';
 import { variants } from '../../support/index.ts';
 import { EXEC_FLAGS, it, linesOf, NumberedWorld, titled } from './support.ts';
 

@@ -1,5 +1,5 @@
 import { findAgent } from '../../../config/builtin-agents.ts';
-import { checkGiven } from '../../../config/layers.ts';
+import { checkGiven } from '../../../config/read-setting-layers.ts';
 import { TABLE } from '../../../config/settings-table.ts';
 import type { IssuePlace } from '../../../issues/issue-checkouts.ts';
 import type { WorkItem } from '../../../issues/work-item.ts';

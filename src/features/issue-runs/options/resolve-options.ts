@@ -1,5 +1,5 @@
 import { fromText } from '../../../config/check-value.ts';
-import { checkGiven, variableLayer } from '../../../config/layers.ts';
+import { checkGiven, variableLayer } from '../../../config/read-setting-layers.ts';
 import { flagOfOption, optionOf, RUN_SETTINGS } from '../../../config/run-flags.ts';
 import { RUN_ONLY, type RunOnlyRow } from '../../../config/run-settings-table.ts';
 import { flagOf } from '../../../config/settings-table.ts';

@@ -1,4 +1,4 @@
-import { stoppedTogether } from '../../../engine/stopped-tickets.ts';
+import { stoppedTogether } from '../../../engine/find-stopped-plan.ts';
 import { totalUsage } from '../../../model/limits/usage.ts';
 import type { Plan } from '../../../model/plan.ts';
 import { notMerged, reservation, verdictOf, wentWell } from '../../../model/review-verdict-and-criteria.ts';

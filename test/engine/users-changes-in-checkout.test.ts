@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { filesChangedSince } from '../../src/engine/users-changes.ts';
+import { filesChangedSince } from '../../src/engine/users-changes-in-checkout.ts';
 
 const files = fc.dictionary(fc.constantFrom('a', 'b', 'c', 'd'), fc.constantFrom('1', '2'));
 const plain = (of: Record<string, string>) => ({ head: 'h', files: { ...of } });
