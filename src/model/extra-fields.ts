@@ -47,7 +47,8 @@ export function setAside<T extends object>(
   extra: readonly string[],
 ): T {
   const fields = Object.fromEntries(extra.map((key) => [key, raw[key]]));
-  return Object.assign(known, { [EXTRA]: { order, fields } satisfies Extra });
+  (known as Fields)[EXTRA] = { order, fields };
+  return known;
 }
 
 /** As the file has it: all fields in their order, and the extra ones where people wrote them. */

@@ -177,23 +177,13 @@ function object(schema: Schema): Read {
       if (result[key] === template[key]) result[key] = fields[key]?.(template[key]);
     }
     if (!hasExtra && inOrder) return result;
-    return hasExtra && schema.additionalProperties === false ? NO : withoutExtra(result, value, fields);
+    if (hasExtra && schema.additionalProperties === false) return NO;
+    return setAside(result, keys, value, hasExtra ? keys.filter((key) => !fields[key]) : []);
   };
 }
 
 function mapValues(entries: [string, Schema][], change: (field: Schema) => unknown): Data {
   return Object.fromEntries(entries.map(([key, field]) => [key, change(field)]));
-}
-
-function withoutExtra(result: Data, value: Data, known: Readonly<Data>): Data {
-  const own = Object.entries(result).filter(([key]) => known[key]);
-  const order = Object.keys(value);
-  return setAside(
-    Object.fromEntries(own),
-    order,
-    value,
-    order.filter((key) => !known[key]),
-  );
 }
 
 /** Data of ours has no `__proto__`; what becomes of it is for the zod schema to say. */
