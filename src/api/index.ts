@@ -30,7 +30,7 @@ export type {
   RunResult,
   WorktreeInfo,
 } from '../features/issue-runs/request-and-result-types.ts';
-export type { IssueInfo } from '../issues/github/issue-from-answer.ts';
+export type { IssueInfo } from '../issues/caller-described-issues.ts';
 export { HeldError, IllegalMoveError, InputError, SignalboxError } from '../model/errors.ts';
 export type { EngineEvent, StoredEvent } from '../model/events.ts';
 export { extraFields } from '../model/extra-fields.ts';

@@ -22,7 +22,7 @@ import type {
 import { atLeast } from '../features/issue-runs/results/issue-result.ts';
 import { numberOf, spentOn, storedRun } from '../features/issue-runs/results/stored-run.ts';
 import { takeRun } from '../features/issue-runs/resume-run.ts';
-import { numberedItem } from '../issues/github/issue-from-answer.ts';
+import { numberedItem } from '../issues/caller-described-issues.ts';
 import { InputError } from '../model/errors.ts';
 import type { EngineEvent } from '../model/events.ts';
 import type { ExecutionConfig } from '../model/plan-schema.ts';

@@ -1,7 +1,7 @@
 import { sayHolder, wayToFree } from '../model/claim.ts';
 import { HeldError, IllegalMoveError } from '../model/errors.ts';
 import { refKey, type TicketRef } from '../model/ids.ts';
-import { type Plan, sharesWorkspace } from '../model/plan.ts';
+import { type Plan, sharesWorkspace, stoppedTogether } from '../model/plan.ts';
 import { entryOf } from '../model/plans/plans-view.ts';
 import { command, type TicketCommand } from '../model/state/commands.ts';
 import { blockedBy } from '../model/state/eligible.ts';
@@ -10,7 +10,7 @@ import { type Json, openAttempt, type Ticket } from '../model/ticket.ts';
 import { phaseOf, type Workflow } from '../model/workflow.ts';
 import { completeUnwatched } from './claim-and-complete-plan.ts';
 import { type EngineContext, emit } from './context.ts';
-import { stoppedIn, stoppedTogether } from './find-stopped-plan.ts';
+import { stoppedIn } from './find-stopped-plan.ts';
 import { pinnedFor } from './pinned-workflow.ts';
 import { recordTip, releaseWorkspace } from './prepare-and-release-workspace.ts';
 import { recoverOrphan } from './recover-orphans.ts';

@@ -7,13 +7,14 @@ import { isDue, next, type Step } from '../model/state/next-step-or-rest.ts';
 import { broken } from '../model/state/reduce.ts';
 import { attemptKey, type Hold, openAttempt, type Ticket } from '../model/ticket.ts';
 import { type EngineContext, hooksOf } from './context.ts';
+import { lastJob } from './last-job-of-ticket.ts';
 import { type Pinned, pinnedFor } from './pinned-workflow.ts';
 import { readTip, releaseWorkspace } from './prepare-and-release-workspace.ts';
 import { takeStep } from './run-attempt.ts';
 import { reportStatus } from './status-events.ts';
 import { type TicketWorkspace, workspaceFor } from './ticket-workspace.ts';
 import { TicketWriter } from './ticket-writer.ts';
-import { checkCheckout, lastJob, recordLeft } from './users-changes-in-checkout.ts';
+import { checkCheckout, recordLeft } from './users-changes-in-checkout.ts';
 
 interface DriveOptions {
   /** False for a poll that only checks again: anything more waits for a slot. */

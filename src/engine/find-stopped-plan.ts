@@ -7,19 +7,6 @@ import { type EngineContext, hooksOf } from './context.ts';
 export function stoppedIn(engine: Pick<EngineContext, 'store'>, planId: string): Ticket[] {
   return engine.store.tickets(planId).filter((ticket) => ticket.status === 'paused' && !isSuperseded(ticket));
 }
-
-/** The reason of tickets that were stopped together with their plan; null where the plan was not stopped. */
-export function stoppedTogether({ status, pausedBy }: Plan): string | null {
-  return status === 'paused' ? `stopped by ${String(pausedBy)}` : null;
-}
-
-/** Who stopped a run, from the reason of its signal: a person at the terminal, or the code that called it. */
-export function stopperOf(reason: unknown): string {
-  if (reason === 'SIGINT') return 'Ctrl-C';
-  if (reason === 'SIGTERM') return 'SIGTERM';
-  return typeof reason === 'string' && reason !== '' ? `the caller: ${reason}` : 'the caller';
-}
-
 /** The plan that stopped last; inside a repository, the one of this repository. */
 export async function latestStopped(engine: EngineContext, cwd: string): Promise<string> {
   const found = engine.store

@@ -1,6 +1,7 @@
 import { IllegalMoveError, InputError, messageOf } from '../model/errors.ts';
 import { refOf } from '../model/ids.ts';
 import type { Plan } from '../model/plan.ts';
+import { stopperOf } from '../model/plan.ts';
 import { planProblems } from '../model/plans/plan-problems.ts';
 import { ticketsOf } from '../model/plans/plans-view.ts';
 import { isAllComplete } from '../model/state/eligible.ts';
@@ -9,7 +10,6 @@ import type { Ticket } from '../model/ticket.ts';
 import { claimPlan, completePlan, letGo } from './claim-and-complete-plan.ts';
 import { type EngineContext, emit, hooksOf, isFatal } from './context.ts';
 import { Engine, type EngineOptions } from './engine.ts';
-import { stopperOf } from './find-stopped-plan.ts';
 import { movable, requireReady } from './plan-readiness.ts';
 import { ifKnown, workspaceFor } from './ticket-workspace.ts';
 

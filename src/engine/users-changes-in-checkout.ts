@@ -1,12 +1,12 @@
 import { createHash } from 'node:crypto';
 import { existsSync, lstatSync, readFileSync, readlinkSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { type JobState, readJob } from '../machine/jobs/job.ts';
 import { InputError, messageOf } from '../model/errors.ts';
 import type { Plan } from '../model/plan.ts';
 import { attemptKey, isOver, openAttempt, type Ticket } from '../model/ticket.ts';
 import type { TreeLeft } from '../model/ticket-schema.ts';
 import { type EngineContext, isFatal } from './context.ts';
+import { lastJob } from './last-job-of-ticket.ts';
 import type { TicketWorkspace } from './ticket-workspace.ts';
 import type { TicketWriter } from './ticket-writer.ts';
 
@@ -153,10 +153,6 @@ export async function keepUsersCommits(engine: EngineContext, planId: string): P
   const base = owner && plan.repo ? await baseAfterUser(engine, owner, plan.repo) : undefined;
   if (owner && base) await engine.store.updateTicket(owner, (latest) => ({ ...latest, base }));
 }
-
-/** An attempt may have more processes than its first. */
-const TURNS = ['', '.repair', '.landing'];
-
 /**
  * What a ticket provably left in the checkout when its engine was killed. While its process runs, that is everything; after
  * that, what was last changed before the process ended; where that time is unknown, nothing.
@@ -176,29 +172,6 @@ async function tracesOf(
     if (await isUntouched(engine, path, file, job.endedAt)) files[file] = sum;
   return { head: (await engine.workspaces.headAt(path, job.endedAt)) ?? now.head, files };
 }
-
-/** The process that a ticket had last; undefined where it had none. */
-export function lastJob({ machine }: EngineContext, ticket: Ticket): JobState | undefined {
-  for (const attempt of ticket.phaseHistory.toReversed()) {
-    const dir = machine.job(ticket, attempt);
-    const jobs = TURNS.map((turn) => readJob(`${dir}${turn}`)).filter(({ state }) => state !== 'none');
-    const one = (wanted: JobState['state']) => jobs.find(({ state }) => state === wanted);
-    const open = one('running') ?? one('unknown') ?? one('lost');
-    if (open ?? jobs[0]) return open ?? jobs.sort((a, b) => endOf(a) - endOf(b)).at(-1);
-  }
-  return undefined;
-}
-
-/** Whether the process of an open attempt runs, or has ended and no engine has read its result. */
-export function isAtWork(engine: EngineContext, ticket: Ticket): boolean {
-  const state = openAttempt(ticket) ? lastJob(engine, ticket)?.state : undefined;
-  return (state === 'running' || state === 'ended') && ticket.hold?.kind !== 'gate';
-}
-
-function endOf(job: JobState): number {
-  return job.state === 'ended' ? job.endedAt.getTime() : 0;
-}
-
 /**
  * Uses change times, which only the kernel sets. A deleted file changed its directory; a file that was moved here with its
  * directory keeps its own time, but the directory's is new.

@@ -1,5 +1,7 @@
 import type { Context } from './context-and-locks.ts';
 import type { GitLocation } from './location.ts';
+import { branchRef } from './refs.ts';
+import type { Git } from './run-git.ts';
 
 /** True when both commits are here and the first is in the second's history. */
 export async function isAncestor(
@@ -101,4 +103,26 @@ export async function countCommits(
 ): Promise<number> {
   const args = ['rev-list', '--count', from, '--not', ...without, '--'];
   return Number((await context.git(args, { at: repo })).stdout.trim());
+}
+
+/** Where HEAD of a checkout has been, latest first, by its reflog; with another ref, also that one's. */
+export interface LogEntry {
+  commit: string;
+  ref: string;
+  message: string;
+}
+
+export async function readReflog(git: Git, at: GitLocation, branch?: string): Promise<LogEntry[]> {
+  const refs = branch === undefined ? [] : [branchRef(branch)];
+  const args = ['log', '--walk-reflogs', '--format=%H%x00%gD%x00%gs%x00', 'HEAD', ...refs, '--'];
+  const { code, stdout } = await git(args, { at, ok: [0, 128] });
+  // The branch may be gone.
+  if (code !== 0) return branch === undefined ? [] : readReflog(git, at);
+  const fields = stdout.split('\0').map((field) => field.replace(/^\n/, ''));
+  const entries: LogEntry[] = [];
+  for (let index = 0; index + 2 < fields.length; index += 3) {
+    const [commit = '', selector = '', message = ''] = fields.slice(index, index + 3);
+    entries.push({ commit, ref: selector.replace(/@\{.*$/, ''), message });
+  }
+  return entries;
 }

@@ -234,29 +234,6 @@ export async function gitDirOfEntry(
   }
   return undefined;
 }
-
-/** Where HEAD of a checkout has been, latest first, by its reflog; with another ref, also that one's. */
-export interface LogEntry {
-  commit: string;
-  ref: string;
-  message: string;
-}
-
-export async function readReflog(git: Git, at: GitLocation, branch?: string): Promise<LogEntry[]> {
-  const refs = branch === undefined ? [] : [branchRef(branch)];
-  const args = ['log', '--walk-reflogs', '--format=%H%x00%gD%x00%gs%x00', 'HEAD', ...refs, '--'];
-  const { code, stdout } = await git(args, { at, ok: [0, 128] });
-  // The branch may be gone.
-  if (code !== 0) return branch === undefined ? [] : readReflog(git, at);
-  const fields = stdout.split('\0').map((field) => field.replace(/^\n/, ''));
-  const entries: LogEntry[] = [];
-  for (let index = 0; index + 2 < fields.length; index += 3) {
-    const [commit = '', selector = '', message = ''] = fields.slice(index, index + 3);
-    entries.push({ commit, ref: selector.replace(/@\{.*$/, ''), message });
-  }
-  return entries;
-}
-
 export async function listOwnRefs(git: Git, at: GitLocation): Promise<string[]> {
   const { stdout } = await git(['for-each-ref', '--format=%(objectname)', ...OWN_REFS], { at });
   return stdout.split('\n').filter(isOid);

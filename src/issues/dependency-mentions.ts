@@ -1,6 +1,7 @@
-import { GITHUB } from '../github/gh/repository-name.ts';
+import { GITHUB, githubKey } from '../github/gh/repository-name.ts';
 import { headingAt, visibleLines } from '../model/text/markdown-lines.ts';
 import { type IssueMention, issueNumber, LINEAR_KEY, readIssue } from './reference.ts';
+import type { WorkItem } from './work-item.ts';
 
 type Mention = ({ kind: 'issue' } & IssueMention) | { kind: 'linear'; key: string };
 
@@ -100,4 +101,17 @@ function readOne(
   LINEAR_HERE.lastIndex = at;
   const key = LINEAR_HERE.exec(text)?.[0];
   return key === undefined ? undefined : { mention: { kind: 'linear', key }, end: at + key.length };
+}
+
+/** Dependencies in text and labels; `ownKey` makes the key of a number without a repository. */
+export function mentionedDependencies(
+  { body, labels }: Pick<WorkItem, 'body' | 'labels'>,
+  ownKey: (number: number) => string,
+  host?: string,
+): string[] {
+  const mentions = dependencyMentions(body, host ? { host } : {}).flatMap((mention) => {
+    if (mention.kind !== 'issue') return [];
+    return mention.repository ? githubKey(mention.repository, mention.number) : ownKey(mention.number);
+  });
+  return [...mentions, ...labelMentions(labels).map(ownKey)];
 }

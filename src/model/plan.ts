@@ -19,3 +19,15 @@ export function withDetached<P extends Plan>(plan: P, detached: boolean): P {
 export function removedTickets({ spec }: Plan): readonly string[] {
   return spec?.gone ?? [];
 }
+
+/** The reason of tickets that were stopped together with their plan; null where the plan was not stopped. */
+export function stoppedTogether({ status, pausedBy }: Plan): string | null {
+  return status === 'paused' ? `stopped by ${String(pausedBy)}` : null;
+}
+
+/** Who stopped a run, from the reason of its signal: a person at the terminal, or the code that called it. */
+export function stopperOf(reason: unknown): string {
+  if (reason === 'SIGINT') return 'Ctrl-C';
+  if (reason === 'SIGTERM') return 'SIGTERM';
+  return typeof reason === 'string' && reason !== '' ? `the caller: ${reason}` : 'the caller';
+}

@@ -6,11 +6,11 @@ import type { GitLocation } from '../git/location.ts';
 import { branchRef, checkBranch, readRef } from '../git/refs.ts';
 import { WorkspaceError } from '../model/errors.ts';
 import { refuseTrunk } from './branches.ts';
+import { refuseInside } from './find-obstacles.ts';
 import {
   addWorktree,
   checkOut,
   freeBranch,
-  refuseInside,
   repairCheckout,
   repairEntry,
   waitForGit,

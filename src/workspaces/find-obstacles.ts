@@ -1,14 +1,16 @@
-import { existsSync } from 'node:fs';
+import { existsSync, statSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import type { Context } from '../git/context-and-locks.ts';
 import { checkedOutAt, inspect } from '../git/inspect-worktrees.ts';
+import type { GitLocation } from '../git/location.ts';
 import { checkBranch } from '../git/refs.ts';
+import type { Git } from '../git/run-git.ts';
 import { WorkspaceError } from '../model/errors.ts';
 import { refuseBeside, refuseTrunk } from './branches.ts';
-import { refuseInside } from './open-add-repair-worktree.ts';
 import { resolveBase } from './resolve-base.ts';
 import { type Owner, readOwner, readOwnerAt, refuseOther } from './workspace-owner.ts';
 import type { WorkspaceSpec } from './workspace-spec.ts';
-import { canonical, pathTaken, realDirectory } from './worktree-paths.ts';
+import { canonical, isInside, pathTaken, realDirectory, warmRoot } from './worktree-paths.ts';
 
 export interface Obstacle {
   field: 'branch' | 'worktree' | 'worktreeRoot' | 'base';
@@ -70,4 +72,68 @@ async function checkPath(context: Context, spec: WorkspaceSpec, commonDir: strin
 function isOurs(recorded: Owner | undefined, { owner, takesOver = [] }: WorkspaceSpec): boolean {
   if (recorded === undefined) return false;
   return recorded.state === 'slot' || recorded.owner === owner || takesOver.includes(recorded.owner);
+}
+
+/** Refuses a workspace in a checkout of the repository, in its git directory, in another ticket's or among the warm worktrees. */
+export async function refuseInside(
+  git: Git,
+  repo: GitLocation,
+  path: string,
+  worktreeRoot: string,
+): Promise<void> {
+  refuseBelowFile(path, worktreeRoot);
+  const around = checkoutsAround(path);
+  const located = await Promise.all(around.map((checkout) => git.locate(checkout)));
+  const inside =
+    isInside(path, repo.workTree) ||
+    isInside(path, repo.commonDir) ||
+    located.some((at) => at?.commonDir === repo.commonDir);
+  for (const checkout of inside ? [] : around) {
+    const owner = readOwnerAt(checkout);
+    if (owner) throw pathTaken(path, `${checkout}, the worktree of ${owner.owner}`);
+  }
+  if (inside)
+    throw new WorkspaceError(
+      'workspace/inside-checkout',
+      `The worktree path ${path} is inside a checkout of its own repository.`,
+      {
+        hint: 'Set `worktreeRoot` of the plan or `worktree` of the ticket to a place outside it.',
+        details: { path, repo: repo.workTree },
+      },
+    );
+  if (isInside(path, warmRoot(worktreeRoot)))
+    throw new WorkspaceError(
+      'workspace/inside-slots',
+      `The worktree path ${path} is reserved for reused worktrees.`,
+      {
+        hint: 'Set `worktree` of the ticket to another place.',
+        details: { path },
+      },
+    );
+}
+
+/** Refuses a path of which a part that has to be a directory is something else. */
+function refuseBelowFile(path: string, worktreeRoot: string): void {
+  let above = dirname(path);
+  while (!existsSync(above)) above = dirname(above);
+  if (statSync(above).isDirectory()) return;
+  const field = isInside(worktreeRoot, above) && isInside(path, worktreeRoot) ? 'worktreeRoot' : 'worktree';
+  const whose = field === 'worktreeRoot' ? 'the plan or the settings' : 'the ticket';
+  throw new WorkspaceError(
+    'workspace/below-file',
+    `The worktree path ${path} cannot be: ${above} is not a directory.`,
+    {
+      hint: `Move ${above} away, or set \`${field}\` of ${whose} to another place.`,
+      details: { path, above, field },
+    },
+  );
+}
+
+/** The directories above a path that have a `.git`. */
+function checkoutsAround(path: string): string[] {
+  const found: string[] = [];
+  for (let at = dirname(path); ; at = dirname(at)) {
+    if (existsSync(join(at, '.git'))) found.push(at);
+    if (dirname(at) === at) return found;
+  }
 }

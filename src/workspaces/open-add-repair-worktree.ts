@@ -1,4 +1,4 @@
-import { existsSync, readFileSync, realpathSync, rmSync, statSync } from 'node:fs';
+import { existsSync, readFileSync, realpathSync, rmSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { type Context, lockRepo } from '../git/context-and-locks.ts';
@@ -17,74 +17,10 @@ import type { GitLocation } from '../git/location.ts';
 import { type Git, GitError, retryRaces } from '../git/run-git.ts';
 import { processesIn } from '../machine/processes.ts';
 import { WorkspaceError } from '../model/errors.ts';
+import { refuseInside } from './find-obstacles.ts';
 import { commitsOnlyHere } from './unique-commits.ts';
-import { type Owner, readOwner, readOwnerAt, writeOwner } from './workspace-owner.ts';
-import { canonical, isInside, makePath, pathTaken, warmRoot } from './worktree-paths.ts';
-
-/** Refuses a workspace in a checkout of the repository, in its git directory, in another ticket's or among the warm worktrees. */
-export async function refuseInside(
-  git: Git,
-  repo: GitLocation,
-  path: string,
-  worktreeRoot: string,
-): Promise<void> {
-  refuseBelowFile(path, worktreeRoot);
-  const around = checkoutsAround(path);
-  const located = await Promise.all(around.map((checkout) => git.locate(checkout)));
-  const inside =
-    isInside(path, repo.workTree) ||
-    isInside(path, repo.commonDir) ||
-    located.some((at) => at?.commonDir === repo.commonDir);
-  for (const checkout of inside ? [] : around) {
-    const owner = readOwnerAt(checkout);
-    if (owner) throw pathTaken(path, `${checkout}, the worktree of ${owner.owner}`);
-  }
-  if (inside)
-    throw new WorkspaceError(
-      'workspace/inside-checkout',
-      `The worktree path ${path} is inside a checkout of its own repository.`,
-      {
-        hint: 'Set `worktreeRoot` of the plan or `worktree` of the ticket to a place outside it.',
-        details: { path, repo: repo.workTree },
-      },
-    );
-  if (isInside(path, warmRoot(worktreeRoot)))
-    throw new WorkspaceError(
-      'workspace/inside-slots',
-      `The worktree path ${path} is reserved for reused worktrees.`,
-      {
-        hint: 'Set `worktree` of the ticket to another place.',
-        details: { path },
-      },
-    );
-}
-
-/** Refuses a path of which a part that has to be a directory is something else. */
-function refuseBelowFile(path: string, worktreeRoot: string): void {
-  let above = dirname(path);
-  while (!existsSync(above)) above = dirname(above);
-  if (statSync(above).isDirectory()) return;
-  const field = isInside(worktreeRoot, above) && isInside(path, worktreeRoot) ? 'worktreeRoot' : 'worktree';
-  const whose = field === 'worktreeRoot' ? 'the plan or the settings' : 'the ticket';
-  throw new WorkspaceError(
-    'workspace/below-file',
-    `The worktree path ${path} cannot be: ${above} is not a directory.`,
-    {
-      hint: `Move ${above} away, or set \`${field}\` of ${whose} to another place.`,
-      details: { path, above, field },
-    },
-  );
-}
-
-/** The directories above a path that have a `.git`. */
-function checkoutsAround(path: string): string[] {
-  const found: string[] = [];
-  for (let at = dirname(path); ; at = dirname(at)) {
-    if (existsSync(join(at, '.git'))) found.push(at);
-    if (dirname(at) === at) return found;
-  }
-}
-
+import { type Owner, readOwner, writeOwner } from './workspace-owner.ts';
+import { canonical, makePath, pathTaken } from './worktree-paths.ts';
 /** Registers a new, still empty worktree; filling it needs no lock. */
 export async function addWorktree(
   context: Context,

@@ -2,13 +2,12 @@ import { existsSync, rmSync } from 'node:fs';
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type Context, lockRepo } from '../git/context-and-locks.ts';
-import { isReachable } from '../git/history.ts';
+import { isReachable, type LogEntry } from '../git/history.ts';
 import {
   find,
   hasKeptBranch,
   inspect,
   isUnderWay,
-  type LogEntry,
   listOwnRefs,
   listWorktrees,
   type Worktree,

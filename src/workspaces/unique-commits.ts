@@ -1,6 +1,7 @@
 import { readdirSync } from 'node:fs';
 import type { Context } from '../git/context-and-locks.ts';
-import { type LogEntry, listOwnRefs, readReflog } from '../git/inspect-worktrees.ts';
+import { type LogEntry, readReflog } from '../git/history.ts';
+import { listOwnRefs } from '../git/inspect-worktrees.ts';
 import type { GitLocation } from '../git/location.ts';
 import { branchRef, isOid } from '../git/refs.ts';
 import { readStatus } from '../git/status-and-index-marks.ts';

@@ -4,7 +4,7 @@ import { type CommandDefinition, TICKET_OF_PHASE } from './definition.ts';
 
 const config = () => import('../commands/config-init-notify.ts');
 const workspace = () => import('../commands/workspace-checks-integrate-diff.ts');
-const forge = () => import('../commands/forge.ts');
+const forge = () => import('../commands/merge-and-forge.ts');
 
 /** A step of workflows on GitHub. */
 const github = (

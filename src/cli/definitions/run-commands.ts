@@ -150,6 +150,6 @@ Ctrl-C stops the agents; their tickets continue, in the same sessions, at the ne
 checkout is touched. When the checks fail, the first branch that breaks them goes back to its ticket with the log.
 Exits with 1 when a ticket was sent back or left out, and with --dry-run when a conflict is expected.`,
     examples: ['merge sprint-12 --dry-run', 'merge sprint-12', 'merge sprint-12 --pr --method squash'],
-    load: async () => (await import('../commands/merge.ts')).merge,
+    load: async () => (await import('../commands/merge-and-forge.ts')).merge,
   },
 ];

@@ -24,7 +24,7 @@ export const TICKET_COMMANDS: readonly CommandDefinition[] = [
     },
     json: 'print JSON lines',
     examples: ['logs sprint-12', 'logs sprint-12 PROJ-101 --phase implement', 'logs sprint-12 PROJ-101 -f'],
-    load: async () => (await import('../commands/logs.ts')).logs,
+    load: async () => (await import('../commands/attach-and-logs.ts')).logs,
   },
   {
     usage: 'attach [plan]',
@@ -32,7 +32,7 @@ export const TICKET_COMMANDS: readonly CommandDefinition[] = [
     args: { plan: 'default: the one whose run was shown last' },
     json: 'print the session and its windows instead',
     examples: ['attach', 'attach sprint-12'],
-    load: async () => (await import('../commands/attach.ts')).attach,
+    load: async () => (await import('../commands/attach-and-logs.ts')).attach,
   },
   {
     usage: 'diff <plan> <ticket>',

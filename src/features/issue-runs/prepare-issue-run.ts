@@ -1,7 +1,7 @@
 import type { EngineContext } from '../../engine/context.ts';
 import { workspaceFor } from '../../engine/ticket-workspace.ts';
+import { joinNumbered } from '../../issues/caller-described-issues.ts';
 import { fetchItems } from '../../issues/fetch-work-items.ts';
-import { joinNumbered } from '../../issues/github/issue-from-answer.ts';
 import { placeItems } from '../../issues/issue-checkouts.ts';
 import { sayItem, type WorkItem } from '../../issues/work-item.ts';
 import { type Claim, sayHolder } from '../../model/claim.ts';

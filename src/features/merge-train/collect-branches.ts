@@ -1,11 +1,11 @@
 import type { EngineContext } from '../../engine/context.ts';
-import { stoppedTogether } from '../../engine/find-stopped-plan.ts';
 import { knownPinned } from '../../engine/pinned-workflow.ts';
 import { workspaceFor } from '../../engine/ticket-workspace.ts';
 import { scriptInstead } from '../../model/actions.ts';
 import { IllegalMoveError, InputError, SignalboxError } from '../../model/errors.ts';
 import { parseRef, refKey, refOf, type TicketRef } from '../../model/ids.ts';
 import type { Plan } from '../../model/plan.ts';
+import { stoppedTogether } from '../../model/plan.ts';
 import { orderByDependencies } from '../../model/plans/dependency-order.ts';
 import { entryOf, planOf, ticketOf, ticketsOf } from '../../model/plans/plans-view.ts';
 import { isOver, type Ticket } from '../../model/ticket.ts';

@@ -1,7 +1,7 @@
 import { realpathSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import type { EngineContext } from '../../engine/context.ts';
-import { isAtWork } from '../../engine/users-changes-in-checkout.ts';
+import { isAtWork } from '../../engine/last-job-of-ticket.ts';
 import { readSpec, type Spec, withTasks } from '../../kiro/read-spec.ts';
 import type { SpecProblem } from '../../kiro/task.ts';
 import { type TaskIdentity, takeBack, tickedIn, withTicks } from '../../kiro/tick.ts';

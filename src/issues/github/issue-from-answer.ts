@@ -5,16 +5,13 @@ import {
   type RepositoryName,
   repositoryText,
 } from '../../github/gh/repository-name.ts';
-import { GhError, type GhOptions } from '../../github/gh/run-gh.ts';
-import { ownRepository } from '../../github/own-repository.ts';
-import { SignalboxError } from '../../model/errors.ts';
+import { GhError } from '../../github/gh/run-gh.ts';
 import { idProblem } from '../../model/ids.ts';
 import { cleanLabels, cleanLine, cleanText } from '../../model/text/clean-quote-plural.ts';
 import { asRecord, asText } from '../../model/text/json.ts';
 import { acceptanceCriteria } from '../acceptance-criteria.ts';
-import { dependencyMentions, labelMentions } from '../dependency-mentions.ts';
-import { numberKey, numberOfKey } from '../reference.ts';
-import { orError, type WorkItem } from '../work-item.ts';
+import { mentionedDependencies } from '../dependency-mentions.ts';
+import type { WorkItem } from '../work-item.ts';
 
 /** An issue as GitHub describes it, with complete lists. */
 export type RawIssue = ReturnType<typeof rawIssue>;
@@ -80,27 +77,13 @@ export function githubItem(raw: RawIssue, { repository, own }: Where): WorkItem 
     acceptanceCriteria: acceptanceCriteria(body),
     url: raw.url === '' ? null : raw.url,
     state: raw.state.toUpperCase() === 'OPEN' ? 'open' : 'closed',
-    dependsOn: [...new Set([...raw.blockedBy, ...written({ body, labels }, ownKey, repository.host)])],
+    dependsOn: [...new Set([...raw.blockedBy, ...mentionedDependencies({ body, labels }, ownKey, repository.host)])],
     repository: text,
     parent: raw.parent,
     subIssues: [...new Set(raw.subIssues)],
     milestone: raw.milestone === null ? null : cleanLine(raw.milestone),
   };
 }
-
-/** Dependencies in text and labels; `ownKey` makes the key of a number without a repository. */
-function written(
-  { body, labels }: Pick<WorkItem, 'body' | 'labels'>,
-  ownKey: (number: number) => string,
-  host?: string,
-): string[] {
-  const mentions = dependencyMentions(body, host ? { host } : {}).flatMap((mention) => {
-    if (mention.kind !== 'issue') return [];
-    return mention.repository ? githubKey(mention.repository, mention.number) : ownKey(mention.number);
-  });
-  return [...mentions, ...labelMentions(labels).map(ownKey)];
-}
-
 /** `repo-12`; names such as `.github` lose what an id may not begin with. */
 function foreignId(name: string, number: number): string {
   const legal = name
@@ -109,55 +92,4 @@ function foreignId(name: string, number: number): string {
     .slice(0, 80);
   const id = `${legal || 'repository'}-${number}`;
   return idProblem(id) === undefined ? id : `repository-${number}`;
-}
-
-/** What a caller knows of an issue by its number. */
-export interface IssueInfo {
-  title: string;
-  labels: string[];
-  body?: string;
-  /** Numbers of issues that must be done before, beside those that labels and text name. */
-  dependsOn?: number[];
-}
-
-/** An issue that the caller describes, read as one of GitHub would be. */
-export function numberedItem(number: number, info: IssueInfo): WorkItem {
-  const body = cleanText(info.body ?? '');
-  const labels = info.labels ?? [];
-  const given = (info.dependsOn ?? []).map(numberKey);
-  return {
-    key: numberKey(number),
-    id: String(number),
-    number,
-    title: info.title,
-    body,
-    labels,
-    acceptanceCriteria: acceptanceCriteria(body),
-    url: null,
-    state: 'open',
-    dependsOn: [...new Set([...written({ body, labels }, numberKey), ...given])],
-    repository: null,
-  };
-}
-
-/** Described and fetched issues name each other by number or in full; this gives both one name. */
-export async function joinNumbered(items: readonly WorkItem[], options: GhOptions): Promise<WorkItem[]> {
-  const described = new Set(items.flatMap(({ key }) => numberOfKey(key) ?? []));
-  const fetched = new Map(items.map(({ key, number }) => [key, number]));
-  const numbers = new Set(fetched.values());
-  const isUnclear = (key: string) => {
-    const number = numberOfKey(key);
-    return number === undefined
-      ? described.has(Number(/#(\d+)$/.exec(key)?.[1]))
-      : !described.has(number) && numbers.has(number);
-  };
-  if (described.size === 0 || !items.some(({ dependsOn }) => dependsOn.some(isUnclear))) return [...items];
-  const own = await orError(() => ownRepository(options));
-  if (own instanceof SignalboxError) return [...items];
-  const byFull = new Map([...described].map((number) => [githubKey(own, number), numberKey(number)]));
-  const clear = (key: string) => {
-    const full = githubKey(own, numberOfKey(key) ?? 0);
-    return byFull.get(key) ?? (fetched.has(full) ? full : key);
-  };
-  return items.map((item) => ({ ...item, dependsOn: [...new Set(item.dependsOn.map(clear))] }));
 }

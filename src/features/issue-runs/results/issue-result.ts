@@ -1,6 +1,6 @@
-import { stoppedTogether } from '../../../engine/find-stopped-plan.ts';
 import { totalUsage } from '../../../model/limits/usage.ts';
 import type { Plan } from '../../../model/plan.ts';
+import { stoppedTogether } from '../../../model/plan.ts';
 import { notMerged, reservation, verdictOf, wentWell } from '../../../model/review-verdict-and-criteria.ts';
 import { withNames } from '../../../model/state/explain.ts';
 import type { Attempt, Ticket } from '../../../model/ticket.ts';

@@ -1,3 +1,5 @@
+import { readFileSync } from 'node:fs';
+import { resolve } from 'node:path';
 import { isTrusted } from '../../config/trust.ts';
 import type { EngineContext } from '../../engine/context.ts';
 import { loadTrains, type Trainload } from '../../features/merge-train/collect-branches.ts';
@@ -7,12 +9,20 @@ import {
   runTrain,
   type TrainResult,
 } from '../../features/merge-train/merge-train.ts';
-import { SignalboxError } from '../../model/errors.ts';
+import type { ForgeStep } from '../../features/pull-requests/actions.ts';
+import { forgeStep, waitingOut } from '../../features/pull-requests/actions.ts';
+import { commentOnPull } from '../../features/pull-requests/answer-review.ts';
+import { BudgetBook } from '../../github/rate-limit.ts';
+import { Machine } from '../../machine/machine.ts';
+import type { ActionInputs } from '../../model/actions.ts';
+import { EXIT } from '../../model/actions.ts';
+import { InputError, SignalboxError } from '../../model/errors.ts';
 import { refKey, type TicketRef } from '../../model/ids.ts';
 import { shellWord } from '../../model/text/shell-quote.ts';
 import { type Io, outJson } from '../io.ts';
-import { type GlobalOptions, openRunner } from '../open-state-and-check-flags.ts';
+import { type GlobalOptions, openEngine, openRunner, openSettings } from '../open-state-and-check-flags.ts';
 import { signalCode, untilStopped } from '../show-events-until-stopped.ts';
+import { inPhase, outStep, ticketHere } from './workspace-checks-integrate-diff.ts';
 
 interface Options extends GlobalOptions {
   dryRun?: boolean;
@@ -133,4 +143,41 @@ function previewText({ base, target, order, left, already }: Preview): string[] 
     ...left.map((each) => `  - ${name(each)}  ${each.reason}`),
     ...already.map((each) => `  = ${name(each)}  already in ${each.into}`),
   ];
+}
+
+type ForgeOptions = GlobalOptions & ActionInputs & { key?: string; bodyFile?: string };
+
+/** What workflows do on GitHub, as a command that can be repeated after a crash. */
+export function githubCommand(step: ForgeStep | 'comment') {
+  return async (io: Io, options: ForgeOptions, plan?: string, ticket?: string): Promise<void> => {
+    const ref = ticketHere(io, plan, ticket);
+    const engine = await openEngine(io, options, 'forge');
+    const call = { engine, ref, inputs: options, inPhase: inPhase(io) };
+    if (step !== 'comment') return outStep(io, options, await forgeStep(step, call));
+    const { key = '', bodyFile = '' } = options;
+    const end = await waitingOut(call, async () => {
+      const data = await commentOnPull(engine, ref, { key, text: textOf(bodyFile, io) });
+      return { exit: EXIT.done, out: data.url, data };
+    });
+    outStep(io, options, end);
+  };
+}
+
+function textOf(file: string, { cwd }: Io): string {
+  try {
+    return readFileSync(resolve(cwd, file), 'utf8');
+  } catch (error) {
+    throw new InputError('forge/body', `${file} cannot be read: ${(error as Error).message}`);
+  }
+}
+
+export async function forgeBudget(io: Io, options: GlobalOptions): Promise<void> {
+  const { stateDir } = await openSettings(io, options);
+  const known = new BudgetBook(new Machine(stateDir).githubCache).all();
+  if (options.json) return outJson(io, known);
+  if (known.length === 0) return io.out('GitHub has not been asked yet.');
+  for (const { host, remaining, limit, cost, resetAt, at } of known)
+    io.out(
+      `${host}: ${remaining} of ${limit} points left until ${resetAt}; the last question cost ${cost} (${at})`,
+    );
 }

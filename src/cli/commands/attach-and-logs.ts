@@ -1,4 +1,7 @@
-import { Machine } from '../../machine/machine.ts';
+import { spawn } from 'node:child_process';
+import { Machine, type TmuxRecord } from '../../machine/machine.ts';
+import { readSession, type TmuxSession } from '../../machine/tmux/session.ts';
+import { exactly, socketArgs, socketOf, tmuxClient } from '../../machine/tmux/tmux.ts';
 import { InputError } from '../../model/errors.ts';
 import { rests } from '../../model/state/next-step-or-rest.ts';
 import type { Redact } from '../../model/text/redact.ts';
@@ -6,8 +9,56 @@ import { createLog, restLine } from '../../report/plan-and-ticket-log.ts';
 import { style } from '../../report/style-and-phrases.ts';
 import { readerRedactor } from '../../sandbox/secret-fingerprints.ts';
 import { loadSchemas } from '../../store/open-for-reading.ts';
-import type { Io } from '../io.ts';
+import { exitOf, type Io, inherited, outJson } from '../io.ts';
 import { type GlobalOptions, openSettings, openState } from '../open-state-and-check-flags.ts';
+
+export async function attach(io: Io, options: GlobalOptions, given: string | undefined): Promise<void> {
+  const { stateDir, store, view } = await openState(io, options);
+  const machine = new Machine(stateDir);
+  if (given !== undefined) store.plan(given);
+  const planId = given ?? machine.latestInTmux(view.plans.map(({ id }) => id));
+  const record = planId === undefined ? undefined : machine.tmuxRecord(planId);
+  if (planId === undefined || !record) {
+    const what = given === undefined ? 'No run has' : `No run of plan "${given}" has`;
+    throw new InputError('tmux/none', `${what} opened tmux windows yet.`, {
+      hint: `Watch one with: signalbox logs ${given ?? '<plan>'} --follow`,
+    });
+  }
+  const server = { env: io.env, cwd: io.cwd, socketPath: record.socket };
+  const session = await readSession(tmuxClient(server), record.session);
+  if (!session)
+    throw new InputError('tmux/gone', `The tmux session ${record.session} of plan "${planId}" is gone.`, {
+      hint: `What it showed is kept: signalbox logs ${planId}`,
+      details: { session: record.session, socket: record.socket },
+    });
+  if (options.json) return outJson(io, shape(planId, record, session));
+  if (!io.tty)
+    throw new InputError('tmux/terminal', 'attach needs a terminal.', {
+      hint: `Watch it here with: signalbox logs ${planId} --follow`,
+    });
+  const args = [...socketArgs(server), ...attachCommand(record, io)];
+  const child = spawn('tmux', args, { cwd: io.cwd, env: io.env, stdio: inherited(io) });
+  // Keys are for tmux while it has the terminal.
+  const unhook = io.signals.on(['SIGINT'], () => undefined);
+  io.exit(await exitOf(child).finally(unhook));
+}
+
+/** Inside tmux, switch: sessions cannot be nested. */
+function attachCommand({ session, socket }: TmuxRecord, io: Io): string[] {
+  const here = socketOf(io.env);
+  if (here === undefined) return ['attach-session', '-t', exactly(session)];
+  if (here === socket) return ['switch-client', '-t', exactly(session)];
+  throw new InputError('tmux/nested', 'The session is in another tmux server than the one you are in.', {
+    hint: `In a terminal outside tmux: tmux -S ${socket} attach -t '${exactly(session)}'`,
+  });
+}
+
+function shape(planId: string, { session, socket }: TmuxRecord, { panes, attached }: TmuxSession) {
+  const windows = panes.flatMap(({ id, window, name, ticket, dead }) =>
+    ticket === null ? [] : [{ window, pane: id, name, ticket, finished: dead }],
+  );
+  return { planId, session, socket, attached, windows };
+}
 
 interface Options extends GlobalOptions {
   phase?: string;

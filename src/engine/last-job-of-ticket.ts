@@ -1,0 +1,30 @@
+import type { JobState } from '../machine/jobs/job.ts';
+import { readJob } from '../machine/jobs/job.ts';
+import type { Ticket } from '../model/ticket.ts';
+import { openAttempt } from '../model/ticket.ts';
+import type { EngineContext } from './context.ts';
+
+/** An attempt may have more processes than its first. */
+const TURNS = ['', '.repair', '.landing'];
+
+/** The process that a ticket had last; undefined where it had none. */
+export function lastJob({ machine }: EngineContext, ticket: Ticket): JobState | undefined {
+  for (const attempt of ticket.phaseHistory.toReversed()) {
+    const dir = machine.job(ticket, attempt);
+    const jobs = TURNS.map((turn) => readJob(`${dir}${turn}`)).filter(({ state }) => state !== 'none');
+    const one = (wanted: JobState['state']) => jobs.find(({ state }) => state === wanted);
+    const open = one('running') ?? one('unknown') ?? one('lost');
+    if (open ?? jobs[0]) return open ?? jobs.sort((a, b) => endOf(a) - endOf(b)).at(-1);
+  }
+  return undefined;
+}
+
+/** Whether the process of an open attempt runs, or has ended and no engine has read its result. */
+export function isAtWork(engine: EngineContext, ticket: Ticket): boolean {
+  const state = openAttempt(ticket) ? lastJob(engine, ticket)?.state : undefined;
+  return (state === 'running' || state === 'ended') && ticket.hold?.kind !== 'gate';
+}
+
+function endOf(job: JobState): number {
+  return job.state === 'ended' ? job.endedAt.getTime() : 0;
+}

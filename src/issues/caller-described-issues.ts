@@ -1,0 +1,61 @@
+import { githubKey } from '../github/gh/repository-name.ts';
+import type { GhOptions } from '../github/gh/run-gh.ts';
+import { ownRepository } from '../github/own-repository.ts';
+import { SignalboxError } from '../model/errors.ts';
+import { cleanText } from '../model/text/clean-quote-plural.ts';
+import { acceptanceCriteria } from './acceptance-criteria.ts';
+import { mentionedDependencies } from './dependency-mentions.ts';
+import { numberKey, numberOfKey } from './reference.ts';
+import type { WorkItem } from './work-item.ts';
+import { orError } from './work-item.ts';
+
+/** What a caller knows of an issue by its number. */
+export interface IssueInfo {
+  title: string;
+  labels: string[];
+  body?: string;
+  /** Numbers of issues that must be done before, beside those that labels and text name. */
+  dependsOn?: number[];
+}
+
+/** An issue that the caller describes, read as one of GitHub would be. */
+export function numberedItem(number: number, info: IssueInfo): WorkItem {
+  const body = cleanText(info.body ?? '');
+  const labels = info.labels ?? [];
+  const given = (info.dependsOn ?? []).map(numberKey);
+  return {
+    key: numberKey(number),
+    id: String(number),
+    number,
+    title: info.title,
+    body,
+    labels,
+    acceptanceCriteria: acceptanceCriteria(body),
+    url: null,
+    state: 'open',
+    dependsOn: [...new Set([...mentionedDependencies({ body, labels }, numberKey), ...given])],
+    repository: null,
+  };
+}
+
+/** Described and fetched issues name each other by number or in full; this gives both one name. */
+export async function joinNumbered(items: readonly WorkItem[], options: GhOptions): Promise<WorkItem[]> {
+  const described = new Set(items.flatMap(({ key }) => numberOfKey(key) ?? []));
+  const fetched = new Map(items.map(({ key, number }) => [key, number]));
+  const numbers = new Set(fetched.values());
+  const isUnclear = (key: string) => {
+    const number = numberOfKey(key);
+    return number === undefined
+      ? described.has(Number(/#(\d+)$/.exec(key)?.[1]))
+      : !described.has(number) && numbers.has(number);
+  };
+  if (described.size === 0 || !items.some(({ dependsOn }) => dependsOn.some(isUnclear))) return [...items];
+  const own = await orError(() => ownRepository(options));
+  if (own instanceof SignalboxError) return [...items];
+  const byFull = new Map([...described].map((number) => [githubKey(own, number), numberKey(number)]));
+  const clear = (key: string) => {
+    const full = githubKey(own, numberOfKey(key) ?? 0);
+    return byFull.get(key) ?? (fetched.has(full) ? full : key);
+  };
+  return items.map((item) => ({ ...item, dependsOn: [...new Set(item.dependsOn.map(clear))] }));
+}
