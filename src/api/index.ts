@@ -9,7 +9,10 @@ export {
 } from '../engine/run-plan.ts';
 export type { IssueLog, RunLog } from '../features/issue-runs/logs/read-and-rotate-logs.ts';
 export type { RunLogWriter } from '../features/issue-runs/logs/write-log.ts';
-export { checkCombination, parseBatches } from '../features/issue-runs/options/check-options.ts';
+export {
+  checkCombination,
+  parseBatches,
+} from '../features/issue-runs/options/check-options-and-parse-batches.ts';
 export {
   buildExecutionConfig,
   checkExecutionConfig,

@@ -5,7 +5,7 @@ import { repositoryOf } from '../config/paths.ts';
 import { readManifest } from '../config/project-manifest.ts';
 import { movable, requireReady } from '../engine/plan-readiness.ts';
 import { checkLogPlace, openRunLog } from '../features/issue-runs/logs/write-log.ts';
-import { checkMerged, parseBatches } from '../features/issue-runs/options/check-options.ts';
+import { checkMerged, parseBatches } from '../features/issue-runs/options/check-options-and-parse-batches.ts';
 import {
   buildExecutionConfig,
   checkExecutionConfig,

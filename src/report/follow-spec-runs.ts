@@ -1,6 +1,6 @@
 import type { EngineContext } from '../engine/context.ts';
 import { keepSummary, specResult } from '../features/spec-runs/spec-result.ts';
-import { specRests } from '../features/spec-runs/state-files.ts';
+import { specRests } from '../features/spec-runs/spec-run-request-and-state.ts';
 import type { Env } from '../machine/home-path.ts';
 import { messageOf } from '../model/errors.ts';
 import type { EngineEvent } from '../model/events.ts';

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { resolveRunOptions } from '../../src/api/orchestrator-arguments.ts';
 import { TABLE } from '../../src/config/settings-table.ts';
-import { parseBatches } from '../../src/features/issue-runs/options/check-options.ts';
+import { parseBatches } from '../../src/features/issue-runs/options/check-options-and-parse-batches.ts';
 import {
   buildExecutionConfig,
   checkExecutionConfig,

@@ -5,7 +5,7 @@ import { movable, requireReady } from '../../engine/plan-readiness.ts';
 import { runPlan } from '../../engine/run-plan.ts';
 import { noteOf, type PreparedSpec, prepareSpecRun } from '../../features/spec-runs/prepare-spec-run.ts';
 import { keepSummary, specResult } from '../../features/spec-runs/spec-result.ts';
-import { type SpecRunRequest, updateSpecPlan } from '../../features/spec-runs/spec-run-request-and-plan.ts';
+import { type SpecRunRequest, updateSpecPlan } from '../../features/spec-runs/spec-run-request-and-state.ts';
 import { answerHalt, startSpecRun, takeSpec } from '../../features/spec-runs/start-spec-run.ts';
 import type { UnitOptions } from '../../kiro/units.ts';
 import { findExecutable } from '../../machine/find-program.ts';

@@ -13,7 +13,7 @@ import { editOpen } from '../../model/state/walk.ts';
 import { isOver, openTasksOf, type Ticket } from '../../model/ticket.ts';
 import { type TicketUnit, UnitTicket } from '../../model/ticket-schema.ts';
 import { assigned, overridden } from './assignments.ts';
-import { type EarlierRun, type SpecRunRequest, ticksOf } from './spec-run-request-and-plan.ts';
+import { type EarlierRun, type SpecRunRequest, ticksOf } from './spec-run-request-and-state.ts';
 
 export const SPEC_WORKFLOW = 'spec-task';
 

@@ -39,7 +39,7 @@ import {
 } from './run-location.ts';
 import { placeInTree } from './spec-in-worktree.ts';
 import { refuseLocked } from './spec-lock.ts';
-import { engineTicks, type SpecRunRequest } from './spec-run-request-and-plan.ts';
+import { engineTicks, type SpecRunRequest } from './spec-run-request-and-state.ts';
 import { besideSpec } from './state-files.ts';
 
 export interface PreparedSpec {

@@ -8,7 +8,7 @@ import { HeldError, InputError } from '../../model/errors.ts';
 import type { Plan } from '../../model/plan.ts';
 import { didYouMean } from '../../model/text/nearest-word.ts';
 import { isMarkedBlocked, type Ticket, tipOf } from '../../model/ticket.ts';
-import type { EarlierRun, SpecRunRequest } from './spec-run-request-and-plan.ts';
+import type { EarlierRun, SpecRunRequest } from './spec-run-request-and-state.ts';
 
 export function checkAgents({ settings }: EngineContext, { backend, assignBackend }: SpecRunRequest): void {
   const known = Object.keys(settings.agents);

@@ -10,7 +10,7 @@ import { InputError, messageOf, WorkspaceError } from '../../model/errors.ts';
 import { branchProblem, digest, idProblem, slug } from '../../model/ids.ts';
 import { ticketOf } from '../../model/plans/plans-view.ts';
 import { placeInTree, realOf, tickMessage } from './spec-in-worktree.ts';
-import type { EarlierRun, SpecRunRequest } from './spec-run-request-and-plan.ts';
+import type { EarlierRun, SpecRunRequest } from './spec-run-request-and-state.ts';
 
 /** Where a spec is worked on. */
 export interface SpecLocation {

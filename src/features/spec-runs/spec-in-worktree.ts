@@ -17,7 +17,7 @@ import { InputError } from '../../model/errors.ts';
 import { digest } from '../../model/ids.ts';
 import type { Plan, PlanSpec } from '../../model/plan.ts';
 import type { WorkspaceSpec } from '../../workspaces/workspaces.ts';
-import { engineTicks, updateSpecPlan } from './spec-run-request-and-plan.ts';
+import { engineTicks, updateSpecPlan } from './spec-run-request-and-state.ts';
 
 export const STATE_FILE = 'SEQUENTIAL_STATE.json';
 export const PROGRESS_FILE = 'SEQUENTIAL_PROGRESS.md';

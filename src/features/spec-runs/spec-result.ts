@@ -11,8 +11,13 @@ import { isOverload } from '../../model/state/attempt-end-and-backoff.ts';
 import { shellWord } from '../../model/text/shell-quote.ts';
 import { isMarkedBlocked, openTasksOf, type Ticket, type Usage } from '../../model/ticket.ts';
 import { tickedUnchecked } from './checkpoints-without-checks.ts';
-import { engineTicks, updateSpecPlan } from './spec-run-request-and-plan.ts';
-import { haltedTicket, haltReason, WORK_PHASES } from './state-files.ts';
+import {
+  engineTicks,
+  haltedTicket,
+  haltReason,
+  updateSpecPlan,
+  WORK_PHASES,
+} from './spec-run-request-and-state.ts';
 
 export interface SpecResult {
   plan: Plan;

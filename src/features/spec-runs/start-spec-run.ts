@@ -20,8 +20,13 @@ import type { PreparedSpec } from './prepare-spec-run.ts';
 import { refuseDirty, refuseHeld, refuseLost, sayPlan } from './refusals.ts';
 import { bringSpec, excludeFiles } from './spec-in-worktree.ts';
 import { lockSpec, placeOf, unlockSpec } from './spec-lock.ts';
-import { engineTicks, type SpecRunRequest, updateSpecPlan } from './spec-run-request-and-plan.ts';
-import { besideSpec, haltedTicket } from './state-files.ts';
+import {
+  engineTicks,
+  haltedTicket,
+  type SpecRunRequest,
+  updateSpecPlan,
+} from './spec-run-request-and-state.ts';
+import { besideSpec } from './state-files.ts';
 
 /** Writes the plan, which this process holds from the beginning, and prepares the worktree. Returns the plan's id. */
 export async function startSpecRun(

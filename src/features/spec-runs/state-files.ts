@@ -19,6 +19,7 @@ import { type Attempt, openAttempt, type Ticket } from '../../model/ticket.ts';
 import { assignmentOf, giveOwners, ownersOf, statedOwners, unknownOwner } from './assignments.ts';
 import { PROGRESS_FILE, STATE_FILE } from './spec-in-worktree.ts';
 import { unlockSpec } from './spec-lock.ts';
+import { haltedTicket, haltReason, specRests, WORK_PHASES } from './spec-run-request-and-state.ts';
 
 const WRITTEN_ON: ReadonlySet<EngineEvent['type']> = new Set([
   'attempt:start',
@@ -115,31 +116,6 @@ function replace(file: string, change: (text: string | null) => string): void {
     writeAtomic(file, change(null), 0o644);
   }
 }
-
-/** Phases in which an agent does a unit's work. */
-export const WORK_PHASES: readonly string[] = ['implement', 'review'];
-
-/** The ticket that waits for an answer, if one does. */
-export function haltedTicket(tickets: readonly Ticket[]): Ticket | undefined {
-  return tickets.find((ticket) => ticket.status === 'needs_attention' && ticket.hold?.kind === 'gate');
-}
-
-export function haltReason(ticket: Ticket): string {
-  const { halt_reason } = ticket.context;
-  return typeof halt_reason === 'string' ? halt_reason : (ticket.hold?.reason ?? '');
-}
-
-/** Whether nothing of a spec's plan changes by itself any more. */
-export function specRests(plan: Plan, tickets: readonly Ticket[]): boolean {
-  if (plan.status !== 'active') return true;
-  return !tickets.some(
-    ({ status, hold }) =>
-      status === 'running' ||
-      status === 'ready' ||
-      (status === 'queued' && (hold === null || hold.until !== null || hold.kind === 'memory')),
-  );
-}
-
 /** Whether the whole spec is complete: a plan of selected units is complete before it. */
 function isComplete({ status }: Plan, { unselected = 0 }: PlanSpec): boolean {
   return status === 'complete' && unselected === 0;

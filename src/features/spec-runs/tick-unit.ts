@@ -20,7 +20,7 @@ import { openAttempt, type Ticket } from '../../model/ticket.ts';
 import type { TicketUnit } from '../../model/ticket-schema.ts';
 import type { WorkspaceSpec } from '../../workspaces/workspaces.ts';
 import { bringPending, placeOfFile, realOf, tickMessage } from './spec-in-worktree.ts';
-import { engineTicks } from './spec-run-request-and-plan.ts';
+import { engineTicks } from './spec-run-request-and-state.ts';
 
 interface TickedUnit {
   file: string;

@@ -77,7 +77,9 @@ export function githubItem(raw: RawIssue, { repository, own }: Where): WorkItem 
     acceptanceCriteria: acceptanceCriteria(body),
     url: raw.url === '' ? null : raw.url,
     state: raw.state.toUpperCase() === 'OPEN' ? 'open' : 'closed',
-    dependsOn: [...new Set([...raw.blockedBy, ...mentionedDependencies({ body, labels }, ownKey, repository.host)])],
+    dependsOn: [
+      ...new Set([...raw.blockedBy, ...mentionedDependencies({ body, labels }, ownKey, repository.host)]),
+    ],
     repository: text,
     parent: raw.parent,
     subIssues: [...new Set(raw.subIssues)],

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { describe, expect } from 'vitest';
 import { prepareSpecRun } from '../../../src/features/spec-runs/prepare-spec-run.ts';
-import type { SpecRunRequest } from '../../../src/features/spec-runs/spec-run-request-and-plan.ts';
+import type { SpecRunRequest } from '../../../src/features/spec-runs/spec-run-request-and-state.ts';
 import { startSpecRun } from '../../../src/features/spec-runs/start-spec-run.ts';
 import { HeldError } from '../../../src/model/errors.ts';
 import { partsOf } from '../../engine/parts.ts';

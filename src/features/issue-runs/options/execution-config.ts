@@ -11,7 +11,7 @@ import type { Wishes } from '../../../model/workflow-variants.ts';
 import type { RunMode } from '../plan-issues.ts';
 import type { RunOptions, SettingsOfRuns } from '../request-and-result-types.ts';
 import { storedRun } from '../results/stored-run.ts';
-import { checkMerged } from './check-options.ts';
+import { checkMerged } from './check-options-and-parse-batches.ts';
 import { applyRules, parsePhases, phasePolicies } from './phases-and-label-rules.ts';
 import { completeOptions } from './resolve-options.ts';
 

@@ -9,7 +9,7 @@ import { InputError } from '../../../model/errors.ts';
 import { ISSUE_PHASES, OPTIONAL_PHASES } from '../../../model/issue-phases.ts';
 import { didYouMean } from '../../../model/text/nearest-word.ts';
 import type { Given, MergedRunOptions, RunOptions, SettingsOfRuns } from '../request-and-result-types.ts';
-import { checkCombination, checkMerged, namesNothing } from './check-options.ts';
+import { checkCombination, checkMerged, namesNothing } from './check-options-and-parse-batches.ts';
 import { parsePhases, rulesWithout } from './phases-and-label-rules.ts';
 
 /** On options that were merged; copies made by spreading keep it. */

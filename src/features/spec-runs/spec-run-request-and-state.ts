@@ -54,3 +54,27 @@ export function updateSpecPlan(
 ): Promise<Plan> {
   return store.updatePlan(planId, (latest) => (latest.kind === 'spec' ? change(latest) : latest));
 }
+
+/** Phases in which an agent does a unit's work. */
+export const WORK_PHASES: readonly string[] = ['implement', 'review'];
+
+/** The ticket that waits for an answer, if one does. */
+export function haltedTicket(tickets: readonly Ticket[]): Ticket | undefined {
+  return tickets.find((ticket) => ticket.status === 'needs_attention' && ticket.hold?.kind === 'gate');
+}
+
+export function haltReason(ticket: Ticket): string {
+  const { halt_reason } = ticket.context;
+  return typeof halt_reason === 'string' ? halt_reason : (ticket.hold?.reason ?? '');
+}
+
+/** Whether nothing of a spec's plan changes by itself any more. */
+export function specRests(plan: Plan, tickets: readonly Ticket[]): boolean {
+  if (plan.status !== 'active') return true;
+  return !tickets.some(
+    ({ status, hold }) =>
+      status === 'running' ||
+      status === 'ready' ||
+      (status === 'queued' && (hold === null || hold.until !== null || hold.kind === 'memory')),
+  );
+}
