@@ -12,7 +12,7 @@ import { completeUnwatched } from './claim-and-complete-plan.ts';
 import { type EngineContext, emit } from './context.ts';
 import { stoppedIn } from './find-stopped-plan.ts';
 import { pinnedFor } from './pinned-workflow.ts';
-import { recordTip, releaseWorkspace } from './prepare-and-release-workspace.ts';
+import { recordTip, releaseWorkspace } from './prepare-release-diff-workspace.ts';
 import { recoverOrphan } from './recover-orphans.ts';
 import { reportStatus } from './status-events.ts';
 import { workspaceFor } from './ticket-workspace.ts';

@@ -9,7 +9,7 @@ import { attemptKey, type Hold, openAttempt, type Ticket } from '../model/ticket
 import { type EngineContext, hooksOf } from './context.ts';
 import { lastJob } from './last-job-of-ticket.ts';
 import { type Pinned, pinnedFor } from './pinned-workflow.ts';
-import { readTip, releaseWorkspace } from './prepare-and-release-workspace.ts';
+import { readTip, releaseWorkspace } from './prepare-release-diff-workspace.ts';
 import { takeStep } from './run-attempt.ts';
 import { reportStatus } from './status-events.ts';
 import { type TicketWorkspace, workspaceFor } from './ticket-workspace.ts';

@@ -6,7 +6,7 @@ import { openAttempt, type Ticket } from '../model/ticket.ts';
 import type { StoreView } from '../store/store-interface.ts';
 import { type EngineContext, isFatal } from './context.ts';
 import { pinnedFor } from './pinned-workflow.ts';
-import { readTip, releaseWorkspace } from './prepare-and-release-workspace.ts';
+import { readTip, releaseWorkspace } from './prepare-release-diff-workspace.ts';
 import { workspaceFor } from './ticket-workspace.ts';
 
 /**

@@ -27,7 +27,7 @@ import { admission, agentOf, allowanceOf, endedBefore, launchesOf } from './admi
 import { type EngineContext, emit, hooksOf } from './context.ts';
 import type { Pinned } from './pinned-workflow.ts';
 import { alreadyFailing } from './plan-readiness.ts';
-import { adoptedPlace, preparePlace } from './prepare-and-release-workspace.ts';
+import { adoptedPlace, preparePlace } from './prepare-release-diff-workspace.ts';
 import { type AttemptRef, reportEnd } from './status-events.ts';
 import { ifKnown, type TicketWorkspace, workspaceFor } from './ticket-workspace.ts';
 import type { TicketWriter } from './ticket-writer.ts';

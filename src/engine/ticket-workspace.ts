@@ -1,13 +1,11 @@
 import { dirname, isAbsolute, join, resolve } from 'node:path';
 import type { Settings } from '../config/settings-table.ts';
-import { IllegalMoveError, InputError } from '../model/errors.ts';
-import type { TicketRef } from '../model/ids.ts';
+import { InputError } from '../model/errors.ts';
 import { branchProblem, defaultBranch, refKey } from '../model/ids.ts';
 import { type Plan, removedTickets, sharesWorkspace } from '../model/plan.ts';
 import { blockersOf, endedInBase, type PlansView, planOf } from '../model/plans/plans-view.ts';
 import { type Ticket, tipOf } from '../model/ticket.ts';
 import type { WorkspaceSpec } from '../workspaces/workspaces.ts';
-import type { EngineContext } from './context.ts';
 
 /** A ticket's workspace, and how it relates to those of the other tickets. */
 export interface TicketWorkspace extends WorkspaceSpec {
@@ -127,29 +125,4 @@ export function ifKnown(make: () => TicketWorkspace): TicketWorkspace | undefine
     if (error instanceof InputError) return undefined;
     throw error;
   }
-}
-
-/** The diff of a ticket's work against its base. */
-export async function diffTicket(
-  engine: EngineContext,
-  ref: TicketRef,
-  as?: 'stat' | 'patch',
-): Promise<{ base: string; branch: string; text: string }> {
-  const { store, settings, workspaces } = engine;
-  const ticket = store.ticket(ref);
-  if (!ticket.base) {
-    throw new IllegalMoveError(
-      'ticket/unstarted',
-      `${refKey(ref)} has no workspace yet: it is ${ticket.status}.`,
-      {
-        hint: `See: signalbox status --plan ${ref.planId}`,
-      },
-    );
-  }
-  const workspace = workspaceFor(ticket, store.plan(ref.planId), settings, store.glance());
-  return {
-    base: ticket.base.commit,
-    branch: workspace.branch,
-    text: await workspaces.diff(workspace, ticket.base.commit, as),
-  };
 }

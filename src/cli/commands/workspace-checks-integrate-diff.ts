@@ -1,6 +1,5 @@
 import type { StepEnd } from '../../engine/context.ts';
-import { ensureFor, releaseFor } from '../../engine/prepare-and-release-workspace.ts';
-import { diffTicket } from '../../engine/ticket-workspace.ts';
+import { diffTicket, ensureFor, releaseFor } from '../../engine/prepare-release-diff-workspace.ts';
 import { InputError } from '../../model/errors.ts';
 import { NO_CHECKS } from '../../model/review-verdict-and-criteria.ts';
 import { answer, type Io, outJson } from '../io.ts';

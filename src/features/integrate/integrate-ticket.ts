@@ -1,5 +1,5 @@
 import type { ActionCall, EngineContext, StepEnd } from '../../engine/context.ts';
-import { readTip } from '../../engine/prepare-and-release-workspace.ts';
+import { readTip } from '../../engine/prepare-release-diff-workspace.ts';
 import { workspaceFor } from '../../engine/ticket-workspace.ts';
 import { EXIT } from '../../model/actions.ts';
 import { explained, SignalboxError, WorkspaceError } from '../../model/errors.ts';

@@ -5,7 +5,7 @@ import { claimToResume, letGo } from '../../engine/claim-and-complete-plan.ts';
 import { type EngineContext, emit } from '../../engine/context.ts';
 import { control } from '../../engine/control-tickets.ts';
 import { putBack, takeOut } from '../../engine/hand-over-worktree.ts';
-import { releaseWorkspace } from '../../engine/prepare-and-release-workspace.ts';
+import { releaseWorkspace } from '../../engine/prepare-release-diff-workspace.ts';
 import { workspaceFor } from '../../engine/ticket-workspace.ts';
 import { keepUsersCommits } from '../../engine/users-changes-in-checkout.ts';
 import { mergedTasks } from '../../kiro/tick.ts';

@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { readJob } from '../machine/jobs/job.ts';
 import { sayHolder, wayToFree } from '../model/claim.ts';
-import { HeldError, messageOf, WorkspaceError } from '../model/errors.ts';
+import { HeldError, IllegalMoveError, messageOf, WorkspaceError } from '../model/errors.ts';
 import { refKey, refOf, type TicketRef } from '../model/ids.ts';
 import type { Plan } from '../model/plan.ts';
 import { openAttempt, type Ticket, tipOf } from '../model/ticket.ts';
@@ -165,4 +165,29 @@ export async function releaseFor(engine: EngineContext, ref: TicketRef, insidePh
       message: `${workspace.path} was given back; branch ${workspace.branch} stays`,
     };
   return { ok: false, path: workspace.path, message: `Kept ${workspace.path}: ${released.reason}` };
+}
+
+/** The diff of a ticket's work against its base. */
+export async function diffTicket(
+  engine: EngineContext,
+  ref: TicketRef,
+  as?: 'stat' | 'patch',
+): Promise<{ base: string; branch: string; text: string }> {
+  const { store, settings, workspaces } = engine;
+  const ticket = store.ticket(ref);
+  if (!ticket.base) {
+    throw new IllegalMoveError(
+      'ticket/unstarted',
+      `${refKey(ref)} has no workspace yet: it is ${ticket.status}.`,
+      {
+        hint: `See: signalbox status --plan ${ref.planId}`,
+      },
+    );
+  }
+  const workspace = workspaceFor(ticket, store.plan(ref.planId), settings, store.glance());
+  return {
+    base: ticket.base.commit,
+    branch: workspace.branch,
+    text: await workspaces.diff(workspace, ticket.base.commit, as),
+  };
 }
