@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { loadSettings } from '../config/load-settings.ts';
 import { makeDirectory } from '../machine/files/make-writable-directory.ts';
-import { MARKER } from '../machine/jobs/job.ts';
+import { lastHeard, MARKER } from '../machine/jobs/job.ts';
 import { ACTIONS, scriptInstead } from '../model/actions.ts';
 import { InputError, shortageOf } from '../model/errors.ts';
 import { refKey, refOf, type TicketRef } from '../model/ids.ts';
@@ -12,12 +12,13 @@ import { next, type Step } from '../model/state/next-step-or-rest.ts';
 import type { TicketEvent } from '../model/state/reduce.ts';
 import { redactAll } from '../model/text/redact.ts';
 import { type Attempt, attemptKey, type Hold, openAttempt, type Ticket } from '../model/ticket.ts';
-import { actionOf } from '../model/workflow.ts';
+import { actionOf, edgesOf } from '../model/workflow.ts';
 import {
   type ActionEnd,
   type ActionRequest,
   afterStraying,
   failureBy,
+  mayBeDone,
   type PhaseContext,
   type Place,
   perform,
@@ -153,13 +154,30 @@ async function endOf(
   const launched = launchesOf(jobDir);
   if (phase.type !== 'gate') engine.rememberSecrets();
   if (agent) engine.machine.memory.begin(key, agent, jobDir);
-  const ended = refused ?? (await perform(context).finally(() => engine.machine.memory.end(key)));
+  const done = refused ?? (await perform(context).finally(() => engine.machine.memory.end(key)));
+  const ended = await askedIfUnknown(engine, context, done);
   const seen = agent && !refused ? await afterStraying(context, ended) : ended;
   return {
     ...redactAll(seen, engine.redact),
     ...(agent ? { launches: launchesOf(jobDir) } : {}),
     ...(before && launchesOf(jobDir) === launched ? { endedAt: before } : {}),
   };
+}
+
+/** Where the state could not be written, the record of an end may be lost, and its work must not be done twice. */
+async function askedIfUnknown(
+  { machine }: EngineContext,
+  context: PhaseContext,
+  end: AttemptEnd,
+): Promise<AttemptEnd> {
+  const { ticket, phase, jobDir, place } = context;
+  if (end.type !== 'interrupted' || !end.lost) return end;
+  if (!machine.storage.failedSince(Number(lastHeard(jobDir))) || !(await mayBeDone(context))) return end;
+  const what = `${ticket.planId} ${ticket.ticketId}`;
+  const { success } = edgesOf(phase);
+  const isDone = success ? ` or signalbox skip ${what} ${success} (it is done)` : '';
+  const reason = `The state directory could not be written when ${phase.id} ended, and it may have done its work. Look at ${place.worktree}, then: signalbox retry ${what} (do it again)${isDone}.`;
+  return { ...end, asks: true, reason };
 }
 
 function phaseContext(

@@ -1,4 +1,4 @@
-import { rmSync, statSync } from 'node:fs';
+import { rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { SignalboxError } from '../model/errors.ts';
@@ -8,6 +8,7 @@ import { withLock } from './file-lock.ts';
 import { asStorageError, isStorageError, makeDirectory } from './files/make-writable-directory.ts';
 import { readRegular } from './files/read-and-remove-files.ts';
 import { writeAtomic } from './files/write-atomic-and-note-facts.ts';
+import { ifWritable } from './jobs/stop.ts';
 import { MemoryWatch } from './memory.ts';
 
 /** Where a plan's latest run opened its tmux windows. */
@@ -28,10 +29,22 @@ interface Patience {
 
 /** Repeats writes to a state directory that cannot be written at the moment, so that no result is lost over a full disk. */
 class StorageWait {
+  /** Touched when it can be written again. */
+  readonly #mark: string;
   #patience: Patience | undefined;
   #trouble: { error: SignalboxError; since: number } | undefined;
   #waiting = 0;
   #ending = new AbortController();
+
+  constructor(mark: string) {
+    this.#mark = mark;
+  }
+
+  /** Whether writes are known to have failed at this time or later: now, or before the mark. */
+  failedSince(time: number): boolean {
+    if (this.#trouble) return true;
+    return (statSync(this.#mark, { throwIfNoEntry: false })?.mtimeMs ?? 0) >= time;
+  }
 
   /** Why writes wait now. */
   get trouble(): SignalboxError | undefined {
@@ -73,7 +86,9 @@ class StorageWait {
         if (left <= 0 || signal.aborted) throw failed;
         await delay(Math.min(pause, left), undefined, { signal }).catch(() => undefined);
         try {
-          return await write();
+          const written = await write();
+          ifWritable(() => writeFileSync(this.#mark, '', { mode: 0o600 }));
+          return written;
         } catch (error) {
           if (!isStorageError(error)) throw error;
         }
@@ -93,10 +108,11 @@ export class Machine {
   readonly stateDir: string;
   /** How much memory agents need. */
   readonly memory: MemoryWatch;
-  readonly storage = new StorageWait();
+  readonly storage: StorageWait;
 
   constructor(stateDir: string) {
     this.stateDir = stateDir;
+    this.storage = new StorageWait(join(stateDir, 'storage-failed'));
     this.memory = new MemoryWatch(join(stateDir, 'memory.json'));
   }
 

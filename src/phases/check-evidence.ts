@@ -7,6 +7,8 @@ import { isShownState } from '../workspaces/workspaces.ts';
 import type { PhaseContext } from './phase-context.ts';
 import { restoredLost } from './restore-shared-tree.ts';
 
+const NO_FILES = { dirty: false, files: false };
+
 /** Compares the agent's work in the tree with what the phase expects. Undefined when nothing is missing. */
 export async function missingEvidence(context: PhaseContext, expect: Expect): Promise<string | undefined> {
   const { worktree, base } = context.place;
@@ -41,6 +43,19 @@ export async function missingEvidence(context: PhaseContext, expect: Expect): Pr
   return undefined;
 }
 
+/**
+ * Whether an attempt that nothing tells the end of may have done its work: a phase that expects commits has not without one of its own.
+ * Actions and polls look before they act.
+ */
+export async function mayBeDone({ phase, place, attempt, workspaces }: PhaseContext): Promise<boolean> {
+  if (phase.type !== 'agent' || !phase.expect?.commits)
+    return phase.type === 'agent' || phase.type === 'script';
+  const { head, ahead } = await workspaces.evidence(place.worktree, place.base.commit, NO_FILES);
+  // Git's log has whole seconds.
+  const before = new Date(Math.floor(Date.parse(attempt.startedAt) / 1000) * 1000 - 1000);
+  return ahead > 0 && head !== (await workspaces.headAt(place.worktree, before));
+}
+
 const GLOBS: Record<string, string> = { '**/': '(?:.*/)?', '**': '.*', '*': '[^/]*', '?': '[^/]' };
 
 /** `*` stays inside a directory, `**` crosses them, `?` is one character; a directory includes all below it. */
@@ -63,10 +78,7 @@ export async function tipBefore(context: PhaseContext<PhaseOf<'agent'>>): Promis
   );
   if (!ticket.phaseHistory.some((entry) => entry.status === 'success' && writers.includes(entry.phase)))
     return undefined;
-  return (
-    notedTip(context) ??
-    (await workspaces.evidence(place.worktree, place.base.commit, { dirty: false, files: false })).head
-  );
+  return notedTip(context) ?? (await workspaces.evidence(place.worktree, place.base.commit, NO_FILES)).head;
 }
 
 /** The commit that the first attempt stored. */

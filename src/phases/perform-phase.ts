@@ -11,6 +11,7 @@ import type { PhaseContext } from './phase-context.ts';
 import { performPoll } from './poll.ts';
 import { performStep } from './script.ts';
 
+export { mayBeDone } from './check-evidence.ts';
 export { failureBy } from './judge-agent-attempt.ts';
 export type { ActionEnd, ActionRequest, EvidenceRules, PhaseContext, Place } from './phase-context.ts';
 export { afterStraying } from './restore-shared-tree.ts';

@@ -84,7 +84,12 @@ export function endOfJob(
   });
   switch (result?.reason ?? 'lost') {
     case 'lost':
-      return { type: 'interrupted', reason: 'its process is gone without an exit record', deliberate: false };
+      return {
+        type: 'interrupted',
+        reason: 'its process is gone without an exit record',
+        deliberate: false,
+        lost: true,
+      };
     case 'stopped':
       return { type: 'interrupted', reason: 'stopped', deliberate: true };
     case 'budget':

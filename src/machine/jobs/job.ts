@@ -155,9 +155,13 @@ export function readJob(dir: string): JobState {
 export function lastSign(dir: string): Date | undefined {
   const job = readJob(dir);
   if (job.state === 'ended') return job.endedAt;
-  if (job.state !== 'lost') return undefined;
-  const heard = ['stdout', 'stderr'].flatMap((name) => timeOf(join(dir, name)) ?? []);
-  return new Date(Math.max(...[job.startedAt, ...heard].map(Number)));
+  return job.state === 'lost' ? lastHeard(dir) : undefined;
+}
+
+/** When a job was started, or printed something later. */
+export function lastHeard(dir: string): Date {
+  const times = ['command.json', 'stdout', 'stderr'].flatMap((name) => timeOf(join(dir, name)) ?? []);
+  return new Date(Math.max(...times.map(Number)));
 }
 
 /** The process of a job; undefined until its supervisor has recorded itself. */

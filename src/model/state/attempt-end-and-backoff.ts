@@ -39,8 +39,16 @@ export type AttemptEnd = AttemptFacts &
     /**
      * `deliberate`: a person or a shutdown stopped it, which is no sign that something is wrong with it.
      * `died`: the agent alone ended, by a signal from elsewhere.
+     * `lost`: nothing says how it ended; with `asks` it may have done its work, and a person decides what is next.
      */
-    | { type: 'interrupted'; reason: string; deliberate: boolean; died?: boolean }
+    | {
+        type: 'interrupted';
+        reason: string;
+        deliberate: boolean;
+        died?: boolean;
+        lost?: boolean;
+        asks?: boolean;
+      }
     /** `person`: what is waited for is for a person to do. */
     | {
         type: 'waiting';

@@ -90,14 +90,18 @@ function release(ticket: Ticket, now: string): Ticket {
   return ticket.status === 'running' ? settle(free, now, { status: 'ready' }) : free;
 }
 
+function asked(ticket: Ticket, reason: string, now: string): Ticket {
+  if (ticket.status === 'paused') return ticket;
+  const hold = { kind: 'broken', reason, until: null } as const;
+  return settle(ticket, now, { status: 'needs_attention', hold, error: reason });
+}
+
 /** Needs no workflow, which may be what is broken. What is over or paused stays so. */
 export function broken(ticket: Ticket, reason: string, now: string): Ticket {
   const closed = editOpen(ticket, (attempt) => ({ ...attempt, status: 'interrupted', completedAt: now }));
   const free = { ...closed, claim: null };
   if (isOver(ticket)) return free;
-  if (ticket.status === 'paused') return { ...free, error: reason };
-  const hold = { kind: 'broken', reason, until: null } as const;
-  return settle(free, now, { status: 'needs_attention', hold, error: reason });
+  return ticket.status === 'paused' ? { ...free, error: reason } : asked(free, reason, now);
 }
 
 function start(ticket: Ticket, event: { attempt: number; agent: string | null }, now: string): Ticket {
@@ -143,6 +147,7 @@ function end(workflow: Workflow, ticket: Ticket, given: AttemptEnd, now: string)
       });
     case 'interrupted':
       if (end.deliberate) return closed;
+      if (end.asks) return asked(closed, end.reason, now);
       return interrupted(workflow, closed, phase, end, now);
     case 'failed':
       return failed(workflow, closed, phase, end, now);
