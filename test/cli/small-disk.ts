@@ -74,7 +74,8 @@ export class SmallDisk {
 
   /** Takes `readOnly` back. */
   async writable(): Promise<void> {
-    if (this.#holder) await this.#inside('umount', this.#world.stateDir);
+    // Something may just be reading there.
+    if (this.#holder) await this.#inside('umount', '--lazy', this.#world.stateDir);
     else rmSync(this.#flag);
   }
 
