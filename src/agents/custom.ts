@@ -84,9 +84,9 @@ function reader(context: ReadContext): AgentReader {
   };
 }
 
-const MOST_LINES = 10;
+const MAX_STDERR_LINES = 10;
 
 /** The end of its output, where some programs report errors. */
 function lastLines(text: string): string {
-  return stderrText(text.split('\n').slice(-MOST_LINES).join('\n'));
+  return stderrText(text.split('\n').slice(-MAX_STDERR_LINES).join('\n'));
 }

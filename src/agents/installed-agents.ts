@@ -89,7 +89,7 @@ interface SurveyOptions {
 const VERSION_ARGS = ['--version'];
 const VERSION_MS = 10_000;
 /** So many programs have their versions kept. */
-const MOST_VERSIONS = 50;
+const MAX_KEPT_VERSIONS = 50;
 
 /** Finds the CLI of every agent and reads all versions in parallel. */
 export function surveyAgents(options: SurveyOptions): Promise<SurveyedAgent[]> {
@@ -184,7 +184,7 @@ async function tooOld(
   if (version === undefined) {
     const end = await run(path, VERSION_ARGS, { cwd, env: { ...env, ...agent.env }, timeoutMs });
     version = versionIn(`${end.stdout} ${end.stderr}`) ?? '';
-    if (version !== '') noteFact(versionsFile, file, { stamp, version }, MOST_VERSIONS);
+    if (version !== '') noteFact(versionsFile, file, { stamp, version }, MAX_KEPT_VERSIONS);
   }
   return version === '' ? undefined : outdated(program, path, version);
 }

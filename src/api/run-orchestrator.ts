@@ -186,7 +186,9 @@ export class RunOrchestrator {
     const log = logJson && !config.dryRun ? { path: logPath, rotation } : null;
     const manifest = checkManifest(init.manifest ?? readManifest(cwd));
     const input = { settings, cwd, env, references, batches: groups, log, options: mergedOptions, manifest };
-    return RunOrchestrator.#whole(init, config, mergedOptions, (orchestrator) => orchestrator.#run(input));
+    return RunOrchestrator.#runToResult(init, config, mergedOptions, (orchestrator) =>
+      orchestrator.#run(input),
+    );
   }
 
   /** Continues a run that was stopped or whose process is gone, with its own mode, options and log. */
@@ -202,7 +204,7 @@ export class RunOrchestrator {
     const mergedOptions = asked ?? resolveRunOptions({}, settings, { env });
     const kept = stored?.config ?? buildExecutionConfig(mergedOptions, settings, 1);
     const config = { ...kept, detach: false };
-    return RunOrchestrator.#whole(init, config, mergedOptions, async (orchestrator) => {
+    return RunOrchestrator.#runToResult(init, config, mergedOptions, async (orchestrator) => {
       const open = orchestrator.#open({ settings, env });
       for (const ticket of engine.store.tickets(runId)) open.numbers.set(ticket.ticketId, numberOf(ticket));
       const plan = engine.store.plan(runId);
@@ -222,8 +224,8 @@ export class RunOrchestrator {
     });
   }
 
-  /** From the first event to the exit code. */
-  static async #whole(
+  /** Creates the orchestrator, does `work` with it and adds exit code and duration to the result. */
+  static async #runToResult(
     init: ResumeInit & Pick<RunInit, 'onPhasePlan'>,
     config: ExecutionConfig,
     mergedOptions: MergedRunOptions,

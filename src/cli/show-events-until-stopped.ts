@@ -36,13 +36,13 @@ export async function eventView(io: Io, options: ViewOptions): Promise<EventView
 }
 
 function lineView(io: Io, options: ViewOptions): EventView {
-  const look = style(io.color);
+  const colors = style(io.color);
   const { withPlan, verbose = false } = options;
   const listen = (event: EngineEvent) => {
     const now = Date.now();
     const line = options.json
       ? safeJson({ ...event, at: new Date(now).toISOString() })
-      : lineOf(event, { style: look, withPlan, verbose, now });
+      : lineOf(event, { style: colors, withPlan, verbose, now });
     if (line !== undefined) io.out(line);
   };
   return { live: false, listen, watch: () => undefined, out: io.out, err: io.err, close: () => undefined };

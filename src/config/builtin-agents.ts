@@ -28,12 +28,12 @@ export function resolveAgent(name: string, entry: AgentEntry, packageDir: string
   if (said === undefined) return undefined;
   const adapter = entry.adapter ?? guessAdapter(said);
   // The rehearsal agent is not on PATH.
-  const isOurs = said === 'rehearsal' && adapter === 'rehearsal';
+  const isBuiltIn = said === 'rehearsal' && adapter === 'rehearsal';
   return {
     ...entry,
     name,
     adapter,
-    command: isOurs ? (builtIns.rehearsal?.command ?? said) : said,
+    command: isBuiltIn ? (builtIns.rehearsal?.command ?? said) : said,
     defaultArgs: entry.defaultArgs ?? [],
     env: entry.env ?? {},
     model: entry.model ?? null,

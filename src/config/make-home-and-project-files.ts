@@ -87,7 +87,7 @@ function attempt(path: string, make: () => Made['did']): Made {
     return { path, did: make() };
   } catch (error) {
     const code = (error as NodeJS.ErrnoException).code ?? 'unknown error';
-    throw new InputError('init/failed', `${path} cannot be made (${code}).`, {
+    throw new InputError('init/failed', `Cannot create ${path} (${code}).`, {
       hint:
         code === 'EEXIST' || code === 'ENOTDIR'
           ? 'A file is where a directory should be; move it away or choose another place with --dir.'

@@ -27,8 +27,8 @@ export interface Entry {
 
 const VERSION = 1;
 /** Keys a file may have beside the settings. */
-const ABOUT_THE_FILE = ['version', '$schema'];
-/** The names below each group, the whole file being the group without a name. */
+const NON_SETTING_KEYS = ['version', '$schema'];
+/** Key names by group; the top level of the file is group ''. */
 const GROUPS = new Map<string, Set<string>>();
 for (const { key } of ROWS) {
   const parts = key.split('.');
@@ -91,7 +91,7 @@ function paths(
     if (row) return [{ row, path, value }];
     if (names.includes(name)) return paths(value, fail, path);
     if (top && name === 'version') checkVersion(value, fail);
-    if (top && ABOUT_THE_FILE.includes(name)) return [];
+    if (top && NON_SETTING_KEYS.includes(name)) return [];
     return fail(above, (top && misplaced(name)) || unknownKey([name], name, names));
   });
 }

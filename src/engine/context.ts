@@ -96,7 +96,7 @@ export interface PlanKind<P extends Plan = Plan> {
 
 /** Sends notifications about what it sees in the state. Neither function may throw. */
 export interface Notifications {
-  look(view: StoreView, isMine: (plan: Plan) => boolean): void;
+  queueNewNotices(view: StoreView, isMine: (plan: Plan) => boolean): void;
   /** Resolves when nothing is left to send. */
   settled(): Promise<void>;
 }

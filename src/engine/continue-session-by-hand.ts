@@ -15,7 +15,10 @@ export function sessionsOf(ticket: Ticket, phase?: string): Attempt[] {
   return ticket.phaseHistory.filter((entry) => entry.sessionId !== null && (!phase || entry.phase === phase));
 }
 
-/** Refuses a phase that is neither in the ticket's workflow nor in its history; before its start that is not known. */
+/**
+ * Refuses a phase that is neither in the ticket's workflow nor in its history. Not checked before the ticket starts: its
+ * workflow is not pinned yet.
+ */
 export function checkPhase(store: Pick<Store, 'pinned'>, ticket: Ticket, phase: string): void {
   const text = ticket.workflowHash && store.pinned(ticket.workflowHash);
   if (!text) return;

@@ -14,7 +14,7 @@ import { takeStep } from './run-attempt.ts';
 import { reportStatus } from './status-events.ts';
 import { type TicketWorkspace, workspaceFor } from './ticket-workspace.ts';
 import { TicketWriter } from './ticket-writer.ts';
-import { checkCheckout, recordLeft } from './users-changes-in-checkout.ts';
+import { checkCheckout, recordCheckoutState } from './users-changes-in-checkout.ts';
 
 interface DriveOptions {
   /** False for a poll that only checks again: anything more waits for a slot. */
@@ -91,7 +91,7 @@ async function driveClaimed(engine: EngineContext, drive: Drive): Promise<void> 
   if (isComplete) await releaseWorkspace(engine, writer.ticket, workspace);
   await writer.apply({ type: 'release', tip });
   reporter.status();
-  await recordLeft(engine, writer.ticket, workspace);
+  await recordCheckoutState(engine, writer.ticket, workspace);
   await hooks.left?.(plan, engine.store.ticket(refOf(writer.ticket)), workspace);
 }
 

@@ -97,7 +97,7 @@ export class Engine {
       Object.assign(this.#options, await this.#options.refresh?.());
       const view = this.#look();
       this.#reportOutside(view);
-      this.#notifier?.look(view, (plan) => this.#isMyPlan(plan));
+      this.#notifier?.queueNewNotices(view, (plan) => this.#isMyPlan(plan));
       await recoverOrphans(this.#engine, view);
       this.#running.obey(view);
       const decision = this.#decide(view);

@@ -27,7 +27,7 @@ export function adoptedPlace(
   return placeOf(workspace, ticket.base);
 }
 
-/** The directory is the expected worktree on the expected branch; otherwise it throws and nothing runs. */
+/** Prepares the ticket's worktree on its branch. Throws if the directory is something else, so that no phase runs in it. */
 export async function preparePlace(
   engine: EngineContext,
   plan: Plan,
@@ -150,7 +150,7 @@ export async function releaseFor(engine: EngineContext, ref: TicketRef, insidePh
     return {
       ok: true,
       path: workspace.path,
-      message: `${workspace.path} is given back when the ticket ends`,
+      message: `${workspace.path} will be removed when the ticket ends`,
     };
   if (ticket.claim && holder.isLive(ticket.claim)) {
     throw new HeldError('ticket/held', `${refKey(ref)} is driven by ${sayHolder(ticket.claim)}.`, {
@@ -162,7 +162,7 @@ export async function releaseFor(engine: EngineContext, ref: TicketRef, insidePh
     return {
       ok: true,
       path: workspace.path,
-      message: `${workspace.path} was given back; branch ${workspace.branch} stays`,
+      message: `${workspace.path} was removed; branch ${workspace.branch} still exists`,
     };
   return { ok: false, path: workspace.path, message: `Kept ${workspace.path}: ${released.reason}` };
 }

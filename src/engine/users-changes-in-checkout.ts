@@ -4,21 +4,21 @@ import { dirname, join } from 'node:path';
 import { InputError, messageOf } from '../model/errors.ts';
 import type { Plan } from '../model/plan.ts';
 import { attemptKey, isOver, openAttempt, type Ticket } from '../model/ticket.ts';
-import type { TreeLeft } from '../model/ticket-schema.ts';
+import type { CheckoutState } from '../model/ticket-schema.ts';
 import { type EngineContext, isFatal } from './context.ts';
 import { lastJob } from './last-job-of-ticket.ts';
 import type { TicketWorkspace } from './ticket-workspace.ts';
 import type { TicketWriter } from './ticket-writer.ts';
 
-// Tickets that work in the user's own checkout: telling the user's files and commits from those of an agent.
+// Distinguishes the user's files and commits from an agent's, for tickets that work in the user's checkout.
 
-/** What of a tree, as it is now, was not there in this form when the ticket stopped. */
-export function filesChangedSince(left: TreeLeft | undefined, now: TreeLeft): string[] {
+/** Files that changed since the ticket stopped. */
+export function filesChangedSince(left: CheckoutState | undefined, now: CheckoutState): string[] {
   return Object.entries(now.files).flatMap(([file, sum]) => (left?.files[file] === sum ? [] : [file]));
 }
 
 /** A checkout as it is: its commit, and what is not committed by its content. */
-async function readCheckout(engine: EngineContext, path: string): Promise<TreeLeft> {
+async function readCheckout(engine: EngineContext, path: string): Promise<CheckoutState> {
   const { commit } = await engine.workspaces.head(path);
   const { dirty } = await engine.workspaces.evidence(path, commit, { files: false });
   return { head: commit, files: Object.fromEntries(dirty.map((file) => [file, sumOf(join(path, file))])) };
@@ -33,7 +33,7 @@ function sumOf(path: string): string {
 }
 
 /** Records how a ticket leaves the checkout, so that later changes are known to be the user's. */
-export async function recordLeft(
+export async function recordCheckoutState(
   engine: EngineContext,
   ticket: Ticket,
   { path, inPlace }: TicketWorkspace,
@@ -78,7 +78,7 @@ export async function usersChanges(
   const path = plan.repo ?? '';
   const owner = inCheckout(tickets);
   const now = await readCheckout(engine, path);
-  const left = owner && (await howLeft(engine, owner, path, now));
+  const left = owner && (await lastKnownState(engine, owner, path, now));
   const files = filesChangedSince(left, now);
   if (files.length === 0) return null;
   // The agent's process may have ended after its engine was killed, and nothing recorded when.
@@ -92,20 +92,20 @@ export async function usersChanges(
 }
 
 /** How a ticket left the checkout: as its engine recorded it, or as it can be found out where the engine was killed. */
-async function howLeft(
+async function lastKnownState(
   engine: EngineContext,
   ticket: Ticket,
   path: string,
-  now: TreeLeft,
-): Promise<TreeLeft | undefined> {
+  now: CheckoutState,
+): Promise<CheckoutState | undefined> {
   const recorded = ticket.left;
   if (!wasKilled(ticket)) return recorded;
-  const traces = await tracesOf(engine, ticket, path, now);
+  const traces = await stateAfterKilledEngine(engine, ticket, path, now);
   return traces ?? (recorded?.after === lastKey(ticket) ? recorded : undefined);
 }
 
 /** Changes from now on are the user's, even where the origin of the earlier ones is unknown. */
-async function recordKnown(engine: EngineContext, ticket: Ticket, left: TreeLeft): Promise<void> {
+async function recordKnown(engine: EngineContext, ticket: Ticket, left: CheckoutState): Promise<void> {
   const after = lastKey(ticket);
   if (ticket.left?.after === after || !wasKilled(ticket)) return;
   await engine.store.updateTicket(ticket, (latest) => ({ ...latest, left: { ...left, after } }));
@@ -142,7 +142,7 @@ async function baseAfterUser(
 ): Promise<Ticket['base'] | undefined> {
   if (!ticket.base) return undefined;
   const now = await readCheckout(engine, path);
-  const left = await howLeft(engine, ticket, path, now);
+  const left = await lastKnownState(engine, ticket, path, now);
   return left && now.head !== left.head ? { ...ticket.base, commit: now.head } : undefined;
 }
 
@@ -157,12 +157,12 @@ export async function keepUsersCommits(engine: EngineContext, planId: string): P
  * What a ticket provably left in the checkout when its engine was killed. While its process runs, that is everything; after
  * that, what was last changed before the process ended; where that time is unknown, nothing.
  */
-async function tracesOf(
+async function stateAfterKilledEngine(
   engine: EngineContext,
   ticket: Ticket,
   path: string,
-  now: TreeLeft,
-): Promise<TreeLeft | undefined> {
+  now: CheckoutState,
+): Promise<CheckoutState | undefined> {
   const job = lastJob(engine, ticket);
   if (job?.state === 'running') return now;
   if (job?.state === 'lost' || job?.state === 'unknown') return undefined;

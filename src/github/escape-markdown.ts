@@ -8,7 +8,7 @@ const CLOSER = /^[\s>]*(`{3,}|~{3,})\s*$/;
 const CLOSING =
   /(?<![A-Za-z0-9])(clos(?:e|es|ed)|fix(?:es|ed)?|resolv(?:e|es|ed))(?!\u200b)(?=[^A-Za-z0-9\n]{1,10}?(?:[\w./-]*#\d|gh-\d|https?:\/\/)|[^A-Za-z0-9\n]*$)/gi;
 const MENTION = /(?<![A-Za-z0-9])@(?=[A-Za-z0-9])/g;
-/** Written so, an `@` or `#` is there again once the text is shown. */
+/** Entities such as `&#64;` are shown as `@` and would bypass the other escapes. */
 const ENTITY = /&(?=#|(?!(?:lt|gt|amp|quot);)[A-Za-z][A-Za-z0-9]*;)/g;
 
 /**
@@ -16,7 +16,7 @@ const ENTITY = /&(?=#|(?!(?:lt|gt|amp|quot);)[A-Za-z][A-Za-z0-9]*;)/g;
  * account, and no open comment, tag or code block of it affects the text behind it. Code blocks are moved to the left
  * margin, where every parser reads them the same way.
  */
-export function inert(text: string, max: number): string {
+export function escapeMarkdown(text: string, max: number): string {
   let fence: string | undefined;
   const lines = cleanText(text, max)
     .split('\n')
@@ -29,7 +29,7 @@ export function inert(text: string, max: number): string {
       }
       const [, marks, info = ''] = FENCE.exec(line) ?? [];
       // A backtick behind the marks makes it inline code.
-      if (marks === undefined || (marks.startsWith('`') && info.includes('`'))) return inertLine(line);
+      if (marks === undefined || (marks.startsWith('`') && info.includes('`'))) return escapeLine(line);
       fence = marks;
       return `${marks}${info}`;
     });
@@ -38,24 +38,24 @@ export function inert(text: string, max: number): string {
 }
 
 /** The same for one line. Backticks without a partner in it are no code, whatever is in the next one. */
-export function inertLine(line: string): string {
+export function escapeLine(line: string): string {
   return splitCode(line)
     .map(({ text, code }) => {
       // In a row of a table, a bar ends the cell and the code with it.
-      if (code && !(text.includes('|') && inertProse(text) !== text)) return text;
-      return inertProse(text.replace(/\\.|`/g, (sign) => (sign === '`' ? '\\`' : sign)));
+      if (code && !(text.includes('|') && escapeProse(text) !== text)) return text;
+      return escapeProse(text.replace(/\\.|`/g, (sign) => (sign === '`' ? '\\`' : sign)));
     })
     .join('');
 }
 
-export function inertProse(text: string): string {
-  return inertPlain(text)
+export function escapeProse(text: string): string {
+  return escapePlain(text)
     .replace(ENTITY, '&amp;')
     .replace(/<(?=[A-Za-z/!?])/g, '&lt;');
 }
 
 /** For places that show no Markdown. */
-export function inertPlain(text: string): string {
+export function escapePlain(text: string): string {
   return text.replace(MENTION, '@\u200b').replace(CLOSING, '$1\u200b');
 }
 

@@ -26,7 +26,7 @@ interface Ours extends Listening {
 }
 
 /** Messages stay below what the engine keeps of a script's output. */
-const MOST_BYTES = 12_000;
+const MAX_FEEDBACK_BYTES = 12_000;
 
 /** The state of a pull request for a phase that waits, or why there is nothing new. */
 export function standingOf(
@@ -93,7 +93,7 @@ function asked(pull: Watched, items: readonly FeedbackItem[]): Standing {
   const people = kinds.has('review') || kinds.has('thread') || kinds.has('comment');
   const outcome = people ? 'changes' : kinds.has('conflict') ? 'conflict' : 'red';
   const taken: FeedbackItem[] = [];
-  let room = MOST_BYTES;
+  let room = MAX_FEEDBACK_BYTES;
   for (const item of items) {
     room -= Buffer.byteLength(item.text) + 2;
     if (room < 0) break;
@@ -189,11 +189,11 @@ interface Listening {
   reviewers: readonly string[];
 }
 
-const MOST_TEXT = 3000;
+const MAX_QUOTE_CHARS = 3000;
 /** Of one item: a round has room for two at least. */
-const MOST_ITEM_BYTES = 5500;
+const MAX_ITEM_BYTES = 5500;
 /** Of words that were answered before, shown for what they say of the newer ones. */
-const MOST_CONTEXT = 300;
+const MAX_CONTEXT_CHARS = 300;
 
 /** Everything that is open and not answered yet, people's words first. */
 function feedbackOf(pull: Watched, listening: Listening): FeedbackItem[] {
@@ -251,9 +251,9 @@ function threadItem({ path, line, comments }: Thread, answered: ReadonlySet<stri
   const first = comments.findIndex(isNew);
   const words = comments
     .slice(Math.max(0, first - 3), Math.max(0, first))
-    .map((each) => quote(`${each.author} on ${place}`, each.text, MOST_CONTEXT));
+    .map((each) => quote(`${each.author} on ${place}`, each.text, MAX_CONTEXT_CHARS));
   const ids: string[] = [];
-  let room = MOST_ITEM_BYTES - Buffer.byteLength(words.join('\n\n'));
+  let room = MAX_ITEM_BYTES - Buffer.byteLength(words.join('\n\n'));
   const news = first < 0 ? [] : comments.slice(first);
   for (const each of news) {
     const text = quote(`${each.author} on ${place}`, each.text);
@@ -267,8 +267,8 @@ function threadItem({ path, line, comments }: Thread, answered: ReadonlySet<stri
   return { ids, kind: 'thread', text: words.join('\n\n') };
 }
 
-function quote(who: string, text: string, most = MOST_TEXT): string {
-  const words = cutBytes(cleanText(text, most).trim(), MOST_ITEM_BYTES - 1500);
+function quote(who: string, text: string, most = MAX_QUOTE_CHARS): string {
+  const words = cutBytes(cleanText(text, most).trim(), MAX_ITEM_BYTES - 1500);
   return words === '' ? `${who}.` : `${who}:\n${words}`;
 }
 

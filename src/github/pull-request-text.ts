@@ -1,5 +1,5 @@
 import { cleanLine } from '../model/text/clean-quote-plural.ts';
-import { inert, inertPlain, inertProse, splitCode } from './escape-markdown.ts';
+import { escapeMarkdown, escapePlain, escapeProse, splitCode } from './escape-markdown.ts';
 import {
   parseRepository,
   type RepositoryName,
@@ -28,7 +28,7 @@ export function issueReference({ number, repository }: Tracked, here: Repository
 export function pullRequestTitle(title: string, tracked: Tracked, reference: string | null): string {
   const kind = tracked.labels.some((label) => /^bug/i.test(label.trim())) ? 'fix' : 'feat';
   // `fix: #3` would close it.
-  const said = inertPlain(cleanLine(`${kind}: ${title}`, MAX_TITLE)).slice(kind.length);
+  const said = escapePlain(cleanLine(`${kind}: ${title}`, MAX_TITLE)).slice(kind.length);
   return cleanLine(`${kind}${reference === null ? '' : `(${reference})`}${said}`, MAX_TITLE);
 }
 
@@ -59,7 +59,7 @@ export function pullRequestSection(facts: BodyFacts): string {
   const parts = [
     reference ? `Fixes ${reference}` : link && /^https?:\/\/[^\s<>]+$/.test(link) ? `Ticket: ${link}` : '',
     reference ? '' : quotedText(facts.description),
-    inert(facts.summary, MAX_SUMMARY),
+    escapeMarkdown(facts.summary, MAX_SUMMARY),
     criteriaTable(facts.criteria),
     verdict && verdict !== 'READY_FOR_MERGE'
       ? `> **Note:** the review’s verdict is \`${cleanLine(verdict, 60).replaceAll('`', '')}\`, not \`READY_FOR_MERGE\`.`
@@ -73,7 +73,7 @@ export function pullRequestSection(facts: BodyFacts): string {
 
 /** Text of the ticket, shown as a quotation. */
 function quotedText(text: string): string {
-  const quiet = inert(text, MAX_DESCRIPTION);
+  const quiet = escapeMarkdown(text, MAX_DESCRIPTION);
   return quiet === '' ? '' : quiet.replace(/^/gm, '> ').replace(/ +$/gm, '');
 }
 
@@ -123,7 +123,7 @@ export function cell(text: string): string {
     .map(({ text: part, code }) => {
       // A backslash before a pipe cannot be written inside code: such code is shown as text.
       if (code && !part.includes('\\|')) return part.replaceAll('|', '\\|');
-      return inertProse(part).replace(code ? /[\\|`]/g : /[\\|]/g, '\\$&');
+      return escapeProse(part).replace(code ? /[\\|`]/g : /[\\|]/g, '\\$&');
     })
     .join('');
 }

@@ -178,8 +178,8 @@ function readOrMake(file: string): string {
     // Another process was faster, or there is no right to write.
   }
   rmSync(fresh, { force: true });
-  const isOurs = statSync(file, { throwIfNoEntry: false })?.uid === process.getuid?.();
-  return isOurs ? (readText(file) ?? '') : '';
+  const isOwnUser = statSync(file, { throwIfNoEntry: false })?.uid === process.getuid?.();
+  return isOwnUser ? (readText(file) ?? '') : '';
 }
 
 function pidNamespace(): string {

@@ -146,12 +146,12 @@ export const Json = z.json();
 export type Json = z.infer<typeof Json>;
 
 /** How a ticket left a tree that people work in, too. */
-export const TreeLeft = z.object({
+export const CheckoutState = z.object({
   head: z.string(),
   files: z.record(z.string(), z.string()).describe('What was not committed, with a sum of its content each'),
   after: z.string().optional().describe('The attempt that left it so; set where that was found out later'),
 });
-export type TreeLeft = z.infer<typeof TreeLeft>;
+export type CheckoutState = z.infer<typeof CheckoutState>;
 
 /** What every ticket has. One that a person or a planner wrote has no more; other origins add fields. */
 export const TicketBase = z.object({
@@ -221,7 +221,7 @@ export const TicketBase = z.object({
     .describe('What the branch started from'),
   workflowHash: z.string().nullable().default(null).describe('Content hash of the workflow it started with'),
   claim: Claim.nullable().default(null).describe('The engine that drives it'),
-  left: TreeLeft.optional().describe('How it left a checkout that people work in, too'),
+  left: CheckoutState.optional().describe('How it left a checkout that people work in, too'),
   rewound: z
     .object({ at: z.string(), ref: z.string().nullable().optional() })
     .nullable()

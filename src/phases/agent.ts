@@ -23,7 +23,15 @@ import { type Ask, AttemptConfigError, type Turn, type TurnEnd, takeTurn } from 
 import { excerpt } from './attempt-output.ts';
 import { cutShortBy, variablesOf } from './attempt-variables-and-environment.ts';
 import { TIP_BEFORE, tipBefore } from './check-evidence.ts';
-import { BEFORE, factsOf, failure, fingerprint, judge, notedBefore, parked } from './judge-agent-attempt.ts';
+import {
+  FINGERPRINT_FILE,
+  factsOf,
+  failure,
+  fingerprint,
+  fingerprintBefore,
+  judge,
+  parked,
+} from './judge-agent-attempt.ts';
 import { hasBegun, land, nativeCap, ownBudget } from './out-of-budget.ts';
 import type { PhaseContext } from './phase-context.ts';
 import { cleanHead, HEAD_BEFORE, takenOut } from './restore-shared-tree.ts';
@@ -79,7 +87,7 @@ async function work(context: Context, agent: AgentConfig, adapter: AgentAdapter)
     allowedTools: phase.allowedTools ?? null,
     gitDirs: () => gitDirs,
   });
-  const before = access === 'read' ? (notedBefore(context) ?? (await fingerprint(context))) : '';
+  const before = access === 'read' ? (fingerprintBefore(context) ?? (await fingerprint(context))) : '';
   const head = before ? await cleanHead(context) : undefined;
   const tip = await tipBefore(context);
   const shared = { adapter, wantsData: schema !== null };
@@ -88,7 +96,7 @@ async function work(context: Context, agent: AgentConfig, adapter: AgentAdapter)
     dir: jobDir,
     usageBefore: choice.usageBefore,
     files: {
-      ...(before ? { [BEFORE]: before } : {}),
+      ...(before ? { [FINGERPRINT_FILE]: before } : {}),
       ...(head ? { [HEAD_BEFORE]: head } : {}),
       ...(tip ? { [TIP_BEFORE]: tip } : {}),
     },

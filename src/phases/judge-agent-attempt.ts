@@ -15,8 +15,8 @@ import { cameBack } from './restore-shared-tree.ts';
 
 type Context = PhaseContext<PhaseOf<'agent'>>;
 
-/** Kept beside the job of a phase that may only read: the tree as it was. */
-export const BEFORE = 'before.txt';
+/** A file in the job directory of a phase that may only read: the fingerprint of the tree before the attempt. */
+export const FINGERPRINT_FILE = 'before.txt';
 
 /** How an attempt ended, by its result and by the state of the worktree. */
 export async function judge(
@@ -32,7 +32,10 @@ export async function judge(
     return { type: 'interrupted', reason: result.error.message, deliberate: false, died: true, ...facts };
   }
   const claim = context.phase.signals ? claimedIn(result) : null;
-  if (claim?.kind === 'halted' && (result.ok || AFTER_ALL.has(result.error?.class ?? 'protocol'))) {
+  if (
+    claim?.kind === 'halted' &&
+    (result.ok || ERRORS_POSSIBLE_AFTER_RESULT.has(result.error?.class ?? 'protocol'))
+  ) {
     const halt_reason = claim.reason || NO_REASON;
     return { type: 'done', outcome: 'halt', captured: { halt_reason }, ...facts, output: halt_reason };
   }
@@ -72,8 +75,8 @@ export async function judge(
   };
 }
 
-/** Errors of a program that may have given its result before. Any other class needs a fix first. */
-const AFTER_ALL: ReadonlySet<ErrorClass> = new Set(['exit', 'crash', 'protocol']);
+/** Errors of a program that may have printed its result before. Any other class needs a fix first. */
+const ERRORS_POSSIBLE_AFTER_RESULT: ReadonlySet<ErrorClass> = new Set(['exit', 'crash', 'protocol']);
 
 const NO_SIGNAL =
   'the final message has neither <promise>TASK_DONE</promise> nor <promise>HALT</promise> on a line of its own';
@@ -101,10 +104,10 @@ async function misplaced(context: Context): Promise<string | undefined> {
  * The tree before this attempt, or before the one that it repeats: a change by an attempt that may only read must not
  * become the reference for the next one.
  */
-export function notedBefore({ ticket, phase, attempt, jobDir }: Context): string | undefined {
-  const own = readText(join(jobDir, BEFORE));
+export function fingerprintBefore({ ticket, phase, attempt, jobDir }: Context): string | undefined {
+  const own = readText(join(jobDir, FINGERPRINT_FILE));
   if (own !== undefined || (ticket.retries[phase.id] ?? 0) === 0) return own;
-  return readText(join(jobDir.replace(/\d+$/, String(attempt.attempt - 1)), BEFORE));
+  return readText(join(jobDir.replace(/\d+$/, String(attempt.attempt - 1)), FINGERPRINT_FILE));
 }
 
 export function fingerprint(context: Context): Promise<string> {

@@ -69,7 +69,7 @@ function bringingIn(tickets: readonly Ticket[]): Set<string> {
 }
 
 const LONGEST_TITLE = 100;
-const MOST = 20;
+const MAX_LISTED_TICKETS = 20;
 
 /** The header of a live view: a line about the run, and its tickets. */
 function headerLines(
@@ -77,7 +77,7 @@ function headerLines(
   tickets: readonly Ticket[],
   { style, ...naming }: Naming & { style: Style },
 ): string[] {
-  const shown = tickets.slice(0, MOST);
+  const shown = tickets.slice(0, MAX_LISTED_TICKETS);
   const names = shown.map((ticket) => nameOf(ticket, naming));
   const width = Math.max(0, ...names.map(cells));
   const left = tickets.length - shown.length;
@@ -104,13 +104,13 @@ export function planHeader(
 }
 
 /** The header for an issue run: its mode and its issues. */
-export function runHeader(store: Store, planId: string, look: Style): string[] {
+export function runHeader(store: Store, planId: string, colors: Style): string[] {
   const plan = store.plan(planId);
   const tickets = ticketsIn(store.view(planId), { planId });
   const names = new Map(tickets.map((ticket) => [ticket.ticketId, issueName(ticket)]));
   const count = plural(tickets.length, 'issue');
-  return headerLines(`${look.bold(plan.id)}: ${count}, ${modeText(plan)}`, tickets, {
-    style: look,
+  return headerLines(`${colors.bold(plan.id)}: ${count}, ${modeText(plan)}`, tickets, {
+    style: colors,
     withPlan: false,
     called: (id) => names.get(id),
   });
@@ -137,7 +137,7 @@ export function planSummary(
   plan: Plan,
   view: Pick<PlansView, 'tickets'>,
   defaults: Defaults,
-  look: Style,
+  colors: Style,
   from: string | null,
 ): string[] {
   const workflow = plan.workflow ?? defaults.defaultWorkflow;
@@ -166,7 +166,7 @@ export function planSummary(
     });
   return rows.length === 0
     ? [head]
-    : [head, ...table(['round', 'ticket', 'title', 'criteria', ''], rows, look)];
+    : [head, ...table(['round', 'ticket', 'title', 'criteria', ''], rows, colors)];
 }
 
 /** The round of each ticket: tickets of one round may run at the same time. */

@@ -16,14 +16,14 @@ interface Shown {
   units: readonly Unit[];
 }
 
-interface Near {
-  look: Style;
+interface TextOptions {
+  colors: Style;
   /** Paths are shown relative to it. */
   cwd: string;
 }
 
 /** A spec for the terminal: its tasks, then its units in order. */
-export function specText({ spec, units }: Shown, { look, cwd }: Near): string[] {
+export function specText({ spec, units }: Shown, { colors, cwd }: TextOptions): string[] {
   const done = spec.all.filter((task) => task.done).length;
   const optional = spec.all.filter((task) => task.optional).length;
   const counts = [
@@ -34,7 +34,7 @@ export function specText({ spec, units }: Shown, { look, cwd }: Near): string[] 
   ];
   const rows = units.map((unit, index) => [
     String(index + 1),
-    unit.done ? look.green('✓') : '○',
+    unit.done ? colors.green('✓') : '○',
     unit.id,
     oneLine(unit.title, 60),
     unit.done ? 'done' : `${unit.open.length} of ${unit.work.length}`,
@@ -42,22 +42,22 @@ export function specText({ spec, units }: Shown, { look, cwd }: Near): string[] 
     unit.wave === null ? '' : String(unit.wave),
   ]);
   return [
-    `${look.bold(spec.name)} (${spec.kind}): ${counts.join(', ')}`,
-    look.dim(shortPath(spec.files.tasks, cwd)),
+    `${colors.bold(spec.name)} (${spec.kind}): ${counts.join(', ')}`,
+    colors.dim(shortPath(spec.files.tasks, cwd)),
     '',
-    ...spec.tasks.flatMap((task) => taskLines(task, look)),
+    ...spec.tasks.flatMap((task) => taskLines(task, colors)),
     ...(rows.length === 0
       ? []
-      : ['', ...table(['', '', 'unit', 'title', 'to do', 'after', 'wave'], rows, look)]),
+      : ['', ...table(['', '', 'unit', 'title', 'to do', 'after', 'wave'], rows, colors)]),
   ];
 }
 
-function taskLines(root: SpecTask, look: Style): string[] {
+function taskLines(root: SpecTask, colors: Style): string[] {
   const lines: string[] = [];
   const left: [SpecTask, number][] = [[root, 0]];
   for (let next = left.pop(); next; next = left.pop()) {
     const [task, depth] = next;
-    lines.push(`${'  '.repeat(depth)}${taskLine(task, look)}`);
+    lines.push(`${'  '.repeat(depth)}${taskLine(task, colors)}`);
     for (const child of [...task.children].reverse()) left.push([child, depth + 1]);
   }
   return lines;
@@ -65,7 +65,7 @@ function taskLines(root: SpecTask, look: Style): string[] {
 
 const SIGNS = { open: '○', queued: '○', started: '◐', done: '○' } as const;
 
-function taskLine(task: SpecTask, look: Style): string {
+function taskLine(task: SpecTask, colors: Style): string {
   const about = [
     ...(task.optional ? ['optional'] : []),
     ...(task.dependsOn.length > 0 ? [`after ${task.dependsOn.map(({ id }) => id).join(', ')}`] : []),
@@ -73,15 +73,15 @@ function taskLine(task: SpecTask, look: Style): string {
       ? [`requirements ${task.requirements.map(({ id }) => id).join(', ')}`]
       : []),
   ];
-  const sign = task.done ? look.green('✓') : SIGNS[task.mark];
-  const end = about.length === 0 ? '' : look.dim(`  (${oneLine(about.join('; '), 80)})`);
-  return `${sign} ${look.cyan(task.id)}  ${oneLine(task.title, 80)}${end}`;
+  const sign = task.done ? colors.green('✓') : SIGNS[task.mark];
+  const end = about.length === 0 ? '' : colors.dim(`  (${oneLine(about.join('; '), 80)})`);
+  return `${sign} ${colors.cyan(task.id)}  ${oneLine(task.title, 80)}${end}`;
 }
 
 /** `file:line:column: error: text`, with the hint below it. */
-export function specProblemText(problem: SpecProblem, { look, cwd }: Near): string[] {
+export function specProblemText(problem: SpecProblem, { colors, cwd }: TextOptions): string[] {
   const { file, line, column, severity, message, hint } = problem;
-  const word = severity === 'error' ? look.red('error') : look.yellow('warning');
+  const word = severity === 'error' ? colors.red('error') : colors.yellow('warning');
   const first = `${shortPath(file, cwd)}:${line}:${column}: ${word}: ${message}`;
   return [first, ...(hint?.split('\n').map((text) => `    ${text}`) ?? [])];
 }
@@ -121,11 +121,11 @@ function uncheckedText({ unchecked }: SpecResult): string {
 }
 
 /** The result of a spec run: a row per unit, the changes, and how to continue. */
-export function specSummary(result: SpecResult, look: Style, columns?: number): string[] {
+export function specSummary(result: SpecResult, colors: Style, columns?: number): string[] {
   const { tickets, plan, halted, counts, changes, usage, ms } = result;
   const shown = worthShowing(tickets);
   const rows = shown.map((ticket) => [
-    isPartly(ticket) ? look.yellow('✓') : statusMark(ticket.status, look),
+    isPartly(ticket) ? colors.yellow('✓') : statusMark(ticket.status, colors),
     ticket.ticketId,
     oneLine(ticket.title, 50),
     isPartly(ticket) ? 'partly' : ticket.status.replace('_', ' '),
@@ -142,42 +142,45 @@ export function specSummary(result: SpecResult, look: Style, columns?: number): 
     usageText(usage),
   ].filter(Boolean);
   const header = ['', 'unit', 'title', 'status', 'usage', 'why'];
-  const lines = ['', ...fittingTable(header, rows, { style: look, columns, lead: 2 })];
+  const lines = ['', ...fittingTable(header, rows, { style: colors, columns, lead: 2 })];
   const left = tickets.length - shown.length;
-  if (left > 0) lines.push(look.dim(`… and ${left} more: signalbox status --plan ${plan.id}`));
+  if (left > 0) lines.push(colors.dim(`… and ${left} more: signalbox status --plan ${plan.id}`));
   if (changes !== '')
-    lines.push('', look.dim('Changes of the branch since it began:'), ...changes.split('\n'));
-  lines.push('', ...joined(facts, columns).map(look.bold));
+    lines.push('', colors.dim('Changes of the branch since it began:'), ...changes.split('\n'));
+  lines.push('', ...joined(facts, columns).map(colors.bold));
   const branch = tickets[0]?.branch;
   if (branch)
-    lines.push(look.dim(`Branch: ${branch}${result.branchGone ? ' (gone: merged or deleted)' : ''}`));
+    lines.push(colors.dim(`Branch: ${branch}${result.branchGone ? ' (gone: merged or deleted)' : ''}`));
   const where = plan.workspace === 'checkout' ? 'Checkout' : 'Worktree';
-  if (result.path) lines.push(look.dim(`${where}: ${result.path}`));
+  if (result.path) lines.push(colors.dim(`${where}: ${result.path}`));
   if (result.merge) lines.push(`Merge it with: ${result.merge}`);
-  if (result.added.length > 0) lines.push(`${look.yellow('!')} ${addedText(result)}`);
+  if (result.added.length > 0) lines.push(`${colors.yellow('!')} ${addedText(result)}`);
   if (counts.blocked > 0)
     lines.push('To continue with blocked units, delete their `_Blocked_` lines and run the spec again.');
   if (result.unchecked.length > 0)
-    lines.push(`${look.yellow('!')} ${uncheckedText(result)}. Set \`checks\` to what has to pass.`);
+    lines.push(`${colors.yellow('!')} ${uncheckedText(result)}. Set \`checks\` to what has to pass.`);
   if (halted) {
     const asks =
       halted.reason === NO_REASON ? 'halted and gave no reason' : `asks: ${oneLine(halted.reason, 1000)}`;
-    lines.push(`${look.yellow('!')} ${halted.ticketId} ${asks}`);
+    lines.push(`${colors.yellow('!')} ${halted.ticketId} ${asks}`);
     lines.push(`Continue with: signalbox resume ${plan.id} --answer "…"`);
   } else if (result.exitCode === 1) lines.push('The same command continues from here.');
   if (!halted && result.exitCode !== 0) lines.push(`Details: signalbox status --plan ${plan.id}`);
   return lines;
 }
 
-const MOST = 60;
-const MOST_ALIKE = 20;
+const MAX_ROWS = 60;
+const MAX_ROWS_PER_STATUS = 20;
 
 /** Of many units: the latest complete ones, the next ones, and all that need attention. */
 function worthShowing(tickets: readonly Ticket[]): readonly Ticket[] {
-  if (tickets.length <= MOST) return tickets;
+  if (tickets.length <= MAX_ROWS) return tickets;
   const of = (status: Ticket['status']) => tickets.filter((ticket) => ticket.status === status);
   const latest = of('complete').sort((a, b) => (a.since ?? '').localeCompare(b.since ?? ''));
-  const alike = new Set([...latest.slice(-MOST_ALIKE), ...of('queued').slice(0, MOST_ALIKE)]);
+  const alike = new Set([
+    ...latest.slice(-MAX_ROWS_PER_STATUS),
+    ...of('queued').slice(0, MAX_ROWS_PER_STATUS),
+  ]);
   return tickets.filter(
     (ticket) => (ticket.status !== 'complete' && ticket.status !== 'queued') || alike.has(ticket),
   );

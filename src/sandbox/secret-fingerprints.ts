@@ -11,7 +11,7 @@ interface Kept {
   prints: string[];
 }
 
-const MOST = 500;
+const MAX_FINGERPRINTS = 500;
 const PRINT = /^(\d+)\.(-?\d+)\.([0-9a-f]{32})$/;
 
 /** Remembers the fingerprints of what jobs are given, for readers who are not given the same. */
@@ -32,7 +32,7 @@ export class Fingerprints {
     const own = this.#values.map((value) => printOf(value, salt));
     const known = new Set(prints);
     if (own.some((print) => !known.has(print))) {
-      const all = [...new Set([...prints, ...own])].slice(-MOST);
+      const all = [...new Set([...prints, ...own])].slice(-MAX_FINGERPRINTS);
       writeAtomic(this.#file, `${JSON.stringify({ salt, prints: all }, null, 2)}\n`);
     }
     this.#seen = stampOf(this.#file);

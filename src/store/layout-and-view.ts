@@ -64,7 +64,7 @@ export class Layout {
 }
 
 /** With more tickets than this it is enough that the directory calls them files; with fewer, their sizes are checked, too. */
-const MANY = 100;
+const MAX_SIZE_CHECKED_TICKETS = 100;
 
 const NO_DIRECTORY = 'is no directory of a plan that can be reached. Put the plan there, or move it away.';
 
@@ -117,7 +117,7 @@ export function viewPlan(id: string, view: StoreView, { layout, reader, openOnly
     // Both ids are checked by now: joining them by hand counts when there are a thousand.
     const path = `${tickets}/${ticketId}.json`;
     try {
-      const plain = listed.size > MANY && files.get(`${ticketId}.json`) === true;
+      const plain = listed.size > MAX_SIZE_CHECKED_TICKETS && files.get(`${ticketId}.json`) === true;
       view.tickets.set(`${id}/${ticketId}`, reader.ticket(path, id, ticketId, { plain }));
     } catch (error) {
       if (error instanceof SchemasNeeded) throw error;

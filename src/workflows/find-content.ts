@@ -14,7 +14,7 @@ export interface SearchPath {
 
 /** More than this is no prompt: agents refuse it or lose its beginning. */
 export const MAX_PROMPT_BYTES = 1024 * 1024;
-const MOST_NAMES = 500;
+const MAX_NAMES = 500;
 
 export function findPrompt(name: string, dirs: readonly string[]): Promise<string | undefined> {
   return findFile('prompt', name, dirs);
@@ -72,7 +72,7 @@ export async function namesIn(dirs: readonly string[]): Promise<string[]> {
   const names = new Set<string>();
   for (const dir of dirs) {
     const open = [''];
-    for (let below = open.shift(); below !== undefined && names.size < MOST_NAMES; below = open.shift()) {
+    for (let below = open.shift(); below !== undefined && names.size < MAX_NAMES; below = open.shift()) {
       for (const entry of await entriesOf(join(dir, below))) {
         if (entry.isDirectory()) open.push(join(below, entry.name));
         else names.add(join(below, entry.name));

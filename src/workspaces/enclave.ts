@@ -11,7 +11,7 @@ import { WorkspaceError } from '../model/errors.ts';
 export interface Enclave {
   /** A git directory of its own: objects are borrowed from the repository's, and there is one branch. */
   gitDir: string;
-  /** What must lie over the worktree's `.git`, which names the shared one. */
+  /** The file to mount over the worktree's `.git`, which names the shared one. */
   link: string;
   /** Where the borrowed objects are; nothing else of the repository is needed. */
   objects: string;
@@ -20,8 +20,8 @@ export interface Enclave {
 const NAME = 'signalbox-enclave';
 const LIMITS = { timeoutMs: 60_000 };
 
-/** An agent may have made git wait there. */
-const hasty = (context: Context): Context => ({ ...context, git: context.git.limited(LIMITS) });
+/** Limits git calls: an agent may have put a named pipe there, which blocks them. */
+const withTimeout = (context: Context): Context => ({ ...context, git: context.git.limited(LIMITS) });
 
 /** Whether a sandboxed agent worked in the worktree of this git directory. */
 export function hadEnclave(gitDir: string): boolean {
@@ -30,10 +30,10 @@ export function hadEnclave(gitDir: string): boolean {
 
 /** Makes the enclave of a worktree, or brings it up to date: the branch is where the worktree's is. */
 export async function openEnclave(context: Context, path: string, branch: string): Promise<Enclave> {
-  return open(hasty(context), await worktreeAt(context, path, branch), branch);
+  return open(withTimeout(context), await worktreeAt(context, path, branch), branch);
 }
 
-/** Nothing in it leads elsewhere: it shares nothing but objects. */
+/** The enclave as a git location. It shares only objects with the repository. */
 function enclaveOf(tree: GitLocation): GitLocation {
   const gitDir = join(tree.gitDir, NAME);
   return { workTree: tree.workTree, gitDir, commonDir: gitDir };
@@ -66,11 +66,11 @@ async function open(context: Context, tree: Worktree, branch: string): Promise<E
 
 /** Fetches the one branch back. Whatever else was done in the enclave stays there, and nothing in it is obeyed. */
 export async function closeEnclave(given: Context, path: string, branch: string): Promise<void> {
-  const context = hasty(given);
+  const context = withTimeout(given);
   const tree = await worktreeAt(context, path, branch);
   await removeSpecial(tree.workTree);
   const work = await unfetched(context, tree, branch);
-  if (work) await bringHome(context, tree, branch, work);
+  if (work) await fetchBranchBack(context, tree, branch, work);
 }
 
 interface Work {
@@ -89,7 +89,7 @@ async function unfetched(context: Context, tree: Worktree, branch: string): Prom
   return made === '' || made === known ? undefined : { made, known };
 }
 
-async function bringHome(
+async function fetchBranchBack(
   context: Context,
   tree: Worktree,
   branch: string,
@@ -127,7 +127,7 @@ async function rescue(context: Context, tree: Worktree, branch: string): Promise
   const contains = async (later: string, earlier: string) =>
     (await context.git(['merge-base', '--is-ancestor', earlier, later], { at, ok: [0, 1] })).code === 0;
   if (await contains(work.known, work.made)) return;
-  if (await contains(work.made, work.known)) return bringHome(context, tree, branch, work);
+  if (await contains(work.made, work.known)) return fetchBranchBack(context, tree, branch, work);
   await fetchFrom(context, tree, branch, `refs/signalbox/kept/${work.made}`);
 }
 

@@ -24,9 +24,9 @@ export async function findObstacles(context: Context, given: WorkspaceSpec): Pro
   const repo = await context.repo(given.repo);
   const spec = { ...given, path: canonical(given.path), worktreeRoot: realDirectory(given.worktreeRoot) };
   const found: Obstacle[] = [];
-  const attempt = async (field: Obstacle['field'], look: () => unknown) => {
+  const attempt = async (field: Obstacle['field'], check: () => unknown) => {
     try {
-      await look();
+      await check();
     } catch (error) {
       if (!(error instanceof WorkspaceError)) throw error;
       const shown = error.details.field === 'worktreeRoot' ? 'worktreeRoot' : field;
@@ -45,7 +45,12 @@ export async function findObstacles(context: Context, given: WorkspaceSpec): Pro
   });
   if (found.some(({ field }) => field === 'branch')) return found;
   const entry = await checkedOutAt(context.git, repo, spec.branch);
-  if (entry && existsSync(entry.path) && entry.path !== spec.path && !isOurs(readOwnerAt(entry.path), spec))
+  if (
+    entry &&
+    existsSync(entry.path) &&
+    entry.path !== spec.path &&
+    !isOwnedBy(readOwnerAt(entry.path), spec)
+  )
     found.push({
       field: 'branch',
       message: `The branch ${spec.branch} is checked out in ${entry.path}.`,
@@ -64,12 +69,12 @@ async function checkPath(context: Context, spec: WorkspaceSpec, commonDir: strin
   const { worktree } = found;
   if (worktree.commonDir !== commonDir) throw pathTaken(spec.path, 'a worktree of another repository');
   const owner = readOwner(worktree.gitDir);
-  if (owner && !owner.left && owner.state !== 'slot' && !isOurs(owner, spec)) refuseOther(owner, spec);
+  if (owner && !owner.left && owner.state !== 'slot' && !isOwnedBy(owner, spec)) refuseOther(owner, spec);
   if (owner?.state !== 'slot' && worktree.head.branch !== undefined && worktree.head.branch !== spec.branch)
     throw pathTaken(spec.path, `a worktree on branch ${worktree.head.branch}`);
 }
 
-function isOurs(recorded: Owner | undefined, { owner, takesOver = [] }: WorkspaceSpec): boolean {
+function isOwnedBy(recorded: Owner | undefined, { owner, takesOver = [] }: WorkspaceSpec): boolean {
   if (recorded === undefined) return false;
   return recorded.state === 'slot' || recorded.owner === owner || takesOver.includes(recorded.owner);
 }
@@ -121,7 +126,7 @@ function refuseBelowFile(path: string, worktreeRoot: string): void {
   const whose = field === 'worktreeRoot' ? 'the plan or the settings' : 'the ticket';
   throw new WorkspaceError(
     'workspace/below-file',
-    `The worktree path ${path} cannot be: ${above} is not a directory.`,
+    `Cannot create the worktree ${path}: ${above} is not a directory.`,
     {
       hint: `Move ${above} away, or set \`${field}\` of ${whose} to another place.`,
       details: { path, above, field },

@@ -53,9 +53,9 @@ async function register(context: Context, repo: GitLocation, path: string, commi
     if (!stale)
       throw new WorkspaceError(
         'workspace/not-made',
-        `The worktree ${path} cannot be made: ${error.message}.`,
+        `Cannot create the worktree ${path}: ${error.message}.`,
         {
-          hint: `Make room or give the rights there and in ${repo.commonDir}, then retry the ticket.`,
+          hint: `Free disk space or fix the permissions of ${path} and ${repo.commonDir}, then retry the ticket.`,
           details: { path },
         },
       );

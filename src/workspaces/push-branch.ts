@@ -101,10 +101,10 @@ function fromNowhere({ branch, repo }: PushSpec, from: string): WorkspaceError {
   );
 }
 
-/** A look at origin that fails means that the push has failed. */
-async function reaching<T>(spec: PushSpec, repo: GitLocation, look: () => Promise<T>): Promise<T> {
+/** A failed question to origin means that the push has failed. */
+async function reaching<T>(spec: PushSpec, repo: GitLocation, ask: () => Promise<T>): Promise<T> {
   try {
-    return await look();
+    return await ask();
   } catch (error) {
     if (!(error instanceof GitError)) throw error;
     throw refused(spec, repo, { code: 128, stdout: '', stderr: error.stderr || error.message });

@@ -66,7 +66,14 @@ export async function findStart(context: Context, repo: GitLocation, spec: Start
   const known = [base.commit, start, ...(formerBase ? [formerBase.commit] : [])];
   // What was merged as one commit looks like a foreign change of the same lines: only later commits count as own.
   const from = there.tips.length > 0 ? formerBase?.commit : undefined;
-  const to = await upon(context, repo, { branch: spec.branch, tip, known, stacked: commit, missing, from });
+  const to = await mergeWithPrerequisites(context, repo, {
+    branch: spec.branch,
+    tip,
+    known,
+    stacked: commit,
+    missing,
+    from,
+  });
   return { tip: to, movesFrom: tip, base: { ref, commit }, notes: allNotes };
 }
 
@@ -89,7 +96,7 @@ export async function moveToStart(
     if (!(error instanceof GitError)) throw error;
     throw new WorkspaceError(
       'workspace/dirty',
-      `The prerequisites of ${branch} do not come into ${worktree.workTree}: uncommitted files are in the way.`,
+      `Cannot bring the prerequisites of ${branch} into ${worktree.workTree}: uncommitted files would be overwritten.`,
       { hint: 'Commit or remove them, then retry this ticket.', details: { path: worktree.workTree } },
     );
   }
@@ -146,7 +153,7 @@ async function topmost(context: Context, repo: GitLocation, spec: StackSpec): Pr
   return others.length === 0 ? first?.commit : undefined;
 }
 
-interface UponSpec {
+interface MergeSpec {
   branch: string;
   /** Where the branch is now. */
   tip: string;
@@ -159,8 +166,8 @@ interface UponSpec {
   from?: string | undefined;
 }
 
-/** Where a branch that lacks prerequisites continues: at the stack when it has no commits of its own, else at a merge of both. */
-async function upon(context: Context, repo: GitLocation, spec: UponSpec): Promise<string> {
+/** Adds missing prerequisites to a branch: without commits of its own it moves to the stack, else both are merged. */
+async function mergeWithPrerequisites(context: Context, repo: GitLocation, spec: MergeSpec): Promise<string> {
   const { branch, tip, stacked, missing } = spec;
   const known = [...new Set([...spec.known, stacked])];
   if ((await countCommits(context, repo, tip, known)) === 0) return stacked;
@@ -204,7 +211,7 @@ async function prerequisiteTips(
     const commit =
       refs.get(branchRef(name)) ??
       refs.get(originRef(name)) ??
-      (await leftBehind(context, repo, spec.start, spec.stackTips[name]));
+      (await tipOfDeletedBranch(context, repo, spec.start, spec.stackTips[name]));
     if (commit) tips.push({ name, commit });
     else notes.push(`The prerequisite's branch ${name} is gone; it is taken as merged.`);
   }
@@ -242,8 +249,8 @@ async function originTip(
   return { tips: commit ? [{ name: `origin/${name}`, commit }] : [], notes: [] };
 }
 
-/** The last commit of a branch that is gone, where it is still here and what it did is not in the base. */
-async function leftBehind(
+/** The last commit of a deleted branch, if it still exists and its work is not in the base. */
+async function tipOfDeletedBranch(
   context: Context,
   repo: GitLocation,
   base: string,

@@ -17,9 +17,10 @@ export interface VerifySpec {
 export async function verifyWorkspace(context: Context, spec: VerifySpec): Promise<void> {
   const found = await find(context.git, spec.path);
   const commonDir = await commonDirOf(context, spec.repo);
-  const isOurs = !('kind' in found) && found.commonDir === commonDir;
+  const isSameRepository = !('kind' in found) && found.commonDir === commonDir;
   const { git } = context;
-  if (isOurs && (isConfirmed(git, found, spec.branch) || (await confirm(git, found, spec.branch)))) return;
+  if (isSameRepository && (isConfirmed(git, found, spec.branch) || (await confirm(git, found, spec.branch))))
+    return;
   const worktree = !('kind' in found)
     ? await describe(context.git, found)
     : spec.inPlace

@@ -19,7 +19,7 @@ export function makePath(path: string): void {
   } catch (error) {
     const { code, message } = error as NodeJS.ErrnoException;
     if (code === 'EEXIST') return;
-    throw new WorkspaceError('workspace/no-place', `The directory ${path} cannot be made: ${message}.`, {
+    throw new WorkspaceError('workspace/no-place', `Cannot create the directory ${path}: ${message}.`, {
       hint: 'Set `worktreeRoot` of the plan or the settings to a place that you can write to.',
       details: { path },
     });

@@ -67,7 +67,7 @@ describe.concurrent('init', () => {
     const file = write(world, 'file', 'x');
     const ended = await world.cli('init', '--dir', file);
     expect(ended.code).toBe(2);
-    expect(refusal(ended)).toContain(`${file} cannot be made (EEXIST).`);
+    expect(refusal(ended)).toContain(`Cannot create ${file} (EEXIST).`);
     expect(ended.err).toContain('choose another place with --dir');
     expect(readFileSync(file, 'utf8')).toBe('x');
   });

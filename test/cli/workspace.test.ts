@@ -35,7 +35,7 @@ describe.concurrent('workspace', () => {
     git(path, 'add', '--all');
     git(path, 'commit', '--quiet', '--message=Mine');
     const released = await world.cli('workspace', 'release', 'p', 'a');
-    expect(released).toMatchObject({ code: 0, out: `${path} was given back; branch ticket/p/a stays\n` });
+    expect(released).toMatchObject({ code: 0, out: `${path} was removed; branch ticket/p/a still exists\n` });
     expect(existsSync(path)).toBe(false);
     expect(git(world.repo, 'log', '-1', '--format=%s', 'ticket/p/a')).toBe('Mine');
   });

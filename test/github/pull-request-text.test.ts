@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { inert, inertLine } from '../../src/github/escape-markdown.ts';
+import { escapeLine, escapeMarkdown } from '../../src/github/escape-markdown.ts';
 import {
   cell,
   criteriaTable,
@@ -179,13 +179,13 @@ describe('text of issues and agents', () => {
     ['| ` | @ann ` |', '| \\` | @\u200bann \\` |'],
     ['`a | b` @c', '`a | b` @\u200bc'],
   ])('%j becomes %j', (text, wanted) => {
-    expect(inertLine(text)).toBe(wanted);
+    expect(escapeLine(text)).toBe(wanted);
   });
 
   it('keep their code, and a code block that is left open is closed', () => {
-    expect(inert('```ts\nfoo<T>(@me)\n```\n<T>', 1000)).toBe('```ts\nfoo<T>(@me)\n```\n&lt;T>');
-    expect(inert('text\n~~~~\n~~~\n<b>', 1000)).toBe('text\n~~~~\n~~~\n<b>\n~~~~');
-    expect(inert('``` `not a block`\n<b>', 1000)).toBe('\\`\\`\\` `not a block`\n&lt;b>');
+    expect(escapeMarkdown('```ts\nfoo<T>(@me)\n```\n<T>', 1000)).toBe('```ts\nfoo<T>(@me)\n```\n&lt;T>');
+    expect(escapeMarkdown('text\n~~~~\n~~~\n<b>', 1000)).toBe('text\n~~~~\n~~~\n<b>\n~~~~');
+    expect(escapeMarkdown('``` `not a block`\n<b>', 1000)).toBe('\\`\\`\\` `not a block`\n&lt;b>');
   });
 
   it.each([
@@ -198,13 +198,13 @@ describe('text of issues and agents', () => {
     ['Text ` here\n` Fixes #1 @team `', 'Text \\` here\n` Fixes #1 @team `'],
     ['Fixes\n#1', 'Fixes\u200b\n#1'],
   ])('in lists, quotes and over lines: %j becomes %j', (text, wanted) => {
-    expect(inert(text, 1000)).toBe(wanted);
+    expect(escapeMarkdown(text, 1000)).toBe(wanted);
   });
 
   it('have code blocks at the left margin and no other, and come out the same a second time', () => {
     fc.assert(
       fc.property(blocks, (text) => {
-        const made = inert(text, 10_000);
+        const made = escapeMarkdown(text, 10_000);
         let fence: string | undefined;
         for (const line of made.split('\n')) {
           // As GitHub reads a fence that is in no list or quote.
@@ -224,7 +224,7 @@ describe('text of issues and agents', () => {
           expect(prose).not.toMatch(/`|<[a-z!/]|(?<!\w)@[a-z]|fixes #/i);
         }
         expect(fence).toBeUndefined();
-        expect(inert(made, 20_000)).toBe(made);
+        expect(escapeMarkdown(made, 20_000)).toBe(made);
       }),
       { numRuns: 500 },
     );

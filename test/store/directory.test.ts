@@ -30,7 +30,7 @@ describe('a directory', () => {
     symlinkSync(join(dir, 'nowhere'), join(dir, 'link'));
     const make = () => makeDirectory(join(dir, path));
     expect(make).toThrow(SignalboxError);
-    expect(make).toThrow(`The directory ${join(dir, path)} cannot be made: ${join(dir, why)}.`);
+    expect(make).toThrow(`Cannot create the directory ${join(dir, path)}: ${join(dir, why)}.`);
   });
 
   it.runIf(existsSync('/proc/self'))('in a place that takes none is refused, and soon', () => {

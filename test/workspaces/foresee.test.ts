@@ -52,7 +52,7 @@ it('sees a file where a directory above the path has to be, and which field lead
   const file = join(root, 'afile');
   writeFileSync(file, '');
   const below = spec('a', { path: join(file, 'ticket', 'a'), worktreeRoot: file });
-  const message = `The worktree path ${below.path} cannot be: ${file} is not a directory.`;
+  const message = `Cannot create the worktree ${below.path}: ${file} is not a directory.`;
   expect(await workspaces.findObstacles(below)).toEqual([
     {
       field: 'worktreeRoot',

@@ -82,17 +82,17 @@ export async function logs(
       hint:
         seen.length > 0 ? `It has attempts of: ${[...new Set(seen)].join(', ')}.` : 'It has not begun yet.',
     });
-  const look = { json: options.json === true, style: style(io.color) };
+  const shown = { json: options.json === true, style: style(io.color) };
   const machine = new Machine(stateDir);
   const redact = await redactorFor(io, options, machine.fingerprints);
   const about = { planId, ticketId: ticketId ?? null, phase: options.phase ?? null };
-  const more = createLog(store, machine, { ...about, ...look, redact });
+  const more = createLog(store, machine, { ...about, ...shown, redact });
   /** Prints what is new; true when there is nothing to wait for any more. */
   const print = (): boolean => {
     const ticket = options.untilRest && ticketId ? store.ticket({ planId, ticketId }) : undefined;
     io.out(more());
     if (!ticket || !rests(ticket, new Date().toISOString())) return false;
-    io.out(restLine(ticket, look));
+    io.out(restLine(ticket, shown));
     return true;
   };
   if (print() || !options.follow) return;

@@ -5,7 +5,7 @@ import { type Io, outJson } from '../io.ts';
 import { type GlobalOptions, openEngine, openRunner } from '../open-state-and-check-flags.ts';
 
 /** Maximum number of ignored files to name; there may be thousands. */
-const MOST_NAMED = 5;
+const MAX_NAMED_FILES = 5;
 
 interface Options extends GlobalOptions {
   yes?: boolean;
@@ -19,11 +19,11 @@ export async function clean(io: Io, options: Options): Promise<void> {
   const { items, notes, others } = await cleanUp(parts, { cwd: io.cwd, remove, all });
   if (options.json) return outJson(io, { items, notes, others });
   for (const note of notes) io.err(`! ${note}`);
-  const look = style(io.color);
+  const colors = style(io.color);
   const named = (files: readonly string[]) => firstOf(files.map((file) => oneLine(file, 80)));
   for (const [repo, group] of byRepository(items)) {
-    if (repo !== null) io.out(`${look.dim('In')} ${repo}`);
-    for (const item of group) io.out(line(item, look, named));
+    if (repo !== null) io.out(`${colors.dim('In')} ${repo}`);
+    for (const item of group) io.out(line(item, colors, named));
   }
   io.out(conclusion(items, remove, all ? ' --all' : ''));
   if (others.length > 0)
@@ -42,8 +42,8 @@ function byRepository(items: readonly Stale[]): Map<string | null, Stale[]> {
 
 type Named = (files: readonly string[]) => string;
 
-function line(item: Stale, look: Style, named: Named): string {
-  const mark = item.keep === null ? look.green('✓') : look.yellow('!');
+function line(item: Stale, colors: Style, named: Named): string {
+  const mark = item.keep === null ? colors.green('✓') : colors.yellow('!');
   const did = item.removed ? 'removed ' : item.keep === null ? '' : 'kept ';
   const lost = loss(item, named);
   // For things that are kept, only a known loss is shown: the absence of one was not checked.
@@ -52,7 +52,7 @@ function line(item: Stale, look: Style, named: Named): string {
     item.keep === null ? item.why : `${item.why}, but ${item.keep}`,
     ...(known ? [lost] : []),
   ].join('; ');
-  return `${mark} ${did}${item.kind} ${look.bold(item.name)}: ${about}`;
+  return `${mark} ${did}${item.kind} ${colors.bold(item.name)}: ${about}`;
 }
 
 function loss({ loses, bytes, ignored, removed }: Stale, named: Named): string {
@@ -66,7 +66,7 @@ function loss({ loses, bytes, ignored, removed }: Stale, named: Named): string {
 }
 
 function firstOf(files: readonly string[]): string {
-  const shown = files.slice(0, MOST_NAMED);
+  const shown = files.slice(0, MAX_NAMED_FILES);
   const more = files.length - shown.length;
   return more > 0 ? `${shown.join(', ')} and ${more} more` : shown.join(', ');
 }

@@ -90,8 +90,12 @@ function argumentsOf(at: string, argument: Argument): Offer {
 
 /** The script for each shell. All of them walk over the words before the cursor in the same way. */
 function completionScripts(places: readonly Place[]): { bash: string; zsh: string; fish: string } {
-  const look = walk(places);
-  return { bash: `${look}\n${BASH}`, zsh: `#compdef signalbox\n${look}\n${ZSH}`, fish: fish(places) };
+  const wordFinder = walk(places);
+  return {
+    bash: `${wordFinder}\n${BASH}`,
+    zsh: `#compdef signalbox\n${wordFinder}\n${ZSH}`,
+    fish: fish(places),
+  };
 }
 
 /** A pattern for bash and zsh. */

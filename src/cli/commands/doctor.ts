@@ -45,12 +45,12 @@ export async function doctor(io: Io, options: GlobalOptions & { agents?: boolean
   const ok = isHealthy(findings);
   if (!ok) io.exit(1);
   if (options.json) return outJson(io, { ok, agents, findings });
-  const look = style(io.color);
-  if (agents) io.out([...agentsText(agents, look), ...(findings.length > 0 ? [''] : [])]);
+  const colors = style(io.color);
+  if (agents) io.out([...agentsText(agents, colors), ...(findings.length > 0 ? [''] : [])]);
   const width = Math.max(...findings.map(({ what }) => what.length));
   for (const { level, what, detail, fix } of findings) {
     const [mark, paint] = MARKS[level];
-    io.out(`${look[paint](mark)} ${what.padEnd(width)}  ${detail}`);
+    io.out(`${colors[paint](mark)} ${what.padEnd(width)}  ${detail}`);
     const margin = ' '.repeat(width + 4);
     io.out((fix?.split('\n') ?? []).map((line, at) => `${margin}${at === 0 ? '→' : ' '} ${line}`));
   }

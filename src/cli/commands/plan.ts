@@ -30,15 +30,15 @@ export async function planList(io: Io, options: GlobalOptions): Promise<void> {
     tickets: plan.tickets.length,
   }));
   if (options.json) return outJson(io, rows);
-  const look = style(io.color);
+  const colors = style(io.color);
   const body = rows.map((row) => [
     row.id,
     row.status,
     `${row.complete}/${row.tickets}`,
     oneLine(row.name, 60),
   ]);
-  io.out(body.length > 0 ? table(['plan', 'status', 'complete', 'name'], body, look) : 'No plans yet.');
-  for (const problem of view.problems) io.err(`${look.red('✗')} ${oneLine(sayProblem(problem), 400)}`);
+  io.out(body.length > 0 ? table(['plan', 'status', 'complete', 'name'], body, colors) : 'No plans yet.');
+  for (const problem of view.problems) io.err(`${colors.red('✗')} ${oneLine(sayProblem(problem), 400)}`);
 }
 
 export async function planShow(io: Io, options: GlobalOptions, id: string): Promise<void> {
@@ -76,23 +76,23 @@ export async function planCheck(io: Io, options: GlobalOptions, id: string): Pro
   if (!ok) io.exit(1);
   if (options.json) return outJson(io, { plan: id, ok, problems });
   const { planSummary } = await import('../../report/plan-text.ts');
-  const look = style(io.color);
+  const colors = style(io.color);
   const view = engine.store.view();
   const plan = planOf(view, id);
   if (plan) {
     // A repository or base that is missing is among the problems.
     const from =
       plan.repo === null ? null : engine.workspaces.startsFrom(plan.repo, plan.base).catch(() => null);
-    io.out([...planSummary(plan, view, engine.settings, look, await from), '']);
+    io.out([...planSummary(plan, view, engine.settings, colors, await from), '']);
   }
   for (const { severity, ticketId, place, file, message, hint } of problems) {
-    const mark = severity === 'error' ? look.red('✗') : look.yellow('!');
-    const where = message.startsWith(file) ? '' : ` ${look.dim(`(${oneLine(place)})`)}`;
+    const mark = severity === 'error' ? colors.red('✗') : colors.yellow('!');
+    const where = message.startsWith(file) ? '' : ` ${colors.dim(`(${oneLine(place)})`)}`;
     io.out(`${mark} ${oneLine(ticketId ?? id)}: ${oneLine(message, 400)}${where}`);
-    if (hint) io.out(look.dim(`  ${oneLine(hint, 400)}`));
+    if (hint) io.out(colors.dim(`  ${oneLine(hint, 400)}`));
   }
   const draft = plan?.status === 'draft' ? ` Approve it with: signalbox plan approve ${id}` : '';
-  if (ok) io.out(`${look.green('✓')} Plan ${id} can run.${draft}`);
+  if (ok) io.out(`${colors.green('✓')} Plan ${id} can run.${draft}`);
 }
 
 export async function planApprove(io: Io, options: GlobalOptions, id: string): Promise<void> {

@@ -214,9 +214,9 @@ async function preview(
     const branch = tickets[0]?.branch ?? null;
     return outJson(io, { dryRun: true, planId: plan.id, branch, units: rows, problems });
   }
-  const near = { look: style(io.color), cwd: io.cwd };
-  io.out(specText({ spec, units }, near));
-  for (const problem of problems) io.out(specProblemText(problem, near));
+  const textOptions = { colors: style(io.color), cwd: io.cwd };
+  io.out(specText({ spec, units }, textOptions));
+  for (const problem of problems) io.out(specProblemText(problem, textOptions));
   const shown = new Set(problems.map(noteOf));
   for (const note of notes) if (!shown.has(note)) io.out(note);
   const left = tickets.filter((ticket) => ticket.status !== 'complete').length;

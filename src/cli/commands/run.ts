@@ -127,17 +127,17 @@ async function runTickets(planId: string, ticketIds: string[], options: IssueOpt
     ...(options.concurrency === undefined ? {} : { maxConcurrency: options.concurrency }),
     ...baseCheckFlag(options),
   };
-  const look = style(io.color);
+  const colors = style(io.color);
   const view = await eventView(io, { ...options, withPlan: false });
   const scope = { planId, ...(ticketIds.length > 0 ? { ticketIds } : {}) };
   // The header comes with the first event: before it, the run may be refused.
   let begun = !view.live;
   const listen = (event: EngineEvent) => {
-    if (!begun) view.out(planHeader(engine.store.glance(), scope, look));
+    if (!begun) view.out(planHeader(engine.store.glance(), scope, colors));
     begun = true;
     view.listen(event);
     if (!options.json && event.type === 'ticket:status' && event.hold?.kind === 'gate')
-      view.out(look.dim(`  → ${answerTo(event, engine.store.plan(event.planId))}`));
+      view.out(colors.dim(`  → ${answerTo(event, engine.store.plan(event.planId))}`));
   };
   const engine = await openRunner(io, options, 'run', { flags, listen });
   view.watch(engine.store, scope);
@@ -152,7 +152,7 @@ async function runTickets(planId: string, ticketIds: string[], options: IssueOpt
     const [ms, stopped] = [performance.now() - began, signal.aborted];
     if (options.json)
       io.out(safeJson({ type: 'result', ok, stopped, planId, plan: plan.status, problems, tickets }));
-    else io.out(summary({ ...result, ms, stopped }, look, io.columns?.()));
+    else io.out(summary({ ...result, ms, stopped }, colors, io.columns?.()));
     io.exit(stopped ? signalCode(signal.reason) : ok ? 0 : 1);
   });
 }
@@ -211,14 +211,14 @@ async function watched(
     import('../../store/open-store.ts'),
   ]);
   const store = openStore(settings.stateDir);
-  const look = style(io.color);
+  const colors = style(io.color);
   let planId = '';
   const called = (ticketId: string) => {
     const ticket = readableTicket(store, { planId, ticketId });
     return ticket && issueName(ticket);
   };
   const view = await eventView(io, { json, plain, verbose, withPlan: false, called });
-  const lines = runOutput({ store, out: io.out, verbose, quiet, style: look, columns: io.columns?.() });
+  const lines = runOutput({ store, out: io.out, verbose, quiet, style: colors, columns: io.columns?.() });
   const listen = (event: EngineEvent) => {
     const isFirst = event.type === 'plan:status' && planId === '';
     if (isFirst) {
@@ -227,7 +227,7 @@ async function watched(
     }
     if (json) view.listen(event);
     else if (!view.live) lines.listen(event);
-    else if (!quiet && isFirst) view.out(runHeader(store, planId, look));
+    else if (!quiet && isFirst) view.out(runHeader(store, planId, colors));
     else if (!quiet) view.listen(event);
   };
   const closing = {

@@ -81,9 +81,10 @@ export async function specCheck(io: Io, options: Options, dir: string): Promise<
       problems,
     });
   }
-  const near = { look: style(io.color), cwd: io.cwd };
-  io.out(specText({ spec, units }, near));
-  if (problems.length > 0) io.out(['', ...problems.flatMap((problem) => specProblemText(problem, near))]);
+  const textOptions = { colors: style(io.color), cwd: io.cwd };
+  io.out(specText({ spec, units }, textOptions));
+  if (problems.length > 0)
+    io.out(['', ...problems.flatMap((problem) => specProblemText(problem, textOptions))]);
   const counts = [
     ...(errors.length > 0 ? [plural(errors.length, 'error')] : []),
     ...(problems.length > errors.length ? [plural(problems.length - errors.length, 'warning')] : []),

@@ -48,13 +48,13 @@ export async function status(io: Io, options: StatusOptions, plan = options.plan
     }));
     return outJson(io, plan ? plans[0] : [...plans, ...unreadable]);
   }
-  const look = style(io.color);
+  const colors = style(io.color);
   const lines = wanted.flatMap((each, index) => [
     ...(index > 0 ? [''] : []),
-    ...planLines(each, look, now, plan !== undefined),
+    ...planLines(each, colors, now, plan !== undefined),
   ]);
   if (!plan)
     for (const problem of problemsWithoutPlan(view))
-      lines.push(`${look.red('✗')} ${oneLine(sayProblem(problem), 400)}`);
+      lines.push(`${colors.red('✗')} ${oneLine(sayProblem(problem), 400)}`);
   io.out(lines.length > 0 ? lines : `No plans in ${store.location()}.`);
 }

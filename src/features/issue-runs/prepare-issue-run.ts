@@ -45,10 +45,10 @@ export async function prepareIssueRun(engine: EngineContext, request: IssueRunRe
     const claim = tickets.map((ticket) => liveClaim(engine, earlier, ticket)).find(Boolean);
     const gate = force || closed ? undefined : tickets.findLast((each) => isAtGate(each, earlier));
     if (claim) refuse(item, lockedBy(claim));
-    else if (gate) refuse(item, { waiting: true, ...wayOnAt(gate) });
+    else if (gate) refuse(item, { waiting: true, ...howToPassGate(gate) });
     else {
       const left = force ? {} : await leftToDo(engine, { tickets, earlier, workflow, wanted, closed });
-      const over = tickets.filter((ticket) => !isOver(ticket) || ticket.status === 'failed');
+      const supersededTickets = tickets.filter((ticket) => !isOver(ticket) || ticket.status === 'failed');
       if (closed && !left.done)
         refuse(item, { reason: 'the issue is closed', hint: 'Run it all the same with --force.' });
       else
@@ -59,7 +59,7 @@ export async function prepareIssueRun(engine: EngineContext, request: IssueRunRe
           skipped,
           wanted,
           branch: (await earlier.branchOf(tickets)) ?? branchOfItem(item),
-          supersedes: over.map(refKey),
+          supersedes: supersededTickets.map(refKey),
           pin: pinWorkflow({ ...resolved, workflow: variant }),
         });
     }
@@ -88,7 +88,7 @@ export async function prepareIssueRun(engine: EngineContext, request: IssueRunRe
   };
 }
 
-/** Outside a repository the call is wrong, not a workspace. */
+/** Reports a directory outside a repository as wrong input, not as a workspace error. */
 async function repositoryAt(engine: EngineContext, cwd: string): Promise<string> {
   try {
     return (await engine.workspaces.checkRepo(cwd)).root;
@@ -178,7 +178,7 @@ function isAtGate(ticket: Ticket, earlier: EarlierIssues): boolean {
   return ticket.status === 'ready' && ticket.phaseHistory.at(-1)?.outcome === 'approve';
 }
 
-function wayOnAt({ planId, ticketId, status }: Ticket): Pick<Refused, 'reason' | 'hint'> {
+function howToPassGate({ planId, ticketId, status }: Ticket): Pick<Refused, 'reason' | 'hint'> {
   const resume = `signalbox resume ${planId}`;
   return status === 'ready'
     ? { reason: `was approved in ${planId}, which has not continued since`, hint: resume }

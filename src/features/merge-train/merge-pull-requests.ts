@@ -41,7 +41,7 @@ export async function findPulls(
   cars: readonly TrainCar[],
   { trains, base, patience }: FindOptions,
 ): Promise<{ pulls: Pulls; cars: TrainCar[]; left: LeftOut[]; already: Already[] }> {
-  const to = { base, isOurs: (branch: string, car: TrainCar) => isStackedOn(engine, car.ref, branch) };
+  const to = { base, isInSameStack: (branch: string, car: TrainCar) => isStackedOn(engine, car.ref, branch) };
   const pulls: Pulls = { to, open: new Map() };
   const left: LeftOut[] = [];
   const already: Already[] = [];

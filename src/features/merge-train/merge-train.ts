@@ -76,7 +76,7 @@ export function runTrain(
       await checks?.open();
       const result = await drive(engine, load, { ...options, trains, checks });
       const plans = new Set(result.returned.map(({ planId }) => planId));
-      notifier.look(engine.store.view(), ({ id }) => plans.has(id));
+      notifier.queueNewNotices(engine.store.view(), ({ id }) => plans.has(id));
       await notifier.settled();
       return result;
     } finally {

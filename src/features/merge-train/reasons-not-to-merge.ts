@@ -21,7 +21,7 @@ export interface Candidate {
 export interface Destination {
   base: string;
   /** Whether a branch belongs to another ticket: only such a base of a pull request may be changed. */
-  isOurs(branch: string, car: TrainCar): boolean;
+  isInSameStack(branch: string, car: TrainCar): boolean;
 }
 
 /** A reason not to merge a pull request. */
@@ -64,10 +64,10 @@ async function against(
   engine: EngineContext,
   car: TrainCar,
   pull: Watched,
-  { base, isOurs }: Destination,
+  { base, isInSameStack }: Destination,
 ): Promise<Objection | undefined> {
   const name = `pull request #${pull.number}`;
-  if (pull.base !== base && !isOurs(pull.base, car))
+  if (pull.base !== base && !isInSameStack(pull.base, car))
     return { reason: `${name} is for ${pull.base}, not for ${base}` };
   if (pull.isDraft)
     return { reason: `${name} is a draft; say that it is ready with: gh pr ready ${pull.url}` };

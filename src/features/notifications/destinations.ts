@@ -132,9 +132,9 @@ export function sayFailure(place: NotifyPlace, error: unknown, settings: Setting
 
 interface HttpOptions {
   signal: AbortSignal;
-  /** Of one try. */
+  /** Time limit of one request. */
   timeoutMs?: number;
-  /** Waits between tries; one try more than there are waits. */
+  /** Pauses between requests; at most `waitsMs.length + 1` requests. */
   waitsMs?: readonly number[];
 }
 

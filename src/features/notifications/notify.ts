@@ -15,10 +15,10 @@ import {
   sayFailure,
 } from './destinations.ts';
 
-/** That a plan is complete is still news after so long, and of so many plans. */
-const FINISHED_MS = 7 * 86_400_000;
-const MAX_FINISHED = 100;
-/** What is not sent by then, the next engine sends. */
+/** Completed plans are reported for 7 days, at most 100 of them. */
+const MAX_FINISHED_AGE_MS = 7 * 86_400_000;
+const MAX_FINISHED_PLANS = 100;
+/** How long the end of an engine waits for notices to be sent. The next engine sends the others. */
 const PATIENCE_MS = 20_000;
 
 /** Notifies people when they are needed: each notice once at each place, without holding up the engine. */
@@ -28,8 +28,8 @@ export class Notifier implements Notifications {
   readonly #start: string;
   readonly #seen = new Set<string>();
   readonly #failed = new Set<string>();
-  /** Finished plans that were looked at. */
-  readonly #over = new Set<string>();
+  /** Finished plans that were already checked. */
+  readonly #checkedFinished = new Set<string>();
   readonly #abort = new AbortController();
   #tails = new Map<string, Promise<void>>();
 
@@ -39,8 +39,8 @@ export class Notifier implements Notifications {
     this.#start = this.#places.length > 0 ? engine.now() : '';
   }
 
-  /** Sees what is new. Returns at once and never throws. */
-  look(view: StoreView, mine: (plan: Plan) => boolean): void {
+  /** Queues notices that are new. Returns at once and never throws. */
+  queueNewNotices(view: StoreView, mine: (plan: Plan) => boolean): void {
     if (this.#places.length === 0) return;
     const seen = { ...view, plans: [...view.plans, ...this.#finished(view)] };
     const news = noticesIn(seen, mine, this.#engine.settings.notify.on);
@@ -54,16 +54,16 @@ export class Notifier implements Notifications {
     }
   }
 
-  /** Plans that are finished and were not looked at since: also those of an engine that was killed before it could tell. */
+  /** Finished plans that were not checked yet, also those of an engine that was killed before it could notify. */
   #finished({ plans, finished }: StoreView): Plan[] {
-    for (const { id } of plans) this.#over.delete(id);
-    const fresh = (finished?.since(Date.parse(this.#engine.now()) - FINISHED_MS) ?? []).slice(
+    for (const { id } of plans) this.#checkedFinished.delete(id);
+    const fresh = (finished?.since(Date.parse(this.#engine.now()) - MAX_FINISHED_AGE_MS) ?? []).slice(
       0,
-      MAX_FINISHED,
+      MAX_FINISHED_PLANS,
     );
     return fresh.flatMap((id) => {
-      if (this.#over.has(id)) return [];
-      this.#over.add(id);
+      if (this.#checkedFinished.has(id)) return [];
+      this.#checkedFinished.add(id);
       return finished?.plan(id) ?? [];
     });
   }
@@ -179,7 +179,8 @@ function ticketNotice(ticket: Ticket, on: readonly Occasion[]): Keyed[] {
   if ((event !== 'needs_attention' && event !== 'failed') || !on.includes(event)) return [];
   const open = openAttempt(ticket);
   // A wait is reported when it begins. A gate that polls is the same gate, however often its status changes.
-  const attempt = open && (waits ? firstOf(ticket, open) : hold?.kind === 'gate' ? open : undefined);
+  const attempt =
+    open && (waits ? firstAttemptOfWait(ticket, open) : hold?.kind === 'gate' ? open : undefined);
   const at = waits ? (hold.since ?? attempt?.startedAt) : (attempt?.startedAt ?? since);
   if (!at) return [];
   const reason = cleanLine(hold?.reason ?? error ?? '', MAX_REASON_CHARS) || null;
@@ -193,8 +194,8 @@ function ticketNotice(ticket: Ticket, on: readonly Occasion[]): Keyed[] {
   ];
 }
 
-/** The attempt with which a wait began: looks that fail or are cut off make new ones of the same wait. */
-function firstOf({ phaseHistory, retries }: Ticket, open: Attempt): Attempt {
+/** The first attempt of this wait. Failed or interrupted polls add more attempts to it. */
+function firstAttemptOfWait({ phaseHistory, retries }: Ticket, open: Attempt): Attempt {
   let failures = retries[open.phase] ?? 0;
   let first = open;
   for (const entry of phaseHistory.slice(0, -1).reverse()) {

@@ -52,7 +52,7 @@ export async function draftPlan(engine: EngineContext, request: DraftRequest): P
     ...(request.unit ? { unit: request.unit } : {}),
     ...(request.signal ? { signal: request.signal } : {}),
   });
-  if (problems[0]) throw notHad(problems);
+  if (problems[0]) throw sourceError(problems);
   const open = items.filter(({ state }) => state === 'open');
   const notes = items
     .filter(({ state }) => state === 'closed')
@@ -74,7 +74,7 @@ function nameOf({ from, cwd }: DraftRequest, items: readonly WorkItem[]): string
   return more.length === 0 ? (first?.id ?? '') : `${first?.id} and ${more.length} more`;
 }
 
-function notHad(problems: readonly SourceProblem[]): InputError {
+function sourceError(problems: readonly SourceProblem[]): InputError {
   const [first] = problems;
   const more = problems.length > 1 ? ` (and ${problems.length - 1} more)` : '';
   return new InputError('plan/source', `${first?.message}${more}`, {

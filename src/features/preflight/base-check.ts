@@ -13,7 +13,7 @@ import { explained, HeldError, WorkspaceError } from '../../model/errors.ts';
 import { checksOf, runCheck } from '../checks/checks.ts';
 
 /** So many commits have their results kept. */
-const MOST_RESULTS = 100;
+const MAX_KEPT_RESULTS = 100;
 
 interface BaseRequest {
   planId: string;
@@ -103,7 +103,7 @@ async function checkBase(
         break;
       }
       const result = { ref, commit, at: engine.now(), failed };
-      noteFact(machine.baseChecks, key, result, MOST_RESULTS);
+      noteFact(machine.baseChecks, key, result, MAX_KEPT_RESULTS);
       return result;
     });
   } catch (error) {

@@ -145,7 +145,7 @@ async function repositoryFindings(
   const found = await Promise.all([
     writes ? identityFindings(engine, repo) : [],
     onGithub ? githubFindings(engine, repo) : [],
-    placeFindings(engine, works),
+    worktreePathFindings(engine, works),
   ]);
   return found.flat();
 }
@@ -183,8 +183,8 @@ async function githubFindings(engine: EngineContext, repo: string): Promise<Doct
   }
 }
 
-/** Only paths that exist are looked into: a plan may have thousands of tickets. */
-async function placeFindings(
+/** Problems of worktree paths. Checks only paths that exist: a plan may have thousands of tickets. */
+async function worktreePathFindings(
   { workspaces }: EngineContext,
   works: readonly Work[],
 ): Promise<DoctorFinding[]> {

@@ -3,7 +3,7 @@ import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { EngineContext } from '../../engine/context.ts';
-import { inert } from '../../github/escape-markdown.ts';
+import { escapeMarkdown } from '../../github/escape-markdown.ts';
 import { commentOnce, findComment, markOf } from '../../github/pull-request.ts';
 import type { Standing } from '../../github/pull-request-state.ts';
 import { writeAtomic } from '../../machine/files/write-atomic-and-note-facts.ts';
@@ -85,7 +85,7 @@ async function postComment(
   }
   const bodyFile = join(dir, 'comment.md');
   mkdirSync(dir, { recursive: true, mode: 0o700 });
-  writeFileSync(bodyFile, `${markOf(key)}\n${inert(text, MAX_COMMENT_CHARS)}\n`, { mode: 0o600 });
+  writeFileSync(bodyFile, `${markOf(key)}\n${escapeMarkdown(text, MAX_COMMENT_CHARS)}\n`, { mode: 0o600 });
   return journal.record('comment', { number, key }, () =>
     commentOnce({ repository, number, key, bodyFile }, gh),
   );

@@ -40,7 +40,7 @@ import {
 import { placeInTree } from './spec-in-worktree.ts';
 import { refuseLocked } from './spec-lock.ts';
 import { engineTicks, type SpecRunRequest } from './spec-run-request-and-state.ts';
-import { besideSpec } from './state-files.ts';
+import { stateFilesDir } from './state-files.ts';
 
 export interface PreparedSpec {
   spec: Spec;
@@ -74,7 +74,7 @@ export async function prepareSpecRun(engine: EngineContext, request: SpecRunRequ
   refuseErrors(problems);
   if (before) refuseMoved(before, inPlace);
   const hashes = new Map(units.map((unit) => [unit.id, unitHash(unit)]));
-  const beside = besideSpec(kept);
+  const beside = stateFilesDir(kept);
   const stated = statedOwners(beside, original.name);
   const owners = ownersOf(engine.settings);
   const strangers = [...stated.assignments].flatMap(([id, said]) =>

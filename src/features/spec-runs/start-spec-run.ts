@@ -26,7 +26,7 @@ import {
   type SpecRunRequest,
   updateSpecPlan,
 } from './spec-run-request-and-state.ts';
-import { besideSpec } from './state-files.ts';
+import { stateFilesDir } from './state-files.ts';
 
 /** Writes the plan, which this process holds from the beginning, and prepares the worktree. Returns the plan's id. */
 export async function startSpecRun(
@@ -137,7 +137,7 @@ async function prepareTree(engine: EngineContext, planId: string): Promise<void>
   if (!kept || !plan.repo || !ticket) return;
   if (!open && !(await hasNews(engine, plan, kept, tickets))) return;
   const { root, commonDir } = await workspaces.checkRepo(plan.repo);
-  excludeFiles(commonDir, root, besideSpec(kept));
+  excludeFiles(commonDir, root, stateFilesDir(kept));
   if (ticketInTree(view, plan)) {
     const pending = readFileSync(join(kept.dir, kept.files.tasks), 'utf8');
     await updateSpecPlan(engine, planId, (latest) => ({ ...latest, spec: { ...kept, pending } }));

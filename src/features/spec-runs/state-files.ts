@@ -85,7 +85,7 @@ async function writeSpecFiles(
   kept: PlanSpec,
   found: readonly Ticket[],
 ): Promise<void> {
-  const place = besideSpec(kept);
+  const place = stateFilesDir(kept);
   if (!existsSync(place)) return;
   await engine.machine.lock(`spec-files-${digest(place)}`, async () => {
     const tickets = await giveOwners(engine, found, statedOwners(place, kept.name).assignments);
@@ -183,11 +183,15 @@ function entryOf(ticket: Ticket, attempt: Attempt, iteration: number): ProgressE
     id: ticket.unit?.id ?? ticket.ticketId,
     title: ticket.title,
     at: attempt.completedAt ?? attempt.startedAt,
-    ...said(ticket, attempt, iterationsOf(ticket).at(-1) === attempt),
+    ...progressStatus(ticket, attempt, iterationsOf(ticket).at(-1) === attempt),
   };
 }
 
-function said(ticket: Ticket, attempt: Attempt, isLast: boolean): Pick<ProgressEntry, 'status' | 'message'> {
+function progressStatus(
+  ticket: Ticket,
+  attempt: Attempt,
+  isLast: boolean,
+): Pick<ProgressEntry, 'status' | 'message'> {
   if (attempt.status === 'running') return { status: 'Running', message: '' };
   if (attempt.outcome === 'halt') return { status: 'Halted', message: attempt.output ?? '' };
   // An interrupted attempt with an outcome has used up its attempts.
@@ -196,20 +200,21 @@ function said(ticket: Ticket, attempt: Attempt, isLast: boolean): Pick<ProgressE
     return { status: 'Waiting', message: attempt.error?.message ?? '' };
   if (attempt.status === 'failure' || attempt.status === 'interrupted')
     return { status: 'Failed', message: attempt.error?.message ?? '' };
-  if (!isLast || ticket.status === 'failed') return { status: 'Failed', message: after(ticket, attempt) };
+  if (!isLast || ticket.status === 'failed')
+    return { status: 'Failed', message: laterFailure(ticket, attempt) };
   if (ticket.status === 'complete') return { status: 'Completed', message: '' };
   const open = openAttempt(ticket)?.phase;
   return { status: open ? 'Running' : 'Waiting', message: open ?? ticket.hold?.reason ?? ticket.error ?? '' };
 }
 
 /** Why work that the agent called done failed later. */
-function after(ticket: Ticket, attempt: Attempt): string {
+function laterFailure(ticket: Ticket, attempt: Attempt): string {
   const later = ticket.phaseHistory.slice(ticket.phaseHistory.indexOf(attempt) + 1);
   const next = later.find(({ status }) => status === 'failure');
   return next ? `${next.phase}: ${next.error?.message ?? 'failed'}` : '';
 }
 
 /** The directory of the two files that show a spec's runs. */
-export function besideSpec({ dir, beside }: PlanSpec): string {
+export function stateFilesDir({ dir, beside }: PlanSpec): string {
   return beside ?? dirname(dir);
 }

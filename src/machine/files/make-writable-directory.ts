@@ -27,8 +27,8 @@ function makeOne(dir: string, wanted: string, mode: number): void {
 }
 
 function unmakeable(path: string, why: string, cause: unknown): SignalboxError {
-  return new SignalboxError('state/storage', `The directory ${path} cannot be made: ${why}.`, {
-    hint: 'Put that right, or choose another place.',
+  return new SignalboxError('state/storage', `Cannot create the directory ${path}: ${why}.`, {
+    hint: 'Fix that, or choose another place.',
     details: { path },
     cause,
   });

@@ -93,7 +93,7 @@ export function readRegularText(path: string): string | undefined {
  */
 export async function oddEntry(root: string, links: 'odd' | 'followed' = 'odd'): Promise<string | undefined> {
   let left = MAX_ENTRIES;
-  const look = async (below: string): Promise<string | undefined> => {
+  const search = async (below: string): Promise<string | undefined> => {
     const entries = await entriesOf(join(root, below));
     if (entries === null) return `${below.slice(0, SHOWN)}…`;
     for (const entry of entries) {
@@ -102,12 +102,12 @@ export async function oddEntry(root: string, links: 'odd' | 'followed' = 'odd'):
       if (left < 0) return name;
       if (!entry.isDirectory() && !entry.isFile() && !(links === 'followed' && leadsOn(root, name)))
         return name;
-      const found = entry.isDirectory() ? await look(name) : undefined;
+      const found = entry.isDirectory() ? await search(name) : undefined;
       if (found !== undefined) return found;
     }
     return undefined;
   };
-  return look('');
+  return search('');
 }
 
 function leadsOn(root: string, name: string): boolean {

@@ -3,7 +3,7 @@ import { type Plan, type PlanEntry, sharesWorkspace } from '../plan.ts';
 import { entryOf, type PlansView, planOf, ticketOf, ticketsOf } from '../plans/plans-view.ts';
 import type { Hold, Ticket } from '../ticket.ts';
 import { blockedBy, failuresIn, haltedHold } from './blockers-and-stop-on-failure.ts';
-import { isDue, isPassing } from './next-step-or-rest.ts';
+import { isBrieflyPaused, isDue } from './next-step-or-rest.ts';
 import { isYetToBegin, turnsOf } from './shared-workspace-turns.ts';
 import { settle } from './walk.ts';
 
@@ -108,7 +108,7 @@ function consider(
   const ticket = view.tickets.get(key);
   if (!ticket || limits.driven.has(key) || !limits.mine(plan, entry)) return undefined;
   // A run that waits for its tickets also waits for the person's command.
-  if (isPassing(ticket, now)) wakeBy(decision, ticket.hold?.goesOnBy ?? null);
+  if (isBrieflyPaused(ticket, now)) wakeBy(decision, ticket.hold?.goesOnBy ?? null);
   if (!movesByItself(ticket)) return undefined;
   if (ticket.status === 'queued' || ticket.phaseHistory.length === 0) {
     const halted = view.failed(plan);
@@ -267,7 +267,7 @@ function fill(
 function lowestMoving(view: Scene, plan: Plan, now: string): number {
   if (plan.tickets.every((entry) => entry.group === plan.tickets[0]?.group)) return Number.POSITIVE_INFINITY;
   const known = new Map<string, boolean>();
-  for (const [key, ticket] of view.tickets) if (isPassing(ticket, now)) known.set(key, true);
+  for (const [key, ticket] of view.tickets) if (isBrieflyPaused(ticket, now)) known.set(key, true);
   const moving = plan.tickets.filter((entry) => willMove(view, plan, entry, known));
   return Math.min(...moving.map((entry) => entry.group), Number.POSITIVE_INFINITY);
 }

@@ -20,8 +20,8 @@ export function next(workflow: Workflow, ticket: Ticket): Step | null {
   return { do: 'start', phase, visit, attempt: lastAttemptOf(ticket, phase.id, visit) + 1 };
 }
 
-/** A person's command has stopped it for a moment only, to send it elsewhere. Should that command die, it is paused. */
-export function isPassing({ status, hold, since }: Ticket, now: string): boolean {
+/** A command has paused it to move it to another phase. If that command is killed, the ticket stays paused. */
+export function isBrieflyPaused({ status, hold, since }: Ticket, now: string): boolean {
   if (status !== 'paused' || !hold?.goesOnBy) return false;
   const time = Date.parse(now);
   return Date.parse(hold.goesOnBy) > time && !(Date.parse(since ?? '') > time + CLOCK_SLACK_MS);
@@ -50,6 +50,8 @@ export function isRest(status: TicketStatus): boolean {
 /** Nothing more will be printed for this ticket by itself. A paused one may still be waiting for its agent to end. */
 export function rests(ticket: Ticket, now: string): boolean {
   return (
-    isRest(ticket.status) && !(ticket.status === 'paused' && openAttempt(ticket)) && !isPassing(ticket, now)
+    isRest(ticket.status) &&
+    !(ticket.status === 'paused' && openAttempt(ticket)) &&
+    !isBrieflyPaused(ticket, now)
   );
 }

@@ -116,8 +116,8 @@ const CAUSE = ' The last error: ';
 
 /** What went wrong in a loop that ends. A second loop that ends with it has the same cause. */
 function causeOf({ error, phaseHistory }: Ticket): string {
-  const isOurs = phaseHistory.at(-1)?.error?.class === 'visits';
-  const cause = isOurs ? error?.split(CAUSE)[1] : error;
+  const isVisitLimit = phaseHistory.at(-1)?.error?.class === 'visits';
+  const cause = isVisitLimit ? error?.split(CAUSE)[1] : error;
   return cause ? `${CAUSE}${cause}` : '';
 }
 

@@ -74,9 +74,9 @@ const nameOf = ({ issueNumber, id }: { issueNumber: number; id: string }) =>
   issueNumber && id === String(issueNumber) ? `#${issueNumber}` : id;
 
 /** The result of a run: a row per issue, then how to continue with each that is not done. */
-export function issueSummary(result: RunResult, look: Style, columns?: number): string[] {
+export function issueSummary(result: RunResult, colors: Style, columns?: number): string[] {
   const { results, planId } = result;
-  const lines = [...tableOf(results, look, columns)];
+  const lines = [...tableOf(results, colors, columns)];
   const failed = results.filter((issue) => !issue.success && !issue.pending);
   const idle = failed.filter((issue) => issue.notStarted).length;
   const waiting = failed.filter((issue) => issue.waiting).length;
@@ -88,7 +88,7 @@ export function issueSummary(result: RunResult, look: Style, columns?: number): 
     `${bad} failed`,
     ...counted({ waiting, stopped, superseded, 'not started': idle }),
   ];
-  lines.push(look.bold(`${counts.join(', ')} · ${wholeSeconds(result.wallClockDurationSeconds * 1000)}`));
+  lines.push(colors.bold(`${counts.join(', ')} · ${wholeSeconds(result.wallClockDurationSeconds * 1000)}`));
   const forward = new Set(results.flatMap((issue) => issue.fastForward ?? []));
   for (const command of forward)
     lines.push(`Merged beside the base branch, which is checked out. Bring it in: ${command}`);
@@ -96,7 +96,7 @@ export function issueSummary(result: RunResult, look: Style, columns?: number): 
   const all = result.exitCode >= 130 && planId ? `signalbox resume ${planId}` : '';
   for (const issue of failed) if (issue.next !== all) lines.push(...wayOn(issue, planId, columns));
   if (all) lines.push(`Stopped. Continue with: ${all}`);
-  if (result.logPath) lines.push(look.dim(`Log: ${result.logPath}`));
+  if (result.logPath) lines.push(colors.dim(`Log: ${result.logPath}`));
   return lines;
 }
 
@@ -148,10 +148,10 @@ function whyOf({ abortReason = '', cause, notStarted }: IssueResult): string {
   return cause && /^Phase \w+ failed$/.test(abortReason) ? `${abortReason}: ${cause}` : abortReason;
 }
 
-function resultMark(issue: IssueResult, look: Style): string {
-  if (issue.success) return look.green('✓');
-  if (issue.stopped) return look.yellow('‖');
-  return issue.pending || issue.notStarted || issue.waiting ? look.dim('◌') : look.red('✗');
+function resultMark(issue: IssueResult, colors: Style): string {
+  if (issue.success) return colors.green('✓');
+  if (issue.stopped) return colors.yellow('‖');
+  return issue.pending || issue.notStarted || issue.waiting ? colors.dim('◌') : colors.red('✗');
 }
 
 function timeOf(issue: IssueResult): string {

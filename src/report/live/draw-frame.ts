@@ -18,10 +18,10 @@ const GAP = '  ';
 const NARROW = 40;
 /** but not below this width. */
 const LEAST = 24;
-const MOST_PIECES = 3;
+const MAX_PIECES = 3;
 /** A shorter text is left out. */
 const READABLE = 8;
-const PHASE_MOST = 24;
+const MAX_PHASE_COLUMNS = 24;
 /** `1.2k · $0.01` */
 const brief = (usage: string): string => usage.replace(' tokens · ', ' · ');
 /** `$0.01`, or the tokens where the cost is unknown. */
@@ -65,7 +65,7 @@ function room({ columns, rows, above }: FrameView, lines: number) {
   const height = Math.min(lines, Math.max(1, Math.floor((rows - 1) / 2)));
   const ruled = height >= Math.min(3, lines);
   const more = Math.floor(Math.min(above, rows - height) / (ruled ? height - 1 : height));
-  const pieces = Math.min(1 + more, ruled ? MOST_PIECES : 2);
+  const pieces = Math.min(1 + more, ruled ? MAX_PIECES : 2);
   // A wide character may leave the last cell empty; some terminals wrap as soon as the last column is filled.
   const width = Math.max(1, Math.min(columns - 1, pieces * (narrow - 1) + 1));
   return { width, height, rule: ruled ? '─'.repeat(Math.max(1, Math.min(narrow, columns - 1))) : '' };
@@ -85,7 +85,7 @@ function lay(rows: readonly LiveRow[], size: { width: number; name: number }, st
   const widest = (text: (row: LiveRow) => string) => Math.max(0, ...rows.map((row) => cells(text(row))));
   const [phases, time] = [widest((row) => row.phase), widest((row) => row.time)];
   const layouts = LAYOUTS.map(({ gap, least, text, shown }) => {
-    const phase = Math.min(Math.max(phases, least), PHASE_MOST);
+    const phase = Math.min(Math.max(phases, least), MAX_PHASE_COLUMNS);
     const usage = widest((row) => shown(row.usage));
     const rest = width - cells(`● ${gap}${gap}${gap}`) - name - phase - time;
     return { gap, phase, usage, shown, rest, fits: rest >= usage + text };

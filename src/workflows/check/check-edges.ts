@@ -73,7 +73,7 @@ function reachableFrom(start: string, edges: ReadonlyMap<string, readonly string
   return seen;
 }
 
-/** Loops that pass through no phase with maxVisits or maxAttempts; one for each knot of them. */
+/** Loops that pass through no phase with maxVisits or maxAttempts; one finding for each group of connected loops. */
 function checkLoops(workflow: Workflow): Finding[] {
   const bounded = (phase: Phase) =>
     phase.type === 'terminal' ||

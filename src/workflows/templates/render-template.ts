@@ -124,7 +124,7 @@ function liquidModule(): Promise<LiquidModule> {
 
 /** A template that computes for long or grows without end is stopped. */
 const LIMITS = { parseLimit: 5_000_000, renderLimit: 10_000, memoryLimit: 50_000_000 };
-const MOST_PARSED = 500;
+const MAX_PARSED_TEMPLATES = 500;
 
 /** Not in prompts: page layout, and the filter that would switch off quoting in commands. */
 const NO_TAGS = ['layout', 'block', 'tablerow'];
@@ -176,7 +176,7 @@ export async function createEngine(
       const known = parsed.get(text);
       if (known) return known;
       const templates = liquid.parse(text);
-      const oldest = parsed.size >= MOST_PARSED ? parsed.keys().next().value : undefined;
+      const oldest = parsed.size >= MAX_PARSED_TEMPLATES ? parsed.keys().next().value : undefined;
       if (oldest !== undefined) parsed.delete(oldest);
       parsed.set(text, templates);
       return templates;

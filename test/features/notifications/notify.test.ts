@@ -102,7 +102,7 @@ describe('the bell', () => {
     world.plan('p', { tickets: { a: { status: 'failed', since }, b: { status: 'needs_attention', since } } });
     const look = async (parts: EngineContext) => {
       const notifier = new Notifier(parts);
-      for (let times = 0; times < 3; times++) notifier.look(parts.store.view(), () => true);
+      for (let times = 0; times < 3; times++) notifier.queueNewNotices(parts.store.view(), () => true);
       await notifier.settled();
     };
     let rings = 0;
@@ -127,7 +127,7 @@ describe('the bell', () => {
       const hold = { kind: 'shortage' as const, reason: 'the disk is full', until, since, ...person };
       world.plan('p', { tickets: { a: { status: 'ready', hold } } });
       const notifier = new Notifier(parts);
-      notifier.look(parts.store.view(), () => true);
+      notifier.queueNewNotices(parts.store.view(), () => true);
       await notifier.settled();
       expect(rings).toBe('person' in person ? 1 : 0);
     }
