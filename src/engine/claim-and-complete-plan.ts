@@ -1,7 +1,8 @@
-import { type Claim, sayOther } from '../model/claim.ts';
+import { type Claim, onceLeaseIsOver, sayOther } from '../model/claim.ts';
 import { HeldError, IllegalMoveError } from '../model/errors.ts';
 import { type Plan, withDetached } from '../model/plan.ts';
 import { isAllComplete } from '../model/state/eligible.ts';
+import { runCommand } from '../model/state/explain.ts';
 import { type EngineContext, emit } from './context.ts';
 
 /** Whether another live process holds the claim. */
@@ -10,12 +11,20 @@ function isOthers({ holder }: EngineContext, claim: Claim | null): claim is Clai
 }
 
 /** Throws when another process runs the plan. `called` names the plan for people, such as `plan "night"`. */
-export function refuseHeld(engine: EngineContext, { id, claim }: Plan, called: string): void {
+export function refuseHeld(engine: EngineContext, plan: Plan, called: string): void {
+  const { id, claim } = plan;
   if (!isOthers(engine, claim)) return;
+  const lease = engine.holder.leaseLeft(claim);
   throw new HeldError(
     'plan/held',
     `${called.replace(/^./, (first) => first.toUpperCase())} is already being run by ${sayOther(claim)}.`,
-    { hint: `Watch it with: signalbox status --plan ${id}`, details: { holder: claim } },
+    {
+      hint:
+        lease === undefined
+          ? `Watch it with: signalbox status --plan ${id}`
+          : onceLeaseIsOver(lease, runCommand(plan)),
+      details: { holder: claim },
+    },
   );
 }
 

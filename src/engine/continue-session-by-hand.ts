@@ -107,7 +107,7 @@ export async function inSession(
   const ticket = await store.updateTicket(ref, (latest) => {
     if (latest.claim && holder.isLive(latest.claim)) {
       throw new HeldError('ticket/held', `${refKey(ref)} is driven by ${sayHolder(latest.claim)}.`, {
-        hint: wayToFree(latest.claim, ref),
+        hint: wayToFree(latest.claim, ref, holder.leaseLeft(latest.claim)),
         details: { holder: latest.claim },
       });
     }

@@ -87,7 +87,7 @@ function refuseInSession({ holder }: EngineContext, { claim, planId, ticketId }:
   if (claim?.by !== 'session' || !holder.isLive(claim)) return;
   const ref = { planId, ticketId };
   throw new HeldError('ticket/held', `${refKey(ref)} is held by ${sayHolder(claim)}.`, {
-    hint: wayToFree(claim, ref),
+    hint: wayToFree(claim, ref, holder.leaseLeft(claim)),
     details: { holder: claim },
   });
 }

@@ -154,7 +154,7 @@ export async function releaseFor(engine: EngineContext, ref: TicketRef, insidePh
     };
   if (ticket.claim && holder.isLive(ticket.claim)) {
     throw new HeldError('ticket/held', `${refKey(ref)} is driven by ${sayHolder(ticket.claim)}.`, {
-      hint: wayToFree(ticket.claim, ref),
+      hint: wayToFree(ticket.claim, ref, holder.leaseLeft(ticket.claim)),
     });
   }
   const released = await workspaces.release(workspace);

@@ -7,8 +7,14 @@ export type { Claim };
 export const LEASE_MS = 60_000;
 export const RENEW_MS = 15_000;
 
+/** What helps where a holder cannot be seen from here: it may be gone, and its lease alone tells. */
+export function onceLeaseIsOver(leaseMs: number, command: string): string {
+  return `It cannot be seen from here. If it is gone, its lease ends in ${Math.ceil(leaseMs / 1000)} s; then: ${command}`;
+}
+
 /** What has to happen before the holder of a ticket lets go of it. */
-export function wayToFree(claim: Claim, { planId, ticketId }: TicketRef): string {
+export function wayToFree(claim: Claim, { planId, ticketId }: TicketRef, leaseMs?: number): string {
+  if (leaseMs !== undefined) return onceLeaseIsOver(leaseMs, 'give this command again');
   if (claim.by !== 'session') return `Pause it first: signalbox pause ${planId} ${ticketId}`;
   return `A person is in its session: leave that first (process ${claim.agent?.pid ?? claim.pid}).`;
 }

@@ -9,7 +9,7 @@ import { blockedBy, stoppedBy, stuckBlocker } from '../model/state/blockers-and-
 import { asAsked, type Explanation, explain } from '../model/state/explain.ts';
 import { behind } from '../model/state/shared-workspace-turns.ts';
 import { openAttempt, openTasksOf, type Ticket } from '../model/ticket.ts';
-import type { StoreProblem, StoreView } from '../store/store-interface.ts';
+import type { Holder, StoreProblem, StoreView } from '../store/store-interface.ts';
 import {
   ago,
   counted,
@@ -33,30 +33,31 @@ interface PlanStatus {
 
 interface StatusInput {
   view: StoreView;
-  isLive: (claim: NonNullable<Ticket['claim']>) => boolean;
+  holder: Pick<Holder, 'isLive' | 'leaseLeft'>;
   daemon: boolean;
   now: number;
 }
 
 /** Plans with their tickets in order, each with the reason why it waits and the next command. */
-export function statusOf({ view: stored, isLive, daemon, now }: StatusInput): PlanStatus[] {
-  const view = asSeen(stored, isLive);
+export function statusOf({ view: stored, holder, daemon, now }: StatusInput): PlanStatus[] {
+  const view = asSeen(stored, holder);
   const newer = newerRuns(view);
   const sound = new Set<string>();
   return view.plans.map((plan) => {
     const broken = planProblems(plan, view, sound);
-    const engine = daemon || (plan.claim !== null && isLive(plan.claim));
+    const engine = daemon || (plan.claim !== null && holder.isLive(plan.claim));
     const tickets: TicketStatus[] = [];
     for (const entry of plan.tickets.toSorted((a, b) => a.order - b.order)) {
       const ticket = ticketOf(view, { planId: plan.id, ticketId: entry.ticketId });
       if (!ticket) continue;
-      const driven = ticket.claim !== null && isLive(ticket.claim);
+      const driven = ticket.claim !== null && holder.isLive(ticket.claim);
+      const leaseMs = ticket.claim ? holder.leaseLeft(ticket.claim) : undefined;
       const hold = blockedBy(view, plan, entry) ?? stoppedBy(view, plan, entry) ?? behind(view, plan, ticket);
       const wrong = broken.find(({ ticketId }) => ticketId === entry.ticketId) ?? broken[0];
       const blocked = wrong?.message ?? hold?.reason ?? null;
       const { why, next } = superseded(
         ticket,
-        explain(ticket, plan, { driven, engine, blocked, now }),
+        explain(ticket, plan, { driven, engine, blocked, now, leaseMs }),
         newer,
       );
       const root = why !== '' && why === blocked && !wrong ? stuckBlocker(view, plan, entry) : undefined;
@@ -80,11 +81,11 @@ function wayFor(
 }
 
 /** Shows a gate that an engine is checking right now as the question that it is. */
-function asSeen(view: StoreView, isLive: StatusInput['isLive']): StoreView {
+function asSeen(view: StoreView, holder: StatusInput['holder']): StoreView {
   const tickets = new Map(view.tickets);
   for (const [key, ticket] of tickets) {
     const asked = asAsked(ticket);
-    if (asked !== ticket && ticket.claim && isLive(ticket.claim)) tickets.set(key, asked);
+    if (asked !== ticket && ticket.claim && holder.isLive(ticket.claim)) tickets.set(key, asked);
   }
   return { ...view, tickets };
 }

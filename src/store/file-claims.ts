@@ -6,7 +6,7 @@ import { asStorageError, isStorageTrouble, makeDirectory } from '../machine/file
 import { readJson } from '../machine/files/read-and-remove-files.ts';
 import { writeAtomic } from '../machine/files/write-atomic-and-note-facts.ts';
 import { isAlive, ownIdentity, type ProcessIdentity } from '../machine/processes.ts';
-import { type Claim, LEASE_MS, RENEW_MS, sayHolder } from '../model/claim.ts';
+import { type Claim, LEASE_MS, onceLeaseIsOver, RENEW_MS, sayHolder } from '../model/claim.ts';
 import { HeldError } from '../model/errors.ts';
 import type { Layout } from './layout-and-view.ts';
 import type { Holder } from './store-interface.ts';
@@ -71,9 +71,16 @@ export class FileHolder implements Holder {
   isLive(claim: Claim): boolean {
     const alive = isAlive(claim);
     if (alive === false && claim.agent) return isAlive({ ...claim, ...claim.agent }) === true;
-    if (alive !== undefined) return alive;
-    const beat = statSync(this.#file(claim.token), { throwIfNoEntry: false });
-    return beat !== undefined && Date.now() - beat.mtimeMs < LEASE_MS;
+    return alive ?? this.#leaseOf(claim) > 0;
+  }
+
+  leaseLeft(claim: Claim): number | undefined {
+    return isAlive(claim) === undefined ? this.#leaseOf(claim) : undefined;
+  }
+
+  #leaseOf({ token }: Claim): number {
+    const beat = statSync(this.#file(token), { throwIfNoEntry: false })?.mtimeMs ?? 0;
+    return Math.max(0, beat + LEASE_MS - Date.now());
   }
 
   daemon(): Claim | undefined {
@@ -86,11 +93,7 @@ export class FileHolder implements Holder {
       makeDirectory(this.#layout.locks);
       return await withLock(this.#layout.lock('daemon'), () => {
         const other = this.daemon();
-        if (other)
-          throw new HeldError('daemon/held', `A daemon already runs here: ${sayHolder(other)}.`, {
-            hint: 'Stop it with: signalbox daemon stop',
-            details: { holder: other },
-          });
+        if (other) throw this.#daemonHeld(other);
         const claim = this.claim(now);
         // Other hosts judge the claim by the heartbeat, so that comes first.
         makeDirectory(this.#layout.engines);
@@ -101,6 +104,17 @@ export class FileHolder implements Holder {
     } catch (error) {
       throw asStorageError(error, this.#layout.root);
     }
+  }
+
+  #daemonHeld(holder: Claim): HeldError {
+    const lease = this.leaseLeft(holder);
+    return new HeldError('daemon/held', `A daemon already runs here: ${sayHolder(holder)}.`, {
+      hint:
+        lease === undefined
+          ? 'Stop it with: signalbox daemon stop'
+          : onceLeaseIsOver(lease, 'signalbox daemon'),
+      details: { holder },
+    });
   }
 
   async releaseDaemon(): Promise<void> {

@@ -85,6 +85,8 @@ export interface Holder {
   /** Whether other engines may be at work on the same state. */
   hasOthers(): boolean;
   isLive(claim: Claim): boolean;
+  /** Milliseconds until a claim whose process cannot be seen from here is over, if that does not renew it. */
+  leaseLeft(claim: Claim): number | undefined;
   /** The claim of the daemon, if it is alive. */
   daemon(): Claim | undefined;
   /** Becomes the only daemon; throws a HeldError that names the one that is already running. */

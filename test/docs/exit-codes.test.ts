@@ -57,6 +57,14 @@ describe('exit codes', () => {
     expect(documented).toEqual([...new Set([0, ...mapped, ...stopped])].sort((a, b) => a - b));
   });
 
+  it('the systemd unit starts the daemon again after all of them that a wait can help with', () => {
+    const unit = /```ini\n([^`]*)```/.exec(source('docs/operations.md'))?.[1] ?? '';
+    expect(unit).toMatch(/^Restart=on-failure$/m);
+    expect(unit).toMatch(/^StartLimitIntervalSec=0$/m);
+    const never = /^RestartPreventExitStatus=(.*)$/m.exec(unit)?.[1]?.split(' ').map(Number);
+    expect(never).toEqual([2]);
+  });
+
   it('0 for done, 1 for no, 2 for bad input', { tags: 'full' }, async () => {
     expect((await signalbox(['status'], home)).code).toBe(0);
     expect((await signalbox(['daemon', 'status'], home)).code).toBe(1);

@@ -126,7 +126,7 @@ describe('two engines on one state directory', () => {
   it.concurrent('a claim of a process that is gone, or of an earlier boot, holds nothing back', async ({
     world,
   }) => {
-    prepare(world);
+    prepare(world, []);
     world.go();
     const self = await import('../../src/machine/processes.ts');
     const dead = {
@@ -150,6 +150,9 @@ describe('two engines on one state directory', () => {
     world.plan('q', { claim: dead, tickets });
     const { code, out, err } = await world.cli('run', 'q');
     expect(code, out + err).toBe(0);
+    world.plan('r', { claim: dead, tickets });
+    const tick = await world.cli('tick');
+    expect(world.readPlan('r'), tick.out + tick.err).toMatchObject({ status: 'complete', claim: null });
   });
 
   it.concurrent('a claim of another host is honoured while that host renews it, and lost afterwards', async ({

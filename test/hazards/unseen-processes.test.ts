@@ -44,6 +44,13 @@ describe('a job that cannot be seen from here', () => {
     const pid = await orphan(world);
     const before = await world.cli('run', 'p');
     expect(before.code, before.out + before.err).toBe(3);
+    const after = /If it is gone, its lease ends in (\d+) s; then: signalbox run p\b/;
+    expect(Number(after.exec(before.err)?.[1]), before.err).toBeLessThanOrEqual(60);
+    const { out: shown } = await world.cli('status', '--plan', 'p');
+    expect(shown).toMatch(/build; held by another process \(pid \d+ on \S+\)/);
+    expect(Number(after.exec(shown)?.[1]), shown).toBeLessThanOrEqual(60);
+    const diff = await world.cli('workspace', 'release', 'p', 'a');
+    expect(diff.err).toMatch(/its lease ends in \d+ s; then: give this command again/);
     endLeases(world);
     await stopJob(job(world), 'stopped', 0);
     const run = world.invoke(['run', 'p']);

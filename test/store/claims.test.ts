@@ -27,6 +27,8 @@ describe('a claim', () => {
     expect(holder.isLive(far)).toBe(false);
     world.append('engines/far.json', '{}');
     expect(holder.isLive(far)).toBe(true);
+    expect(holder.leaseLeft(far)).toBeGreaterThan(0);
+    expect(holder.leaseLeft(holder.claim('2026-01-01T00:00:00.000Z'))).toBeUndefined();
     world.age('engines/far.json', 61);
     expect(holder.isLive(far)).toBe(false);
   });

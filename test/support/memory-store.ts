@@ -290,6 +290,11 @@ class MemoryHolder implements Holder {
     return this.#truth.living.has(token);
   }
 
+  /** All processes can be seen here. */
+  leaseLeft(): undefined {
+    return undefined;
+  }
+
   daemon(): Claim | undefined {
     const { daemon } = this.#truth;
     return daemon && this.isLive(daemon) ? daemon : undefined;

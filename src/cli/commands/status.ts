@@ -35,7 +35,7 @@ export async function status(io: Io, options: StatusOptions, plan = options.plan
   const holder = store.holder('status');
   const daemon = holder.daemon() !== undefined;
   const now = Date.now();
-  const all = statusOf({ view, isLive: (claim) => holder.isLive(claim), daemon, now });
+  const all = statusOf({ view, holder, daemon, now });
   if (plan) store.plan(plan);
   const wanted = plan ? all.filter((each) => each.plan.id === plan) : all;
   if (options.json) {

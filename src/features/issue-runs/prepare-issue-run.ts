@@ -4,7 +4,7 @@ import { joinNumbered } from '../../issues/caller-described-issues.ts';
 import { fetchItems } from '../../issues/fetch-work-items.ts';
 import { placeItems } from '../../issues/issue-checkouts.ts';
 import { sayItem, type WorkItem } from '../../issues/work-item.ts';
-import { type Claim, sayHolder } from '../../model/claim.ts';
+import { type Claim, onceLeaseIsOver, sayHolder } from '../../model/claim.ts';
 import { InputError, WorkspaceError } from '../../model/errors.ts';
 import { refKey } from '../../model/ids.ts';
 import { TicketPlan } from '../../model/plan-schema.ts';
@@ -44,7 +44,7 @@ export async function prepareIssueRun(engine: EngineContext, request: IssueRunRe
     const closed = item.state === 'closed' && !force;
     const claim = tickets.map((ticket) => liveClaim(engine, earlier, ticket)).find(Boolean);
     const gate = force || closed ? undefined : tickets.findLast((each) => isAtGate(each, earlier));
-    if (claim) refuse(item, lockedBy(claim));
+    if (claim) refuse(item, lockedBy(claim, engine.holder.leaseLeft(claim)));
     else if (gate) refuse(item, { waiting: true, ...howToPassGate(gate) });
     else {
       const left = force ? {} : await leftToDo(engine, { tickets, earlier, workflow, wanted, closed });
@@ -161,12 +161,15 @@ export function liveClaim(
   return [ticket.claim, plan?.claim].find((claim): claim is Claim => !!claim && holder.isLive(claim));
 }
 
-function lockedBy(claim: Claim): Pick<Refused, 'locked' | 'reason' | 'hint'> {
+function lockedBy(claim: Claim, lease: number | undefined): Pick<Refused, 'locked' | 'reason' | 'hint'> {
   const { pid, host, renewedAt, by } = claim;
   return {
     locked: { pid, hostname: host, startedAt: renewedAt, command: by },
     reason: `being run by ${sayHolder({ ...claim, by: by === 'run' ? 'another run' : by })}`,
-    hint: 'Watch it with: signalbox status',
+    hint:
+      lease === undefined
+        ? 'Watch it with: signalbox status'
+        : onceLeaseIsOver(lease, 'give this command again'),
   };
 }
 

@@ -3,9 +3,10 @@ import { refuseHeld as refuseHeldPlan } from '../../engine/claim-and-complete-pl
 import type { EngineContext } from '../../engine/context.ts';
 import { usersChanges } from '../../engine/users-changes-in-checkout.ts';
 import type { SpecProblem } from '../../kiro/task.ts';
-import { sayHolder } from '../../model/claim.ts';
+import { onceLeaseIsOver, sayHolder } from '../../model/claim.ts';
 import { HeldError, InputError } from '../../model/errors.ts';
 import type { Plan } from '../../model/plan.ts';
+import { runCommand } from '../../model/state/explain.ts';
 import { didYouMean } from '../../model/text/nearest-word.ts';
 import { isMarkedBlocked, type Ticket, tipOf } from '../../model/ticket.ts';
 import type { EarlierRun, SpecRunRequest } from './spec-run-request-and-state.ts';
@@ -50,8 +51,12 @@ export function refuseDaemon({ holder }: EngineContext, plan: Plan, tickets: rea
     plan.status === 'active' && !isStuck && tickets.some(({ status }) => status !== 'complete');
   const who = claim && claim.token !== holder.token ? claim : continues ? daemon : undefined;
   if (!who) return;
+  const lease = holder.leaseLeft(who);
   throw new HeldError('plan/held', `Spec "${plan.name}" is already being run by ${sayHolder(who)}.`, {
-    hint: `Watch it with: signalbox status --plan ${plan.id}`,
+    hint:
+      lease === undefined
+        ? `Watch it with: signalbox status --plan ${plan.id}`
+        : onceLeaseIsOver(lease, runCommand(plan)),
     details: { holder: who },
   });
 }

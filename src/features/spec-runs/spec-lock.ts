@@ -7,7 +7,7 @@ import { writeAtomic } from '../../machine/files/write-atomic-and-note-facts.ts'
 import { readJob } from '../../machine/jobs/job.ts';
 import { Machine } from '../../machine/machine.ts';
 import { isAlive } from '../../machine/processes.ts';
-import { type Claim, LEASE_MS, RENEW_MS, sayHolder } from '../../model/claim.ts';
+import { type Claim, LEASE_MS, onceLeaseIsOver, RENEW_MS, sayHolder } from '../../model/claim.ts';
 import { HeldError } from '../../model/errors.ts';
 import { digest } from '../../model/ids.ts';
 import type { Plan } from '../../model/plan.ts';
@@ -143,23 +143,23 @@ function refuse(engine: EngineContext, planId: string | null, { name }: SpecPlac
   )
     return;
   const where = `Its state is in ${lock.stateDir}.`;
-  if (isLive(lock, file))
+  const there = `SIGNALBOX_STATE_DIR=${lock.stateDir} signalbox`;
+  const lease = isAlive(lock) === undefined ? leaseOf(file) : undefined;
+  if (lease ?? isAlive(lock))
     throw new HeldError('spec/held', `Spec "${name}" is already being run by ${sayHolder(lock)}.`, {
-      hint: `${where} Watch it with: SIGNALBOX_STATE_DIR=${lock.stateDir} signalbox status --plan ${lock.plan}`,
+      hint: `${where} ${lease === undefined ? `Watch it with: ${there} status --plan ${lock.plan}` : onceLeaseIsOver(lease, `${there} resume ${lock.plan}`)}`,
       details: { holder: lock },
     });
   if (!agentLives(lock)) return;
   throw new HeldError('spec/held', `${sayHolder(lock)} is gone, but its agent still works on "${name}".`, {
-    hint: `${where} Continue there: SIGNALBOX_STATE_DIR=${lock.stateDir} signalbox resume ${lock.plan}`,
+    hint: `${where} Continue there: ${there} resume ${lock.plan}`,
     details: { holder: lock },
   });
 }
 
-function isLive(lock: SpecLock, file: string): boolean {
-  const alive = isAlive(lock);
-  if (alive !== undefined) return alive;
-  const seen = statSync(file, { throwIfNoEntry: false });
-  return seen !== undefined && Date.now() - seen.mtimeMs < LEASE_MS;
+function leaseOf(file: string): number {
+  const seen = statSync(file, { throwIfNoEntry: false })?.mtimeMs ?? 0;
+  return Math.max(0, seen + LEASE_MS - Date.now());
 }
 
 /** Whether an agent of a killed run is still running. */

@@ -1,4 +1,4 @@
-import { type Claim, sayOther } from '../claim.ts';
+import { type Claim, onceLeaseIsOver, sayOther } from '../claim.ts';
 import type { TicketRef } from '../ids.ts';
 import { type Plan, sharesWorkspace } from '../plan.ts';
 import { reservation } from '../review-verdict-and-criteria.ts';
@@ -12,6 +12,8 @@ interface Surroundings {
   engine: boolean;
   /** What keeps it from starting, as things are now; null when nothing does. */
   blocked?: string | null;
+  /** What is left of the lease of its engine, where that cannot be seen from here. */
+  leaseMs?: number | undefined;
   /** Waits that have ended by then are not mentioned. */
   now?: number;
 }
@@ -95,7 +97,12 @@ function running(ticket: Ticket, plan: Plan, around: Surroundings): Explanation 
   }
   const times = open && open.attempt > 1 ? `, attempt ${open.attempt}` : '';
   const note = open?.note ? `: ${open.note}` : '';
-  return { why: open ? `${open.phase}${times}${note}` : '', next: '' };
+  const why = open ? `${open.phase}${times}${note}` : '';
+  if (around.leaseMs === undefined || !ticket.claim) return { why, next: '' };
+  return {
+    why: [why, `held by ${sayOther(ticket.claim)}`].filter(Boolean).join('; '),
+    next: onceLeaseIsOver(around.leaseMs, runCommand(plan)),
+  };
 }
 
 function waiting(ticket: Ticket, plan: Plan, around: Surroundings): Explanation {
