@@ -27,23 +27,9 @@ const quick = process.argv.includes('--no-types');
 const out = quick ? dist : `${dist}.${process.pid}`;
 if (process.argv.includes('--if-stale') && isCurrent()) process.exit(0);
 const library = { 'lib/settings': 'src/api/settings.ts', 'lib/manifest': 'src/api/manifest.ts' };
-const STATUS = new RegExp(
-  `src/(${[
-    'model/(agent|claim|errors|extra-fields|ids|plan|ticket|version)',
-    'model/state/(dependencies|explain|shared-workspace-turns)',
-    'model/limits/(budget|usage)',
-    'model/text/plural',
-    'model/plans/(dependency-order|plan-problems|plans-view)',
-    'machine/(home-path|processes|file-lock|run-process)',
-    'machine/files/(write-atomic|directory|regular-file)',
-    'store/(?!open\\.|inspect)[\\w-]+',
-    'config/paths',
-    'report/(status-text|style)',
-    'cli/(open-state|io|commands/status)',
-  ].join('|')})\\.ts$|schemas/(plan|ticket)\\.schema\\.json$`,
-);
-const SETTINGS =
-  /src\/(config\/(?!yaml-source|init|describe-settings|project-manifest)[\w-]+|model\/(issue-phases|text\/nearest-word))\.ts$/;
+// With everything that they import.
+const STATUS = /src\/cli\/commands\/status\.ts$/;
+const SETTINGS = /src\/config\/load-settings\.ts$/;
 // What loads slowly and is needed by few commands. The others load it where they first use it.
 const SLOW =
   /\b(node_(?:child_process|crypto|dns|fs_promises|http|https|net|readline|stream|timers_promises|url|v8|zlib))(?:\.| = (require\("[\w:/]+"\)))/g;
