@@ -10,7 +10,7 @@ import {
   visit,
 } from 'yaml';
 import { InputError, messageOf } from '../model/errors.ts';
-import { MAX_YAML_DEPTH, tooDeepAt } from '../model/text/yaml-depth.ts';
+import { MAX_YAML_DEPTH, tooDeepAt } from '../model/text/parse-yaml-and-limit-depth.ts';
 
 export interface Place {
   line: number;

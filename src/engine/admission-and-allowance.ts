@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { adapterFor, capabilityProblems } from '../agents/adapters.ts';
 import { lastSign } from '../machine/jobs/job.ts';
-import { refKey } from '../model/ids.ts';
+import { type Changed, refKey } from '../model/ids.ts';
 import {
   type AccountLimit,
   type Admission,
@@ -26,7 +26,7 @@ import { redactAll } from '../model/text/redact.ts';
 import { type Attempt, type Hold, openAttempt, type Ticket } from '../model/ticket.ts';
 import { firstPhase, type Phase, type PhaseOf, phaseOf } from '../model/workflow.ts';
 import type { Allowance } from '../phases/phase-context.ts';
-import type { Store } from '../store/store-interface.ts';
+import { type Store, sinceLast } from '../store/store-interface.ts';
 import { type EngineContext, hooksOf } from './context.ts';
 import { knownPinned } from './pinned-workflow.ts';
 
@@ -58,7 +58,7 @@ export function overviewOf(engine: EngineContext, own?: Ticket): Overview {
 /** Tickets that matter for others, kept while tickets change: to look for them among all would take longer with every ticket. */
 class WorkIndex {
   readonly #store: Store;
-  #cursor: string | undefined;
+  readonly #changed: () => Changed;
   /** Tickets that an engine or a person has claimed, by refKey. */
   readonly claimed = new Map<string, Ticket>();
   /** Those that have met a usage limit. They stay when their plan is finished: the limit does, too. */
@@ -68,12 +68,12 @@ class WorkIndex {
 
   constructor(store: Store) {
     this.#store = store;
+    this.#changed = sinceLast(store);
   }
 
   update(): void {
     const { tickets, finished } = this.#store.glance();
-    const { changed, cursor } = this.#store.changes(this.#cursor, 'noticed');
-    this.#cursor = cursor;
+    const changed = this.#changed();
     if (changed === 'unknown') {
       this.claimed.clear();
       for (const ticket of recentlyFinished(this.#store, finished)) this.#remember(refKey(ticket), ticket);
@@ -130,6 +130,11 @@ function workIndex({ store }: Pick<EngineContext, 'store'>): WorkIndex {
   indexes.set(store, index);
   index.update();
   return index;
+}
+
+/** Tickets of open plans that an engine or a person has claimed, by refKey. */
+export function claimedTickets(engine: Pick<EngineContext, 'store'>): ReadonlyMap<string, Ticket> {
+  return workIndex(engine).claimed;
 }
 
 /** Whatever may have used something that counts: all tickets, deleted ones, and those of finished plans where today's use is limited. */

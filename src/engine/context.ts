@@ -6,7 +6,7 @@ import type { ActionInputs, ActionName } from '../model/actions.ts';
 import { InputError, messageOf } from '../model/errors.ts';
 import type { EngineEvent } from '../model/events.ts';
 import { TRANSIENT } from '../model/events.ts';
-import type { TicketRef } from '../model/ids.ts';
+import type { Changed, TicketRef } from '../model/ids.ts';
 import type { Plan } from '../model/plan.ts';
 import type { PlanSchema } from '../model/plan-schema.ts';
 import { type Redact, redactAll } from '../model/text/redact.ts';
@@ -96,7 +96,8 @@ export interface PlanKind<P extends Plan = Plan> {
 
 /** Sends notifications about what it sees in the state. Neither function may throw. */
 export interface Notifications {
-  queueNewNotices(view: StoreView, isMine: (plan: Plan) => boolean): void;
+  /** `changed`: what may be news since the last look. */
+  queueNewNotices(view: StoreView, isMine: (plan: Plan) => boolean, changed?: Changed): void;
   /** Resolves when nothing is left to send. */
   settled(): Promise<void>;
 }

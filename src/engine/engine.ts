@@ -1,15 +1,16 @@
 import { asStorageErrorIn } from '../machine/files/make-writable-directory.ts';
 import type { Claim } from '../model/claim.ts';
 import { messageOf, SignalboxError } from '../model/errors.ts';
-import { refKey, refOf } from '../model/ids.ts';
+import { type Changed, refKey, refOf } from '../model/ids.ts';
 import type { Plan, PlanEntry } from '../model/plan.ts';
-import { planProblems } from '../model/plans/plan-problems.ts';
-import { ticketOf, ticketsOf } from '../model/plans/plans-view.ts';
+import { KeptProblems, type PlanProblem } from '../model/plans/plan-problems.ts';
+import { entryOf, planOf, ticketsOf } from '../model/plans/plans-view.ts';
 import { type Decision, eligible } from '../model/state/eligible.ts';
 import { heldBy } from '../model/state/explain.ts';
+import { Shortlist } from '../model/state/shortlist.ts';
 import { type Hold, isOver, type Ticket } from '../model/ticket.ts';
-import type { StoreView } from '../store/store-interface.ts';
-import { type Overview, overviewOf, stillHeld } from './admission-and-allowance.ts';
+import { type StoreProblem, type StoreView, sinceLast } from '../store/store-interface.ts';
+import { claimedTickets, type Overview, overviewOf, stillHeld } from './admission-and-allowance.ts';
 import { completePlan } from './claim-and-complete-plan.ts';
 import { type EngineContext, hooksOf, isFatal, type Notifications } from './context.ts';
 import { sweepOutput } from './delete-old-output.ts';
@@ -45,6 +46,12 @@ export class Engine {
   readonly #notifier: Notifications | undefined;
   readonly #outside: OutsideChanges;
   readonly #readiness: PlanReadiness;
+  /** Kept from pass to pass, so that a pass costs as much as has changed. */
+  readonly #shortlist: Shortlist;
+  readonly #problems: KeptProblems;
+  readonly #toWeigh: () => Changed;
+  readonly #toReport: () => Changed;
+  #unusable: readonly StoreProblem[] = [];
   #wake: () => void = () => undefined;
   #woken = false;
   #stopping: 'pause' | 'leave' | undefined;
@@ -60,6 +67,11 @@ export class Engine {
     this.#notifier = engine.notifications?.(engine);
     this.#outside = new OutsideChanges(engine);
     this.#readiness = new PlanReadiness(engine, () => this.wake());
+    const isWanted = (planId: string) => !own.scope || own.scope.planId === planId;
+    this.#shortlist = new Shortlist(isWanted);
+    this.#problems = new KeptProblems({ isWanted, first: (plan) => this.#kindProblem(plan) });
+    this.#toWeigh = sinceLast(engine.store);
+    this.#toReport = sinceLast(engine.store);
     this.#running = new RunningTickets(engine, {
       outside: this.#outside,
       get maxConcurrency() {
@@ -95,10 +107,9 @@ export class Engine {
     while (!this.#stopping && !this.#failure) {
       this.#woken = false;
       Object.assign(this.#options, await this.#options.refresh?.());
-      const view = this.#look();
-      this.#reportOutside(view);
-      this.#notifier?.queueNewNotices(view, (plan) => this.#isMyPlan(plan));
-      await recoverOrphans(this.#engine, view);
+      this.#look();
+      await recoverOrphans(this.#engine);
+      const view = this.#engine.store.glance();
       this.#running.obey(view);
       const decision = this.#decide(view);
       this.#reportHeld(view);
@@ -114,14 +125,19 @@ export class Engine {
   }
 
   /** Changes of which no watch has told are found by the timer. */
-  #look(): StoreView {
+  #look(): void {
     const { store } = this.#engine;
     const now = performance.now();
     const look = now < this.#lookAt ? 'noticed' : now < this.#lookAtAllAt ? 'open' : 'all';
     if (look !== 'noticed') this.#lookAt = now + this.#options.lookEveryMs;
     if (look === 'all') this.#lookAtAllAt = now + LOOK_AT_ALL_MS;
     store.changes(undefined, look);
-    return store.glance();
+    const view = store.glance();
+    const changed = this.#toReport();
+    this.#reportOutside(view, changed);
+    // Whose a plan is may change without a change of the plan.
+    const news = look === 'noticed' ? changed : 'unknown';
+    this.#notifier?.queueNewNotices(view, (plan) => this.#isMyPlan(plan), news);
   }
 
   /** Deletes old output while no ticket runs; a daemon may run for months. */
@@ -157,57 +173,63 @@ export class Engine {
 
   #decide(view: StoreView): Decision {
     const { holder, now } = this.#engine;
-    const broken = this.#broken(view);
+    const changed = this.#toWeigh();
+    this.#shortlist.update(view, changed);
+    this.#problems.update(view, changed);
+    this.#reportProblems(view);
     const { driven, busy } = this.#running.keys();
-    for (const [key, ticket] of view.tickets) {
+    for (const [key, ticket] of claimedTickets(this.#engine)) {
       if (driven.has(key) || !ticket.claim || !holder.isLive(ticket.claim)) continue;
       if (ticket.claim.token === holder.token && this.#running.isLost(key)) continue;
       driven.add(key);
       busy.add(key);
     }
-    const { maxConcurrency } = this.#options;
-    const mine = (plan: Plan, entry: PlanEntry) => this.#isMine(plan, entry);
+    const { maxConcurrency, scope } = this.#options;
+    const mine = this.#whatIsMine();
     // A foreground run has made the preflight of its plan before it started.
-    const readiness = this.#options.scope ? undefined : (plan: Plan) => this.#readiness.of(plan);
+    const readiness = scope ? undefined : (plan: Plan) => this.#readiness.of(plan);
     let overview: Overview | undefined;
     const admits = (plan: Plan, ticket: Ticket) => {
       overview ??= overviewOf(this.#engine);
       return stillHeld(this.#engine, plan, ticket, overview);
     };
     const decision = eligible(
-      { ...view, broken },
-      { maxConcurrency, busy, driven, mine, admits, ...(readiness ? { readiness } : {}) },
+      { ...view, broken: this.#problems.problems },
+      {
+        maxConcurrency,
+        busy,
+        driven,
+        mine,
+        admits,
+        ignoresCrowded: !scope,
+        ...(readiness ? { readiness } : {}),
+      },
       now(),
+      this.#shortlist,
     );
-    const completed = view.plans.filter((plan) => decision.completed.includes(plan.id));
-    return {
-      ...decision,
-      completed: completed.filter((plan) => this.#isMyPlan(plan)).map((plan) => plan.id),
+    const isMine = (planId: string) => {
+      const plan = planOf(view, planId);
+      return plan !== undefined && this.#isMyPlan(plan);
     };
+    return { ...decision, completed: decision.completed.filter(isMine) };
   }
 
-  #broken(view: StoreView): Map<string, string> {
-    const broken = new Map<string, string>();
-    const sound = new Set<string>();
-    for (const plan of view.plans) {
-      if (plan.status !== 'active') continue;
-      const [problem] = this.#kindProblem(plan) ?? planProblems(plan, view, sound);
-      if (!problem) continue;
-      broken.set(plan.id, problem.message);
-      this.#problem(plan.id, problem.ticketId, problem.message, null);
-    }
+  #reportProblems(view: StoreView): void {
+    for (const { planId, ticketId, message } of this.#problems.problems.values())
+      this.#problem(planId, ticketId, message, null);
+    if (view.problems === this.#unusable) return;
+    this.#unusable = view.problems;
     for (const { planId, ticketId, message, path } of view.problems)
       this.#problem(planId, ticketId, message, path);
-    return broken;
   }
 
   /** A store that was given may have plans of kinds that are not registered here. */
-  #kindProblem(plan: Plan): [{ ticketId: null; message: string }] | undefined {
+  #kindProblem(plan: Plan): PlanProblem | undefined {
     try {
       hooksOf(this.#engine, plan);
       return undefined;
     } catch (error) {
-      return [{ ticketId: null, message: messageOf(error) }];
+      return { planId: plan.id, ticketId: null, message: messageOf(error) };
     }
   }
 
@@ -236,9 +258,10 @@ export class Engine {
 
   /** Reports once which other process has a ticket that this engine would take. */
   #reportHeld(view: StoreView): void {
-    for (const [plan, ticket] of this.#mine(view)) {
+    for (const ticket of claimedTickets(this.#engine).values()) {
       const { claim, status, error, currentPhase: phase } = ticket;
-      if (isOver(ticket) || !this.#isOthers(claim)) continue;
+      const plan = planOf(view, ticket.planId);
+      if (!plan || isOver(ticket) || !this.#isOthers(claim) || !this.#isMyTicket(view, ticket)) continue;
       const key = `held ${refKey(ticket)} ${claim.token} ${status}`;
       if (this.#reported.has(key)) continue;
       this.#reported.add(key);
@@ -247,9 +270,21 @@ export class Engine {
     }
   }
 
-  #isMine(plan: Plan, entry: PlanEntry): boolean {
+  /** Whether this engine may touch a ticket. Each plan is asked once: its claim may be of a process that has to be looked for. */
+  #whatIsMine(): (plan: Plan, entry: PlanEntry) => boolean {
     const ids = this.#options.scope?.ticketIds;
-    return this.#isMyPlan(plan) && (!ids || ids.includes(entry.ticketId));
+    const known = new Map<string, boolean>();
+    return (plan, entry) => {
+      const isMine = known.get(plan.id) ?? this.#isMyPlan(plan);
+      known.set(plan.id, isMine);
+      return isMine && (!ids || ids.includes(entry.ticketId));
+    };
+  }
+
+  #isMyTicket(view: StoreView, ticket: Ticket, isMine = this.#whatIsMine()): boolean {
+    const plan = planOf(view, ticket.planId);
+    const entry = entryOf(plan, ticket);
+    return plan !== undefined && entry !== undefined && isMine(plan, entry);
   }
 
   #isMyPlan(plan: Plan): boolean {
@@ -266,7 +301,9 @@ export class Engine {
     let done = 0;
     for (const changed of decision.changes)
       done += await this.#ifPossible(changed, () => this.#change(changed));
-    for (const planId of decision.completed)
+    // A ticket that is complete is released before its plan ends: of finished plans nobody takes back dead claims.
+    const ended = decision.completed.filter((planId) => !this.#running.isAtWorkIn(planId));
+    for (const planId of ended)
       done += await this.#ifPossible({ planId, ticketId: null }, () => completePlan(this.#engine, planId));
     // Stopped meanwhile: nothing would stop what is started now.
     if (this.#stopping || this.#failure) return done > 0;
@@ -301,19 +338,18 @@ export class Engine {
     reportStatus(this.#engine, before, after);
   }
 
-  #reportOutside(view: StoreView): void {
+  #reportOutside(view: StoreView, changed: Changed): void {
     const { driven } = this.#running.keys();
-    const mine = this.#mine(view).map(([, ticket]) => ticket);
-    this.#outside.check(mine, (key) => driven.has(key));
-  }
-
-  #mine(view: StoreView): [Plan, Ticket][] {
-    return view.plans.flatMap((plan) =>
-      plan.tickets.flatMap((entry): [Plan, Ticket][] => {
-        const ticket = ticketOf(view, { planId: plan.id, ticketId: entry.ticketId });
-        return ticket && this.#isMine(plan, entry) ? [[plan, ticket]] : [];
-      }),
-    );
+    const isMine = this.#whatIsMine();
+    this.#outside.check(changedIn(view, changed), {
+      isOurs: (key) => driven.has(key),
+      isMine: (ticket) => this.#isMyTicket(view, ticket, isMine),
+    });
+    if (changed !== 'unknown')
+      for (const { planId, ticketId } of changed) {
+        const key = ticketId === null ? undefined : refKey({ planId, ticketId });
+        if (key !== undefined && !view.tickets.has(key)) this.#outside.forget(key);
+      }
   }
 
   /** Without storage, jobs are left running: the end of a stopped one could not be recorded. */
@@ -352,7 +388,7 @@ export class Engine {
   #othersAtWork(view: StoreView): boolean {
     const { scope } = this.#options;
     if (!scope || ticketsOf(view, scope.planId).every(isOver)) return false;
-    return [...view.tickets.values()].some(({ claim }) => this.#isOthers(claim));
+    return [...claimedTickets(this.#engine).values()].some(({ claim }) => this.#isOthers(claim));
   }
 
   async #sleep(wakeAt: string | null): Promise<void> {
@@ -369,6 +405,16 @@ export class Engine {
     });
     this.#wake = () => undefined;
   }
+}
+
+/** The tickets that changed; with a plan, all of its tickets may have. */
+function changedIn(view: StoreView, changed: Changed): Iterable<Ticket> {
+  if (changed === 'unknown') return view.tickets.values();
+  return changed.flatMap(({ planId, ticketId }) => {
+    if (ticketId !== null) return view.tickets.get(refKey({ planId, ticketId })) ?? [];
+    const plan = planOf({ plans: view.plans }, planId);
+    return plan ? ticketsOf(view, plan) : [];
+  });
 }
 
 /** The error with the jobs that the next engine will find running. */

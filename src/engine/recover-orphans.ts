@@ -4,6 +4,7 @@ import { planOf } from '../model/plans/plans-view.ts';
 import { reduce } from '../model/state/reduce.ts';
 import { openAttempt, type Ticket } from '../model/ticket.ts';
 import type { StoreView } from '../store/store-interface.ts';
+import { claimedTickets } from './admission-and-allowance.ts';
 import { type EngineContext, isFatal } from './context.ts';
 import { pinnedFor } from './pinned-workflow.ts';
 import { readTip, releaseWorkspace } from './prepare-release-diff-workspace.ts';
@@ -14,13 +15,13 @@ import { workspaceFor } from './ticket-workspace.ts';
  * one, releases the worktree of a finished one, and clears their claims. Tickets that were running are driven again, which
  * adopts, reads or repeats their attempt.
  */
-export async function recoverOrphans(engine: EngineContext, view: StoreView): Promise<void> {
-  for (const ticket of view.tickets.values()) {
+export async function recoverOrphans(engine: EngineContext): Promise<void> {
+  for (const ticket of [...claimedTickets(engine).values()]) {
     const orphaned = ticket.claim !== null && !engine.holder.isLive(ticket.claim);
     const settled = ticket.status !== 'running' && ticket.status !== 'ready' && ticket.status !== 'queued';
     if (!orphaned || !settled) continue;
     try {
-      await recoverOrphan(engine, ticket, view);
+      await recoverOrphan(engine, ticket, engine.store.glance());
     } catch (error) {
       if (isFatal(error)) throw error;
       const { planId, ticketId } = ticket;

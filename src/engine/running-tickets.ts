@@ -2,6 +2,7 @@ import { asStorageErrorIn, assertWritable } from '../machine/files/make-writable
 import { readJob } from '../machine/jobs/job.ts';
 import { messageOf, type SignalboxError } from '../model/errors.ts';
 import { refKey, type TicketRef } from '../model/ids.ts';
+import { planOf } from '../model/plans/plans-view.ts';
 import { command } from '../model/state/commands.ts';
 import { openAttempt, type Ticket } from '../model/ticket.ts';
 import { phaseOf } from '../model/workflow.ts';
@@ -59,6 +60,10 @@ export class RunningTickets {
     return { driven: new Set([...this.#tickets.keys(), ...resting]), busy: new Set(busy) };
   }
 
+  isAtWorkIn(planId: string): boolean {
+    return [...this.#tickets.values()].some(({ ref }) => ref.planId === planId);
+  }
+
   /** A ticket has our claim although nothing runs for it: it could not be written when its process ended. */
   isLost(key: string): boolean {
     return this.#lost.has(key) && !this.#tickets.has(key);
@@ -83,7 +88,7 @@ export class RunningTickets {
       .catch((error: unknown) => this.#crashed(running, error))
       .finally(() => {
         this.#tickets.delete(key);
-        if (running.writer) this.#options.outside.check([running.writer.ticket], () => true);
+        if (running.writer) this.#options.outside.check([running.writer.ticket], { isOurs: () => true });
         else this.#options.outside.forget(key);
         this.#options.onEnd();
       });
@@ -127,10 +132,9 @@ export class RunningTickets {
 
   /** Stops what runs for tickets and plans that a person paused, and restores our claim where an editor saved an old copy. */
   obey(view: StoreView): void {
-    const status = new Map(view.plans.map((plan) => [plan.id, plan.status]));
     for (const [key, running] of this.#tickets) {
       const ticket = view.tickets.get(key);
-      const plan = status.get(running.ref.planId);
+      const plan = planOf(view, running.ref.planId)?.status;
       if (ticket?.status === 'paused' || plan === 'paused' || plan === 'archived') running.abort.abort();
       if (ticket?.claim?.token !== this.#engine.holder.token) void this.#reclaim(running);
     }

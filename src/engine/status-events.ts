@@ -47,22 +47,24 @@ export class OutsideChanges {
 
   /** Takes a ticket as it is now, without a report. */
   know(ticket: Ticket): void {
-    const { rev, status, hold } = ticket;
-    this.#known.set(refKey(ticket), { rev, status, hold });
+    this.#known.set(refKey(ticket), ticket);
   }
 
   forget(key: string): void {
     this.#known.delete(key);
   }
 
-  /** Tickets that this engine drives it reports itself, except that a person has paused one. */
-  check(tickets: Iterable<Ticket>, isOurs: (key: string) => boolean): void {
+  /** Tickets that this engine drives (`isOurs`) it reports itself, except that a person has paused one. */
+  check(
+    tickets: Iterable<Ticket>,
+    { isOurs, isMine = () => true }: { isOurs(key: string): boolean; isMine?(ticket: Ticket): boolean },
+  ): void {
     for (const ticket of tickets) {
       const key = refKey(ticket);
       const before = this.#known.get(key);
       if (before?.rev === ticket.rev && before.status === ticket.status) continue;
       this.know(ticket);
-      if (!before || sameStatus(before, ticket)) continue;
+      if (!before || sameStatus(before, ticket) || !isMine(ticket)) continue;
       if (isOurs(key) && ticket.status !== 'paused') continue;
       const { status, hold, error, currentPhase: phase } = ticket;
       this.#listen({ type: 'ticket:status', status, hold, error, phase, ...refOf(ticket) });

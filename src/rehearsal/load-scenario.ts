@@ -12,7 +12,7 @@ export async function loadScenario(file: string): Promise<Rule[]> {
     return checkScenario(value);
   } catch (error) {
     if (!(error instanceof Problem)) throw error;
-    const { lineOf } = await import('./yaml-file.ts');
+    const { lineOf } = await import('../model/text/parse-yaml-and-limit-depth.ts');
     throw bad(
       `Scenario ${file}, line ${lineOf(text, error.path)}, ${sayPlace(error.path)}: ${error.message}.`,
     );
@@ -28,7 +28,7 @@ function readText(file: string): string {
 }
 
 async function fromYaml(file: string, text: string): Promise<unknown> {
-  const { parseYaml } = await import('./yaml-file.ts');
+  const { parseYaml } = await import('../model/text/parse-yaml-and-limit-depth.ts');
   const parsed = parseYaml(text);
   if ('problem' in parsed) throw bad(`Scenario ${file} is not YAML: ${parsed.problem}.`);
   return parsed.value;

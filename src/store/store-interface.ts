@@ -49,6 +49,16 @@ export function readableTicket(store: Pick<Store, 'ticket'>, ref: TicketRef): Ti
   }
 }
 
+/** Each call returns what was noticed to have changed since the last one; the first: `unknown`. */
+export function sinceLast(store: Pick<Store, 'changes'>): () => Changed {
+  let last: string | undefined;
+  return () => {
+    const { changed, cursor } = store.changes(last, 'noticed');
+    last = cursor;
+    return changed;
+  };
+}
+
 /** Whether an error says that a plan or ticket was out of reach; that something can be written there later proves that it no longer is. */
 export function wasOutOfReach(error: unknown, location: string): boolean {
   const codes = ['state/missing', 'state/unreadable', 'state/unwritable'];

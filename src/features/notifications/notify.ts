@@ -1,6 +1,7 @@
 import type { EngineContext, Notifications } from '../../engine/context.ts';
 import { messageOf } from '../../model/errors.ts';
-import { refKey } from '../../model/ids.ts';
+import { groupBy } from '../../model/group-by.ts';
+import { type Changed, refKey } from '../../model/ids.ts';
 import type { Plan } from '../../model/plan.ts';
 import { ticketsOf } from '../../model/plans/plans-view.ts';
 import { cleanLine, plural } from '../../model/text/clean-quote-plural.ts';
@@ -40,12 +41,14 @@ export class Notifier implements Notifications {
   }
 
   /** Queues notices that are new. Returns at once and never throws. */
-  queueNewNotices(view: StoreView, mine: (plan: Plan) => boolean): void {
+  queueNewNotices(view: StoreView, mine: (plan: Plan) => boolean, changed: Changed = 'unknown'): void {
     if (this.#places.length === 0) return;
-    const seen = { ...view, plans: [...view.plans, ...this.#finished(view)] };
-    const news = noticesIn(seen, mine, this.#engine.settings.notify.on);
+    const isNew = changed === 'unknown' ? undefined : new Set(changed.map(({ planId }) => planId));
+    const open = view.plans.filter(({ id }) => !isNew || isNew.has(id) || !this.#seen.has(id));
+    const seen = { ...view, plans: [...open, ...this.#finished(view)] };
+    const news = groupBy(noticesIn(seen, mine, this.#engine.settings.notify.on), ({ notice }) => notice.plan);
     for (const { id } of seen.plans.filter(mine)) {
-      const fresh = news.filter(({ key, notice }) => notice.plan === id && !this.#seen.has(`${id} ${key}`));
+      const fresh = (news.get(id) ?? []).filter(({ key }) => !this.#seen.has(`${id} ${key}`));
       // The start of watching is recorded per plan at once: what happens later is reported even after a crash.
       if (fresh.length === 0 && this.#seen.has(id)) continue;
       this.#seen.add(id);

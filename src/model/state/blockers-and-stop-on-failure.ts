@@ -76,11 +76,13 @@ export function stoppedBy(view: PlansView, plan: Plan, waiting: PlanEntry): Hold
 /** The failure after which nothing of a plan is started any more, of later groups neither. */
 export function firstFailure(view: PlansView, plan: Plan): string | undefined {
   if (!plan.stopOnFailure) return undefined;
-  return plan.tickets.find((entry) => {
-    const ticket = ticketOf(view, { planId: plan.id, ticketId: entry.ticketId });
-    if (ticket?.status !== 'needs_attention') return ticket?.status === 'failed';
-    return ticket.hold?.kind !== 'gate' && !isMarkedBlocked(ticket);
-  })?.ticketId;
+  return plan.tickets.find(({ ticketId }) => isFailure(ticketOf(view, { planId: plan.id, ticketId })))
+    ?.ticketId;
+}
+
+export function isFailure(ticket: Ticket | undefined): boolean {
+  if (ticket?.status !== 'needs_attention') return ticket?.status === 'failed';
+  return ticket.hold?.kind !== 'gate' && !isMarkedBlocked(ticket);
 }
 
 /** The same for many tickets of one view: each plan is searched once. */
@@ -98,4 +100,8 @@ export function haltedHold(failed: string): Hold {
     reason: `the plan stops at the first failure, and ${failed} failed`,
     until: null,
   };
+}
+
+export function sameHold(a: Hold | null, b: Hold | null): boolean {
+  return a?.kind === b?.kind && a?.reason === b?.reason && a?.until === b?.until;
 }

@@ -2,9 +2,10 @@ import { parseRef, refKey, type TicketRef } from '../ids.ts';
 import { type Plan, type PlanEntry, sharesWorkspace } from '../plan.ts';
 import { entryOf, type PlansView, planOf, ticketOf, ticketsOf } from '../plans/plans-view.ts';
 import type { Hold, Ticket } from '../ticket.ts';
-import { blockedBy, failuresIn, haltedHold } from './blockers-and-stop-on-failure.ts';
-import { isBrieflyPaused, isDue } from './next-step-or-rest.ts';
+import { blockedBy, failuresIn, haltedHold, sameHold } from './blockers-and-stop-on-failure.ts';
+import { isBrieflyPaused, isDue, movesByItself } from './next-step-or-rest.ts';
 import { isYetToBegin, turnsOf } from './shared-workspace-turns.ts';
+import { type ReadyTurns, type Shortlist, waitsForBlockers } from './shortlist.ts';
 import { settle } from './walk.ts';
 
 export { blockedBy };
@@ -12,7 +13,7 @@ export { blockedBy };
 /** All that is known of the work, as one view. */
 export interface WorkView extends PlansView {
   /** Plans that are not run at all, and why. */
-  broken: ReadonlyMap<string, string>;
+  broken: ReadonlyMap<string, unknown>;
 }
 
 export interface Limits {
@@ -26,6 +27,8 @@ export interface Limits {
   admits?(plan: Plan, ticket: Ticket): Hold | null | undefined;
   /** Whether tickets of a plan may begin; undefined: all may. */
   readiness?(plan: Plan): Readiness;
+  /** Nobody asks which plans wait for the limit of all plans together. */
+  ignoresCrowded?: boolean;
   /** Whether this engine may touch a plan or ticket at all (a foreground run drives only its own). */
   mine(plan: Plan, entry: PlanEntry): boolean;
 }
@@ -71,29 +74,60 @@ interface Candidate {
 /** A view, with what is asked of it for every ticket. */
 interface Scene extends WorkView {
   failed: ReturnType<typeof failuresIn>;
+  list: Pick<Shortlist, 'completed' | 'awake' | 'movable'>;
+  ready?: ReadyTurns;
 }
 
-/** Which tickets may run now, and what the others wait for. The work grows with the tickets and not with their square. */
-export function eligible(given: WorkView, limits: Limits, now: string): Decision {
-  const view: Scene = { ...given, failed: failuresIn(given) };
-  const decision: Decision = { dispatch: [], changes: [], completed: [], crowded: [], wakeAt: null };
+/**
+ * Which tickets may run now, and what the others wait for. The work grows with the tickets and not with their square; with a
+ * shortlist of this view, it grows with those that are on it.
+ */
+export function eligible(given: WorkView, limits: Limits, now: string, shortlist?: Shortlist): Decision {
+  const view = sceneOf(given, shortlist);
+  const isSound = ({ id }: Plan) => !view.broken.has(id);
+  const completed = view.list.completed().filter(isSound);
+  const decision: Decision = {
+    dispatch: [],
+    changes: [],
+    completed: completed.map(({ id }) => id),
+    crowded: [],
+    wakeAt: null,
+  };
   const candidates: Candidate[] = [];
-  for (const plan of view.plans) {
-    if (plan.status !== 'active' || view.broken.has(plan.id)) continue;
-    if (isAllComplete(plan, ticketsOf(view, plan))) {
-      decision.completed.push(plan.id);
-      continue;
-    }
+  for (const [plan, places] of view.list.awake()) {
+    if (!isSound(plan)) continue;
     const group = lowestMoving(view, plan, now);
-    plan.tickets.forEach((entry, index) => {
-      if (entry.group > group) return;
+    for (const index of places) {
+      const entry = plan.tickets[index];
+      if (!entry || entry.group > group) continue;
       const candidate = consider(view, limits, plan, entry, decision, now);
       if (candidate) candidates.push({ ...candidate, index });
-    });
+    }
   }
   candidates.sort(inTurn);
   fill(view, candidates, limits, decision, now);
   return decision;
+}
+
+function sceneOf(view: WorkView, shortlist: Shortlist | undefined): Scene {
+  const plainly = failuresIn(view);
+  if (!shortlist) return { ...view, failed: plainly, list: everything(view) };
+  const failed = (plan: Plan) => {
+    const known = shortlist.failed(plan);
+    return known === null ? plainly(plan) : known;
+  };
+  return { ...view, failed, list: shortlist, ready: shortlist.ready() };
+}
+
+/** Without a shortlist every ticket is looked at. */
+function everything(view: WorkView): Scene['list'] {
+  const active = view.plans.filter(({ status }) => status === 'active');
+  const isOver = (plan: Plan) => isAllComplete(plan, ticketsOf(view, plan));
+  return {
+    completed: () => active.filter(isOver),
+    awake: () => active.flatMap((plan) => (isOver(plan) ? [] : [[plan, [...plan.tickets.keys()]]])),
+    movable: ({ tickets }) => tickets.keys(),
+  };
 }
 
 function consider(
@@ -110,7 +144,7 @@ function consider(
   // A run that waits for its tickets also waits for the person's command.
   if (isBrieflyPaused(ticket, now)) wakeBy(decision, ticket.hold?.goesOnBy ?? null);
   if (!movesByItself(ticket)) return undefined;
-  if (ticket.status === 'queued' || ticket.phaseHistory.length === 0) {
+  if (waitsForBlockers(ticket)) {
     const halted = view.failed(plan);
     const hold = blockedBy(view, plan, entry) ?? (halted ? haltedHold(halted) : null);
     if (hold) {
@@ -164,12 +198,6 @@ function wakeBy(decision: Decision, until: string | null): void {
     decision.wakeAt = until;
 }
 
-/** Only a person moves what is over, paused or needs attention; but a gate with a deadline takes its failure edge. */
-function movesByItself(ticket: Ticket): boolean {
-  if (ticket.status === 'needs_attention') return ticket.hold?.kind === 'gate' && ticket.hold.until !== null;
-  return ticket.status === 'queued' || ticket.status === 'ready' || ticket.status === 'running';
-}
-
 /** What has begun is finished first; then by order, then as listed. */
 function inTurn(a: Candidate, b: Candidate): number {
   const begun = Number(b.ticket.phaseHistory.length > 0) - Number(a.ticket.phaseHistory.length > 0);
@@ -180,13 +208,28 @@ function inTurn(a: Candidate, b: Candidate): number {
   );
 }
 
-function fill(
-  view: WorkView,
-  candidates: Candidate[],
-  limits: Limits,
-  decision: Decision,
-  now: string,
-): void {
+/** All candidates in their turn, with those that are ready among them. */
+function* merged(view: Scene, candidates: readonly Candidate[], limits: Limits): Iterable<Candidate> {
+  let at = 0;
+  for (;;) {
+    const next = candidates[at];
+    const ready = view.ready?.peek();
+    const key = ready && refKey({ planId: ready.plan.id, ticketId: ready.entry.ticketId });
+    const ticket = key === undefined ? undefined : view.tickets.get(key);
+    const other = ready && ticket && { ...ready, ticket, slot: true, lift: false };
+    if (!ready || (next && other && inTurn(next, other) < 0)) {
+      if (!next) return;
+      at += 1;
+      yield next;
+    } else if (view.broken.has(ready.plan.id)) view.ready?.leave(ready.plan.id);
+    else {
+      view.ready?.take();
+      if (other && !limits.driven.has(key ?? '') && limits.mine(ready.plan, ready.entry)) yield other;
+    }
+  }
+}
+
+function fill(view: Scene, candidates: Candidate[], limits: Limits, decision: Decision, now: string): void {
   let free = limits.maxConcurrency - limits.busy.size;
   let polls = MAX_POLLS_AT_ONCE - (limits.driven.size - limits.busy.size);
   const perPlan = new Map<string, number>();
@@ -198,7 +241,8 @@ function fill(
   const closed = new Set<string>();
   const turns = turnsOf(view, now);
   let moreMemory = true;
-  for (const { plan, ticket, slot, lift } of candidates) {
+  const isCrowded = new Set<string>();
+  for (const { plan, ticket, slot, lift } of merged(view, candidates, limits)) {
     if (isYetToBegin(plan, ticket)) {
       if (closed.has(plan.id)) continue;
       const hold = turns(plan, ticket);
@@ -225,13 +269,16 @@ function fill(
     const most = sharesWorkspace(plan) ? 1 : plan.concurrency;
     if (free <= 0 || (most !== null && used >= most)) {
       const mayOfItsPlan = most === null ? used === 0 : used < most;
-      if (mayOfItsPlan && !decision.crowded.some(({ planId }) => planId === plan.id))
+      if (mayOfItsPlan && !limits.ignoresCrowded && !isCrowded.has(plan.id))
         decision.crowded.push({
           ...ref,
           status: ticket.status,
           phase: ticket.currentPhase,
           alone: used === 0,
         });
+      isCrowded.add(plan.id);
+      // From now on nothing happens to those that wait for a slot alone.
+      view.ready?.leave(limits.ignoresCrowded && free <= 0 ? undefined : plan.id);
       // What it was blocked by is complete: now it waits for a slot alone.
       if (ticket.hold?.kind === 'blocked') decision.changes.push(settle(ticket, now, { status: 'ready' }));
       continue;
@@ -267,25 +314,41 @@ function fill(
 function lowestMoving(view: Scene, plan: Plan, now: string): number {
   if (plan.tickets.every((entry) => entry.group === plan.tickets[0]?.group)) return Number.POSITIVE_INFINITY;
   const known = new Map<string, boolean>();
-  for (const [key, ticket] of view.tickets) if (isBrieflyPaused(ticket, now)) known.set(key, true);
-  const moving = plan.tickets.filter((entry) => willMove(view, plan, entry, known));
-  return Math.min(...moving.map((entry) => entry.group), Number.POSITIVE_INFINITY);
+  let lowest = Number.POSITIVE_INFINITY;
+  for (const place of view.list.movable(plan)) {
+    const entry = plan.tickets[place];
+    if (entry && entry.group < lowest && willMove(view, plan, entry, known, now)) lowest = entry.group;
+  }
+  return lowest;
 }
 
 /** Whether a ticket may still come to an end without a person. One that waits for what will not, or for itself, does not. */
-function willMove(view: Scene, plan: Plan, entry: PlanEntry, known: Map<string, boolean>): boolean {
+function willMove(
+  view: Scene,
+  plan: Plan,
+  entry: PlanEntry,
+  known: Map<string, boolean>,
+  now: string,
+): boolean {
   const key = refKey({ planId: plan.id, ticketId: entry.ticketId });
   const answer = known.get(key);
   if (answer !== undefined) return answer;
   known.set(key, false);
-  const moves = canMove(view, plan, entry, known);
+  const moves = canMove(view, plan, entry, known, now);
   known.set(key, moves);
   return moves;
 }
 
-function canMove(view: Scene, plan: Plan, entry: PlanEntry, known: Map<string, boolean>): boolean {
+function canMove(
+  view: Scene,
+  plan: Plan,
+  entry: PlanEntry,
+  known: Map<string, boolean>,
+  now: string,
+): boolean {
   const ticket = ticketOf(view, { planId: plan.id, ticketId: entry.ticketId });
   if (!ticket) return false;
+  if (isBrieflyPaused(ticket, now)) return true;
   if (ticket.status === 'needs_attention') return ticket.hold?.kind === 'gate';
   if (!movesByItself(ticket)) return false;
   if (ticket.phaseHistory.length > 0) return true;
@@ -295,7 +358,7 @@ function canMove(view: Scene, plan: Plan, entry: PlanEntry, known: Map<string, b
     if (ticketOf(view, ref)?.status === 'complete') return true;
     const owner = planOf(view, ref.planId);
     const blocker = entryOf(owner, ref);
-    return owner !== undefined && blocker !== undefined && willMove(view, owner, blocker, known);
+    return owner !== undefined && blocker !== undefined && willMove(view, owner, blocker, known, now);
   });
 }
 
@@ -303,8 +366,4 @@ function canMove(view: Scene, plan: Plan, entry: PlanEntry, known: Map<string, b
 export function isAllComplete({ tickets: listed }: Plan, tickets: readonly Ticket[]): boolean {
   const isAll = listed.length > 0 && tickets.length === listed.length;
   return isAll && tickets.every(({ status }) => status === 'complete');
-}
-
-function sameHold(a: Hold | null, b: Hold | null): boolean {
-  return a?.kind === b?.kind && a?.reason === b?.reason && a?.until === b?.until;
 }

@@ -55,3 +55,9 @@ export function rests(ticket: Ticket, now: string): boolean {
     !isBrieflyPaused(ticket, now)
   );
 }
+
+/** Only a person moves what is over, paused or needs attention; but a gate with a deadline takes its failure edge. */
+export function movesByItself(ticket: Ticket): boolean {
+  if (ticket.status === 'needs_attention') return ticket.hold?.kind === 'gate' && ticket.hold.until !== null;
+  return ticket.status === 'queued' || ticket.status === 'ready' || ticket.status === 'running';
+}
