@@ -1,5 +1,5 @@
+import { type Finding, type Problem, placed } from '../config/parse-yaml-with-places.ts';
 import type { Settings } from '../config/settings-table.ts';
-import { type Finding, type Problem, placed } from '../config/yaml-source.ts';
 import type { AgentAdapter } from '../model/agent.ts';
 import { InputError } from '../model/errors.ts';
 import { didYouMean } from '../model/text/nearest-word.ts';

@@ -1,6 +1,6 @@
 import { existsSync, realpathSync, statSync } from 'node:fs';
 import { basename, join } from 'node:path';
-import { type DoctorFinding, missingProgram, unusable } from '../config/doctor/programs.ts';
+import { type DoctorFinding, missingProgram, unusable } from '../config/doctor/check-programs.ts';
 import type { Settings } from '../config/settings-table.ts';
 import { noteFact, readFacts } from '../machine/files/write-atomic-and-note-facts.ts';
 import { findExecutable, probe } from '../machine/find-program.ts';

@@ -8,13 +8,13 @@ import {
 } from '../engine/context.ts';
 import { issuesKind } from '../features/issue-runs/plan-kind.ts';
 import { Notifier } from '../features/notifications/notify.ts';
-import type { ForgeStep } from '../features/pull-requests/actions.ts';
+import type { ForgeStep } from '../features/pull-requests/pull-request-actions.ts';
 import { specKind } from '../features/spec-runs/plan-kind.ts';
 import type { PLAN_KINDS } from '../model/plan.ts';
 
 /** Implementations of the bundled actions. Each is loaded when a ticket first needs it. */
 const ACTIONS: Actions = {
-  checks: async (call) => (await import('../features/checks/checks.ts')).checksAction(call),
+  checks: async (call) => (await import('../features/checks/run-checks.ts')).checksAction(call),
   'related-tests': async (call) => (await import('../features/checks/related-tests.ts')).relatedAction(call),
   integrate: async (call) =>
     (await import('../features/integrate/integrate-ticket.ts')).integrateStep({ ...call, inPhase: true }),
@@ -31,7 +31,10 @@ const ACTIONS: Actions = {
 
 function onGithub(step: ForgeStep): Action {
   return async (call) =>
-    (await import('../features/pull-requests/actions.ts')).forgeStep(step, { ...call, inPhase: true });
+    (await import('../features/pull-requests/pull-request-actions.ts')).forgeStep(step, {
+      ...call,
+      inPhase: true,
+    });
 }
 
 /** Plans that people write, by hand or with a planner. */

@@ -1,6 +1,6 @@
 import { rmSync } from 'node:fs';
 import { resolve } from 'node:path';
-import { repositoryOf } from '../config/paths.ts';
+import { repositoryOf } from '../config/find-config-and-state.ts';
 import type { Settings } from '../config/settings-table.ts';
 import type { EngineContext } from '../engine/context.ts';
 import { movable, requireReady } from '../engine/plan-readiness.ts';
@@ -19,8 +19,8 @@ import type {
 import { refusedResult } from '../features/issue-runs/results/issue-result.ts';
 import { issueName, numberOf, storedRun } from '../features/issue-runs/results/stored-run.ts';
 import { startIssueRun } from '../features/issue-runs/start-issue-run.ts';
+import { parseReference } from '../issues/issue-references.ts';
 import { issueInFile } from '../issues/markdown-issues.ts';
-import { parseReference } from '../issues/reference.ts';
 import type { WorkItem } from '../issues/work-item.ts';
 import type { Env } from '../machine/home-path.ts';
 import { explained, InputError } from '../model/errors.ts';

@@ -1,7 +1,7 @@
 import { mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { repositoryOf } from '../config/paths.ts';
+import { repositoryOf } from '../config/find-config-and-state.ts';
 import { readManifest } from '../config/project-manifest.ts';
 import { movable, requireReady } from '../engine/plan-readiness.ts';
 import { checkLogPlace, openRunLog } from '../features/issue-runs/logs/write-log.ts';

@@ -1,5 +1,5 @@
+import { packageDir } from '../config/find-config-and-state.ts';
 import { loadSettings } from '../config/load-settings.ts';
-import { packageDir } from '../config/paths.ts';
 import type { RunSettings, Settings } from '../config/settings-table.ts';
 import type { Env } from '../machine/home-path.ts';
 import { surroundingsOf } from './orchestrator-arguments.ts';

@@ -1,5 +1,5 @@
 import { dirname, join } from 'node:path';
-import { packageDir, plainStateDir } from '../config/paths.ts';
+import { packageDir, plainStateDir } from '../config/find-config-and-state.ts';
 import type { Settings } from '../config/settings-table.ts';
 import type { EngineContext } from '../engine/context.ts';
 import { InputError } from '../model/errors.ts';

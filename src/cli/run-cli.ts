@@ -84,7 +84,7 @@ async function runCommand(io: Io): Promise<void> {
   if (first === '--version' || first === '-V') return io.out(__VERSION__);
   const plain = first === 'status' ? plainOptions(rest) : undefined;
   if (plain) return status(io, plain);
-  const { createProgram } = await import('./program.ts');
+  const { createProgram } = await import('./build-command-parser.ts');
   const program = createProgram(io, __VERSION__, { quiet: wantsJson(io) });
   await program.parseAsync(io.argv, { from: 'user' });
 }

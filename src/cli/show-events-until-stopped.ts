@@ -1,6 +1,6 @@
-import { killFollowed } from '../machine/jobs/stop.ts';
+import { killFollowed } from '../machine/jobs/stop-job.ts';
 import type { EngineEvent } from '../model/events.ts';
-import type { Naming } from '../model/state/explain.ts';
+import type { Naming } from '../model/state/explain-ticket.ts';
 import { lineOf } from '../report/event-line.ts';
 import type { Live } from '../report/live/live-view.ts';
 import { type Lines, printable, safeJson, style } from '../report/style-and-phrases.ts';

@@ -4,7 +4,7 @@ import { type Env, userHome } from '../machine/home-path.ts';
 import type { AgentConfig } from '../model/agent.ts';
 import { InputError } from '../model/errors.ts';
 import { type AgentEntry, builtInAgents, findAgent, resolveAgent } from './builtin-agents.ts';
-import { type ConfigFile, findConfig, homeDir, projectFile, setsNothing } from './paths.ts';
+import { type ConfigFile, findConfig, homeDir, projectFile, setsNothing } from './find-config-and-state.ts';
 import { type Entry, fileLayer, flagLayer, variableLayer } from './read-setting-layers.ts';
 import { type Flags, type Key, type McpServer, ROWS, type Settings, TABLE } from './settings-table.ts';
 import { isTrusted } from './trust.ts';
@@ -85,7 +85,7 @@ async function leftOver(
 
 async function readLayer(config: ConfigFile, user: string, home: string): Promise<Entry[]> {
   if (setsNothing(config.text)) return [];
-  const { parseSettings } = await import('./yaml-source.ts');
+  const { parseSettings } = await import('./parse-yaml-with-places.ts');
   const entries = fileLayer(parseSettings(config.text, config.file), config.file, user);
   if (config.kind !== 'project') return entries;
   for (const { key, value, where } of entries) {

@@ -2,7 +2,7 @@ import { appendFileSync, existsSync, mkdirSync, statSync, writeFileSync } from '
 import { dirname, join } from 'node:path';
 import { InputError } from '../model/errors.ts';
 import { configTemplate } from './describe-settings.ts';
-import { readText } from './paths.ts';
+import { readText } from './find-config-and-state.ts';
 import { detectManifest } from './project-manifest.ts';
 
 /** What was done, path by path: `kept` existed before and is unchanged. */

@@ -1,7 +1,7 @@
 import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { InputError } from '../model/errors.ts';
-import { readText, repositoryOf } from './paths.ts';
+import { readText, repositoryOf } from './find-config-and-state.ts';
 
 interface Manifest {
   version: 1;

@@ -9,9 +9,9 @@ import {
   unknownKey,
   type ValueProblem,
 } from './check-value.ts';
+import type { Path, YamlSource } from './parse-yaml-with-places.ts';
 import { type Flags, flagOf, type Key, ROWS, variableOf } from './settings-table.ts';
 import { found, isScalar, type Kind, type Row } from './value-kinds.ts';
-import type { Path, YamlSource } from './yaml-source.ts';
 
 /** One setting that a layer gives. */
 export interface Entry {

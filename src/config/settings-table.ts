@@ -1,5 +1,5 @@
 import type { AgentConfig } from '../model/agent.ts';
-import { DEFAULT_STATE } from './paths.ts';
+import { DEFAULT_STATE } from './find-config-and-state.ts';
 import { RUN_ROWS } from './run-settings-table.ts';
 import {
   boolean,

@@ -2,7 +2,7 @@ import { mkdirSync, realpathSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { writeAtomic } from '../machine/files/write-atomic-and-note-facts.ts';
 import { InputError } from '../model/errors.ts';
-import { readText } from './paths.ts';
+import { readText } from './find-config-and-state.ts';
 
 /** Directories whose own settings may name commands; only this directory itself, nothing below it. */
 function readTrusted(home: string): string[] {

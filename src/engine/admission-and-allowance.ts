@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs';
 import { adapterFor, capabilityProblems } from '../agents/adapters.ts';
-import { lastSign } from '../machine/jobs/job.ts';
+import { lastSign } from '../machine/jobs/start-and-read-job.ts';
 import { type Changed, refKey } from '../model/ids.ts';
 import {
   type AccountLimit,

@@ -2,7 +2,7 @@ import { type Claim, onceLeaseIsOver, sayOther } from '../model/claim.ts';
 import { HeldError, IllegalMoveError } from '../model/errors.ts';
 import { type Plan, withDetached } from '../model/plan.ts';
 import { isAllComplete } from '../model/state/eligible.ts';
-import { runCommand } from '../model/state/explain.ts';
+import { runCommand } from '../model/state/explain-ticket.ts';
 import { type EngineContext, emit } from './context.ts';
 
 /** Whether another live process holds the claim. */

@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs';
 import { adapterFor } from '../agents/adapters.ts';
-import { processStart } from '../machine/processes.ts';
+import { processStart } from '../machine/process-identity-and-signals.ts';
 import { sayHolder, wayToFree } from '../model/claim.ts';
 import { HeldError, IllegalMoveError, InputError } from '../model/errors.ts';
 import { refKey, type TicketRef } from '../model/ids.ts';

@@ -5,7 +5,7 @@ import { type Plan, sharesWorkspace, stoppedTogether } from '../model/plan.ts';
 import { entryOf } from '../model/plans/plans-view.ts';
 import { command, type TicketCommand } from '../model/state/commands.ts';
 import { blockedBy } from '../model/state/eligible.ts';
-import { runCommand } from '../model/state/explain.ts';
+import { runCommand } from '../model/state/explain-ticket.ts';
 import { type Json, openAttempt, type Ticket } from '../model/ticket.ts';
 import { phaseOf, type Workflow } from '../model/workflow.ts';
 import { completeUnwatched } from './claim-and-complete-plan.ts';

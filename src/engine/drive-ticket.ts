@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs';
-import { stopJob } from '../machine/jobs/stop.ts';
+import { stopJob } from '../machine/jobs/stop-job.ts';
 import { explained, HeldError, InputError } from '../model/errors.ts';
 import { refKey, refOf, type TicketRef } from '../model/ids.ts';
 import type { Plan } from '../model/plan.ts';

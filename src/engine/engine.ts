@@ -1,4 +1,4 @@
-import { asStorageErrorIn } from '../machine/files/make-writable-directory.ts';
+import { asStorageErrorIn } from '../machine/files/make-directory-and-storage-errors.ts';
 import type { Claim } from '../model/claim.ts';
 import { messageOf, SignalboxError } from '../model/errors.ts';
 import { type Changed, refKey, refOf } from '../model/ids.ts';
@@ -6,7 +6,7 @@ import type { Plan, PlanEntry } from '../model/plan.ts';
 import { KeptProblems, type PlanProblem } from '../model/plans/plan-problems.ts';
 import { entryOf, planOf, ticketsOf } from '../model/plans/plans-view.ts';
 import { type Decision, eligible } from '../model/state/eligible.ts';
-import { heldBy } from '../model/state/explain.ts';
+import { heldBy } from '../model/state/explain-ticket.ts';
 import { Shortlist } from '../model/state/shortlist.ts';
 import { type Hold, isOver, type Ticket } from '../model/ticket.ts';
 import { type StoreProblem, type StoreView, sinceLast } from '../store/store-interface.ts';

@@ -1,5 +1,5 @@
-import type { JobState } from '../machine/jobs/job.ts';
-import { readJob } from '../machine/jobs/job.ts';
+import type { JobState } from '../machine/jobs/start-and-read-job.ts';
+import { readJob } from '../machine/jobs/start-and-read-job.ts';
 import type { Ticket } from '../model/ticket.ts';
 import { openAttempt } from '../model/ticket.ts';
 import type { EngineContext } from './context.ts';

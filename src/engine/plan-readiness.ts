@@ -1,4 +1,4 @@
-import type { DoctorFinding } from '../config/doctor/programs.ts';
+import type { DoctorFinding } from '../config/doctor/check-programs.ts';
 import { readFacts } from '../machine/files/write-atomic-and-note-facts.ts';
 import type { Machine } from '../machine/machine.ts';
 import { InputError, messageOf } from '../model/errors.ts';

@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs';
-import { readJob } from '../machine/jobs/job.ts';
+import { readJob } from '../machine/jobs/start-and-read-job.ts';
 import { sayHolder, wayToFree } from '../model/claim.ts';
 import { HeldError, IllegalMoveError, messageOf, WorkspaceError } from '../model/errors.ts';
 import { refKey, refOf, type TicketRef } from '../model/ids.ts';

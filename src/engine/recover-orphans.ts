@@ -1,4 +1,4 @@
-import { stopJob } from '../machine/jobs/stop.ts';
+import { stopJob } from '../machine/jobs/stop-job.ts';
 import { messageOf } from '../model/errors.ts';
 import { planOf } from '../model/plans/plans-view.ts';
 import { reduce } from '../model/state/reduce.ts';

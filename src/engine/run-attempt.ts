@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { loadSettings } from '../config/load-settings.ts';
-import { makeDirectory } from '../machine/files/make-writable-directory.ts';
-import { lastHeard, MARKER } from '../machine/jobs/job.ts';
+import { makeDirectory } from '../machine/files/make-directory-and-storage-errors.ts';
+import { lastHeard, MARKER } from '../machine/jobs/start-and-read-job.ts';
 import { ACTIONS, scriptInstead } from '../model/actions.ts';
 import { InputError, shortageOf } from '../model/errors.ts';
 import { refKey, refOf, type TicketRef } from '../model/ids.ts';

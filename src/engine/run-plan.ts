@@ -5,7 +5,7 @@ import { stopperOf } from '../model/plan.ts';
 import { planProblems } from '../model/plans/plan-problems.ts';
 import { ticketsOf } from '../model/plans/plans-view.ts';
 import { isAllComplete } from '../model/state/eligible.ts';
-import { heldBy } from '../model/state/explain.ts';
+import { heldBy } from '../model/state/explain-ticket.ts';
 import type { Ticket } from '../model/ticket.ts';
 import { claimPlan, completePlan, letGo } from './claim-and-complete-plan.ts';
 import { type EngineContext, emit, hooksOf, isFatal } from './context.ts';

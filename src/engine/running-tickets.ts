@@ -1,5 +1,5 @@
-import { asStorageErrorIn, assertWritable } from '../machine/files/make-writable-directory.ts';
-import { readJob } from '../machine/jobs/job.ts';
+import { asStorageErrorIn, assertWritable } from '../machine/files/make-directory-and-storage-errors.ts';
+import { readJob } from '../machine/jobs/start-and-read-job.ts';
 import { messageOf, type SignalboxError } from '../model/errors.ts';
 import { refKey, type TicketRef } from '../model/ids.ts';
 import { planOf } from '../model/plans/plans-view.ts';

@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { stopJob } from '../machine/jobs/stop.ts';
+import { stopJob } from '../machine/jobs/stop-job.ts';
 import { explained, HeldError, InputError } from '../model/errors.ts';
 import type { TicketRef } from '../model/ids.ts';
 import { reduce, type TicketEvent } from '../model/state/reduce.ts';

@@ -31,7 +31,7 @@ const REMOVED = [
 
 const EVENTS = ['post-checkout', 'post-index-change', 'reference-transaction', 'pre-auto-gc'];
 
-/** Whatever an agent plants in the shared config, these win. Filter and merge drivers go by name: see drivers.ts. */
+/** Whatever an agent plants in the shared config, these win. Filter and merge drivers go by name: see config-guard.ts. */
 const FORCED: ReadonlyArray<readonly [string, string]> = [
   ['core.hooksPath', '/dev/null'],
   ...EVENTS.map((event) => [`hook.${event}.enabled`, 'false'] as const),

@@ -5,7 +5,7 @@ import { SignalboxError } from '../model/errors.ts';
 import { cleanText } from '../model/text/clean-quote-plural.ts';
 import { acceptanceCriteria } from './acceptance-criteria.ts';
 import { mentionedDependencies } from './dependency-mentions.ts';
-import { numberKey, numberOfKey } from './reference.ts';
+import { numberKey, numberOfKey } from './issue-references.ts';
 import type { WorkItem } from './work-item.ts';
 import { orError } from './work-item.ts';
 

@@ -1,6 +1,6 @@
 import { GITHUB, githubKey } from '../github/gh/repository-name.ts';
 import { headingAt, visibleLines } from '../model/text/markdown-lines.ts';
-import { type IssueMention, issueNumber, LINEAR_KEY, readIssue } from './reference.ts';
+import { type IssueMention, issueNumber, LINEAR_KEY, readIssue } from './issue-references.ts';
 import type { WorkItem } from './work-item.ts';
 
 type Mention = ({ kind: 'issue' } & IssueMention) | { kind: 'linear'; key: string };

@@ -6,8 +6,6 @@ import { InputError, messageOf, SignalboxError } from '../model/errors.ts';
 import { idProblem } from '../model/ids.ts';
 import { quoted } from '../model/text/clean-quote-plural.ts';
 import { fetchGithub } from './github/fetch-issues.ts';
-import { fetchLinear } from './linear/linear-issues.ts';
-import { fetchMarkdown } from './markdown-issues.ts';
 import {
   issueNumber,
   parseReference,
@@ -15,7 +13,9 @@ import {
   readIssue,
   readLinear,
   type SpecReference,
-} from './reference.ts';
+} from './issue-references.ts';
+import { fetchLinear } from './linear/linear-issues.ts';
+import { fetchMarkdown } from './markdown-issues.ts';
 import {
   type Fetched,
   orError,

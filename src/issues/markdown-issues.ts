@@ -1,5 +1,5 @@
 import { basename } from 'node:path';
-import type { Path, YamlSource } from '../config/yaml-source.ts';
+import type { Path, YamlSource } from '../config/parse-yaml-with-places.ts';
 import { repositoryText } from '../github/gh/repository-name.ts';
 import { readTextFile } from '../machine/files/read-and-remove-files.ts';
 import { InputError, SignalboxError } from '../model/errors.ts';
@@ -9,7 +9,7 @@ import { headingAt, visibleLines } from '../model/text/markdown-lines.ts';
 import { nearest } from '../model/text/nearest-word.ts';
 import { acceptanceCriteria, isCriteriaTitle } from './acceptance-criteria.ts';
 import { dependencyMentions } from './dependency-mentions.ts';
-import { type MarkdownReference, parseReference } from './reference.ts';
+import { type MarkdownReference, parseReference } from './issue-references.ts';
 import { type Fetched, orError, orProblems, type Sourced, type Wait, type WorkItem } from './work-item.ts';
 
 /** Issues in local files: front matter id, title, labels and dependsOn; the rest is the text. */
@@ -133,7 +133,7 @@ function splitFrontMatter(text: string): { yaml: string | undefined; body: strin
 
 /** Reads the fields that mean something here; others belong to other tools, unless they look like a misspelling. */
 async function readFrontMatter(yaml: string, file: string): Promise<FrontMatter> {
-  const { parseYaml } = await import('../config/yaml-source.ts');
+  const { parseYaml } = await import('../config/parse-yaml-with-places.ts');
   const source = parseYaml(yaml, file);
   return source.data === null ? NONE : new FrontMatterReader(source, file).read();
 }

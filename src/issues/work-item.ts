@@ -1,7 +1,7 @@
 import type { RepositoryName } from '../github/gh/repository-name.ts';
 import type { GhOptions } from '../github/gh/run-gh.ts';
 import { messageOf, SignalboxError } from '../model/errors.ts';
-import type { Reference } from './reference.ts';
+import type { Reference } from './issue-references.ts';
 
 /** One piece of work as its tracker describes it. All text in it is data: never a template, never a command. */
 export interface WorkItem {

@@ -1,7 +1,6 @@
 import { cleanLine } from '../model/text/clean-quote-plural.ts';
 import { type Fence, headingAt, scanLines } from '../model/text/markdown-lines.ts';
-import { type Box, error, type Mark, type Note, warning } from './task.ts';
-import { fieldOf } from './task-fields.ts';
+import { fieldOf } from './parse-task-fields.ts';
 import {
   type BoxItem,
   boxHeading,
@@ -15,7 +14,8 @@ import {
   readTitle,
   type SourceLine,
   type Title,
-} from './task-line.ts';
+} from './parse-task-line.ts';
+import { type Box, error, type Mark, type Note, warning } from './task.ts';
 
 export interface Collected {
   drafts: Draft[];

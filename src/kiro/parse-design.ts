@@ -1,7 +1,7 @@
 import { cleanLine, cleanText } from '../model/text/clean-quote-plural.ts';
 import { headingAt, visibleLines } from '../model/text/markdown-lines.ts';
-import { requirementKey } from './requirements.ts';
-import { splitLines } from './task-line.ts';
+import { requirementKey } from './parse-requirements.ts';
+import { splitLines } from './parse-task-line.ts';
 
 export interface DesignSection {
   title: string;

@@ -1,4 +1,6 @@
+import { buildTree } from './build-task-tree.ts';
 import { type Collected, collect, newDraft, wordsOf } from './collect-task-drafts.ts';
+import { readTitle, splitLines } from './parse-task-line.ts';
 import { readGraph, settleDependencies } from './settle-dependencies.ts';
 import {
   error,
@@ -9,8 +11,6 @@ import {
   type SpecTask,
   warning,
 } from './task.ts';
-import { readTitle, splitLines } from './task-line.ts';
-import { buildTree } from './task-tree.ts';
 
 export interface ParsedTasks {
   /** Tasks without a parent, in the order of the file. */

@@ -1,8 +1,8 @@
+import type { Unit } from './group-tasks-into-units.ts';
 import { relevantDesign } from './parse-design.ts';
+import { sayRequirements } from './parse-requirements.ts';
 import type { Spec } from './read-spec.ts';
-import { sayRequirements } from './requirements.ts';
 import { ancestorsOf, type SpecTask } from './task.ts';
-import type { Unit } from './units.ts';
 
 const MAX_REQUIREMENTS = 20_000;
 

@@ -4,8 +4,8 @@ import { readTextFile } from '../machine/files/read-and-remove-files.ts';
 import { InputError } from '../model/errors.ts';
 import { asRecord, parseJson } from '../model/text/json.ts';
 import { type DesignSection, parseDesign } from './parse-design.ts';
+import { parseRequirements, type Requirement, RequirementIndex } from './parse-requirements.ts';
 import { type ParsedTasks, parseTasks } from './parse-tasks.ts';
-import { parseRequirements, type Requirement, RequirementIndex } from './requirements.ts';
 import { inFile, type SpecProblem, warning } from './task.ts';
 
 export interface Spec extends ParsedTasks {

@@ -1,11 +1,11 @@
 import { orderByDependencies } from '../model/plans/dependency-order.ts';
 import { asArray, asRecord, parseJson } from '../model/text/json.ts';
 import { didYouMean } from '../model/text/nearest-word.ts';
+import type { Tree } from './build-task-tree.ts';
 import type { Collected } from './collect-task-drafts.ts';
+import { taskList } from './parse-task-fields.ts';
+import { readTitle } from './parse-task-line.ts';
 import { error, type Note, type SpecTask, warning } from './task.ts';
-import { taskList } from './task-fields.ts';
-import { readTitle } from './task-line.ts';
-import type { Tree } from './task-tree.ts';
 
 /** Links dependencies and waves to tasks; a name that no task has becomes a problem. */
 export function settleDependencies(tree: Tree, graph: Graph): Note[] {

@@ -2,7 +2,7 @@ import { unlinkSync, writeFileSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
 import { HeldError } from '../model/errors.ts';
 import { readJson, statIfSeen } from './files/read-and-remove-files.ts';
-import { isAlive, ownIdentity, type ProcessIdentity } from './processes.ts';
+import { isAlive, ownIdentity, type ProcessIdentity } from './process-identity-and-signals.ts';
 
 const queues = new Map<string, Promise<unknown>>();
 

@@ -5,11 +5,11 @@ import type { SignalboxError } from '../model/errors.ts';
 import { requireId, type TicketRef } from '../model/ids.ts';
 import { type Attempt, attemptKey } from '../model/ticket.ts';
 import { withLock } from './file-lock.ts';
-import { asStorageError, isStorageError, makeDirectory } from './files/make-writable-directory.ts';
+import { asStorageError, isStorageError, makeDirectory } from './files/make-directory-and-storage-errors.ts';
 import { readRegular } from './files/read-and-remove-files.ts';
 import { writeAtomic } from './files/write-atomic-and-note-facts.ts';
-import { ifWritable } from './jobs/stop.ts';
-import { MemoryWatch } from './memory.ts';
+import { ifWritable } from './jobs/stop-job.ts';
+import { MemoryWatch } from './measure-agent-memory.ts';
 
 /** Where a plan's latest run opened its tmux windows. */
 export interface TmuxRecord {

@@ -1,6 +1,6 @@
-import { asStorageErrorIn, isStorageError } from '../machine/files/make-writable-directory.ts';
-import { readJob } from '../machine/jobs/job.ts';
-import { stopJob } from '../machine/jobs/stop.ts';
+import { asStorageErrorIn, isStorageError } from '../machine/files/make-directory-and-storage-errors.ts';
+import { readJob } from '../machine/jobs/start-and-read-job.ts';
+import { stopJob } from '../machine/jobs/stop-job.ts';
 import { messageOf } from '../model/errors.ts';
 import type { AttemptEnd } from '../model/state/attempt-end-and-backoff.ts';
 import { GitError } from '../workspaces/workspaces.ts';

@@ -1,4 +1,4 @@
-import type { JobResult } from '../machine/jobs/follow.ts';
+import type { JobResult } from '../machine/jobs/follow-job.ts';
 import { EXIT } from '../model/actions.ts';
 import type { AttemptEnd } from '../model/state/attempt-end-and-backoff.ts';
 import { ownOutcomes, type PhaseOf } from '../model/workflow.ts';

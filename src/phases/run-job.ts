@@ -1,7 +1,7 @@
-import { type FollowOptions, followJob, type JobResult } from '../machine/jobs/follow.ts';
-import { type JobSpec, readJob, startJob } from '../machine/jobs/job.ts';
+import { type FollowOptions, followJob, type JobResult } from '../machine/jobs/follow-job.ts';
 import { isInProcess, stopInProcess } from '../machine/jobs/record-in-process-work.ts';
-import { stopJob } from '../machine/jobs/stop.ts';
+import { type JobSpec, readJob, startJob } from '../machine/jobs/start-and-read-job.ts';
+import { stopJob } from '../machine/jobs/stop-job.ts';
 import { shortageOf } from '../model/errors.ts';
 import type { AttemptEnd } from '../model/state/attempt-end-and-backoff.ts';
 import type { PhaseContext } from './phase-context.ts';

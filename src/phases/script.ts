@@ -1,6 +1,6 @@
-import { readJob } from '../machine/jobs/job.ts';
 import { isInProcess, stopInProcess } from '../machine/jobs/record-in-process-work.ts';
-import { stopJob } from '../machine/jobs/stop.ts';
+import { readJob } from '../machine/jobs/start-and-read-job.ts';
+import { stopJob } from '../machine/jobs/stop-job.ts';
 import { ACTIONS, EXIT, scriptInstead } from '../model/actions.ts';
 import type { AttemptEnd } from '../model/state/attempt-end-and-backoff.ts';
 import { actionOf, type PhaseOf } from '../model/workflow.ts';

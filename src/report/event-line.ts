@@ -1,5 +1,5 @@
 import type { EngineEvent } from '../model/events.ts';
-import { isVerbal, type Naming, nameOf, withNames } from '../model/state/explain.ts';
+import { isVerbal, type Naming, nameOf, withNames } from '../model/state/explain-ticket.ts';
 import { duration, oneLine, type Style, untilText, usageText, whichAttempt } from './style-and-phrases.ts';
 import { cells } from './table.ts';
 

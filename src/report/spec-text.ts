@@ -1,8 +1,8 @@
 import { relative } from 'node:path';
 import type { SpecResult } from '../features/spec-runs/spec-result.ts';
+import type { Unit } from '../kiro/group-tasks-into-units.ts';
 import type { Spec } from '../kiro/read-spec.ts';
 import type { SpecProblem, SpecTask } from '../kiro/task.ts';
-import type { Unit } from '../kiro/units.ts';
 import { usageOf } from '../model/limits/usage.ts';
 import { unchecked } from '../model/review-verdict-and-criteria.ts';
 import { NO_REASON } from '../model/state/attempt-end-and-backoff.ts';

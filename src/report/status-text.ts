@@ -6,7 +6,7 @@ import { planProblems } from '../model/plans/plan-problems.ts';
 import { ticketOf } from '../model/plans/plans-view.ts';
 import { unchecked } from '../model/review-verdict-and-criteria.ts';
 import { blockedBy, stoppedBy, stuckBlocker } from '../model/state/blockers-and-stop-on-failure.ts';
-import { asAsked, type Explanation, explain } from '../model/state/explain.ts';
+import { asAsked, type Explanation, explain } from '../model/state/explain-ticket.ts';
 import { behind } from '../model/state/shared-workspace-turns.ts';
 import { openAttempt, openTasksOf, type Ticket } from '../model/ticket.ts';
 import type { Holder, StoreProblem, StoreView } from '../store/store-interface.ts';

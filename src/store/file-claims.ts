@@ -2,10 +2,14 @@ import { randomUUID } from 'node:crypto';
 import { existsSync, readdirSync, rmSync, statSync, utimesSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { withLock } from '../machine/file-lock.ts';
-import { asStorageError, isStorageTrouble, makeDirectory } from '../machine/files/make-writable-directory.ts';
+import {
+  asStorageError,
+  isStorageTrouble,
+  makeDirectory,
+} from '../machine/files/make-directory-and-storage-errors.ts';
 import { readJson } from '../machine/files/read-and-remove-files.ts';
 import { writeAtomic } from '../machine/files/write-atomic-and-note-facts.ts';
-import { isAlive, ownIdentity, type ProcessIdentity } from '../machine/processes.ts';
+import { isAlive, ownIdentity, type ProcessIdentity } from '../machine/process-identity-and-signals.ts';
 import { type Claim, LEASE_MS, onceLeaseIsOver, RENEW_MS, sayHolder } from '../model/claim.ts';
 import { HeldError } from '../model/errors.ts';
 import type { Layout } from './layout-and-view.ts';

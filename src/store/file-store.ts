@@ -6,9 +6,9 @@ import {
   isForbidden,
   isStorageError,
   makeDirectory,
-} from '../machine/files/make-writable-directory.ts';
+} from '../machine/files/make-directory-and-storage-errors.ts';
 import { writeAtomic } from '../machine/files/write-atomic-and-note-facts.ts';
-import { isAlive, ownIdentity, type ProcessIdentity } from '../machine/processes.ts';
+import { isAlive, ownIdentity, type ProcessIdentity } from '../machine/process-identity-and-signals.ts';
 import { InputError } from '../model/errors.ts';
 import type { StoredEvent } from '../model/events.ts';
 import { jsonText } from '../model/extra-fields.ts';

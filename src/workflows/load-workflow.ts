@@ -1,8 +1,8 @@
 import { basename } from 'node:path';
+import type { Path, Place, YamlSource } from '../config/parse-yaml-with-places.ts';
+import { type Finding, type Problem, placed, problemFrom } from '../config/parse-yaml-with-places.ts';
 import { keyPath, meant, type SchemaIssue, valueAt, wanted } from '../config/schema-issues.ts';
 import { found } from '../config/value-kinds.ts';
-import type { Path, Place, YamlSource } from '../config/yaml-source.ts';
-import { type Finding, type Problem, placed, problemFrom } from '../config/yaml-source.ts';
 import { capital } from '../model/text/clean-quote-plural.ts';
 import { isObject } from '../model/text/json.ts';
 import { didYouMean } from '../model/text/nearest-word.ts';
@@ -52,7 +52,7 @@ export async function loadWorkflow(source: WorkflowSource): Promise<LoadedWorkfl
   };
   let yaml: YamlSource;
   // The parser is loaded when the first workflow is read: most commands read none.
-  const { parseYaml } = await import('../config/yaml-source.ts');
+  const { parseYaml } = await import('../config/parse-yaml-with-places.ts');
   try {
     yaml = parseYaml(text, file);
   } catch (error) {

@@ -5,7 +5,7 @@ import { find, inspect, rememberCheckout, type Worktree } from '../git/inspect-w
 import type { GitLocation } from '../git/location.ts';
 import { branchRef, checkBranch, readRef } from '../git/refs.ts';
 import { WorkspaceError } from '../model/errors.ts';
-import { refuseTrunk } from './branches.ts';
+import { refuseTrunk } from './examine-and-delete-branches.ts';
 import { refuseInside } from './find-obstacles.ts';
 import {
   addWorktree,
@@ -15,7 +15,7 @@ import {
   repairEntry,
   waitForGit,
 } from './open-add-repair-worktree.ts';
-import { endSetup, refreshSetup, setUp } from './setup/setup.ts';
+import { endSetup, refreshSetup, setUp } from './setup/set-up-worktree.ts';
 import { findStart, moveToStart, type Start } from './starting-commit.ts';
 import { checkOutWarm, discardWarm, refuseOwnState, type Taken, takeWarm } from './warm/warm-worktrees.ts';
 import { type Owner, own, readOwner, refuseOther, takenOver, writeOwner } from './workspace-owner.ts';

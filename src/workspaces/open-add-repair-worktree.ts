@@ -15,7 +15,7 @@ import {
 } from '../git/inspect-worktrees.ts';
 import type { GitLocation } from '../git/location.ts';
 import { type Git, GitError, retryRaces } from '../git/run-git.ts';
-import { processesIn } from '../machine/processes.ts';
+import { processesIn } from '../machine/process-identity-and-signals.ts';
 import { WorkspaceError } from '../model/errors.ts';
 import { refuseInside } from './find-obstacles.ts';
 import { commitsOnlyHere } from './unique-commits.ts';

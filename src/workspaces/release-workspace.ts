@@ -16,11 +16,11 @@ import type { GitLocation } from '../git/location.ts';
 import { branchRef } from '../git/refs.ts';
 import { GitError } from '../git/run-git.ts';
 import { readStatus, type Status } from '../git/status-and-index-marks.ts';
-import { processesIn } from '../machine/processes.ts';
+import { processesIn } from '../machine/process-identity-and-signals.ts';
 import { messageOf } from '../model/errors.ts';
 import { shellWord } from '../model/text/shell-quote.ts';
-import { hadEnclave } from './enclave.ts';
 import { removeWorktree } from './open-add-repair-worktree.ts';
+import { hadEnclave } from './private-git-directory.ts';
 import { withoutCopies } from './setup/copy-untracked-files.ts';
 import { commitsOnlyHere, sayCommits } from './unique-commits.ts';
 import {

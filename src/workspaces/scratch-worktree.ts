@@ -9,7 +9,7 @@ import { refuseInside } from './find-obstacles.ts';
 import { waitForGit } from './open-add-repair-worktree.ts';
 import { copyUntracked } from './setup/copy-untracked-files.ts';
 import { dueInstall, install } from './setup/install-packages.ts';
-import { endHooks, runHooks, runInstall } from './setup/setup.ts';
+import { endHooks, runHooks, runInstall } from './setup/set-up-worktree.ts';
 import { cleanAround, cutLinkedCaches, lockfilesDiffer } from './warm/leftover-state.ts';
 import { pathTaken, realDirectory } from './worktree-paths.ts';
 

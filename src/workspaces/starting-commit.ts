@@ -6,7 +6,7 @@ import { fetchAnew } from '../git/origin.ts';
 import { branchRef, originRef, readRef, readRefs } from '../git/refs.ts';
 import { GitError } from '../git/run-git.ts';
 import { messageOf, WorkspaceError } from '../model/errors.ts';
-import { hasWork } from './in-base.ts';
+import { hasWork } from './find-work-in-base.ts';
 import { resolveBase, startingPoint } from './resolve-base.ts';
 import type { StackedThere } from './workspace-spec.ts';
 

@@ -3,7 +3,7 @@ import { confirm, describe, find, isConfirmed, type Worktree } from '../git/insp
 import { WorkspaceError } from '../model/errors.ts';
 import { shellQuote } from '../model/text/shell-quote.ts';
 import { openTree } from './open-add-repair-worktree.ts';
-import { isReady } from './setup/setup.ts';
+import { isReady } from './setup/set-up-worktree.ts';
 
 export interface VerifySpec {
   repo: string;

@@ -4,7 +4,7 @@ import { type Context, lockRepo } from '../git/context-and-locks.ts';
 import { find } from '../git/inspect-worktrees.ts';
 import { type GitLocation, gitDirOf } from '../git/location.ts';
 import { readRegularText } from '../machine/files/read-and-remove-files.ts';
-import type { ProcessIdentity } from '../machine/processes.ts';
+import type { ProcessIdentity } from '../machine/process-identity-and-signals.ts';
 import { WorkspaceError } from '../model/errors.ts';
 import type { WorkspaceSpec } from './workspace-spec.ts';
 import { canonical } from './worktree-paths.ts';

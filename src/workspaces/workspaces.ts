@@ -6,10 +6,8 @@ import { rememberTrunk } from '../git/origin.ts';
 import { branchRef, readRef } from '../git/refs.ts';
 import { type CallLimits, type CreateGit, createGit, type Git } from '../git/run-git.ts';
 import { readStatus } from '../git/status-and-index-marks.ts';
-import { branchAhead, branchHas, deleteBranch, examineBranch } from './branches.ts';
 import { catchUp } from './catch-up-with-base.ts';
-import { commitPaths, isTracked, readCommitted } from './committed-files.ts';
-import { closeEnclave, openEnclave } from './enclave.ts';
+import { commitPaths, isTracked, readCommitted } from './commit-and-read-files.ts';
 import { ensureWorkspace, refreshWorkspace } from './ensure-workspace.ts';
 import {
   changedFiles,
@@ -19,17 +17,19 @@ import {
   isShownState,
   takeFingerprint,
 } from './evidence-and-diff.ts';
+import { branchAhead, branchHas, deleteBranch, examineBranch } from './examine-and-delete-branches.ts';
 import { findObstacles } from './find-obstacles.ts';
-import { baseHas, takenIn, whereabouts } from './in-base.ts';
+import { baseHas, takenIn, whereabouts } from './find-work-in-base.ts';
 import { integrateBranch } from './integrate-branch.ts';
-import { openTrains, withTrainLock } from './merge-train.ts';
+import { openTrains, withTrainLock } from './merge-branches-of-train.ts';
 import { examineWorktree, listWorktrees } from './owned-worktrees.ts';
+import { closeEnclave, openEnclave } from './private-git-directory.ts';
 import { pushBranch, pushUrl, remoteTips } from './push-branch.ts';
 import { releaseWorkspace } from './release-workspace.ts';
 import { basedOn, checkBase, resolveBase, startingPoint } from './resolve-base.ts';
 import { comeBack, rewindTree } from './rewind-worktree.ts';
 import { type Scratch, type ScratchSpec, withBaseScratch } from './scratch-worktree.ts';
-import { endSetup, isReady } from './setup/setup.ts';
+import { endSetup, isReady } from './setup/set-up-worktree.ts';
 import { originBranch } from './starting-commit.ts';
 import { verifyReady, verifyWorkspace } from './verify-workspace.ts';
 import { sweepWarm } from './warm/warm-worktrees.ts';
@@ -38,12 +38,12 @@ import type { WorkspaceSpec } from './workspace-spec.ts';
 import { canonical } from './worktree-paths.ts';
 
 export { GitError } from '../git/run-git.ts';
-export { whyKeepBranch } from './branches.ts';
 export type { CaughtUp } from './catch-up-with-base.ts';
 export { isShownState } from './evidence-and-diff.ts';
-export type { Whereabouts } from './in-base.ts';
+export { whyKeepBranch } from './examine-and-delete-branches.ts';
+export type { Whereabouts } from './find-work-in-base.ts';
 export type { Integrated } from './integrate-branch.ts';
-export type { Track, TrackSpec, Trains } from './merge-train.ts';
+export type { Track, TrackSpec, Trains } from './merge-branches-of-train.ts';
 export type { KnownWorktree } from './owned-worktrees.ts';
 export type { Pushed } from './push-branch.ts';
 export type { ReleaseSpec } from './release-workspace.ts';

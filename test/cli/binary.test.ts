@@ -2,7 +2,7 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Command } from 'commander';
 import { describe, expect } from 'vitest';
-import { createProgram } from '../../src/cli/program.ts';
+import { createProgram } from '../../src/cli/build-command-parser.ts';
 import { Bench } from '../features/pull-requests/bench.ts';
 import { testIo } from '../support/io.ts';
 import { BUILD, DONE, git, it, STUCK, type World } from './support.ts';

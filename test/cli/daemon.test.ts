@@ -1,7 +1,7 @@
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect } from 'vitest';
-import { processStart } from '../../src/machine/processes.ts';
+import { processStart } from '../../src/machine/process-identity-and-signals.ts';
 import { cliIn, errorIn, it, linesOf, refusal, setUp, waitFor } from './support.ts';
 
 describe.concurrent('daemon', () => {

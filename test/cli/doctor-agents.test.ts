@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { ADAPTERS } from '../../src/agents/adapters.ts';
 import type { SurveyedAgent } from '../../src/agents/installed-agents.ts';
 import { SUPPORT_COLUMNS } from '../../src/agents/installed-agents.ts';
-import type { DoctorFinding } from '../../src/config/doctor/programs.ts';
+import type { DoctorFinding } from '../../src/config/doctor/check-programs.ts';
 import { runCommand, type Scratch, scratch } from '../config/scratch.ts';
 
 interface Machine {

@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import { describe, expect } from 'vitest';
-import { createProgram } from '../../src/cli/program.ts';
+import { createProgram } from '../../src/cli/build-command-parser.ts';
 import { testIo } from '../support/io.ts';
 import { errorIn, it } from './support.ts';
 

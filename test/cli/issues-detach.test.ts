@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect } from 'vitest';
-import { processStart } from '../../src/machine/processes.ts';
+import { processStart } from '../../src/machine/process-identity-and-signals.ts';
 import type { World } from '../support/index.ts';
 import { IssueWorld, WORKS } from './issue-world.ts';
 import { it, linesOf, refusal, setUp, waitFor } from './support.ts';

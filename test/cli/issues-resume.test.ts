@@ -2,7 +2,7 @@ import { existsSync, readFileSync, utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect } from 'vitest';
 import type { RunResult } from '../../src/features/issue-runs/request-and-result-types.ts';
-import { processStart } from '../../src/machine/processes.ts';
+import { processStart } from '../../src/machine/process-identity-and-signals.ts';
 import { makeRepo } from '../support/repo.ts';
 import { IssueWorld, WORKS } from './issue-world.ts';
 import { it, linesOf, setUp, waitFor } from './support.ts';

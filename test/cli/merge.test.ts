@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect } from 'vitest';
-import type { Preview, TrainResult } from '../../src/features/merge-train/merge-train.ts';
+import type { Preview, TrainResult } from '../../src/features/merge-train/run-merge-train.ts';
 import { check, checkoutOf, commitOn, complete, filesIn, leftovers, WORKFLOW } from './merge-world.ts';
 import { cliIn, errorIn, git, it, refusal, stateOf, type World, waitFor } from './support.ts';
 

@@ -1,5 +1,5 @@
 import { describe, expect } from 'vitest';
-import { processStart } from '../../src/machine/processes.ts';
+import { processStart } from '../../src/machine/process-identity-and-signals.ts';
 import {
   BUILD,
   DONE,

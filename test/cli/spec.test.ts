@@ -1,8 +1,8 @@
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect } from 'vitest';
+import type { Unit } from '../../src/kiro/group-tasks-into-units.ts';
 import type { SpecProblem, SpecTask } from '../../src/kiro/task.ts';
-import type { Unit } from '../../src/kiro/units.ts';
 import { errorIn, it, refusal, type World } from './support.ts';
 
 interface Checked {

@@ -1,6 +1,6 @@
 import { mkdirSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { plainStateDir } from '../../src/config/paths.ts';
+import { plainStateDir } from '../../src/config/find-config-and-state.ts';
 import { scratch } from './scratch.ts';
 
 const EMPTY = '# nothing is set\nversion: 1\n';

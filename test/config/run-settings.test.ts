@@ -2,10 +2,10 @@ import { mkdirSync } from 'node:fs';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { settingsJsonSchema } from '../../src/config/describe-settings.ts';
+import { parseSettings } from '../../src/config/parse-yaml-with-places.ts';
 import { RUN_SETTINGS } from '../../src/config/run-flags.ts';
 import { variableOf } from '../../src/config/settings-table.ts';
 import { trust } from '../../src/config/trust.ts';
-import { parseSettings } from '../../src/config/yaml-source.ts';
 import { failure, type Scratch, scratch } from './scratch.ts';
 
 const PROJECT = 'cwd/.signalbox/settings.json';

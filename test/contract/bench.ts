@@ -1,8 +1,8 @@
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, test } from 'vitest';
-import { MARKER } from '../../src/machine/jobs/job.ts';
-import { markedProcesses } from '../../src/machine/processes.ts';
+import { MARKER } from '../../src/machine/jobs/start-and-read-job.ts';
+import { markedProcesses } from '../../src/machine/process-identity-and-signals.ts';
 import type { Attempt, Ticket, Usage } from '../../src/model/ticket.ts';
 import { commandOf } from '../../tools/agents/install.mjs';
 import { ModelServer, type Received, type Scenario, USAGE } from '../support/model-server/index.ts';

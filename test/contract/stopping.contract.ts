@@ -1,7 +1,7 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect } from 'vitest';
-import { stopJob } from '../../src/machine/jobs/stop.ts';
+import { stopJob } from '../../src/machine/jobs/stop-job.ts';
 import { isRunning } from '../support/processes.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { story } from '../support/world.ts';

@@ -168,7 +168,7 @@ describe('workflow reference', () => {
       'src/phases/attempt-variables-and-environment.ts',
       'src/agents/directories-and-variables.ts',
     ].flatMap((file) => variablesIn(source(file)));
-    const marker = /MARKER = '(\w+)'/.exec(source('src/machine/jobs/job.ts'))?.[1] ?? '';
+    const marker = /MARKER = '(\w+)'/.exec(source('src/machine/jobs/start-and-read-job.ts'))?.[1] ?? '';
     expect(sorted(firstColumn(WORKFLOWS, 'Variable'))).toEqual(sorted(new Set([...set, marker])));
   });
 

@@ -3,7 +3,7 @@ import { dirname, join } from 'node:path';
 import { describe, expect } from 'vitest';
 import { Engine } from '../../src/engine/engine.ts';
 import { Machine } from '../../src/machine/machine.ts';
-import { inGroups, ofVmStat } from '../../src/machine/memory.ts';
+import { inGroups, ofVmStat } from '../../src/machine/measure-agent-memory.ts';
 import { it, type World, waitFor } from '../support/index.ts';
 import { partsOf } from './parts.ts';
 

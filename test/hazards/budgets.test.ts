@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect } from 'vitest';
-import { readJob } from '../../src/machine/jobs/job.ts';
+import { readJob } from '../../src/machine/jobs/start-and-read-job.ts';
 import type { Ticket } from '../../src/model/ticket.ts';
 import { git, it, story, type World, waitFor } from '../support/index.ts';
 import { firstOnly } from '../support/tiers.ts';

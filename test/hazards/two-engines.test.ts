@@ -128,7 +128,7 @@ describe('two engines on one state directory', () => {
   }) => {
     prepare(world, []);
     world.go();
-    const self = await import('../../src/machine/processes.ts');
+    const self = await import('../../src/machine/process-identity-and-signals.ts');
     const dead = {
       ...self.ownIdentity(),
       started: '1',

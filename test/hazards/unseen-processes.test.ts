@@ -2,7 +2,7 @@ import { spawn, spawnSync } from 'node:child_process';
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect } from 'vitest';
-import { stopJob } from '../../src/machine/jobs/stop.ts';
+import { stopJob } from '../../src/machine/jobs/stop-job.ts';
 import { CLI } from '../support/cli.ts';
 import { isRunning, it, story, type World } from '../support/index.ts';
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { collectWork } from '../../src/issues/collect-work.ts';
+import { collectWork } from '../../src/issues/collect-issues-and-spec-units.ts';
 import type { WorkItem } from '../../src/issues/work-item.ts';
 import { checkout, write } from './scratch.ts';
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { fetchItems } from '../../src/issues/fetch-work-items.ts';
-import { parseReference, referenceFromKey } from '../../src/issues/reference.ts';
+import { parseReference, referenceFromKey } from '../../src/issues/issue-references.ts';
 import { orderByDependencies } from '../../src/model/plans/dependency-order.ts';
 import { issuesPage, linearIssue, linearServer } from './linear-server.ts';
 import { checkout, write } from './scratch.ts';

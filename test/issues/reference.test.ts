@@ -1,7 +1,7 @@
 import { chmodSync, mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { parseReference, referenceFromKey } from '../../src/issues/reference.ts';
+import { parseReference, referenceFromKey } from '../../src/issues/issue-references.ts';
 import { InputError } from '../../src/model/errors.ts';
 import { scratch, write } from './scratch.ts';
 

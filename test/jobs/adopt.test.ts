@@ -1,8 +1,8 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { readJob } from '../../src/machine/jobs/job.ts';
-import { stopJob } from '../../src/machine/jobs/stop.ts';
+import { readJob } from '../../src/machine/jobs/start-and-read-job.ts';
+import { stopJob } from '../../src/machine/jobs/stop-job.ts';
 import { Fixture } from '../support/fixture.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { Bench } from './bench.ts';

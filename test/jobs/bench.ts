@@ -2,10 +2,10 @@ import { mkdtempSync, readFileSync, realpathSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
-import { type FollowOptions, followJob, type JobResult } from '../../src/machine/jobs/follow.ts';
-import { type JobSpec, MARKER, readJob, startJob } from '../../src/machine/jobs/job.ts';
-import { stopJob } from '../../src/machine/jobs/stop.ts';
-import { markedProcesses } from '../../src/machine/processes.ts';
+import { type FollowOptions, followJob, type JobResult } from '../../src/machine/jobs/follow-job.ts';
+import { type JobSpec, MARKER, readJob, startJob } from '../../src/machine/jobs/start-and-read-job.ts';
+import { stopJob } from '../../src/machine/jobs/stop-job.ts';
+import { markedProcesses } from '../../src/machine/process-identity-and-signals.ts';
 import { waitFor } from '../support/wait-for.ts';
 
 /** A directory that is gone after the test. */

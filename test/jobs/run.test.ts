@@ -1,7 +1,7 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { readJob } from '../../src/machine/jobs/job.ts';
+import { readJob } from '../../src/machine/jobs/start-and-read-job.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { Bench, escapee, isRunning } from './bench.ts';
 

@@ -9,7 +9,7 @@ import {
   tmuxOff,
   windowName,
   word,
-} from '../../src/machine/tmux/tmux.ts';
+} from '../../src/machine/tmux/run-tmux.ts';
 
 describe('the name of a session', () => {
   it.each([

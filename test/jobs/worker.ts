@@ -2,9 +2,15 @@ import { execFileSync } from 'node:child_process';
 import { readdirSync, readFileSync, writeFileSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { followJob } from '../../src/machine/jobs/follow.ts';
-import { type EndReason, type JobSpec, readJob, readStop, startJob } from '../../src/machine/jobs/job.ts';
-import { stopJob } from '../../src/machine/jobs/stop.ts';
+import { followJob } from '../../src/machine/jobs/follow-job.ts';
+import {
+  type EndReason,
+  type JobSpec,
+  readJob,
+  readStop,
+  startJob,
+} from '../../src/machine/jobs/start-and-read-job.ts';
+import { stopJob } from '../../src/machine/jobs/stop-job.ts';
 
 // The processes of the jobs' tests: started, watched and killed by them.
 

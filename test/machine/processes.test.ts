@@ -2,7 +2,14 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
-import { isAlive, machineId, ownIdentity, ownPlace, sight, type Where } from '../../src/machine/processes.ts';
+import {
+  isAlive,
+  machineId,
+  ownIdentity,
+  ownPlace,
+  sight,
+  type Where,
+} from '../../src/machine/process-identity-and-signals.ts';
 
 const HERE: Where = { host: 'box', machine: 'm', boot: 'b', pids: 'pid:[1]' };
 

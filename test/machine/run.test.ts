@@ -4,7 +4,7 @@ import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { beforeAll, describe, expect, it, onTestFinished } from 'vitest';
-import { processStart } from '../../src/machine/processes.ts';
+import { processStart } from '../../src/machine/process-identity-and-signals.ts';
 import { type RunOptions, run } from '../../src/machine/run-process.ts';
 import { waitFor } from '../support/index.ts';
 import { firstOnly } from '../support/tiers.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { explain } from '../../src/model/state/explain.ts';
+import { explain } from '../../src/model/state/explain-ticket.ts';
 import type { Ticket } from '../../src/model/ticket.ts';
 import { attempt, CLAIM, plan, running, ticket } from './build.ts';
 

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { command } from '../../src/model/state/commands.ts';
 import { eligible, type Limits } from '../../src/model/state/eligible.ts';
-import { explain } from '../../src/model/state/explain.ts';
+import { explain } from '../../src/model/state/explain-ticket.ts';
 import { reduce } from '../../src/model/state/reduce.ts';
 import type { Hold, Ticket } from '../../src/model/ticket.ts';
 import { at, attempt, NOW, plan, running, ticket, workflow } from './build.ts';

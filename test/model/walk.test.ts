@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { begin, editOpen, enter, follow, settle } from '../../src/model/state/walk.ts';
+import { begin, editOpen, enter, follow, settle } from '../../src/model/state/enter-and-leave-phases.ts';
 import { at, attempt, history, NOW, phaseIn, running, script, ticket, workflow } from './build.ts';
 
 describe('settle', () => {

@@ -1,7 +1,7 @@
 import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect } from 'vitest';
-import { ownIdentity } from '../../src/machine/processes.ts';
+import { ownIdentity } from '../../src/machine/process-identity-and-signals.ts';
 import { git, it, story, type World, waitFor } from '../support/index.ts';
 import { within } from '../support/within.ts';
 

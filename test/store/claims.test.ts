@@ -1,6 +1,6 @@
 import { hostname } from 'node:os';
 import { describe, expect } from 'vitest';
-import { ownIdentity } from '../../src/machine/processes.ts';
+import { ownIdentity } from '../../src/machine/process-identity-and-signals.ts';
 import { openStore } from '../../src/store/open-store.ts';
 import { it } from '../support/index.ts';
 

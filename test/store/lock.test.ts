@@ -2,7 +2,12 @@ import { existsSync, readFileSync, utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { withLock } from '../../src/machine/file-lock.ts';
-import { bootId, isAlive, ownIdentity, processStart } from '../../src/machine/processes.ts';
+import {
+  bootId,
+  isAlive,
+  ownIdentity,
+  processStart,
+} from '../../src/machine/process-identity-and-signals.ts';
 import { HeldError } from '../../src/model/errors.ts';
 import { Fixture } from '../support/fixture.ts';
 import { within } from '../support/within.ts';

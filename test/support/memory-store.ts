@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { ownIdentity } from '../../src/machine/processes.ts';
+import { ownIdentity } from '../../src/machine/process-identity-and-signals.ts';
 import { type Claim, sayHolder } from '../../src/model/claim.ts';
 import { HeldError, InputError } from '../../src/model/errors.ts';
 import type { StoredEvent } from '../../src/model/events.ts';

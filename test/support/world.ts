@@ -1,8 +1,8 @@
 import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { readJob } from '../../src/machine/jobs/job.ts';
-import { stopJob } from '../../src/machine/jobs/stop.ts';
+import { readJob } from '../../src/machine/jobs/start-and-read-job.ts';
+import { stopJob } from '../../src/machine/jobs/stop-job.ts';
 import type { StoredEvent } from '../../src/model/events.ts';
 import type { Attempt, Ticket, TicketStatus } from '../../src/model/ticket.ts';
 import { type Call, readCalls } from './agents.ts';

@@ -6,7 +6,7 @@ import { expect, it } from 'vitest';
 import { findRepo } from '../../src/git/find-repository.ts';
 import { branchRef, readRef, readRefs } from '../../src/git/refs.ts';
 import { createGit } from '../../src/git/run-git.ts';
-import { processStart } from '../../src/machine/processes.ts';
+import { processStart } from '../../src/machine/process-identity-and-signals.ts';
 import { bench, commit, git } from './helpers.ts';
 
 async function opened(program?: string) {

@@ -11,8 +11,8 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it, vi } from 'vitest';
-import { type ProcessIdentity, processStart } from '../../src/machine/processes.ts';
-import { runHooks } from '../../src/workspaces/setup/setup.ts';
+import { type ProcessIdentity, processStart } from '../../src/machine/process-identity-and-signals.ts';
+import { runHooks } from '../../src/workspaces/setup/set-up-worktree.ts';
 import { createWorkspaces } from '../../src/workspaces/workspaces.ts';
 import { isRunning } from '../support/processes.ts';
 import { within } from '../support/within.ts';

@@ -1,4 +1,4 @@
-import { clean as cleanUp, type Stale } from '../../features/cleanup/clean.ts';
+import { clean as cleanUp, type Stale } from '../../features/cleanup/remove-leftovers.ts';
 import { plural } from '../../model/text/clean-quote-plural.ts';
 import { oneLine, type Style, style } from '../../report/style-and-phrases.ts';
 import { type Io, outJson } from '../io.ts';

@@ -7,10 +7,10 @@ import {
   supportsOf,
   surveyAgents,
 } from '../../agents/installed-agents.ts';
+import type { DoctorFinding } from '../../config/doctor/check-programs.ts';
 import { configFinding, examine, isHealthy } from '../../config/doctor/doctor.ts';
-import type { DoctorFinding } from '../../config/doctor/programs.ts';
+import { packageDir } from '../../config/find-config-and-state.ts';
 import { loadSettings } from '../../config/load-settings.ts';
-import { packageDir } from '../../config/paths.ts';
 import { identityFindings } from '../../features/preflight/find-start-problems.ts';
 import { SignalboxError } from '../../model/errors.ts';
 import { oneLine, type Style, style } from '../../report/style-and-phrases.ts';

@@ -34,7 +34,7 @@ async function read(sources: string[], options: Options, io: Io): Promise<Listed
   const { ghCommand } = await openSettings(io, options);
   const fetching = { cwd: io.cwd, env: io.env, gh: ghCommand };
   if (list === undefined) {
-    const { collectWork } = await import('../../issues/collect-work.ts');
+    const { collectWork } = await import('../../issues/collect-issues-and-spec-units.ts');
     const { unit } = options;
     const { items, problems } = await collectWork(sources, { ...fetching, ...(unit ? { unit } : {}) });
     return { items, problems, more: false };

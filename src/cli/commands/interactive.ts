@@ -13,10 +13,10 @@ import {
 import { tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import type { LaunchFile } from '../../agents/planner-launcher.ts';
-import { repositoryOf } from '../../config/paths.ts';
+import { repositoryOf } from '../../config/find-config-and-state.ts';
 import { type PlanningSession, planningSession } from '../../features/planning/planning-session.ts';
 import type { Env } from '../../machine/home-path.ts';
-import { processStart } from '../../machine/processes.ts';
+import { processStart } from '../../machine/process-identity-and-signals.ts';
 import { InputError, WorkspaceError } from '../../model/errors.ts';
 import { createWorkspaces } from '../../workspaces/workspaces.ts';
 import { answer, exitOf, type Io, inherited } from '../io.ts';

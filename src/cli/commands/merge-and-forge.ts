@@ -8,10 +8,10 @@ import {
   previewTrain,
   runTrain,
   type TrainResult,
-} from '../../features/merge-train/merge-train.ts';
-import type { ForgeStep } from '../../features/pull-requests/actions.ts';
-import { forgeStep, waitingOut } from '../../features/pull-requests/actions.ts';
+} from '../../features/merge-train/run-merge-train.ts';
 import { commentOnPull } from '../../features/pull-requests/answer-review.ts';
+import type { ForgeStep } from '../../features/pull-requests/pull-request-actions.ts';
+import { forgeStep, waitingOut } from '../../features/pull-requests/pull-request-actions.ts';
 import { BudgetBook } from '../../github/rate-limit.ts';
 import { Machine } from '../../machine/machine.ts';
 import type { ActionInputs } from '../../model/actions.ts';

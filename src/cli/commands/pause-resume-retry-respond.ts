@@ -8,7 +8,7 @@ import {
 } from '../../engine/control-tickets.ts';
 import { latestStopped, stoppedIn } from '../../engine/find-stopped-plan.ts';
 import { InputError } from '../../model/errors.ts';
-import { runCommand } from '../../model/state/explain.ts';
+import { runCommand } from '../../model/state/explain-ticket.ts';
 import { answer, type Io } from '../io.ts';
 import { type GlobalOptions, openEngine } from '../open-state-and-check-flags.ts';
 

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
-import { repositoryOf } from '../../config/paths.ts';
+import { repositoryOf } from '../../config/find-config-and-state.ts';
 import { flagOfOption } from '../../config/run-flags.ts';
 import type { PlanEdit } from '../../features/plans/edit-plan.ts';
 import { InputError } from '../../model/errors.ts';

@@ -9,7 +9,7 @@ import { InputError } from '../../model/errors.ts';
 import type { EngineEvent } from '../../model/events.ts';
 import { idProblem } from '../../model/ids.ts';
 import { planOf } from '../../model/plans/plans-view.ts';
-import { answerTo } from '../../model/state/explain.ts';
+import { answerTo } from '../../model/state/explain-ticket.ts';
 import { quoted } from '../../model/text/clean-quote-plural.ts';
 import { nearest } from '../../model/text/nearest-word.ts';
 import { planHeader, runHeader, summary } from '../../report/plan-text.ts';
@@ -66,7 +66,7 @@ export async function run(io: Io, given: Options, what: string[]): Promise<void>
 /** Refuses a name that is neither a plan nor an issue, and shows the plans. */
 async function refuseUnknown(text: string, plans: readonly { id: string }[], io: Io): Promise<void> {
   if (idProblem(text) !== undefined) return;
-  const { parseReference } = await import('../../issues/reference.ts');
+  const { parseReference } = await import('../../issues/issue-references.ts');
   try {
     parseReference(text, { cwd: io.cwd });
   } catch (error) {

@@ -1,7 +1,7 @@
 import { resolve } from 'node:path';
 import { emptyCheckpoints, projectOf } from '../../features/spec-runs/checkpoints-without-checks.ts';
+import { type UnitOptions, unitsOf } from '../../kiro/group-tasks-into-units.ts';
 import { readSpec } from '../../kiro/read-spec.ts';
-import { type UnitOptions, unitsOf } from '../../kiro/units.ts';
 import { InputError } from '../../model/errors.ts';
 import { plural } from '../../model/text/clean-quote-plural.ts';
 import { specProblemText, specText } from '../../report/spec-text.ts';

@@ -1,5 +1,5 @@
 import { resolve } from 'node:path';
-import { repositoryOf } from '../../config/paths.ts';
+import { repositoryOf } from '../../config/find-config-and-state.ts';
 import {
   countedIssues,
   type Rate,

@@ -1,8 +1,8 @@
 import { existsSync, readFileSync, statSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { agentProblems } from '../../agents/adapters.ts';
+import { type Problem, problemLines } from '../../config/parse-yaml-with-places.ts';
 import type { Settings } from '../../config/settings-table.ts';
-import { type Problem, problemLines } from '../../config/yaml-source.ts';
 import { ACTIONS } from '../../model/actions.ts';
 import { plural } from '../../model/text/clean-quote-plural.ts';
 import { actionOf } from '../../model/workflow.ts';

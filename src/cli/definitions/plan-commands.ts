@@ -1,4 +1,4 @@
-import type { CommandDefinition } from './definition.ts';
+import type { CommandDefinition } from './command-definition.ts';
 
 const plan = () => import('../commands/plan.ts');
 const workflow = () => import('../commands/workflow-and-skills.ts');

@@ -1,6 +1,6 @@
-import type { ForgeStep } from '../../features/pull-requests/actions.ts';
+import type { ForgeStep } from '../../features/pull-requests/pull-request-actions.ts';
 import { PULL_WAITS } from '../../model/actions.ts';
-import { type CommandDefinition, TICKET_OF_PHASE } from './definition.ts';
+import { type CommandDefinition, TICKET_OF_PHASE } from './command-definition.ts';
 
 const config = () => import('../commands/config-init-notify.ts');
 const workspace = () => import('../commands/workspace-checks-integrate-diff.ts');

@@ -1,5 +1,5 @@
 import { runFlags } from '../../config/run-flags.ts';
-import { type CommandDefinition, TICKET_OF_PHASE } from './definition.ts';
+import { type CommandDefinition, TICKET_OF_PHASE } from './command-definition.ts';
 
 const daemon = () => import('../commands/daemon-and-tick.ts');
 const spec = () => import('../commands/spec.ts');

@@ -1,4 +1,4 @@
-import type { CommandDefinition } from './definition.ts';
+import type { CommandDefinition } from './command-definition.ts';
 
 const ticket = () => import('../commands/pause-resume-retry-respond.ts');
 const sessions = () => import('../commands/list-and-resume-sessions.ts');

@@ -17,7 +17,7 @@ import {
   nodeFinding,
   type ProgramOptions,
   toolFinding,
-} from './programs.ts';
+} from './check-programs.ts';
 
 interface WorkflowReport {
   file: string;

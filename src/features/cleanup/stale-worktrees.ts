@@ -11,7 +11,7 @@ import {
   stale,
   takeInventory,
   whyStale,
-} from './inventory.ts';
+} from './what-is-still-needed.ts';
 
 export interface StaleWorktrees {
   found: Found[];

@@ -9,7 +9,7 @@ import { needsVerification, sayNotMerged } from '../../model/review-verdict-and-
 import type { Ticket } from '../../model/ticket.ts';
 import { tipOf } from '../../model/ticket.ts';
 import type { Integrated, WorkspaceSpec } from '../../workspaces/workspaces.ts';
-import { landed } from '../landed/landed.ts';
+import { landed } from '../landed/find-landed-work.ts';
 import { ancestorsOf } from '../pull-requests/ticket-stack.ts';
 
 /** Errors that only a person can fix: sending an agent back to work would not help. */

@@ -1,7 +1,7 @@
 import type { EngineContext } from '../../engine/context.ts';
 import type { GhOptions } from '../../github/gh/run-gh.ts';
 import { type FetchResult, fetchItems } from '../../issues/fetch-work-items.ts';
-import { numberOfKey, referenceFromKey } from '../../issues/reference.ts';
+import { numberOfKey, referenceFromKey } from '../../issues/issue-references.ts';
 import { isForeign, sayItem, type WorkItem } from '../../issues/work-item.ts';
 import { refKey } from '../../model/ids.ts';
 import type { Workflow } from '../../model/workflow.ts';

@@ -14,11 +14,11 @@ import { TicketBase } from '../../model/ticket-schema.ts';
 import { specialise } from '../../model/workflow-variants.ts';
 import { pinWorkflow } from '../../workflows/pin-workflow.ts';
 import { resolveWorkflow } from '../../workflows/resolve-workflow.ts';
-import { redoUnstackedIssues, stopAtRefused } from './chained-issues.ts';
 import { fetchOptions, finishedOutside, withDependencies } from './dependencies-outside-run.ts';
 import { runMode, skippedPhases, wishesOf } from './options/execution-config.ts';
 import { branchOfItem, type Candidate, phasesAhead, planIssues, WORKFLOW } from './plan-issues.ts';
 import { EarlierIssues, leftToDo } from './previous-runs.ts';
+import { redoUnstackedIssues, stopAtRefused } from './redo-or-refuse-chained-issues.ts';
 import type { IssueRunRequest, PreparedRun, Refused } from './request-and-result-types.ts';
 
 /** Finds out everything that can be known before anything is changed. */

@@ -7,7 +7,7 @@ import type { Plan } from '../../model/plan.ts';
 import { notMerged } from '../../model/review-verdict-and-criteria.ts';
 import { type Ticket, tipOf } from '../../model/ticket.ts';
 import type { Workflow } from '../../model/workflow.ts';
-import { whereIs } from '../landed/landed.ts';
+import { whereIs } from '../landed/find-landed-work.ts';
 import type { Candidate, DoneBefore } from './plan-issues.ts';
 
 /** Tickets of issues, by the issue and the repository they are of; worktrees of one repository are the same one. */

@@ -5,7 +5,7 @@ import { stoppedIn } from '../../engine/find-stopped-plan.ts';
 import { InputError } from '../../model/errors.ts';
 import type { Plan } from '../../model/plan.ts';
 import { ticketsOf } from '../../model/plans/plans-view.ts';
-import { settle } from '../../model/state/walk.ts';
+import { settle } from '../../model/state/enter-and-leave-phases.ts';
 import { newerRunOf, type Ticket, tipOf } from '../../model/ticket.ts';
 import { resolveWorkflow } from '../../workflows/resolve-workflow.ts';
 import { EarlierIssues, finishedWork, sourceKey } from './previous-runs.ts';

@@ -5,7 +5,7 @@ import { workspaceFor } from '../../engine/ticket-workspace.ts';
 import { sayItem, sayReference } from '../../issues/work-item.ts';
 import { explained } from '../../model/errors.ts';
 import type { Plan } from '../../model/plan.ts';
-import { settle } from '../../model/state/walk.ts';
+import { settle } from '../../model/state/enter-and-leave-phases.ts';
 import { isOver, supersededHold, type Ticket } from '../../model/ticket.ts';
 import { liveClaim } from './prepare-issue-run.ts';
 import { EarlierIssues, sourceKey } from './previous-runs.ts';

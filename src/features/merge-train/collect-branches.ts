@@ -11,7 +11,7 @@ import { entryOf, planOf, ticketOf, ticketsOf } from '../../model/plans/plans-vi
 import { isOver, type Ticket } from '../../model/ticket.ts';
 import type { StoreView } from '../../store/store-interface.ts';
 import type { WorkspaceSpec } from '../../workspaces/workspaces.ts';
-import { type Landed, landed } from '../landed/landed.ts';
+import { type Landed, landed } from '../landed/find-landed-work.ts';
 
 /** A branch in the train, and the ticket that gets it back if it cannot be merged. Its key is the branch's name. */
 export interface TrainCar extends Car {

@@ -1,7 +1,7 @@
 import { SignalboxError } from '../../model/errors.ts';
 import { plural } from '../../model/text/clean-quote-plural.ts';
 import type { Track, Trains } from '../../workspaces/workspaces.ts';
-import type { Verdict } from '../checks/checks.ts';
+import type { Verdict } from '../checks/run-checks.ts';
 import { type Already, dependentsOf, type LeftOut, leaving, type TrainCar } from './collect-branches.ts';
 
 /** A car that is merged on top of those before it. */

@@ -9,7 +9,7 @@ import { forgetPull } from '../../github/pull-request-cache.ts';
 import { messageOf, SignalboxError } from '../../model/errors.ts';
 import { refKey } from '../../model/ids.ts';
 import type { Track, TrackSpec, Trains } from '../../workspaces/workspaces.ts';
-import { byPullRequest } from '../landed/landed.ts';
+import { byPullRequest } from '../landed/find-landed-work.ts';
 import { forgeWork, mergedPull } from '../pull-requests/ticket-pull-request-and-errors.ts';
 import { isStackedOn } from '../pull-requests/ticket-stack.ts';
 import { type Already, isReady, type LeftOut, leaving, type TrainCar } from './collect-branches.ts';

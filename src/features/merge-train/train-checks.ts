@@ -1,10 +1,10 @@
 import { existsSync, readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import type { EngineContext } from '../../engine/context.ts';
-import { stopJob } from '../../machine/jobs/stop.ts';
+import { stopJob } from '../../machine/jobs/stop-job.ts';
 import { SignalboxError } from '../../model/errors.ts';
 import type { Scratch, Trains, WorkspaceSpec } from '../../workspaces/workspaces.ts';
-import { type Check, checksOf, runCheck, type Verdict } from '../checks/checks.ts';
+import { type Check, checksOf, runCheck, type Verdict } from '../checks/run-checks.ts';
 
 interface CheckOptions {
   trains: Trains;

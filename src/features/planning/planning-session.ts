@@ -6,7 +6,7 @@ import {
   type PlannerServer,
   withoutSecrets,
 } from '../../agents/planner-launcher.ts';
-import { INSTALL_COMMANDS } from '../../config/doctor/programs.ts';
+import { INSTALL_COMMANDS } from '../../config/doctor/check-programs.ts';
 import type { Settings } from '../../config/settings-table.ts';
 import { findExecutable } from '../../machine/find-program.ts';
 import type { AgentConfig } from '../../model/agent.ts';

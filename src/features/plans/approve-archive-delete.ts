@@ -7,7 +7,7 @@ import type { Plan } from '../../model/plan.ts';
 import { plural } from '../../model/text/clean-quote-plural.ts';
 import { isOver, type Ticket } from '../../model/ticket.ts';
 import type { WorkspaceSpec } from '../../workspaces/workspaces.ts';
-import { landed } from '../landed/landed.ts';
+import { landed } from '../landed/find-landed-work.ts';
 import { checkPlan } from './check-plan.ts';
 
 /** Makes a draft active; refuses while the check finds an error. */

@@ -1,5 +1,5 @@
 import { adapterFor, capabilityProblems } from '../../agents/adapters.ts';
-import { missingProgram } from '../../config/doctor/programs.ts';
+import { missingProgram } from '../../config/doctor/check-programs.ts';
 import { agentOf } from '../../engine/admission-and-allowance.ts';
 import type { EngineContext } from '../../engine/context.ts';
 import { pinnedFor } from '../../engine/pinned-workflow.ts';

@@ -1,16 +1,16 @@
 import { createHash } from 'node:crypto';
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { type DoctorFinding, finding } from '../../config/doctor/programs.ts';
+import { type DoctorFinding, finding } from '../../config/doctor/check-programs.ts';
 import { loadSettings } from '../../config/load-settings.ts';
 import type { Settings } from '../../config/settings-table.ts';
 import type { EngineContext } from '../../engine/context.ts';
 import { type BaseResult, baseResults } from '../../engine/plan-readiness.ts';
 import type { TicketWorkspace } from '../../engine/ticket-workspace.ts';
 import { noteFact } from '../../machine/files/write-atomic-and-note-facts.ts';
-import { stopJob } from '../../machine/jobs/stop.ts';
+import { stopJob } from '../../machine/jobs/stop-job.ts';
 import { explained, HeldError, WorkspaceError } from '../../model/errors.ts';
-import { checksOf, runCheck } from '../checks/checks.ts';
+import { checksOf, runCheck } from '../checks/run-checks.ts';
 
 /** So many commits have their results kept. */
 const MAX_KEPT_RESULTS = 100;

@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { agentReadiness } from '../../agents/installed-agents.ts';
 import { findAgent } from '../../config/builtin-agents.ts';
-import { type DoctorFinding, finding } from '../../config/doctor/programs.ts';
+import { type DoctorFinding, finding } from '../../config/doctor/check-programs.ts';
 import { agentOf } from '../../engine/admission-and-allowance.ts';
 import type { EngineContext, StartRequest } from '../../engine/context.ts';
 import { knownPinned, workflowNameOf } from '../../engine/pinned-workflow.ts';

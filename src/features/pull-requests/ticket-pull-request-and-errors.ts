@@ -14,7 +14,7 @@ import {
 } from '../../github/pull-request.ts';
 import { forgetPull } from '../../github/pull-request-cache.ts';
 import { BudgetBook, limitEnd } from '../../github/rate-limit.ts';
-import { MARKER } from '../../machine/jobs/job.ts';
+import { MARKER } from '../../machine/jobs/start-and-read-job.ts';
 import type { PullWait } from '../../model/actions.ts';
 import { SignalboxError, WorkspaceError } from '../../model/errors.ts';
 import type { TicketRef } from '../../model/ids.ts';

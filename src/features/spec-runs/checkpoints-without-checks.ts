@@ -1,11 +1,11 @@
 import { existsSync } from 'node:fs';
 import { dirname, join } from 'node:path';
+import type { Unit } from '../../kiro/group-tasks-into-units.ts';
 import type { Spec } from '../../kiro/read-spec.ts';
 import { inFile, type SpecProblem, warning } from '../../kiro/task.ts';
-import type { Unit } from '../../kiro/units.ts';
 import { checkedNothing } from '../../model/review-verdict-and-criteria.ts';
 import type { Ticket } from '../../model/ticket.ts';
-import { checksOf } from '../checks/checks.ts';
+import { checksOf } from '../checks/run-checks.ts';
 
 /** Warns of open checkpoints when the project has no checks. `configured` is called only if there is a checkpoint. */
 export async function emptyCheckpoints(

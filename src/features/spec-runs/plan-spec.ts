@@ -1,19 +1,19 @@
 import { isDeepStrictEqual } from 'node:util';
+import type { Unit } from '../../kiro/group-tasks-into-units.ts';
 import { promptParts } from '../../kiro/prompt-parts.ts';
 import type { Spec } from '../../kiro/read-spec.ts';
 import type { Assignment } from '../../kiro/state-file-formats.ts';
 import { isWork, withDescendants } from '../../kiro/task.ts';
-import { identityOf, type TaskIdentity } from '../../kiro/tick.ts';
-import type { Unit } from '../../kiro/units.ts';
+import { identityOf, type TaskIdentity } from '../../kiro/tick-tasks.ts';
 import { parseKeepingExtra } from '../../model/extra-fields.ts';
 import { digest, idProblem, slug } from '../../model/ids.ts';
 import type { Plan, PlanSpec } from '../../model/plan.ts';
 import { SpecRunPlan } from '../../model/plan-schema.ts';
-import { editOpen } from '../../model/state/walk.ts';
+import { editOpen } from '../../model/state/enter-and-leave-phases.ts';
 import { isOver, openTasksOf, type Ticket } from '../../model/ticket.ts';
 import { type TicketUnit, UnitTicket } from '../../model/ticket-schema.ts';
-import { assigned, overridden } from './assignments.ts';
 import { type EarlierRun, type SpecRunRequest, ticksOf } from './spec-run-request-and-state.ts';
+import { assigned, overridden } from './unit-assignments.ts';
 
 export const SPEC_WORKFLOW = 'spec-task';
 

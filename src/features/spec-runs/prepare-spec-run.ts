@@ -2,10 +2,10 @@ import { realpathSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import type { EngineContext } from '../../engine/context.ts';
 import { isAtWork } from '../../engine/last-job-of-ticket.ts';
+import { type Unit, type UnitOptions, unitsOf } from '../../kiro/group-tasks-into-units.ts';
 import { readSpec, type Spec, withTasks } from '../../kiro/read-spec.ts';
 import type { SpecProblem } from '../../kiro/task.ts';
-import { type TaskIdentity, takeBack, tickedIn, withTicks } from '../../kiro/tick.ts';
-import { type Unit, type UnitOptions, unitsOf } from '../../kiro/units.ts';
+import { type TaskIdentity, takeBack, tickedIn, withTicks } from '../../kiro/tick-tasks.ts';
 import { InputError } from '../../model/errors.ts';
 import type { PlanSpec } from '../../model/plan.ts';
 import { ticketsOf } from '../../model/plans/plans-view.ts';
@@ -14,8 +14,18 @@ import type { Ticket } from '../../model/ticket.ts';
 import { canAskForOthers, specialiseSpec } from '../../model/workflow-variants.ts';
 import { pinWorkflow } from '../../workflows/pin-workflow.ts';
 import { resolveWorkflow } from '../../workflows/resolve-workflow.ts';
-import { groupsOf, knownOwners, ownersOf, statedOwners, unknownOwner } from './assignments.ts';
+import { placeInTree } from './bring-spec-into-worktree.ts';
 import { emptyCheckpoints } from './checkpoints-without-checks.ts';
+import {
+  branchFor,
+  checkBase,
+  freePlanId,
+  freeTree,
+  refuseBranchAbove,
+  repositoryOf,
+  type SpecLocation,
+  ticksOnBranch,
+} from './choose-repository-and-branch.ts';
 import { openParents, planSpec, SPEC_WORKFLOW, type SpecPlan, type Together, unitHash } from './plan-spec.ts';
 import {
   checkAgents,
@@ -26,21 +36,11 @@ import {
   refuseHeld,
   refuseLost,
   refuseMoved,
-} from './refusals.ts';
-import {
-  branchFor,
-  checkBase,
-  freePlanId,
-  freeTree,
-  refuseBranchAbove,
-  repositoryOf,
-  type SpecLocation,
-  ticksOnBranch,
-} from './run-location.ts';
-import { placeInTree } from './spec-in-worktree.ts';
+} from './refuse-spec-run.ts';
 import { refuseLocked } from './spec-lock.ts';
 import { engineTicks, type SpecRunRequest } from './spec-run-request-and-state.ts';
-import { stateFilesDir } from './state-files.ts';
+import { groupsOf, knownOwners, ownersOf, statedOwners, unknownOwner } from './unit-assignments.ts';
+import { stateFilesDir } from './write-state-files.ts';
 
 export interface PreparedSpec {
   spec: Spec;

@@ -2,11 +2,11 @@ import { existsSync, readFileSync, rmSync, statSync, utimesSync } from 'node:fs'
 import { join } from 'node:path';
 import type { EngineContext } from '../../engine/context.ts';
 import { withLock } from '../../machine/file-lock.ts';
-import { makeDirectory } from '../../machine/files/make-writable-directory.ts';
+import { makeDirectory } from '../../machine/files/make-directory-and-storage-errors.ts';
 import { writeAtomic } from '../../machine/files/write-atomic-and-note-facts.ts';
-import { readJob } from '../../machine/jobs/job.ts';
+import { readJob } from '../../machine/jobs/start-and-read-job.ts';
 import { Machine } from '../../machine/machine.ts';
-import { isAlive } from '../../machine/processes.ts';
+import { isAlive } from '../../machine/process-identity-and-signals.ts';
 import { type Claim, LEASE_MS, onceLeaseIsOver, RENEW_MS, sayHolder } from '../../model/claim.ts';
 import { HeldError } from '../../model/errors.ts';
 import { digest } from '../../model/ids.ts';

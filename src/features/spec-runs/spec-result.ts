@@ -4,7 +4,7 @@ import type { EngineContext } from '../../engine/context.ts';
 import { workspaceFor } from '../../engine/ticket-workspace.ts';
 import { parseTasks } from '../../kiro/parse-tasks.ts';
 import { isWork, type SpecTask } from '../../kiro/task.ts';
-import { identityOf, withTicks } from '../../kiro/tick.ts';
+import { identityOf, withTicks } from '../../kiro/tick-tasks.ts';
 import { totalUsage } from '../../model/limits/usage.ts';
 import type { Plan } from '../../model/plan.ts';
 import { isOverload } from '../../model/state/attempt-end-and-backoff.ts';

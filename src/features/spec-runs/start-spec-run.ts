@@ -8,17 +8,17 @@ import { putBack, takeOut } from '../../engine/hand-over-worktree.ts';
 import { releaseWorkspace } from '../../engine/prepare-release-diff-workspace.ts';
 import { workspaceFor } from '../../engine/ticket-workspace.ts';
 import { keepUsersCommits } from '../../engine/users-changes-in-checkout.ts';
-import { mergedTasks } from '../../kiro/tick.ts';
-import { stopJob } from '../../machine/jobs/stop.ts';
+import { mergedTasks } from '../../kiro/tick-tasks.ts';
+import { stopJob } from '../../machine/jobs/stop-job.ts';
 import type { Claim } from '../../model/claim.ts';
 import { HeldError, IllegalMoveError, InputError } from '../../model/errors.ts';
 import type { Plan, PlanSpec } from '../../model/plan.ts';
 import { snapshotOf } from '../../model/plans/plans-view.ts';
 import { ticketInTree } from '../../model/state/shared-workspace-turns.ts';
 import { isMarkedBlocked, openAttempt, type Ticket } from '../../model/ticket.ts';
+import { bringSpec, excludeFiles } from './bring-spec-into-worktree.ts';
 import type { PreparedSpec } from './prepare-spec-run.ts';
-import { refuseDirty, refuseHeld, refuseLost, sayPlan } from './refusals.ts';
-import { bringSpec, excludeFiles } from './spec-in-worktree.ts';
+import { refuseDirty, refuseHeld, refuseLost, sayPlan } from './refuse-spec-run.ts';
 import { lockSpec, placeOf, unlockSpec } from './spec-lock.ts';
 import {
   engineTicks,
@@ -26,7 +26,7 @@ import {
   type SpecRunRequest,
   updateSpecPlan,
 } from './spec-run-request-and-state.ts';
-import { stateFilesDir } from './state-files.ts';
+import { stateFilesDir } from './write-state-files.ts';
 
 /** Writes the plan, which this process holds from the beginning, and prepares the worktree. Returns the plan's id. */
 export async function startSpecRun(

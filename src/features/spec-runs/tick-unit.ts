@@ -10,7 +10,7 @@ import {
   tick,
   tickedIn,
   withTicks,
-} from '../../kiro/tick.ts';
+} from '../../kiro/tick-tasks.ts';
 import { writeAtomic } from '../../machine/files/write-atomic-and-note-facts.ts';
 import { EXIT } from '../../model/actions.ts';
 import { explained, IllegalMoveError, InputError } from '../../model/errors.ts';
@@ -19,7 +19,7 @@ import type { Plan, PlanSpec } from '../../model/plan.ts';
 import { openAttempt, type Ticket } from '../../model/ticket.ts';
 import type { TicketUnit } from '../../model/ticket-schema.ts';
 import type { WorkspaceSpec } from '../../workspaces/workspaces.ts';
-import { bringPending, placeOfFile, realOf, tickMessage } from './spec-in-worktree.ts';
+import { bringPending, placeOfFile, realOf, tickMessage } from './bring-spec-into-worktree.ts';
 import { engineTicks } from './spec-run-request-and-state.ts';
 
 interface TickedUnit {

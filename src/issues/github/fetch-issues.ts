@@ -18,7 +18,7 @@ import { defaultHost } from '../../github/own-repository.ts';
 import { SignalboxError } from '../../model/errors.ts';
 import { groupBy } from '../../model/group-by.ts';
 import { asRecord, asText, type JsonObject, parseJson } from '../../model/text/json.ts';
-import type { GithubReference } from '../reference.ts';
+import type { GithubReference } from '../issue-references.ts';
 import { type Fetched, orError, problemOf, type SourceContext } from '../work-item.ts';
 import { githubItem, issueKeys, labelNames, type RawIssue, rawIssue } from './issue-from-answer.ts';
 

@@ -6,7 +6,7 @@ import { quoted } from '../../model/text/clean-quote-plural.ts';
 import { asRecord, asText } from '../../model/text/json.ts';
 import { nearest } from '../../model/text/nearest-word.ts';
 import { fetchItems } from '../fetch-work-items.ts';
-import type { GithubReference } from '../reference.ts';
+import type { GithubReference } from '../issue-references.ts';
 import {
   hasLabels,
   type Listed,

@@ -7,7 +7,7 @@ import { cleanLabels, cleanLine, cleanText } from '../../model/text/clean-quote-
 import { asRecord, asText } from '../../model/text/json.ts';
 import { acceptanceCriteria } from '../acceptance-criteria.ts';
 import { dependencyMentions } from '../dependency-mentions.ts';
-import type { LinearReference } from '../reference.ts';
+import type { LinearReference } from '../issue-references.ts';
 import {
   type Fetched,
   hasLabels,

@@ -1,4 +1,4 @@
-import { exactly, literal, type Tmux, TmuxError, windowName, word } from './tmux.ts';
+import { exactly, literal, type Tmux, TmuxError, windowName, word } from './run-tmux.ts';
 
 /** One pane of a session. Ours have a ticket; a person may have others beside them. */
 export interface TmuxPane {

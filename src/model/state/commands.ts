@@ -2,7 +2,7 @@ import { IllegalMoveError } from '../errors.ts';
 import { refKey } from '../ids.ts';
 import { openAttempt, type Ticket, type TicketStatus } from '../ticket.ts';
 import { decisionsOf, phaseOf, type Workflow } from '../workflow.ts';
-import { editOpen, enter, noteOf, settle } from './walk.ts';
+import { editOpen, enter, noteOf, settle } from './enter-and-leave-phases.ts';
 
 /** What a person does to a ticket. */
 export type TicketCommand =

@@ -3,10 +3,10 @@ import { type Plan, type PlanEntry, sharesWorkspace } from '../plan.ts';
 import { entryOf, type PlansView, planOf, ticketOf, ticketsOf } from '../plans/plans-view.ts';
 import type { Hold, Ticket } from '../ticket.ts';
 import { blockedBy, failuresIn, haltedHold, sameHold } from './blockers-and-stop-on-failure.ts';
+import { settle } from './enter-and-leave-phases.ts';
 import { isBrieflyPaused, isDue, movesByItself } from './next-step-or-rest.ts';
 import { isYetToBegin, turnsOf } from './shared-workspace-turns.ts';
 import { type ReadyTurns, type Shortlist, waitsForBlockers } from './shortlist.ts';
-import { settle } from './walk.ts';
 
 export { blockedBy };
 

@@ -10,7 +10,7 @@ import {
   overloadWait,
   shortageHold,
 } from './attempt-end-and-backoff.ts';
-import { begin, counted, editOpen, follow, isUsedUp, noteOf, settle } from './walk.ts';
+import { begin, counted, editOpen, follow, isUsedUp, noteOf, settle } from './enter-and-leave-phases.ts';
 
 /** What an engine does to a ticket. What a person does is in commands.ts. */
 export type TicketEvent =

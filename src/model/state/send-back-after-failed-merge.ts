@@ -1,6 +1,6 @@
 import type { Ticket } from '../ticket.ts';
 import { edgesOf, phaseOf, positiveEdge, type Workflow } from '../workflow.ts';
-import { enter, noteOf, settle } from './walk.ts';
+import { enter, noteOf, settle } from './enter-and-leave-phases.ts';
 
 /** So often a ticket is sent back by merges; after that a person decides, or it would go round for ever. */
 export const MAX_RETURNS = 3;

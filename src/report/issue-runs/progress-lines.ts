@@ -1,6 +1,6 @@
 import type { EngineEvent } from '../../model/events.ts';
 import { wentWell } from '../../model/review-verdict-and-criteria.ts';
-import { isVerbal, saysHolder, withNames } from '../../model/state/explain.ts';
+import { isVerbal, saysHolder, withNames } from '../../model/state/explain-ticket.ts';
 import { oneLine, untilText, usageText, whichAttempt, wholeSeconds } from '../style-and-phrases.ts';
 
 const HEARTBEAT_MS = 60_000;

@@ -1,5 +1,5 @@
 import { totalUsage } from '../../model/limits/usage.ts';
-import { isVerbal, type Naming, nameOf, withNames } from '../../model/state/explain.ts';
+import { isVerbal, type Naming, nameOf, withNames } from '../../model/state/explain-ticket.ts';
 import type { TicketStatus } from '../../model/ticket.ts';
 import { oneLine, type Style, untilText, usageText, whichAttempt } from '../style-and-phrases.ts';
 import { cells, cut, spread } from '../table.ts';

@@ -2,7 +2,7 @@ import type { EngineEvent } from '../../model/events.ts';
 import { refKey, type TicketRef } from '../../model/ids.ts';
 import { totalUsage } from '../../model/limits/usage.ts';
 import { type PlansView, planOf, ticketsOf } from '../../model/plans/plans-view.ts';
-import { saysHolder } from '../../model/state/explain.ts';
+import { saysHolder } from '../../model/state/explain-ticket.ts';
 import { type Hold, openAttempt, type Ticket, type TicketStatus, type Usage } from '../../model/ticket.ts';
 
 /** A ticket in the live view. */

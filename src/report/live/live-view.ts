@@ -1,6 +1,6 @@
 import type { EngineEvent } from '../../model/events.ts';
 import { refKey } from '../../model/ids.ts';
-import { type Naming, nameOf } from '../../model/state/explain.ts';
+import { type Naming, nameOf } from '../../model/state/explain-ticket.ts';
 import type { Ticket } from '../../model/ticket.ts';
 import { lineOf } from '../event-line.ts';
 import type { Lines, Style } from '../style-and-phrases.ts';

@@ -2,6 +2,16 @@ import { createHash } from 'node:crypto';
 import type { Env } from '../../machine/home-path.ts';
 import { Machine } from '../../machine/machine.ts';
 import {
+  sessionName,
+  TMUX_TIMEOUT_MS,
+  type Tmux,
+  TmuxError,
+  tmuxClient,
+  tmuxOff,
+  tooSlow,
+  windowName,
+} from '../../machine/tmux/run-tmux.ts';
+import {
   closePanes,
   makeSession,
   openWindow,
@@ -11,16 +21,6 @@ import {
   type TmuxPane,
   type TmuxSession,
 } from '../../machine/tmux/session.ts';
-import {
-  sessionName,
-  TMUX_TIMEOUT_MS,
-  type Tmux,
-  TmuxError,
-  tmuxClient,
-  tmuxOff,
-  tooSlow,
-  windowName,
-} from '../../machine/tmux/tmux.ts';
 import { explained } from '../../model/errors.ts';
 import type { EngineEvent } from '../../model/events.ts';
 import { refKey, type TicketRef } from '../../model/ids.ts';

@@ -1,12 +1,12 @@
 import { readFile } from 'node:fs/promises';
-import { type Finding, type Problem, placed, tidy } from '../../config/yaml-source.ts';
+import { type Finding, type Problem, placed, tidy } from '../../config/parse-yaml-with-places.ts';
 import { messageOf } from '../../model/errors.ts';
 import { actionOf } from '../../model/workflow.ts';
 import { insteadOf, type SearchPath, workflowFiles } from '../find-content.ts';
 import { type LoadedWorkflow, loadWorkflow } from '../load-workflow.ts';
 import { checkGraph, checkTargets } from './check-edges.ts';
 import { checkPhase } from './check-phase.ts';
-import { type ContentDirs, checkContent } from './prompts-and-scripts.ts';
+import { type ContentDirs, checkContent } from './check-prompts-and-scripts.ts';
 
 /** Everything that is wrong with a workflow, found before anything runs; empty when it can be used. */
 export async function checkLoaded(loaded: LoadedWorkflow, dirs: ContentDirs): Promise<Problem[]> {

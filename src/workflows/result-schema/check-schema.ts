@@ -1,4 +1,4 @@
-import type { Finding, Path } from '../../config/yaml-source.ts';
+import type { Finding, Path } from '../../config/parse-yaml-with-places.ts';
 import { isObject, type JsonObject } from '../../model/text/json.ts';
 import { didYouMean } from '../../model/text/nearest-word.ts';
 import { isRegExp, KEYWORDS, referredSchema } from './keywords.ts';

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { describe, expect } from 'vitest';
 import type { EngineContext } from '../../../src/engine/context.ts';
 import { workspaceFor } from '../../../src/engine/ticket-workspace.ts';
-import { landed, type Work, whereIs } from '../../../src/features/landed/landed.ts';
+import { landed, type Work, whereIs } from '../../../src/features/landed/find-landed-work.ts';
 import { complete } from '../../cli/merge-world.ts';
 import { partsOf } from '../../engine/parts.ts';
 import { git, it, type World } from '../../support/index.ts';

@@ -1,4 +1,4 @@
-import type { TrainResult } from '../../../src/features/merge-train/merge-train.ts';
+import type { TrainResult } from '../../../src/features/merge-train/run-merge-train.ts';
 import type { World } from '../../support/index.ts';
 import { Bench, issue } from './bench.ts';
 

@@ -1,7 +1,7 @@
 import { existsSync, readFileSync, renameSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect } from 'vitest';
-import { readJob } from '../../../src/machine/jobs/job.ts';
+import { readJob } from '../../../src/machine/jobs/start-and-read-job.ts';
 import { variants } from '../../support/index.ts';
 import {
   done,

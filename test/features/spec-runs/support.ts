@@ -2,7 +2,7 @@ import { appendFileSync, existsSync, mkdirSync, readFileSync, writeFileSync } fr
 import { dirname, join } from 'node:path';
 import type { SpecResult } from '../../../src/features/spec-runs/spec-result.ts';
 import type { SpecState } from '../../../src/kiro/state-file-formats.ts';
-import { readJob } from '../../../src/machine/jobs/job.ts';
+import { readJob } from '../../../src/machine/jobs/start-and-read-job.ts';
 import { git, isRunning, type World, waitFor } from '../../support/index.ts';
 
 export { git, isRunning, it, story, type World, waitFor } from '../../support/index.ts';

@@ -1,6 +1,6 @@
 import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { repositoryOf } from '../../../config/paths.ts';
+import { repositoryOf } from '../../../config/find-config-and-state.ts';
 import { groupBy } from '../../../model/group-by.ts';
 import type { Plan } from '../../../model/plan.ts';
 import { ticketsOf } from '../../../model/plans/plans-view.ts';

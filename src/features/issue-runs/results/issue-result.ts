@@ -2,7 +2,7 @@ import { totalUsage } from '../../../model/limits/usage.ts';
 import type { Plan } from '../../../model/plan.ts';
 import { stoppedTogether } from '../../../model/plan.ts';
 import { notMerged, reservation, verdictOf, wentWell } from '../../../model/review-verdict-and-criteria.ts';
-import { withNames } from '../../../model/state/explain.ts';
+import { withNames } from '../../../model/state/explain-ticket.ts';
 import type { Attempt, Ticket } from '../../../model/ticket.ts';
 import { isSuperseded, newerRunOf } from '../../../model/ticket.ts';
 import type { IssueResult, PhaseResult, Refused } from '../request-and-result-types.ts';

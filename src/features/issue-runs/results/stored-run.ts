@@ -1,7 +1,7 @@
 import { endedBefore } from '../../../engine/admission-and-allowance.ts';
 import type { EngineContext } from '../../../engine/context.ts';
 import { sayItem } from '../../../issues/work-item.ts';
-import { readJob } from '../../../machine/jobs/job.ts';
+import { readJob } from '../../../machine/jobs/start-and-read-job.ts';
 import type { Plan } from '../../../model/plan.ts';
 import type { ExecutionConfig, IssueRun } from '../../../model/plan-schema.ts';
 import { notMerged, reservation } from '../../../model/review-verdict-and-criteria.ts';

@@ -1,9 +1,9 @@
 import { InputError } from '../model/errors.ts';
 import { groupBy } from '../model/group-by.ts';
 import { digest } from '../model/ids.ts';
+import { splitLines } from './parse-task-line.ts';
 import { type ParsedTasks, parseTasks } from './parse-tasks.ts';
 import { ancestorsOf, isWork, parentOf, type SpecTask } from './task.ts';
-import { splitLines } from './task-line.ts';
 
 /** How a task is found again in a file that may have changed, without its line number. */
 export interface TaskIdentity extends Pick<SpecTask, 'id' | 'title' | 'numbered'> {

@@ -3,7 +3,7 @@ import { freemem } from 'node:os';
 import { dirname, join } from 'node:path';
 import { readJson, readText } from './files/read-and-remove-files.ts';
 import { writeAtomic } from './files/write-atomic-and-note-facts.ts';
-import { readIdentity } from './jobs/job.ts';
+import { readIdentity } from './jobs/start-and-read-job.ts';
 import { run, runSync } from './run-process.ts';
 
 interface Watched {

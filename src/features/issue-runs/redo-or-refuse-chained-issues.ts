@@ -5,7 +5,7 @@ import { WORK_PHASE } from '../../model/issue-phases.ts';
 import { orderByDependencies } from '../../model/plans/dependency-order.ts';
 import { blockersOf, planOf, ticketOf } from '../../model/plans/plans-view.ts';
 import { tipOf } from '../../model/ticket.ts';
-import { landed } from '../landed/landed.ts';
+import { landed } from '../landed/find-landed-work.ts';
 import { type Candidate, type DoneBefore, groupOf, type RunMode } from './plan-issues.ts';
 import { sourceKey } from './previous-runs.ts';
 import type { Refused } from './request-and-result-types.ts';

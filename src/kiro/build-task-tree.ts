@@ -2,9 +2,9 @@ import { digest, slug } from '../model/ids.ts';
 import { cleanText } from '../model/text/clean-quote-plural.ts';
 import type { Collected } from './collect-task-drafts.ts';
 import { type Draft, newDraft, type Section, wordsOf } from './collect-task-drafts.ts';
+import { fieldOf, requirementList, splitFields, validated } from './parse-task-fields.ts';
+import { firstCode, readTitle, withoutId } from './parse-task-line.ts';
 import { error, type Named, type Note, type SpecTask, warning } from './task.ts';
-import { fieldOf, requirementList, splitFields, validated } from './task-fields.ts';
-import { firstCode, readTitle, withoutId } from './task-line.ts';
 
 export interface Tree {
   roots: SpecTask[];

@@ -6,7 +6,7 @@ import { originTrunk, trustedAccess } from '../git/origin.ts';
 import { branchRef, checkBranch, originRef, readRef, readRefs } from '../git/refs.ts';
 import { WorkspaceError } from '../model/errors.ts';
 import { namesAbove, ownBranchProblem, type Trunks } from '../model/ids.ts';
-import { holdersOf } from './in-base.ts';
+import { holdersOf } from './find-work-in-base.ts';
 import type { BranchSpec } from './workspace-spec.ts';
 
 export interface BranchState {

@@ -1,5 +1,5 @@
 import { Command, Option } from 'commander';
-import type { CommandDefinition, OptionDefinition } from './definitions/definition.ts';
+import type { CommandDefinition, OptionDefinition } from './definitions/command-definition.ts';
 import { PLAN_COMMANDS } from './definitions/plan-commands.ts';
 import { PROJECT_COMMANDS } from './definitions/project-commands.ts';
 import { RUN_COMMANDS } from './definitions/run-commands.ts';

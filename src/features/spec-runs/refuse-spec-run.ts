@@ -6,7 +6,7 @@ import type { SpecProblem } from '../../kiro/task.ts';
 import { onceLeaseIsOver, sayHolder } from '../../model/claim.ts';
 import { HeldError, InputError } from '../../model/errors.ts';
 import type { Plan } from '../../model/plan.ts';
-import { runCommand } from '../../model/state/explain.ts';
+import { runCommand } from '../../model/state/explain-ticket.ts';
 import { didYouMean } from '../../model/text/nearest-word.ts';
 import { isMarkedBlocked, type Ticket, tipOf } from '../../model/ticket.ts';
 import type { EarlierRun, SpecRunRequest } from './spec-run-request-and-state.ts';

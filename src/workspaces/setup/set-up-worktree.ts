@@ -2,7 +2,13 @@ import type { Context } from '../../git/context-and-locks.ts';
 import { cleanEnv } from '../../git/environment.ts';
 import { type GitLocation, realOf } from '../../git/location.ts';
 import { statOf } from '../../machine/files/read-and-remove-files.ts';
-import { isAlive, killMarked, markedProcesses, ownIdentity, sendSignal } from '../../machine/processes.ts';
+import {
+  isAlive,
+  killMarked,
+  markedProcesses,
+  ownIdentity,
+  sendSignal,
+} from '../../machine/process-identity-and-signals.ts';
 import { run } from '../../machine/run-process.ts';
 import { WorkspaceError } from '../../model/errors.ts';
 import { type Owner, readOwnerAt, writeOwner } from '../workspace-owner.ts';

@@ -2,13 +2,13 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Settings } from '../../config/settings-table.ts';
 import type { EngineContext } from '../../engine/context.ts';
+import type { Unit } from '../../kiro/group-tasks-into-units.ts';
 import { Assignment, readAssignments, readStateText } from '../../kiro/state-file-formats.ts';
-import type { Unit } from '../../kiro/units.ts';
 import { InputError } from '../../model/errors.ts';
 import { asRecord } from '../../model/text/json.ts';
 import { didYouMean } from '../../model/text/nearest-word.ts';
 import type { Ticket } from '../../model/ticket.ts';
-import { STATE_FILE } from './spec-in-worktree.ts';
+import { STATE_FILE } from './bring-spec-into-worktree.ts';
 
 /** A person's decision in the state file counts also for a unit that has begun. */
 export function overridden(ticket: Ticket, assignment: Assignment | undefined): Ticket {

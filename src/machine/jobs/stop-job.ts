@@ -1,10 +1,10 @@
 import { existsSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { isStorageTrouble } from '../files/make-writable-directory.ts';
+import { isStorageTrouble } from '../files/make-directory-and-storage-errors.ts';
 import { readJson } from '../files/read-and-remove-files.ts';
-import { isAlive, killMarked, sendSignal } from '../processes.ts';
-import { type EndReason, MARKER, readIdentity, readJob, recordExit } from './job.ts';
+import { isAlive, killMarked, sendSignal } from '../process-identity-and-signals.ts';
+import { type EndReason, MARKER, readIdentity, readJob, recordExit } from './start-and-read-job.ts';
 
 const GRACE_MS = 5_000;
 const YOUNG_MS = 10_000;

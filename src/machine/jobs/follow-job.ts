@@ -1,8 +1,8 @@
 import { closeSync, fstatSync, openSync, readSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { SignalboxError } from '../../model/errors.ts';
-import { type EndReason, type JobExit, readJob, readStop } from './job.ts';
-import { noteFollowed, stopJob, sweepJob } from './stop.ts';
+import { type EndReason, type JobExit, readJob, readStop } from './start-and-read-job.ts';
+import { noteFollowed, stopJob, sweepJob } from './stop-job.ts';
 
 const CHUNK = 16 * 1024;
 /** What comes from a job is read in slices: others get their turn in between, however much it prints. */

@@ -1,14 +1,14 @@
 import { basename } from 'node:path';
 import type { GhOptions } from '../github/gh/run-gh.ts';
+import { type Unit, type Units, unitsOf } from '../kiro/group-tasks-into-units.ts';
 import { promptParts } from '../kiro/prompt-parts.ts';
 import { readSpec, type Spec } from '../kiro/read-spec.ts';
 import { isWork } from '../kiro/task.ts';
-import { type Unit, type Units, unitsOf } from '../kiro/units.ts';
 import { InputError } from '../model/errors.ts';
 import { idProblem, slug } from '../model/ids.ts';
 import { cleanLine, cleanText } from '../model/text/clean-quote-plural.ts';
 import { fetchItems } from './fetch-work-items.ts';
-import { parseReference, type Reference, type SpecReference } from './reference.ts';
+import { parseReference, type Reference, type SpecReference } from './issue-references.ts';
 import { orProblems, problemOf, type SourceProblem, type WorkItem } from './work-item.ts';
 
 interface CollectOptions extends GhOptions {

@@ -1,6 +1,6 @@
 import { cleanLine, cleanText } from '../model/text/clean-quote-plural.ts';
 import { headingAt, visibleLines } from '../model/text/markdown-lines.ts';
-import { splitLines } from './task-line.ts';
+import { splitLines } from './parse-task-line.ts';
 
 interface Criterion {
   /** `1.2`, or as the file writes it: `REQ-1.2`. */

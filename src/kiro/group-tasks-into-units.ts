@@ -2,6 +2,7 @@ import { InputError } from '../model/errors.ts';
 import { orderByDependencies } from '../model/plans/dependency-order.ts';
 import { cleanLine } from '../model/text/clean-quote-plural.ts';
 import { didYouMean } from '../model/text/nearest-word.ts';
+import { isNone } from './parse-task-fields.ts';
 import type { Spec } from './read-spec.ts';
 import {
   ancestorsOf,
@@ -14,7 +15,6 @@ import {
   warning,
   withDescendants,
 } from './task.ts';
-import { isNone } from './task-fields.ts';
 
 export interface UnitOptions {
   includeOptional?: boolean;

@@ -6,6 +6,7 @@ import { messageOf, WorkspaceError } from '../../model/errors.ts';
 import { plural } from '../../model/text/clean-quote-plural.ts';
 import { isSuperseded } from '../../model/ticket.ts';
 import { type BranchSpec, whyKeepBranch } from '../../workspaces/workspaces.ts';
+import { type StaleWorktrees, staleWorktrees } from './stale-worktrees.ts';
 import {
   type Found,
   type Inventory,
@@ -16,8 +17,7 @@ import {
   sayDone,
   stale,
   takeInventory,
-} from './inventory.ts';
-import { type StaleWorktrees, staleWorktrees } from './stale-worktrees.ts';
+} from './what-is-still-needed.ts';
 
 export type { Stale };
 

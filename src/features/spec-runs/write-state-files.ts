@@ -16,10 +16,10 @@ import type { EngineEvent } from '../../model/events.ts';
 import { digest } from '../../model/ids.ts';
 import type { Plan, PlanSpec } from '../../model/plan.ts';
 import { type Attempt, openAttempt, type Ticket } from '../../model/ticket.ts';
-import { assignmentOf, giveOwners, ownersOf, statedOwners, unknownOwner } from './assignments.ts';
-import { PROGRESS_FILE, STATE_FILE } from './spec-in-worktree.ts';
+import { PROGRESS_FILE, STATE_FILE } from './bring-spec-into-worktree.ts';
 import { unlockSpec } from './spec-lock.ts';
 import { haltedTicket, haltReason, specRests, WORK_PHASES } from './spec-run-request-and-state.ts';
+import { assignmentOf, giveOwners, ownersOf, statedOwners, unknownOwner } from './unit-assignments.ts';
 
 const WRITTEN_ON: ReadonlySet<EngineEvent['type']> = new Set([
   'attempt:start',

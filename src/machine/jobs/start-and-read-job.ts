@@ -16,8 +16,8 @@ import {
 import type { Socket } from 'node:net';
 import { join } from 'node:path';
 import { readJson, readText } from '../files/read-and-remove-files.ts';
-import { signalOf } from '../launcher.ts';
-import { isAlive, ownPlace, type ProcessIdentity, type Where } from '../processes.ts';
+import { signalOf } from '../launch-program.ts';
+import { isAlive, ownPlace, type ProcessIdentity, type Where } from '../process-identity-and-signals.ts';
 
 export interface JobSpec {
   dir: string;
