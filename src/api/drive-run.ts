@@ -11,7 +11,7 @@ import type {
   WorktreeInfo,
 } from '../features/issue-runs/request-and-result-types.ts';
 import { atLeast, issueResult, rounded } from '../features/issue-runs/results/issue-result.ts';
-import { numberOf } from '../features/issue-runs/results/stored-run.ts';
+import { numberOf } from '../features/issue-runs/results/stored-run-and-issue-names.ts';
 import { restSuperseded } from '../features/issue-runs/resume-run.ts';
 import type { Env } from '../machine/home-path.ts';
 import { messageOf } from '../model/errors.ts';

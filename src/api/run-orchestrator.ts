@@ -5,11 +5,11 @@ import { repositoryOf } from '../config/find-config-and-state.ts';
 import { readManifest } from '../config/project-manifest.ts';
 import { movable, requireReady } from '../engine/plan-readiness.ts';
 import { checkLogPlace, openRunLog } from '../features/issue-runs/logs/write-log.ts';
-import { checkMerged, parseBatches } from '../features/issue-runs/options/check-options-and-parse-batches.ts';
 import {
   buildExecutionConfig,
   checkExecutionConfig,
-} from '../features/issue-runs/options/execution-config.ts';
+} from '../features/issue-runs/options/build-execution-config.ts';
+import { checkMerged, parseBatches } from '../features/issue-runs/options/check-options-and-parse-batches.ts';
 import { completeOptions } from '../features/issue-runs/options/resolve-options.ts';
 import { harmless, type PhasePlanCallback } from '../features/issue-runs/progress-callbacks.ts';
 import type {
@@ -20,7 +20,7 @@ import type {
   RunResult,
 } from '../features/issue-runs/request-and-result-types.ts';
 import { atLeast } from '../features/issue-runs/results/issue-result.ts';
-import { numberOf, spentOn, storedRun } from '../features/issue-runs/results/stored-run.ts';
+import { numberOf, spentOn, storedRun } from '../features/issue-runs/results/stored-run-and-issue-names.ts';
 import { takeRun } from '../features/issue-runs/resume-run.ts';
 import { numberedItem } from '../issues/caller-described-issues.ts';
 import { InputError } from '../model/errors.ts';

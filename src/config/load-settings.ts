@@ -3,9 +3,9 @@ import { basename, dirname, isAbsolute, join, relative, resolve } from 'node:pat
 import { type Env, userHome } from '../machine/home-path.ts';
 import type { AgentConfig } from '../model/agent.ts';
 import { InputError } from '../model/errors.ts';
-import { type AgentEntry, builtInAgents, findAgent, resolveAgent } from './builtin-agents.ts';
 import { type ConfigFile, findConfig, homeDir, projectFile, setsNothing } from './find-config-and-state.ts';
 import { type Entry, fileLayer, flagLayer, variableLayer } from './read-setting-layers.ts';
+import { type AgentEntry, builtInAgents, findAgent, resolveAgent } from './resolve-agents.ts';
 import { type Flags, type Key, type McpServer, ROWS, type Settings, TABLE } from './settings-table.ts';
 import { isTrusted } from './trust.ts';
 import type { Row } from './value-kinds.ts';

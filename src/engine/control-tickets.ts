@@ -14,7 +14,7 @@ import { stoppedIn } from './find-stopped-plan.ts';
 import { pinnedFor } from './pinned-workflow.ts';
 import { recordTip, releaseWorkspace } from './prepare-release-diff-workspace.ts';
 import { recoverOrphan } from './recover-orphans.ts';
-import { reportStatus } from './status-events.ts';
+import { reportStatus } from './report-status-changes.ts';
 import { workspaceFor } from './ticket-workspace.ts';
 
 type Wish =

@@ -16,8 +16,8 @@ import { type EngineContext, hooksOf, isFatal, type Notifications } from './cont
 import { sweepOutput } from './delete-old-output.ts';
 import { PlanReadiness } from './plan-readiness.ts';
 import { recoverOrphans } from './recover-orphans.ts';
+import { OutsideChanges, reportStatus } from './report-status-changes.ts';
 import { RunningTickets } from './running-tickets.ts';
-import { OutsideChanges, reportStatus } from './status-events.ts';
 
 export interface EngineOptions {
   /** `until-idle` ends when nothing can continue without a person; `forever` never; `once` starts what it can, once. */

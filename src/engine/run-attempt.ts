@@ -29,7 +29,7 @@ import { type EngineContext, emit, hooksOf } from './context.ts';
 import type { Pinned } from './pinned-workflow.ts';
 import { alreadyFailing } from './plan-readiness.ts';
 import { adoptedPlace, preparePlace } from './prepare-release-diff-workspace.ts';
-import { type AttemptRef, reportEnd } from './status-events.ts';
+import { type AttemptRef, reportEnd } from './report-status-changes.ts';
 import { ifKnown, type TicketWorkspace, workspaceFor } from './ticket-workspace.ts';
 import type { TicketWriter } from './ticket-writer.ts';
 import { AttemptRecorder } from './ticket-writer.ts';

@@ -11,7 +11,7 @@ import { wasOutOfReach } from '../store/store-interface.ts';
 import { type EngineContext, isFatal } from './context.ts';
 import { driveTicket, holdBroken } from './drive-ticket.ts';
 import { pinnedFor } from './pinned-workflow.ts';
-import { type OutsideChanges, reportStatus } from './status-events.ts';
+import { type OutsideChanges, reportStatus } from './report-status-changes.ts';
 import type { TicketWriter } from './ticket-writer.ts';
 
 interface Running {

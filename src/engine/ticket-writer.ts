@@ -7,7 +7,7 @@ import { openAttempt, type Ticket, type Usage } from '../model/ticket.ts';
 import type { Workflow } from '../model/workflow.ts';
 import { wasOutOfReach } from '../store/store-interface.ts';
 import { type EngineContext, emit } from './context.ts';
-import type { AttemptRef } from './status-events.ts';
+import type { AttemptRef } from './report-status-changes.ts';
 
 /** Fields that only the engine changes: an editor that saves an old copy must not undo them. */
 const OWNED = [

@@ -16,13 +16,14 @@ import { judgedIn, judgementProblem, schemaForCriteria } from '../model/review-v
 import type { AttemptEnd } from '../model/state/attempt-end-and-backoff.ts';
 import type { Attempt, Json, Ticket, Usage } from '../model/ticket.ts';
 import { type PhaseOf, resultSchemaOf } from '../model/workflow.ts';
-import { MAX_PROMPT_BYTES } from '../workflows/find-content.ts';
+import { MAX_PROMPT_BYTES } from '../workflows/find-workflows-prompts-scripts.ts';
 import { renderPhasePrompt } from '../workflows/pin-workflow.ts';
 import { validateResult } from '../workflows/result-schema/validate-result.ts';
 import { type Ask, AttemptConfigError, type Turn, type TurnEnd, takeTurn } from './agent-turn.ts';
 import { excerpt } from './attempt-output.ts';
 import { cutShortBy, variablesOf } from './attempt-variables-and-environment.ts';
 import { TIP_BEFORE, tipBefore } from './check-evidence.ts';
+import { hasBegun, land, nativeCap, ownBudget } from './handle-used-up-budget.ts';
 import {
   FINGERPRINT_FILE,
   factsOf,
@@ -32,7 +33,6 @@ import {
   judge,
   parked,
 } from './judge-agent-attempt.ts';
-import { hasBegun, land, nativeCap, ownBudget } from './out-of-budget.ts';
 import type { PhaseContext } from './phase-context.ts';
 import { cleanHead, HEAD_BEFORE, takenOut } from './restore-shared-tree.ts';
 

@@ -1,5 +1,5 @@
-import { modeOf } from '../features/issue-runs/options/execution-config.ts';
-import { issueName, storedRun } from '../features/issue-runs/results/stored-run.ts';
+import { modeOf } from '../features/issue-runs/options/build-execution-config.ts';
+import { issueName, storedRun } from '../features/issue-runs/results/stored-run-and-issue-names.ts';
 import { parseRef } from '../model/ids.ts';
 import { totalUsage, usageOf } from '../model/limits/usage.ts';
 import type { Plan } from '../model/plan.ts';

@@ -16,14 +16,14 @@ import { type Changed, idProblem, type StateRef, type TicketRef } from '../model
 import type { Plan } from '../model/plan.ts';
 import type { Ticket } from '../model/ticket.ts';
 import { FileHolder } from './file-claims.ts';
-import { KeptView } from './kept-view.ts';
 import { DELETED, directories, isFinished, isThere, Layout, NEW, readView } from './layout-and-view.ts';
 import { quickTicket } from './parse-without-zod.ts';
 import { claimLines, type NoticeLine } from './sent-notices.ts';
 import { appendLines, readLines, stateBytes, stateText, unwritable } from './state-file-io.ts';
 import { ifReadable, StateReader, stampOf } from './state-reader.ts';
 import type { Holder, Look, NoticeWish, Store, StoreOptions, StoreView, Wanted } from './store-interface.ts';
-import { ChangeLog, PlanWatch } from './watch.ts';
+import { KeptView } from './view-in-memory.ts';
+import { ChangeLog, PlanWatch } from './watch-plans.ts';
 
 /** One JSON file per plan and per ticket, as planners write them. */
 export class FileStore implements Store {

@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises';
 import { basename, join, relative } from 'node:path';
 import { InputError } from '../model/errors.ts';
 import { didYouMean } from '../model/text/nearest-word.ts';
-import { entriesOf } from './find-content.ts';
+import { entriesOf } from './find-workflows-prompts-scripts.ts';
 
 /** Instructions for agents: a directory with a SKILL.md that begins with `name` and `description`. */
 export interface Skill {

@@ -6,7 +6,13 @@ import { InputError } from '../model/errors.ts';
 import { didYouMean } from '../model/text/nearest-word.ts';
 import { actionOf, commandOf, type Phase, type Workflow } from '../model/workflow.ts';
 import { checkLoaded, type ListedWorkflow, listWorkflows } from './check/check-workflow.ts';
-import { findScript, insteadOf, readPrompt, type SearchPath, workflowFiles } from './find-content.ts';
+import {
+  findScript,
+  insteadOf,
+  readPrompt,
+  type SearchPath,
+  workflowFiles,
+} from './find-workflows-prompts-scripts.ts';
 import { type PinnedWorkflow, pinWorkflow, sorted } from './pin-workflow.ts';
 import { readIncluded } from './templates/inspect-template.ts';
 

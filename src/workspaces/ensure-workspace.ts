@@ -6,7 +6,7 @@ import type { GitLocation } from '../git/location.ts';
 import { branchRef, checkBranch, readRef } from '../git/refs.ts';
 import { WorkspaceError } from '../model/errors.ts';
 import { refuseTrunk } from './examine-and-delete-branches.ts';
-import { refuseInside } from './find-obstacles.ts';
+import { refuseInside } from './find-worktree-obstacles.ts';
 import {
   addWorktree,
   checkOut,

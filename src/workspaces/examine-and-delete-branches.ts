@@ -1,8 +1,8 @@
 import { type Context, lockRepo } from '../git/context-and-locks.ts';
+import { originTrunk, trustedAccess } from '../git/fetch-and-find-trunk.ts';
 import { contains, countCommits } from '../git/history.ts';
 import { checkedOutAt, readHead } from '../git/inspect-worktrees.ts';
 import type { GitLocation } from '../git/location.ts';
-import { originTrunk, trustedAccess } from '../git/origin.ts';
 import { branchRef, checkBranch, originRef, readRef, readRefs } from '../git/refs.ts';
 import { WorkspaceError } from '../model/errors.ts';
 import { namesAbove, ownBranchProblem, type Trunks } from '../model/ids.ts';

@@ -1,9 +1,9 @@
 import { join } from 'node:path';
 import { type Context, lockMerges } from '../git/context-and-locks.ts';
+import { fetchAnew, fetchAside } from '../git/fetch-and-find-trunk.ts';
 import { contains, treeOf } from '../git/history.ts';
 import type { GitLocation } from '../git/location.ts';
 import { mergeCommits, withTemporaryObjects } from '../git/merge.ts';
-import { fetchAnew, fetchAside } from '../git/origin.ts';
 import { branchRef, checkBranch, originRef, readRef } from '../git/refs.ts';
 import { GitError } from '../git/run-git.ts';
 import { withLock } from '../machine/file-lock.ts';

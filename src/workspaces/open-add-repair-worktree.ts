@@ -17,7 +17,7 @@ import type { GitLocation } from '../git/location.ts';
 import { type Git, GitError, retryRaces } from '../git/run-git.ts';
 import { processesIn } from '../machine/process-identity-and-signals.ts';
 import { WorkspaceError } from '../model/errors.ts';
-import { refuseInside } from './find-obstacles.ts';
+import { refuseInside } from './find-worktree-obstacles.ts';
 import { commitsOnlyHere } from './unique-commits.ts';
 import { type Owner, readOwner, writeOwner } from './workspace-owner.ts';
 import { canonical, makePath, pathTaken } from './worktree-paths.ts';

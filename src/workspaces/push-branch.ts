@@ -1,7 +1,7 @@
 import type { Context } from '../git/context-and-locks.ts';
+import { trustedAccess } from '../git/fetch-and-find-trunk.ts';
 import { isAncestor } from '../git/history.ts';
 import type { GitLocation } from '../git/location.ts';
-import { trustedAccess } from '../git/origin.ts';
 import { branchRef, checkBranch, readRef } from '../git/refs.ts';
 import { GitError, type GitResult } from '../git/run-git.ts';
 import { WorkspaceError } from '../model/errors.ts';

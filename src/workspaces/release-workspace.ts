@@ -30,7 +30,7 @@ import {
   hasCommittedModes,
   hasOwnState,
   operationIn,
-} from './warm/leftover-state.ts';
+} from './warm/remove-leftover-state.ts';
 import { putWarm } from './warm/warm-worktrees.ts';
 import { type Owner, readOwner, writeOwner } from './workspace-owner.ts';
 import type { WorkspaceSpec } from './workspace-spec.ts';

@@ -1,8 +1,8 @@
 import type { Context } from '../git/context-and-locks.ts';
+import { fetchBranch, originTrunk, recordTrunk } from '../git/fetch-and-find-trunk.ts';
 import { contains } from '../git/history.ts';
 import { readHead } from '../git/inspect-worktrees.ts';
 import type { GitLocation } from '../git/location.ts';
-import { fetchBranch, originTrunk, recordTrunk } from '../git/origin.ts';
 import { branchRef, checkBranch, isOid, originRef, readRefs } from '../git/refs.ts';
 import { WorkspaceError } from '../model/errors.ts';
 import { integrationBranch } from '../model/ids.ts';

@@ -5,12 +5,12 @@ import { type Context, lockRepo } from '../git/context-and-locks.ts';
 import type { GitLocation } from '../git/location.ts';
 import { GitError, retryRaces } from '../git/run-git.ts';
 import { withLock } from '../machine/file-lock.ts';
-import { refuseInside } from './find-obstacles.ts';
+import { refuseInside } from './find-worktree-obstacles.ts';
 import { waitForGit } from './open-add-repair-worktree.ts';
 import { copyUntracked } from './setup/copy-untracked-files.ts';
 import { dueInstall, install } from './setup/install-packages.ts';
 import { endHooks, runHooks, runInstall } from './setup/set-up-worktree.ts';
-import { cleanAround, cutLinkedCaches, lockfilesDiffer } from './warm/leftover-state.ts';
+import { cleanAround, cutLinkedCaches, lockfilesDiffer } from './warm/remove-leftover-state.ts';
 import { pathTaken, realDirectory } from './worktree-paths.ts';
 
 export interface ScratchSpec {

@@ -1,8 +1,8 @@
 import { type Context, lockRepo } from '../git/context-and-locks.ts';
+import { fetchAnew } from '../git/fetch-and-find-trunk.ts';
 import { countCommits, isCommit, mergeBase } from '../git/history.ts';
 import type { GitLocation } from '../git/location.ts';
 import { mergeCommits } from '../git/merge.ts';
-import { fetchAnew } from '../git/origin.ts';
 import { branchRef, originRef, readRef, readRefs } from '../git/refs.ts';
 import { GitError } from '../git/run-git.ts';
 import { messageOf, WorkspaceError } from '../model/errors.ts';

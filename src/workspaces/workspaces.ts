@@ -1,12 +1,12 @@
 import { type Context, createTurns } from '../git/context-and-locks.ts';
+import { rememberTrunk } from '../git/fetch-and-find-trunk.ts';
 import { findRepo } from '../git/find-repository.ts';
 import { isAncestor } from '../git/history.ts';
 import type { GitLocation } from '../git/location.ts';
-import { rememberTrunk } from '../git/origin.ts';
 import { branchRef, readRef } from '../git/refs.ts';
 import { type CallLimits, type CreateGit, createGit, type Git } from '../git/run-git.ts';
 import { readStatus } from '../git/status-and-index-marks.ts';
-import { catchUp } from './catch-up-with-base.ts';
+import { catchUp } from './catch-up-with-origin.ts';
 import { commitPaths, isTracked, readCommitted } from './commit-and-read-files.ts';
 import { ensureWorkspace, refreshWorkspace } from './ensure-workspace.ts';
 import {
@@ -18,8 +18,8 @@ import {
   takeFingerprint,
 } from './evidence-and-diff.ts';
 import { branchAhead, branchHas, deleteBranch, examineBranch } from './examine-and-delete-branches.ts';
-import { findObstacles } from './find-obstacles.ts';
 import { baseHas, takenIn, whereabouts } from './find-work-in-base.ts';
+import { findObstacles } from './find-worktree-obstacles.ts';
 import { integrateBranch } from './integrate-branch.ts';
 import { openTrains, withTrainLock } from './merge-branches-of-train.ts';
 import { examineWorktree, listWorktrees } from './owned-worktrees.ts';
@@ -38,7 +38,7 @@ import type { WorkspaceSpec } from './workspace-spec.ts';
 import { canonical } from './worktree-paths.ts';
 
 export { GitError } from '../git/run-git.ts';
-export type { CaughtUp } from './catch-up-with-base.ts';
+export type { CaughtUp } from './catch-up-with-origin.ts';
 export { isShownState } from './evidence-and-diff.ts';
 export { whyKeepBranch } from './examine-and-delete-branches.ts';
 export type { Whereabouts } from './find-work-in-base.ts';

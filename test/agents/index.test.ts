@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { ADAPTERS, adapterFor, capabilityProblems } from '../../src/agents/adapters.ts';
 import { defaultAccess } from '../../src/agents/command-flags.ts';
-import { guessAdapter } from '../../src/config/builtin-agents.ts';
+import { guessAdapter } from '../../src/config/resolve-agents.ts';
 import { AgentPhase, type PhaseOf } from '../../src/model/workflow.ts';
 
 const phase = (more: Record<string, unknown>): PhaseOf<'agent'> =>

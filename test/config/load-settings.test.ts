@@ -1,6 +1,6 @@
 import { mkdirSync, symlinkSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { findAgent, guessAdapter } from '../../src/config/builtin-agents.ts';
+import { findAgent, guessAdapter } from '../../src/config/resolve-agents.ts';
 import { failure, scratch } from './scratch.ts';
 
 describe('the chain of config files', () => {

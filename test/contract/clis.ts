@@ -1,6 +1,6 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import type { AgentEntry } from '../../src/config/builtin-agents.ts';
+import type { AgentEntry } from '../../src/config/resolve-agents.ts';
 import type { Tokens } from '../support/model-server/index.ts';
 
 /** Shaped like a key, good for nothing. */

@@ -8,7 +8,7 @@ import type { Plan } from '../../src/model/plan.ts';
 import type { Ticket } from '../../src/model/ticket.ts';
 import { claimLines, type NoticeLine } from '../../src/store/sent-notices.ts';
 import type { Holder, NoticeWish, Store, StoreView, Wanted } from '../../src/store/store-interface.ts';
-import { ChangeLog, keyOf } from '../../src/store/watch.ts';
+import { ChangeLog, keyOf } from '../../src/store/watch-plans.ts';
 
 /** What all stores of one truth share, as processes share a database. */
 class Truth {

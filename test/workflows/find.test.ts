@@ -1,7 +1,12 @@
 import { symlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { findPrompt, findScript, namesIn, readPrompt } from '../../src/workflows/find-content.ts';
+import {
+  findPrompt,
+  findScript,
+  namesIn,
+  readPrompt,
+} from '../../src/workflows/find-workflows-prompts-scripts.ts';
 import { directory } from './helpers.ts';
 
 describe('finding a file', () => {

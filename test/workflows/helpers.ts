@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import type { Workflow } from '../../src/model/workflow.ts';
 import { checkLoaded } from '../../src/workflows/check/check-workflow.ts';
-import type { SearchPath } from '../../src/workflows/find-content.ts';
+import type { SearchPath } from '../../src/workflows/find-workflows-prompts-scripts.ts';
 import { loadWorkflow } from '../../src/workflows/load-workflow.ts';
 import { atTestEnd } from '../support/ends.ts';
 

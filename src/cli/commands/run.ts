@@ -4,7 +4,7 @@ import type { ResumeInit } from '../../api/run-orchestrator.ts';
 import { flagOfOption } from '../../config/run-flags.ts';
 import type { Settings } from '../../config/settings-table.ts';
 import type { RunOptions, RunResult } from '../../features/issue-runs/request-and-result-types.ts';
-import { issueName, storedRun } from '../../features/issue-runs/results/stored-run.ts';
+import { issueName, storedRun } from '../../features/issue-runs/results/stored-run-and-issue-names.ts';
 import { InputError } from '../../model/errors.ts';
 import type { EngineEvent } from '../../model/events.ts';
 import { idProblem } from '../../model/ids.ts';

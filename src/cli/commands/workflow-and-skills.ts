@@ -9,7 +9,7 @@ import { actionOf } from '../../model/workflow.ts';
 import { style } from '../../report/style-and-phrases.ts';
 import { checkLoaded, listWorkflows, notesOn } from '../../workflows/check/check-workflow.ts';
 import { drawing, mermaid } from '../../workflows/draw-graph.ts';
-import { findPrompt, type SearchPath } from '../../workflows/find-content.ts';
+import { findPrompt, type SearchPath } from '../../workflows/find-workflows-prompts-scripts.ts';
 import { installSkills, listSkills } from '../../workflows/install-skills.ts';
 import { type LoadedWorkflow, loadWorkflow } from '../../workflows/load-workflow.ts';
 import { findWorkflows, resolveWorkflow } from '../../workflows/resolve-workflow.ts';

@@ -5,8 +5,8 @@ import { numberOfKey, referenceFromKey } from '../../issues/issue-references.ts'
 import { isForeign, sayItem, type WorkItem } from '../../issues/work-item.ts';
 import { refKey } from '../../model/ids.ts';
 import type { Workflow } from '../../model/workflow.ts';
+import { type EarlierIssues, finishedWork } from './earlier-work-on-issues.ts';
 import type { Candidate } from './plan-issues.ts';
-import { type EarlierIssues, finishedWork } from './previous-runs.ts';
 import type { IssueRunRequest, Refused } from './request-and-result-types.ts';
 
 /** Dependencies that are not run now and were finished before: their keys with the tickets that finished them. */

@@ -1,4 +1,4 @@
-import type { IssuePlace } from '../../issues/issue-checkouts.ts';
+import type { IssuePlace } from '../../issues/find-issue-checkouts.ts';
 import { sayItem, type WorkItem } from '../../issues/work-item.ts';
 import { InputError } from '../../model/errors.ts';
 import { slug } from '../../model/ids.ts';

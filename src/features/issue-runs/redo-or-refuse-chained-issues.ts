@@ -6,8 +6,8 @@ import { orderByDependencies } from '../../model/plans/dependency-order.ts';
 import { blockersOf, planOf, ticketOf } from '../../model/plans/plans-view.ts';
 import { tipOf } from '../../model/ticket.ts';
 import { landed } from '../landed/find-landed-work.ts';
+import { sourceKey } from './earlier-work-on-issues.ts';
 import { type Candidate, type DoneBefore, groupOf, type RunMode } from './plan-issues.ts';
-import { sourceKey } from './previous-runs.ts';
 import type { Refused } from './request-and-result-types.ts';
 
 /**

@@ -8,7 +8,7 @@ import { ticketsOf } from '../../model/plans/plans-view.ts';
 import { settle } from '../../model/state/enter-and-leave-phases.ts';
 import { newerRunOf, type Ticket, tipOf } from '../../model/ticket.ts';
 import { resolveWorkflow } from '../../workflows/resolve-workflow.ts';
-import { EarlierIssues, finishedWork, sourceKey } from './previous-runs.ts';
+import { EarlierIssues, finishedWork, sourceKey } from './earlier-work-on-issues.ts';
 
 /** Claims an issue run that was stopped, or whose process is gone, and resumes its stopped tickets. */
 export async function takeRun(engine: EngineContext, planId: string): Promise<Plan> {

@@ -1,14 +1,14 @@
 import { letGo } from '../../engine/claim-and-complete-plan.ts';
 import { type EngineContext, emit } from '../../engine/context.ts';
-import { reportStatus } from '../../engine/status-events.ts';
+import { reportStatus } from '../../engine/report-status-changes.ts';
 import { workspaceFor } from '../../engine/ticket-workspace.ts';
 import { sayItem, sayReference } from '../../issues/work-item.ts';
 import { explained } from '../../model/errors.ts';
 import type { Plan } from '../../model/plan.ts';
 import { settle } from '../../model/state/enter-and-leave-phases.ts';
 import { isOver, supersededHold, type Ticket } from '../../model/ticket.ts';
+import { EarlierIssues, sourceKey } from './earlier-work-on-issues.ts';
 import { liveClaim } from './prepare-issue-run.ts';
-import { EarlierIssues, sourceKey } from './previous-runs.ts';
 import type { PreparedRun } from './request-and-result-types.ts';
 import { restSuperseded } from './resume-run.ts';
 

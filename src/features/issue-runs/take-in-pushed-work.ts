@@ -19,7 +19,7 @@ import {
   ownBaseOf,
   ticketPull,
 } from '../pull-requests/ticket-pull-request-and-errors.ts';
-import { EarlierIssues, isNoted, sourceKey } from './previous-runs.ts';
+import { EarlierIssues, isNoted, sourceKey } from './earlier-work-on-issues.ts';
 
 /** What was pushed so recently need not be asked for again. */
 const RECENT_MS = 60_000;

@@ -2,7 +2,7 @@ import { copyFileSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type EngineContext, emit } from '../../engine/context.ts';
 import { pinnedFor } from '../../engine/pinned-workflow.ts';
-import { reportStatus } from '../../engine/status-events.ts';
+import { reportStatus } from '../../engine/report-status-changes.ts';
 import { SignalboxError } from '../../model/errors.ts';
 import { NO_CHECKS } from '../../model/review-verdict-and-criteria.ts';
 import { type Findings, sendBack } from '../../model/state/send-back-after-failed-merge.ts';

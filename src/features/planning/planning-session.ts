@@ -14,7 +14,7 @@ import { InputError } from '../../model/errors.ts';
 import { didYouMean } from '../../model/text/nearest-word.ts';
 import { shellQuote } from '../../model/text/shell-quote.ts';
 import { listWorkflows } from '../../workflows/check/check-workflow.ts';
-import { readPrompt } from '../../workflows/find-content.ts';
+import { readPrompt } from '../../workflows/find-workflows-prompts-scripts.ts';
 import { listSkills } from '../../workflows/install-skills.ts';
 import { unknownWorkflow } from '../../workflows/resolve-workflow.ts';
 import { readIncluded } from '../../workflows/templates/inspect-template.ts';

@@ -14,7 +14,7 @@ import { didYouMean } from '../../model/text/nearest-word.ts';
 import { isOver, type Ticket } from '../../model/ticket.ts';
 import type { Workflow } from '../../model/workflow.ts';
 import type { StoreView } from '../../store/store-interface.ts';
-import { MAX_PROMPT_BYTES } from '../../workflows/find-content.ts';
+import { MAX_PROMPT_BYTES } from '../../workflows/find-workflows-prompts-scripts.ts';
 import {
   type Finding,
   fileProblems,

@@ -1,7 +1,7 @@
 import { basename, resolve } from 'node:path';
 import type { EngineContext } from '../../engine/context.ts';
 import { collectWork } from '../../issues/collect-issues-and-spec-units.ts';
-import { placeItems } from '../../issues/issue-checkouts.ts';
+import { placeItems } from '../../issues/find-issue-checkouts.ts';
 import { type SourceProblem, sayItem, type WorkItem } from '../../issues/work-item.ts';
 import { InputError } from '../../model/errors.ts';
 import type { Plan } from '../../model/plan.ts';

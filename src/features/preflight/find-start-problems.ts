@@ -1,8 +1,8 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { agentReadiness } from '../../agents/installed-agents.ts';
-import { findAgent } from '../../config/builtin-agents.ts';
 import { type DoctorFinding, finding } from '../../config/doctor/check-programs.ts';
+import { findAgent } from '../../config/resolve-agents.ts';
 import { agentOf } from '../../engine/admission-and-allowance.ts';
 import type { EngineContext, StartRequest } from '../../engine/context.ts';
 import { knownPinned, workflowNameOf } from '../../engine/pinned-workflow.ts';
@@ -16,7 +16,7 @@ import type { Ticket } from '../../model/ticket.ts';
 import { actionOf, commandOf, type Phase } from '../../model/workflow.ts';
 import { type PinnedWorkflow, readPinned } from '../../workflows/pin-workflow.ts';
 import { resolveWorkflow } from '../../workflows/resolve-workflow.ts';
-import { baseFindings } from './base-check.ts';
+import { baseFindings } from './check-base-commit.ts';
 
 /** A ticket that is about to start or to continue. */
 interface Work {

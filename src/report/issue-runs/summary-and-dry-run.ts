@@ -4,7 +4,11 @@ import type {
   RunResult,
 } from '../../features/issue-runs/request-and-result-types.ts';
 import { reasonOf, workedSeconds } from '../../features/issue-runs/results/issue-result.ts';
-import { issueName, remarksOf, storedRun } from '../../features/issue-runs/results/stored-run.ts';
+import {
+  issueName,
+  remarksOf,
+  storedRun,
+} from '../../features/issue-runs/results/stored-run-and-issue-names.ts';
 import type { EngineEvent } from '../../model/events.ts';
 import { NO_CHECKS } from '../../model/review-verdict-and-criteria.ts';
 import { isSuperseded, type Ticket } from '../../model/ticket.ts';

@@ -4,7 +4,7 @@ import { InputError } from '../../model/errors.ts';
 import { didYouMean } from '../../model/text/nearest-word.ts';
 import { composeCommand } from '../../model/text/shell-quote.ts';
 import { capturesOf, commandOf, type Phase, type Workflow } from '../../model/workflow.ts';
-import { findScript, insteadOf, namesIn, readPrompt } from '../find-content.ts';
+import { findScript, insteadOf, namesIn, readPrompt } from '../find-workflows-prompts-scripts.ts';
 import type { LoadedWorkflow } from '../load-workflow.ts';
 import { TEMPLATE_VARIABLES } from '../template-variables.ts';
 import {

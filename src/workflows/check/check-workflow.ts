@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { type Finding, type Problem, placed, tidy } from '../../config/parse-yaml-with-places.ts';
 import { messageOf } from '../../model/errors.ts';
 import { actionOf } from '../../model/workflow.ts';
-import { insteadOf, type SearchPath, workflowFiles } from '../find-content.ts';
+import { insteadOf, type SearchPath, workflowFiles } from '../find-workflows-prompts-scripts.ts';
 import { type LoadedWorkflow, loadWorkflow } from '../load-workflow.ts';
 import { checkGraph, checkTargets } from './check-edges.ts';
 import { checkPhase } from './check-phase.ts';

@@ -2,7 +2,7 @@ import type { Liquid, LiquidOptions, Template } from 'liquidjs';
 import { InputError, messageOf } from '../../model/errors.ts';
 import { capital, within } from '../../model/text/clean-quote-plural.ts';
 import { composeCommand } from '../../model/text/shell-quote.ts';
-import { MAX_PROMPT_BYTES } from '../find-content.ts';
+import { MAX_PROMPT_BYTES } from '../find-workflows-prompts-scripts.ts';
 
 interface RenderOptions {
   /** Prompt texts by name, for {% include %} and {% render %}: a pinned workflow's. */

@@ -18,7 +18,7 @@ import {
   lockfilesDiffer,
   removeLeftFiles,
   stampOf,
-} from './leftover-state.ts';
+} from './remove-leftover-state.ts';
 
 /** The repository's free worktrees under a root. One being taken when its engine died is as free as before. */
 async function listFree(context: Context, repo: GitLocation, worktreeRoot: string): Promise<GitLocation[]> {

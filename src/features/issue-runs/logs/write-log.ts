@@ -8,10 +8,10 @@ import type { EngineEvent } from '../../../model/events.ts';
 import type { Plan } from '../../../model/plan.ts';
 import type { ExecutionConfig } from '../../../model/plan-schema.ts';
 import { isOver, type Ticket } from '../../../model/ticket.ts';
-import { modeOf } from '../options/execution-config.ts';
+import { modeOf } from '../options/build-execution-config.ts';
 import type { IssueResult } from '../request-and-result-types.ts';
 import { atLeast, issueResult } from '../results/issue-result.ts';
-import { storedRun } from '../results/stored-run.ts';
+import { storedRun } from '../results/stored-run-and-issue-names.ts';
 import { type IssueLog, type RunLog, readLog } from './read-and-rotate-logs.ts';
 
 export interface RunLogWriter {

@@ -6,7 +6,7 @@ import { withNames } from '../../../model/state/explain-ticket.ts';
 import type { Attempt, Ticket } from '../../../model/ticket.ts';
 import { isSuperseded, newerRunOf } from '../../../model/ticket.ts';
 import type { IssueResult, PhaseResult, Refused } from '../request-and-result-types.ts';
-import { GATE, storedRun } from './stored-run.ts';
+import { GATE, storedRun } from './stored-run-and-issue-names.ts';
 
 /** The result of an issue. Success is decided here alone: the ticket is complete, or it is not. */
 export function issueResult(ticket: Ticket, plan: Plan): IssueResult {

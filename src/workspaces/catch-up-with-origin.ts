@@ -1,8 +1,8 @@
 import type { Context } from '../git/context-and-locks.ts';
+import { fetchAnew } from '../git/fetch-and-find-trunk.ts';
 import { countCommits, isAncestor } from '../git/history.ts';
 import type { GitLocation } from '../git/location.ts';
 import { mergeCommits } from '../git/merge.ts';
-import { fetchAnew } from '../git/origin.ts';
 import { branchRef, checkBranch, originRef, readRefs } from '../git/refs.ts';
 import { readStatus } from '../git/status-and-index-marks.ts';
 import { WorkspaceError } from '../model/errors.ts';

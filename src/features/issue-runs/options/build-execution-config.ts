@@ -1,7 +1,7 @@
-import { findAgent } from '../../../config/builtin-agents.ts';
 import { checkGiven } from '../../../config/read-setting-layers.ts';
+import { findAgent } from '../../../config/resolve-agents.ts';
 import { TABLE } from '../../../config/settings-table.ts';
-import type { IssuePlace } from '../../../issues/issue-checkouts.ts';
+import type { IssuePlace } from '../../../issues/find-issue-checkouts.ts';
 import type { WorkItem } from '../../../issues/work-item.ts';
 import { InputError } from '../../../model/errors.ts';
 import { DEFAULT_PHASES, type IssuePhase, inWorkflowOrder, issuePhase } from '../../../model/issue-phases.ts';
@@ -10,7 +10,7 @@ import type { ExecutionConfig } from '../../../model/plan-schema.ts';
 import type { Wishes } from '../../../model/workflow-variants.ts';
 import type { RunMode } from '../plan-issues.ts';
 import type { RunOptions, SettingsOfRuns } from '../request-and-result-types.ts';
-import { storedRun } from '../results/stored-run.ts';
+import { storedRun } from '../results/stored-run-and-issue-names.ts';
 import { checkMerged } from './check-options-and-parse-batches.ts';
 import { applyRules, parsePhases, phasePolicies } from './phases-and-label-rules.ts';
 import { completeOptions } from './resolve-options.ts';
