@@ -96,6 +96,12 @@ describe('the claude reader', () => {
     expect(replay(readerFor('claude'), lines, ENDED).result.ok).toBe(false);
   });
 
+  it.each([true, undefined])('does not believe an end whose error flag is %s', (is_error) => {
+    const said = { subtype: 'success', terminal_reason: 'completed', result: 'Done.' };
+    const { error } = replay(readerFor('claude'), [result({ ...said, is_error })], ENDED).result;
+    expect(error).toEqual({ class: 'crash', message: 'Done.' });
+  });
+
   it('finds the result in the final message where the schema flag gave none', () => {
     const text = 'Here.\n<signalbox>\n```json\n{"outcome":"success"}\n```\n</signalbox>';
     const lines = [line({ type: 'result', is_error: false, terminal_reason: 'completed', result: text })];
