@@ -44,7 +44,7 @@ describe('lineSplitter', () => {
   });
 
   it('takes CRLF for a newline', () => {
-    expect(split([Buffer.from('a\r'), Buffer.from('\nb\r\n')]).lines).toEqual(['a', 'b']);
+    expect(split([Buffer.from('a\r'), Buffer.from('\nb\rc\r\n')]).lines).toEqual(['a', 'b\rc']);
   });
 
   it('drops and counts lines above the limit, and only those', () => {

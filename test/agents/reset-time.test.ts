@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { isoFromEpoch, resetFromProse } from '../../src/agents/reading/reset-time.ts';
+import { isoAfter, isoFromEpoch, namesWait, resetFromProse } from '../../src/agents/reading/reset-time.ts';
 
 const NOW = '2026-11-15T18:37:03.000Z';
 
@@ -35,6 +35,30 @@ describe('resetFromProse', () => {
     ['try again in 900 ms', '2026-11-15T18:37:03.900Z'],
     ['retry after 18:40', null],
     ['retry-after: soon', null],
+    ['Try Again In 20 SECONDS', '2026-11-15T18:37:23.000Z'],
+    ['try again after 5 minutes', '2026-11-15T18:42:03.000Z'],
+    ['resets in 1 day, 2 hours and 3 minutes', '2026-11-16T20:40:03.000Z'],
+    ['the reset is in 5m', '2026-11-15T18:42:03.000Z'],
+    ['No retry. Look in 5 minutes.', null],
+    ['No retry\nlook in 5 minutes', null],
+    ['retry within 5 minutes', null],
+    ["{'retry-after': '20.25'}", '2026-11-15T18:37:23.250Z'],
+    ['retryDelayMs: 1500', '2026-11-15T18:37:04.500Z'],
+    ['retry-after: 2 minutes', '2026-11-15T18:39:03.000Z'],
+    ['retry-after: 1.2.3', null],
+    ['retry-after-ms: 1', '2026-11-15T18:37:03.001Z'],
+    ['usage limit reached|17947732229', null],
+    ['you are limited until 8:07pm', '2026-11-15T20:08:00.000Z'],
+    ['your limit will reset at 8:07pm', '2026-11-15T20:08:00.000Z'],
+    ['resets on November 20, 5pm', '2026-11-20T17:01:00.000Z'],
+    ['resets Dec 1, 5pm', '2026-12-01T17:01:00.000Z'],
+    ['try again at Jan 5th, 2028 3:39 AM', '2028-01-05T03:40:00.000Z'],
+    ['resets Nov 15, 6:37pm', '2026-11-15T18:38:00.000Z'],
+    ['resets 1am', '2026-11-16T01:01:00.000Z'],
+    ['resets 0am', null],
+    ['resets 8:60pm', null],
+    ['resets 24:00', null],
+    ['resets 8 amps', null],
     ['try again later', null],
     ['try again in a moment', null],
     ['resets 3', null],
@@ -44,6 +68,16 @@ describe('resetFromProse', () => {
     ['', null],
   ])('%j', (text, at) => {
     expect(resetFromProse(text, NOW, 'UTC')).toBe(at);
+  });
+
+  it('takes a minute that is just over for the next one', () => {
+    const now = '2026-11-15T18:37:00.000Z';
+    expect(resetFromProse('resets 6:36pm', now, 'UTC')).toBe('2026-11-16T18:37:00.000Z');
+    expect(resetFromProse('resets Nov 15, 6:36pm', now, 'UTC')).toBe('2027-11-15T18:37:00.000Z');
+  });
+
+  it('gives no time where now is none', () => {
+    expect(resetFromProse('resets 5pm', 'soon', 'UTC')).toBeNull();
   });
 
   it('reads a time without a zone in the zone of the machine', () => {
@@ -58,6 +92,8 @@ describe('resetFromProse', () => {
   it('survives a change of the clocks', () => {
     const before = '2026-03-29T00:30:00.000Z';
     expect(resetFromProse('resets 3:30am (Europe/Berlin)', before, 'UTC')).toBe('2026-03-29T01:31:00.000Z');
+    const inAmerica = resetFromProse('resets 3:30am (America/New_York)', '2026-03-08T06:00:00.000Z', 'UTC');
+    expect(inAmerica).toBe('2026-03-08T07:31:00.000Z');
     expect(resetFromProse('resets 4pm (Europe/Berlin)', before, 'UTC')).toBe('2026-03-29T14:01:00.000Z');
   });
 
@@ -107,6 +143,20 @@ describe('isoFromEpoch', () => {
   it('takes seconds and milliseconds', () => {
     expect(isoFromEpoch(1794773222)).toBe('2026-11-15T20:07:02.000Z');
     expect(isoFromEpoch(1794773222000)).toBe('2026-11-15T20:07:02.000Z');
+    expect(isoFromEpoch(1e11)).toBe('5138-11-16T09:46:40.000Z');
+    expect(isoFromEpoch(1e11 + 1)).toBe('1973-03-03T09:46:40.001Z');
     expect(isoFromEpoch(1e300)).toBeNull();
+  });
+});
+
+describe('a wait', () => {
+  it('is named from the first millisecond on', () => {
+    expect(namesWait('retry-after-ms: 1')).toBe(true);
+    expect(namesWait('retry-after: 0')).toBe(false);
+  });
+
+  it('in seconds has to be positive', () => {
+    expect(isoAfter(NOW, 0.5)).toBe('2026-11-15T18:37:03.500Z');
+    for (const seconds of [0, -1, Number.NaN]) expect(isoAfter(NOW, seconds)).toBeNull();
   });
 });

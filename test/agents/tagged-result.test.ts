@@ -18,6 +18,11 @@ describe('taggedProblem', () => {
     ['the tag inside a value', '<signalbox>{"a":"<signalbox>"}</signalbox>', undefined],
     ['a broken block', 'Done. <signalbox>{bad</signalbox>', /is not JSON: .*at position 1/],
     ['a broken one after a good one', '<signalbox>1</signalbox><signalbox>{bad</signalbox>', /is not JSON/],
+    [
+      'an empty fence',
+      '<signalbox>```json\n```</signalbox>',
+      'there is nothing between <signalbox> and </signalbox>',
+    ],
     ['an empty block', '<signalbox> </signalbox>', 'there is nothing between <signalbox> and </signalbox>'],
   ])('%s', (_, text, expected) => {
     const said = taggedProblem(text);
@@ -40,10 +45,18 @@ describe('extractTagged', () => {
     ],
     ['an empty block', '<signalbox> </signalbox>', undefined],
     ['no closing tag', '<signalbox>{"a":1}', undefined],
+    ['no closing tag, but more text', '<signalbox>{"a":1}.', undefined],
+    ['a fence in several lines', '<signalbox>```json\n{\n  "a": 1\n}\n```</signalbox>', { a: 1 }],
     ['the tag inside a value', '<signalbox>{"a":"<signalbox>"}</signalbox>', { a: '<signalbox>' }],
     ['a mention in prose before', 'I use <signalbox> now: <signalbox>{"a":1}</signalbox>', { a: 1 }],
   ])('%s', (_, text, value) => {
     expect(extractTagged(text)).toEqual(value);
+  });
+
+  it('looks for the beginning of a value that contains the opening tag 19 times, and not 20', () => {
+    const holding = (times: number) => JSON.stringify('<signalbox>'.repeat(times));
+    expect(extractTagged(`<signalbox>${holding(19)}</signalbox>`)).toHaveLength(19 * 11);
+    expect(extractTagged(`<signalbox>${holding(20)}</signalbox>`)).toBeUndefined();
   });
 
   it('finds what was put in, whatever stands around it', () => {
@@ -75,6 +88,8 @@ describe('resultInText', () => {
     expect(resultInText(' {"a":1} ')).toEqual({ a: 1 });
     expect(resultInText('```json\n{"a":1}\n```')).toEqual({ a: 1 });
     expect(resultInText('It is {"a":1}.')).toBeUndefined();
+    expect(resultInText('See ```json\n1\n```')).toBeUndefined();
+    expect(resultInText('```json\n1\n``` or so')).toBeUndefined();
   });
 });
 

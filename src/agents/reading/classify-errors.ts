@@ -7,42 +7,43 @@ export type { Exit };
 
 /** Waiting does not fix these, whatever else the message says. */
 const EMPTY =
-  /credit balance|insufficient_quota|payment required|\bcredits? (?:\w+ ){0,3}(?:depleted|exhausted|used up)|(?:insufficient|out of|no more|not enough) (?:\w+ )?(?:credits?|funds|balance)/i;
-/** Words used for an empty account as well as for a limit: a message that names a wait means a limit. */
-const QUOTA = /\bquota\b|\brate limit/i;
-const BY_TIME = /\b(?:daily|hourly) quota|\bper ?(?:day|hour|minute)/i;
+  /credit balance|insufficient_quota|payment required|credits? (?:\w+ ){0,3}(?:depleted|exhausted|used up)|(?:insufficient|out of|not enough) (?:\w+ )?(?:credit|funds|balance)/i;
+/** A word used for an empty account as well as for a limit: a message that names a time means a limit. */
+const QUOTA = /quota/i;
+const BY_TIME = /daily quota|per ?(?:day|hour|minute)/i;
 
 /** First match wins. These are checked before the status code, which cannot express them. */
 const SPECIFIC: [ErrorClass, RegExp][] = [
-  ['limit', /hit your .{0,40}\blimit\b|usage limit (?:has been )?reached/i],
   [
     'context',
-    /(?:prompt|input|request) is too (?:long|large)|request too large|context (?:window|length|limit)|maximum context|maximum number of tokens|ran out of room/i,
+    /(?:prompt|input|request)(?: is)? too (?:long|large)|context (?:window|length|limit)|maximum number of tokens/i,
   ],
   [
     'billing',
-    /current quota|quota exceeded|billing[ _](?:is|has|was|not|account|details|error|hard)|usage not included/i,
+    /current quota|quota exceeded|billing[ _](?:is|not|account|details|error|hard)|usage not included/i,
   ],
 ];
+const OVERLOADED =
+  /overloaded|high demand|at capacity|internal server error|service unavailable|bad gateway/i;
 const GENERAL: [ErrorClass, RegExp][] = [
   [
     'limit',
-    /(?:usage|rate|session|weekly|daily|monthly|hour) limit|rate.?limit(?:ed|_)|limit reached|too many requests/i,
+    /hit your .{0,40}limit|(?:usage|session|weekly|daily|monthly|hour) limit|rate.?limit|limit reached|too many requests/i,
   ],
   [
     'auth',
-    /api key|authenticat|unauthori[sz]ed|not logged in|log ?in again|\/login|oauth|(?:access|refresh) token/i,
+    /api key|authenticat|unauthorized|not logged in|log in again|\/login|oauth|(?:access|refresh) token/i,
   ],
+  // Nothing listens at the provider's address: it is wrong, or what should answer there was not started.
+  ['crash', /econnrefused|connection refused/i],
+  ['overloaded', OVERLOADED],
   [
     'overloaded',
-    /overloaded|high demand|at capacity|server error|unavailable|bad gateway|time[ds]? ?out|disconnected|connection|network error|terminated|econn|enotfound|eai_again/i,
+    /server error|unavailable|timed? ?out|disconnected|connection|network error|terminated|econn|enotfound|eai_again/i,
   ],
   // Messages about limits often link to the billing page, so this word alone is the weakest sign.
-  ['billing', /\bbilling\b/i],
-  [
-    'config',
-    /(?:unknown|invalid|unsupported) model|selected model|model\b.{0,80}(?:not found|not exist|not supported|not available)/i,
-  ],
+  ['billing', /billing/i],
+  ['config', /(?:unknown|invalid) model|model.{0,80}not (?:found|exist|supported|available)/i],
 ];
 
 /** Whether a text, or the beginning of one, says that an account is empty. */
@@ -65,17 +66,14 @@ export function errorOf(kind: ErrorClass, message: string, now: string, zone?: s
   return isTimed ? { class: kind, message: text, resetAt, sure: false } : { class: kind, message: text };
 }
 
-/** A status in the words of any program, such as `HTTP 503` or `status code: 429`. */
-const NAMED_STATUS =
-  /\b(?:http(?:\/[\d.]+)?|status(?: code)?|error(?: code)?)["']?[\s:=(]{0,3}(429|50[0234]|529)\b/i;
-const OVERLOADED =
-  /overloaded|high demand|at capacity|internal server error|service unavailable|bad gateway/i;
+/** A status in the words of any program, such as `HTTP/1.1 503` or `status code: 429`. */
+const NAMED_STATUS = /(?:http\S{0,4}|status|error|code)\W{1,4}(429|50[0234]|529)\b/i;
 
 /** What a program without a protocol says about its provider: only what is no ordinary failure of its own. */
 export function classifyWords(message: string): 'limit' | 'overloaded' | null {
-  const status = Number(NAMED_STATUS.exec(message)?.[1] ?? 0) || null;
+  const status = Number(NAMED_STATUS.exec(message)?.[1]);
   if (classify(message, status) === 'limit') return 'limit';
-  return (status !== null && status >= 500) || OVERLOADED.test(message) ? 'overloaded' : null;
+  return status >= 500 || OVERLOADED.test(message) ? 'overloaded' : null;
 }
 
 /** The event for a CLI that retries by itself: a limit that it waits for, or a final refusal. */
@@ -99,8 +97,8 @@ function byStatus(status: number | null): ErrorClass | null {
 }
 
 const USAGE =
-  /unknown (?:option|argument|command)|unexpected argument|unrecognized|invalid value|required argument|cannot be used with|error loading config|invalid configuration/i;
-const NO_SESSION = /no (?:conversation|saved session|recorded session|session|rollout) found|already in use/i;
+  /unknown (?:option|argument)|unexpected argument|unrecognized|invalid value|required argument|cannot be used with|error loading config/i;
+const NO_SESSION = /no (?:saved )?(?:conversation|session|rollout) found|already in use/i;
 const NOISE =
   /^(?:Reading additional input from stdin|WARNING: proceeding|Warning: (?:Basic terminal|256-color)|YOLO mode|\[STARTUP\]|Ripgrep is not available)/;
 /** The exit codes that shells and supervisors use for HUP, INT, KILL and TERM. */
@@ -128,7 +126,7 @@ export function unfinished(cli: string, exit: Exit, now: string): AgentError {
   const message = `${cli} ended with exit code ${exit.code ?? 'unknown'} and no result.${said}`;
   if (exit.code === 126 || exit.code === 127 || USAGE.test(tail)) return { class: 'config', message };
   if (NO_SESSION.test(tail)) return { class: 'protocol', message };
-  const kind = tail === '' ? null : classify(tail, null);
+  const kind = classify(tail, null);
   if (kind) return errorOf(kind, message, now);
   return { class: exit.code === 0 ? 'protocol' : 'crash', message };
 }

@@ -6,28 +6,33 @@ import type { Json } from '../../model/ticket.ts';
 
 const OPEN = '<signalbox>';
 const CLOSE = '</signalbox>';
-const FENCE = /^```[A-Za-z]*\s*\n([\s\S]*?)\n?\s*```$/;
+const FENCE = /^```\w*\s([\s\S]*)```$/;
 /** A value may itself contain the opening tag, but hardly more often than this. */
 const MAX_OPENS = 20;
 
 /** The value of the last `<signalbox>` block of a text, or undefined when there is none or it is not JSON. */
 export function extractTagged(text: string): Json | undefined {
-  const close = text.lastIndexOf(CLOSE);
-  let open = close < 0 ? -1 : text.lastIndexOf(OPEN, close);
-  for (let tries = 0; open >= 0 && tries < MAX_OPENS; tries += 1) {
-    const value = jsonIn(text.slice(open + OPEN.length, close));
+  for (const block of lastBlocks(text)) {
+    const value = jsonIn(block);
     if (value !== undefined) return value;
-    open = open === 0 ? -1 : text.lastIndexOf(OPEN, open - 1);
   }
   return undefined;
 }
 
+/** What may be the last block: the text up to the last closing tag from the last opening tag on, from the one before it… */
+function lastBlocks(text: string): string[] {
+  const [, ...parts] = text.slice(0, Math.max(0, text.lastIndexOf(CLOSE))).split(OPEN);
+  return parts
+    .slice(-MAX_OPENS)
+    .map((_, index, all) => all.slice(index).join(OPEN))
+    .reverse();
+}
+
 /** Why the last block of a text cannot be read; undefined when there is no block, or a valid one. */
 export function taggedProblem(text: string): string | undefined {
-  const close = text.lastIndexOf(CLOSE);
-  const open = close < 0 ? -1 : text.lastIndexOf(OPEN, close);
-  if (open < 0 || extractTagged(text) !== undefined) return undefined;
-  const body = bodyOf(text.slice(open + OPEN.length, close));
+  const [block] = lastBlocks(text);
+  if (block === undefined || extractTagged(text) !== undefined) return undefined;
+  const body = bodyOf(block);
   if (body === '') return `there is nothing between ${OPEN} and ${CLOSE}`;
   try {
     JSON.parse(body);
@@ -44,7 +49,7 @@ export function resultInText(text: string): Json | undefined {
 
 function bodyOf(text: string): string {
   const trimmed = text.trim();
-  return FENCE.exec(trimmed)?.[1] ?? trimmed;
+  return FENCE.exec(trimmed)?.[1]?.trim() ?? trimmed;
 }
 
 function jsonIn(text: string): Json | undefined {
@@ -99,7 +104,7 @@ export type Signal =
   | { kind: 'complete' }
   | { kind: 'task_done' };
 
-const HALT = /^<promise>\s*HALT\s*(?:[:–—-]\s*(.*?))?\s*<\/promise>$/i;
+const HALT = /^<promise>\s*HALT\s*(?:[:–—-](.*))?<\/promise>$/i;
 const COMPLETE = /^<promise>\s*COMPLETE\s*<\/promise>$/i;
 const TASK_DONE = /^(?:<promise>\s*TASK_DONE\s*<\/promise>|TASK_DONE)$/;
 const BLOCK = /<signalbox>[\s\S]*?<\/signalbox>/g;
@@ -110,8 +115,7 @@ const MAX_REASON = 4_000;
  * prompt is no signal. HALT wins; of the others, the last one.
  */
 export function readSignal(message: string): Signal | null {
-  const text = message.replace(/\r\n?/g, '\n').replace(BLOCK, '');
-  const lines = visibleLines(text).map((line) => line.trim());
+  const lines = visibleLines(message.replace(BLOCK, '')).map((line) => line.trim());
   const halt = lines.findLastIndex((line) => HALT.test(line));
   if (halt >= 0) return { kind: 'halt', reason: reasonOf(lines, halt) };
   for (const line of lines.reverse()) {
@@ -123,18 +127,15 @@ export function readSignal(message: string): Signal | null {
 
 /** The text in the signal, else after it, else the paragraph before it. */
 function reasonOf(lines: readonly string[], at: number): string {
-  const inside = HALT.exec(lines[at] ?? '')?.[1] ?? '';
+  const inside = HALT.exec(lines[at] ?? '')?.[1]?.trim();
   const isSignal = (line: string) => [HALT, COMPLETE, TASK_DONE].some((signal) => signal.test(line));
   const said = (part: readonly string[]) =>
     part
       .filter((line) => !isSignal(line))
       .join('\n')
       .trim();
-  const before =
-    said(lines.slice(0, at))
-      .split(/\n{2,}/)
-      .at(-1) ?? '';
-  return cleanText(inside || said(lines.slice(at + 1)) || before, MAX_REASON);
+  const paragraphs = said(lines).split(/\n{2,}/);
+  return cleanText(inside || said(lines.slice(at + 1)) || (paragraphs.at(-1) ?? ''), MAX_REASON);
 }
 
 /** The result that a schema-checked answer states, in the words of a spec run. */

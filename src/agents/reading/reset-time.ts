@@ -4,17 +4,12 @@ const UNITS: Record<string, number> = { d: 24 * 60 * MINUTE, h: 60 * MINUTE, m: 
 
 const EPOCH = /\|(\d{10})\b/;
 const AFTER =
-  /\b(?:again|retry|resets?|wait)\b[^.\n]{0,40}?\b(?:in|after)\s+((?:\d+(?:\.\d+)?\s*[a-z]+[\s,]*(?:and\s+)?){1,4})/i;
+  /(?:again|retry|reset)[^.\n]{0,40}?\b(?:in|after) ((?:\d+(?:\.\d+)?\s*[a-z]+[\s,]*(?:and )?){1,4})/i;
 /** As a header or field: `retry-after: 20`, `retry_after_ms=900`, `"retryDelay": "20s"`. Without a unit it is seconds. */
-const FIELD =
-  /\bretry[-_ ]?(?:after|delay)([-_]?ms)?["']?\s*[:=]?\s*["']?(\d+(?:\.\d+)?)(?!\d|[:.]\d)(\s*[a-z]*)/i;
-const AMOUNT = /(\d+(?:\.\d+)?)\s*(ms|d|h|m|s)(?!s\b)[a-z]*/gi;
-const CLOCK = new RegExp(
-  '\\b(?:again|resets?|until)\\s+(?:(?:at|on)\\s+)?' +
-    '(?:([A-Za-z]{3,9})\\s+(\\d{1,2})(?:st|nd|rd|th)?(?:,?\\s+(\\d{4}))?,?\\s+(?:at\\s+)?)?' +
-    '(\\d{1,2})(?::(\\d{2}))?\\s*([ap]m)?\\b(?:\\s*\\(([A-Za-z0-9_+/-]{1,40})\\))?',
-  'i',
-);
+const FIELD = /retry[-_ ]?(?:after|delay)(.?ms)?[\s"':=]+(\d+(?:\.\d+)?)(?!\d|[:.]\d)\s*([a-z]*)/i;
+const AMOUNT = /(\d+(?:\.\d+)?)\s*(ms|[dhms])/gi;
+const CLOCK =
+  /(?:again|resets?|until) (?:(?:at|on) )?(?:([a-z]{3,9}) (\d{1,2})(?:[a-z]{2})?(?:, (\d{4}))?,? (?:at )?)?(\d{1,2})(?::(\d{2}))? ?([ap]m)?\b(?: \((\S{1,40})\))?/i;
 
 /**
  * Finds the end of a limit in a CLI's prose. A clock time without a zone is in the machine's zone, as CLIs print it. It
@@ -41,7 +36,7 @@ function waitIn(text: string): number {
   const after = AFTER.exec(text)?.[1];
   if (after) return duration(after);
   const [, isMs, amount = '0', unit = ''] = FIELD.exec(text) ?? [];
-  return duration(`${amount}${isMs ? 'ms' : unit.trim() || 's'}`);
+  return duration(`${amount}${isMs ? 'ms' : unit || 's'}`);
 }
 
 /** A time in epoch seconds (or milliseconds) as ISO text; null when it is not a time. */
@@ -93,7 +88,6 @@ type WallClock = [year: number, month: number, day: number, hour: number, minute
 function wallClock(time: number, zone: string): WallClock {
   const format = new Intl.DateTimeFormat('en-US', {
     timeZone: zone,
-    calendar: 'gregory',
     hourCycle: 'h23',
     year: 'numeric',
     month: 'numeric',
@@ -106,15 +100,11 @@ function wallClock(time: number, zone: string): WallClock {
   return [get('year'), get('month') - 1, get('day'), get('hour'), get('minute')];
 }
 
-// Two passes: the first guess may have the offset from the other side of a clock change.
+// Twice: the first guess may have the offset from the other side of a clock change.
 function fromWallClock(wall: WallClock, zone: string): number {
   const wanted = Date.UTC(...wall);
-  let time = wanted;
-  for (let pass = 0; pass < 2; pass += 1) {
-    if (Number.isNaN(time)) return Number.NaN;
-    time -= Date.UTC(...wallClock(time, zone)) - wanted;
-  }
-  return time;
+  const corrected = (time: number) => time - (Date.UTC(...wallClock(time, zone)) - wanted);
+  return corrected(corrected(wanted));
 }
 
 function isZone(name: string): boolean {

@@ -24,7 +24,6 @@ export function lineSplitter(onLine: (line: string) => void, maxLine = MAX_LINE_
     length += piece.length;
     // Copied, because a caller may read into the same buffer again.
     if (length <= maxLine) pieces.push(Buffer.from(piece));
-    else pieces = [];
     if (fitted && length > maxLine) dropped += 1;
   };
   const endLine = () => {
@@ -41,7 +40,7 @@ export function lineSplitter(onLine: (line: string) => void, maxLine = MAX_LINE_
         endLine();
         start = end + 1;
       }
-      if (start < chunk.length) add(chunk.subarray(start));
+      add(chunk.subarray(start));
     },
     flush() {
       if (length > 0) endLine();
