@@ -78,8 +78,7 @@ export class ClaudeReader extends StreamReader {
     const message = messageIn(result);
     const status = asNumber(result?.api_error_status) ?? null;
     const kind = reasonOf(result) ?? (this.#rejection ? 'limit' : classify(message, status));
-    if (kind !== 'limit' || !this.#rejection)
-      return this.error(kind ?? 'crash', message || 'claude reported an error without a message.');
+    if (kind !== 'limit' || !this.#rejection) return this.error(kind ?? 'crash', message);
     const { resetAt, message: announced } = this.#rejection;
     const said = this.error('limit', message || announced);
     return resetAt ? { ...said, resetAt, sure: true } : said;
@@ -262,14 +261,14 @@ function priced(usage: Usage, seen: Usage | null): number | null {
 }
 
 /** Dollars per million input tokens in the tested release: for a run that ends before it reports its cost. */
-const LIST: readonly [family: RegExp, dollars: number][] = [
-  [/\bopus\b/, 4],
-  [/\bsonnet\b/, 2],
-  [/\bhaiku\b/, 0.5],
+const LIST: readonly [family: string, dollars: number][] = [
+  ['opus', 4],
+  ['sonnet', 2],
+  ['haiku', 0.5],
 ];
 
 function listed(usage: Usage, model: string): number | null {
-  const price = LIST.find(([family]) => family.test(model))?.[1];
+  const price = LIST.find(([family]) => model.includes(family))?.[1];
   return price === undefined ? null : (price * weightOf(usage)) / 1e6;
 }
 

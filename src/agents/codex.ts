@@ -200,8 +200,7 @@ function mapValues(map: JsonObject, fn: (value: unknown, name: string) => unknow
   return Object.fromEntries(Object.entries(map).map(([name, value]) => [name, fn(value, name)]));
 }
 
-const RECONNECTING = /^Reconnecting\.\.\.\s*\d+\/\d+\s*\((.*)\)$/s;
-const STATUS = /\bstatus:?\s+(\d{3})\b/i;
+const STATUS = /status:? (\d{3})/;
 
 class CodexReader extends StreamReader {
   #end: 'completed' | 'failed' | null = null;
@@ -250,17 +249,16 @@ class CodexReader extends StreamReader {
   }
 
   #error(message: string): AgentEvent[] {
-    this.#trouble = RECONNECTING.exec(message)?.[1] ?? message;
+    this.#trouble = message;
     const warned = warning(oneLine(message, 300));
-    if (classify(this.#trouble, statusIn(this.#trouble)) !== 'limit') return [warned];
-    const { message: text, resetAt = null } = this.error('limit', this.#trouble);
+    if (classify(message, statusIn(message)) !== 'limit') return [warned];
+    const { message: text, resetAt = null } = this.error('limit', message);
     return [warned, { type: 'limit', resetAt, sure: false, message: text }];
   }
 
   #item(item: JsonObject | undefined, done: boolean): AgentEvent[] {
     if (!item) return [];
-    if (item.type === 'error')
-      return done ? [warning(oneLine(asString(item.message) ?? 'unknown error', 300))] : [];
+    if (item.type === 'error') return [warning(oneLine(asString(item.message) ?? 'unknown error', 300))];
     this.#trouble = null;
     const text = asString(item.text);
     if (item.type === 'agent_message' && done && text !== undefined) return this.message(text);
@@ -285,8 +283,7 @@ class CodexReader extends StreamReader {
     const input =
       all === undefined ? null : Math.max(0, all - (asNumber(cacheRead) ?? 0) - (asNumber(cacheWrite) ?? 0));
     const total = usageOf({ input, output: usage.output_tokens, cacheRead, cacheWrite, cost: null });
-    const { usageBefore } = this.context;
-    return subtractUsage(total, usageBefore && { ...usageBefore, costUsd: null });
+    return subtractUsage(total, this.context.usageBefore);
   }
 }
 
@@ -309,7 +306,7 @@ function toolOf(item: JsonObject): { name: string; summary: string } | undefined
   }
 }
 
-function statusIn(message: string): number | null {
-  const status = STATUS.exec(message)?.[1];
-  return status ? Number(status) : null;
+/** Not a number when the message names none. */
+function statusIn(message: string): number {
+  return Number(STATUS.exec(message)?.[1]);
 }

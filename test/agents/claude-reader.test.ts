@@ -17,11 +17,25 @@ describe('the claude reader', () => {
     [{ api_error_status: 404, result: 'model: nonsense' }, 'config'],
     [{ api_error_status: null, result: 'API Error: Request timed out.' }, 'overloaded'],
     [{ api_error_status: null, result: 'Something else' }, 'crash'],
+    [{ terminal_reason: 'constructor', result: 'Something else' }, 'crash'],
     [{ terminal_reason: 'max_turns' }, 'turns'],
+    [{ terminal_reason: 'budget_exhausted' }, 'budget'],
+    [{ terminal_reason: 'aborted_streaming' }, 'interrupted'],
+    [{ terminal_reason: 'prompt_too_long' }, 'context'],
+    [{ terminal_reason: undefined, subtype: 'error_max_structured_output_retries' }, 'protocol'],
     [{ terminal_reason: undefined, subtype: 'error_max_turns' }, 'turns'],
     [{ terminal_reason: undefined, subtype: 'error_max_budget_usd' }, 'budget'],
   ])('%j is %s', (more, kind) => {
     expect(failing(more)?.class).toBe(kind);
+  });
+
+  it.each([
+    [{ result: 'a', errors: ['b'] }, 'a'],
+    [{ errors: ['a', 1, 'b'] }, 'a; b'],
+    [{ terminal_reason: 'tired' }, 'claude ended with tired.'],
+    [{ terminal_reason: undefined }, 'claude ended with an error.'],
+  ])('the message of %j is %s', (more, message) => {
+    expect(failing(more)?.message).toBe(message);
   });
 
   it('reads a reset time out of the prose when there was no limit event', () => {
@@ -33,6 +47,30 @@ describe('the claude reader', () => {
       resetAt: '2026-11-15T20:08:00.000Z',
       sure: false,
     });
+  });
+
+  it('tells of an announced limit with all that is known', () => {
+    const announced = (info: object) =>
+      readerFor('claude').line(line({ type: 'rate_limit_event', rate_limit_info: info }));
+    const resetAt = '2026-11-15T20:07:02.000Z';
+    expect(announced({ status: 'rejected', rateLimitType: 'seven_day', resetsAt: 1794773222 })).toEqual([
+      { type: 'limit', resetAt, sure: true, message: `The seven day limit is reached until ${resetAt}.` },
+    ]);
+    expect(announced({ status: 'rejected' })).toEqual([
+      { type: 'limit', resetAt: null, sure: false, message: 'The usage limit is reached.' },
+    ]);
+    expect(announced({ status: 'allowed' })).toEqual([]);
+  });
+
+  it('keeps another reason than the announced limit', () => {
+    const rejected = line({
+      type: 'rate_limit_event',
+      rate_limit_info: { status: 'rejected', resetsAt: 1794773222 },
+    });
+    const ended = (more: object) =>
+      replay(readerFor('claude'), [rejected, result(more)], FAILED).result.error;
+    expect(ended({ terminal_reason: 'max_turns', result: 'a' })).toEqual({ class: 'turns', message: 'a' });
+    expect(ended({ result: 'a' })).toMatchObject({ class: 'limit', message: 'a', sure: true });
   });
 
   it('keeps the announced limit when the stream breaks off after it', () => {
@@ -63,11 +101,72 @@ describe('the claude reader', () => {
   it('only warns of a limit that is near', () => {
     const near = line({
       type: 'rate_limit_event',
-      rate_limit_info: { status: 'allowed_warning', rateLimitType: 'five_hour', utilization: 0.93 },
+      rate_limit_info: { status: 'allowed_warning', rateLimitType: 'five_hour', utilization: 0.57 },
     });
     expect(readerFor('claude').line(near)).toEqual([
-      { type: 'warning', message: 'The five hour limit is near: 93% used.' },
+      { type: 'warning', message: 'The five hour limit is near: 57% used.' },
     ]);
+    const unknown = line({ type: 'rate_limit_event', rate_limit_info: { status: 'allowed_warning' } });
+    expect(readerFor('claude').line(unknown)).toEqual([
+      { type: 'warning', message: 'The usage limit is near.' },
+    ]);
+  });
+
+  it('warns of what the provider and the permissions refused', () => {
+    const reader = readerFor('claude');
+    const warns = (event: object) =>
+      reader.line(line(event)).map((item) => 'message' in item && item.message);
+    const system = (subtype: string, more = {}) => warns({ type: 'system', subtype, ...more });
+    expect(system('api_retry', { error: 'overloaded', error_status: 529 })).toEqual([
+      'The provider answered overloaded (529); claude tries again.',
+    ]);
+    expect(system('api_retry')).toEqual(['The provider answered error; claude tries again.']);
+    expect(system('permission_denied', { tool_name: 'Bash', message: 'No.' })).toEqual(['Denied: Bash. No.']);
+    expect(system('permission_denied')).toEqual(['Denied: a tool.']);
+    const denials = [{ tool_name: 'Bash' }, {}, { tool_name: 'Bash' }];
+    expect(warns({ type: 'result', permission_denials: denials })).toEqual([
+      'Tools were denied: Bash, a tool.',
+    ]);
+    const said = (more: object, text: string[]) =>
+      warns({
+        type: 'assistant',
+        message: { content: text.map((part) => ({ type: 'text', text: part })) },
+        ...more,
+      });
+    expect(said({ is_api_error_message: true }, ['API', 'Error'])).toEqual(['API Error']);
+    expect(said({ is_api_error_message: true }, [' '])).toEqual([]);
+    const synthetic = { model: '<synthetic>', content: [{ text: 'No answer' }, {}] };
+    expect(warns({ type: 'assistant', message: synthetic })).toEqual(['No answer']);
+  });
+
+  it('reads session, model, text and tools', () => {
+    const reader = readerFor('claude');
+    expect(reader.line(line({ type: 'system', subtype: 'init', session_id: 's1', model: 'opus' }))).toEqual([
+      { type: 'session', id: 's1', model: 'opus' },
+    ]);
+    const content = [{ type: 'thinking', text: 'hm' }, { type: 'text', text: 'hi' }, { type: 'text' }];
+    expect(reader.line(line({ type: 'assistant', message: { content } }))).toEqual([
+      { type: 'text', text: 'hi' },
+    ]);
+    expect(readerFor('claude').end(FAILED).sessionId).toBeNull();
+    expect(replay(readerFor('claude'), [result({ session_id: 's2' })], FAILED).result.sessionId).toBe('s2');
+  });
+
+  it('has the text of the result when that ended well, else the last message', () => {
+    const answer = line({ type: 'assistant', message: { content: [{ type: 'text', text: 'first' }] } });
+    const text = (is_error: boolean) =>
+      replay(readerFor('claude'), [answer, result({ is_error, result: 'last' })], ENDED).result.text;
+    expect([text(false), text(true)]).toEqual(['last', 'first']);
+  });
+
+  it('has not ended when an answer follows the result', () => {
+    const ended = result({ is_error: false, result: 'Done.' });
+    const answer = line({ type: 'assistant', message: { content: [] } });
+    expect(replay(readerFor('claude'), [ended], ENDED).result.ok).toBe(true);
+    expect(replay(readerFor('claude'), [ended, answer], ENDED).result.ok).toBe(false);
+    expect(replay(readerFor('claude'), [result({ is_error: false, subtype: 'x' })], ENDED).result.ok).toBe(
+      false,
+    );
   });
 
   it('does not take a sub-agent for the agent', () => {
@@ -109,6 +208,16 @@ describe('the claude reader', () => {
       outcome: 'success',
     });
     expect(replay(readerFor('claude'), lines, ENDED).result.data).toBeUndefined();
+    const native = (structured_output: unknown) =>
+      replay(
+        readerFor('claude', { wantsData: true }),
+        [result({ is_error: false, result: text, structured_output })],
+        ENDED,
+      ).result.data;
+    expect([native({ outcome: 'halt' }), native(null)]).toEqual([
+      { outcome: 'halt' },
+      { outcome: 'success' },
+    ]);
   });
 
   it.each([

@@ -42,7 +42,8 @@ describe('what claude has used', () => {
       answer('b', text('ok'), { parent_tool_use_id: 't' }),
       answer('a', text('')),
     ];
-    const [first, second, third, end] = usagesOf(lines);
+    const [first, second, third, end, ...more] = usagesOf(lines);
+    expect(more).toEqual([]);
     expect(first).toEqual({
       inputTokens: 100,
       outputTokens: 10,
@@ -53,6 +54,49 @@ describe('what claude has used', () => {
     expect(second).toMatchObject({ inputTokens: 100, outputTokens: 20, cacheReadTokens: 50 });
     expect(third).toMatchObject({ inputTokens: 200, outputTokens: 21, cacheReadTokens: 100 });
     expect(end).toEqual(third);
+  });
+
+  it('is estimated by the length of all that was said, where that is more than the count', () => {
+    const said = (block: object, output_tokens: number) =>
+      JSON.stringify({ type: 'assistant', message: { id: 'a', content: [block], usage: { output_tokens } } });
+    const outputs = (...lines: string[]) => usagesOf(lines).map((usage) => usage?.outputTokens);
+    expect(outputs(said(text('x'.repeat(41)), 1))).toEqual([11, 11]);
+    expect(outputs(said({ thinking: 'x'.repeat(41) }, 1))).toEqual([11, 11]);
+    expect(outputs(said(text('x'), 50), said(text('x'), 1))).toEqual([50, 50]);
+  });
+
+  it('grows by a call that only read', () => {
+    const read = (id: string) =>
+      JSON.stringify({ type: 'assistant', message: { id, content: [], usage: { input_tokens: 5 } } });
+    expect(usagesOf([read('a'), read('b')]).map((usage) => usage?.inputTokens)).toEqual([5, 10, 10]);
+  });
+
+  it('remembers the last 200 messages', () => {
+    const repeated = (count: number) => {
+      const ids = Array.from({ length: count }, (_, index) => String(index));
+      return usagesOf([...ids, '0'].map((id) => answer(id, text('')))).at(-1)?.inputTokens;
+    };
+    expect([repeated(200), repeated(201)]).toEqual([200 * 100, 202 * 100]);
+  });
+
+  it('counts a message again after a result', () => {
+    const lines = [answer('a', text('')), result(0, 0), answer('a', text(''))];
+    expect(usagesOf(lines).at(-1)?.inputTokens).toBe(100);
+  });
+
+  it('has what a result tells, be it only tokens or only dollars', () => {
+    const told = {
+      inputTokens: 5,
+      outputTokens: 0,
+      cacheReadTokens: null,
+      cacheWriteTokens: null,
+      costUsd: 2,
+    };
+    const without = (name: string) => usagesOf([result(5, 2, { [name]: undefined })]).at(-1);
+    expect(without('nothing')).toEqual(told);
+    expect(without('total_cost_usd')).toEqual({ ...told, costUsd: null });
+    expect(without('usage')).toEqual({ ...told, inputTokens: null, outputTokens: null });
+    expect(usagesOf([result(5, 2), result(5, 2, { total_cost_usd: undefined })]).at(-1)?.costUsd).toBe(2);
   });
 
   it('is what the result says, once there is one', () => {
@@ -68,6 +112,21 @@ describe('what claude has used', () => {
     expect(usagesOf(lines, { usageBefore: BEFORE })[0]?.costUsd).toBeCloseTo((weight * 0.01) / 1000, 9);
     const known = lines.map((line) => line.replace('"id"', '"model":"claude-opus-5-5","id"'));
     expect(usagesOf(known)[0]?.costUsd).toBeCloseTo((weight * 4) / 1e6, 9);
+    const family = (model: string, usage: object) =>
+      usagesOf([JSON.stringify({ type: 'assistant', message: { id: 'a', model, content: [], usage } })])[0]
+        ?.costUsd;
+    expect(family('claude-sonnet-5', { input_tokens: 1e6 })).toBe(2);
+    expect(family('claude-haiku-5', { output_tokens: 1e6 })).toBe(2.5);
+    const unknown = {
+      inputTokens: 10,
+      outputTokens: null,
+      cacheReadTokens: null,
+      cacheWriteTokens: null,
+      costUsd: 1,
+    };
+    const onlyOutput = { ...unknown, inputTokens: null, outputTokens: 2 };
+    for (const usageBefore of [unknown, onlyOutput])
+      expect(usagesOf(lines, { usageBefore })[0]?.costUsd).toBeCloseTo(weight / 10, 9);
     const after = usagesOf([result(200, 0.02), ...lines]).at(-1);
     expect(after).toMatchObject({ inputTokens: 300 });
     expect(after?.costUsd).toBeCloseTo(0.02 + (weight * 0.02) / 200, 9);
@@ -80,6 +139,18 @@ describe('what claude has used', () => {
     expect(cost(result(500, 0.03, models(1500)))).toBe(0.02);
     expect(cost(result(500, 0.03, models(500)))).toBe(0.03);
     expect(cost(result(500, 0.005))).toBe(0.005);
+    expect(cost(result(500, 0.01))).toBe(0);
+    // An estimate of what was used before may be twice too high, and no more.
+    expect(cost(result(500, 0.03, models(1000)))).toBe(0.02);
+    expect(cost(result(500, 0.03, models(999)))).toBe(0.03);
+    const turn = { usage: { input_tokens: 0, output_tokens: 500 } };
+    const both = {
+      modelUsage: { a: { outputTokens: 500 }, b: { inputTokens: 100 }, c: { outputTokens: 400 } },
+    };
+    expect(cost(result(0, 0.03, { ...turn, ...both }))).toBe(0.02);
+    expect(cost(result(0, 0.03, { ...turn, modelUsage: { a: { outputTokens: 999 } } }))).toBe(0.03);
+    const usageBefore = { ...BEFORE, inputTokens: null, outputTokens: 1000 };
+    expect(usagesOf([result(500, 0.03, models(999))], { usageBefore }).at(-1)?.costUsd).toBe(0.03);
   });
 
   it.each(['claude-success', 'claude-resume', 'claude-maxturns'])(

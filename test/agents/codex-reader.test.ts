@@ -60,6 +60,79 @@ describe('the codex reader', () => {
     });
   });
 
+  it('counts cached input once, and never below nothing', () => {
+    const used = (usage: object) =>
+      replay(readerFor('codex'), [line({ type: 'turn.completed', usage })], ENDED).result.usage;
+    const counts = { input_tokens: 100, cached_input_tokens: 30, cache_write_input_tokens: 20 };
+    expect(used(counts)).toMatchObject({ inputTokens: 50, cacheReadTokens: 30, cacheWriteTokens: 20 });
+    expect(used({ ...counts, cached_input_tokens: 90 })?.inputTokens).toBe(0);
+  });
+
+  it.each([
+    [{ type: 'command_execution', command: 'ls -l' }, 'shell', 'ls -l'],
+    [{ type: 'file_change', changes: [{}, { path: 'b' }] }, 'edit', 'b'],
+    [{ type: 'mcp_tool_call', server: 'docs', tool: 'find' }, 'docs.find', ''],
+    [{ type: 'mcp_tool_call', tool: 'find' }, 'find', ''],
+    [{ type: 'mcp_tool_call' }, 'mcp', ''],
+    [{ type: 'web_search', query: 'why' }, 'web_search', 'why'],
+  ])('names the tool of %j', (item, name, summary) => {
+    expect(readerFor('codex').line(line({ type: 'item.started', item }))).toEqual([
+      { type: 'tool', name, summary, done: false },
+    ]);
+  });
+
+  it('keeps tools apart that run at the same time', () => {
+    const reader = readerFor('codex');
+    const tool = (type: string, id: string) =>
+      reader.line(line({ type, item: { id, type: 'command_execution', command: id } })).length;
+    expect([tool('item.started', 'a'), tool('item.started', 'b')]).toEqual([1, 1]);
+    expect([tool('item.completed', 'a'), tool('item.completed', 'b')]).toEqual([1, 1]);
+  });
+
+  it('takes only a complete message for one', () => {
+    const reader = readerFor('codex');
+    const item = { type: 'agent_message', text: 'hi' };
+    expect(reader.line(line({ type: 'item.started', item }))).toEqual([]);
+    expect(reader.line(line({ type: 'item.completed', item: { type: 'reasoning', text: 'hm' } }))).toEqual(
+      [],
+    );
+    expect(reader.line(line({ type: 'item.completed', item }))).toEqual([{ type: 'text', text: 'hi' }]);
+  });
+
+  it('warns of errors, and tells of a limit', () => {
+    const reader = readerFor('codex');
+    const long = 'x'.repeat(400);
+    const cut = { type: 'warning', message: `${'x'.repeat(299)}…` };
+    expect(reader.line(line({ type: 'item.completed', item: { type: 'error', message: long } }))).toEqual([
+      cut,
+    ]);
+    expect(reader.line(line({ type: 'error', message: long }))).toEqual([cut]);
+    const message = 'last status: 429 Too Many Requests, try again in 20s';
+    expect(reader.line(line({ type: 'error', message }))).toEqual([
+      { type: 'warning', message },
+      { type: 'limit', resetAt: '2026-11-15T18:37:23.000Z', sure: false, message },
+    ]);
+  });
+
+  it('was stopped, unless it had waited for a limit or said how it failed', () => {
+    const killed = { code: null, signal: 'SIGKILL', stderrTail: '' };
+    const trouble = line({ type: 'error', message: 'stream disconnected' });
+    const failed = line({ type: 'turn.failed' });
+    const ends = [[trouble], [trouble, failed]].map(
+      (lines) => replay(readerFor('codex'), lines, killed).result.error,
+    );
+    expect(ends).toEqual([
+      { class: 'interrupted', message: 'codex was stopped (SIGKILL) before it had finished.' },
+      { class: 'overloaded', message: 'stream disconnected' },
+    ]);
+  });
+
+  it('has not ended while another turn is under way', () => {
+    const lines = [line({ type: 'turn.completed' }), line({ type: 'turn.started' })];
+    expect(replay(readerFor('codex'), lines.slice(0, 1), ENDED).result.ok).toBe(true);
+    expect(replay(readerFor('codex'), lines, ENDED).result.ok).toBe(false);
+  });
+
   it('gives every tool a beginning and an end', () => {
     const item = { id: 'i1', type: 'file_change', changes: [{ path: 'a.txt' }, { path: 'b.txt' }] };
     const begin = { type: 'tool', name: 'edit', summary: 'a.txt b.txt', done: false };

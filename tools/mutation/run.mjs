@@ -19,7 +19,7 @@ const FILES = {
   'src/agents/reading/split-lines.ts': {},
   'src/agents/reading/stream-reader.ts': {},
   'src/agents/claude-reader.ts': {},
-  'src/agents/codex.ts': { from: 'RECONNECTING' },
+  'src/agents/codex.ts': { from: 'STATUS' },
   'src/agents/gemini.ts': { from: 'REASONS' },
   'src/agents/opencode.ts': { from: 'STREAM_ERROR' },
   'src/agents/pi.ts': { from: 'REPEATS' },
