@@ -67,7 +67,7 @@ describe('the claude reader', () => {
       type: 'rate_limit_event',
       rate_limit_info: { status: 'rejected', resetsAt: 1794773222 },
     });
-    const ended = (more: object) =>
+    const ended = (more: Record<string, unknown>) =>
       replay(readerFor('claude'), [rejected, result(more)], FAILED).result.error;
     expect(ended({ terminal_reason: 'max_turns', result: 'a' })).toEqual({ class: 'turns', message: 'a' });
     expect(ended({ result: 'a' })).toMatchObject({ class: 'limit', message: 'a', sure: true });

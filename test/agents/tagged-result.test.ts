@@ -17,6 +17,11 @@ describe('taggedProblem', () => {
     ['a good block', '<signalbox>{"a":1}</signalbox>', undefined],
     ['the tag inside a value', '<signalbox>{"a":"<signalbox>"}</signalbox>', undefined],
     ['a broken block', 'Done. <signalbox>{bad</signalbox>', /is not JSON: .*at position 1/],
+    [
+      'a broken one after the tag',
+      'As <signalbox> so: <signalbox>{bad</signalbox>',
+      /is not JSON: .*position 1/,
+    ],
     ['a broken one after a good one', '<signalbox>1</signalbox><signalbox>{bad</signalbox>', /is not JSON/],
     [
       'an empty fence',

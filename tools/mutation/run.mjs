@@ -128,7 +128,12 @@ function promote(tests, killer) {
 }
 
 function report(survivors, refused, seconds) {
-  const keyOf = ({ file, was, by }) => `${file}: ${shown(flat(was), flat(by))}`;
+  const keyOf = ({ file, was, by, line }) => {
+    const [text = ''] = readFileSync(join(root, file), 'utf8')
+      .split('\n')
+      .slice(line - 1);
+    return `${file}: ${shown(flat(was), flat(by))}${was.length < 20 ? ` in ${text.trim()}` : ''}`;
+  };
   const keys = new Set(survivors.map(keyOf));
   const fresh = survivors.filter((mutant) => !Object.hasOwn(KNOWN, keyOf(mutant)));
   for (const mutant of fresh) console.log(`${mutant.line}\t${keyOf(mutant)}`);

@@ -49,7 +49,7 @@ export function resultInText(text: string): Json | undefined {
 
 function bodyOf(text: string): string {
   const trimmed = text.trim();
-  return FENCE.exec(trimmed)?.[1]?.trim() ?? trimmed;
+  return FENCE.exec(trimmed)?.[1] ?? trimmed;
 }
 
 function jsonIn(text: string): Json | undefined {
