@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs';
 import type { Settings } from '../config/settings-table.ts';
-import { letGo } from '../engine/claim-and-complete-plan.ts';
+import { releasePlanClaim } from '../engine/claim-and-complete-plan.ts';
 import type { EngineContext } from '../engine/context.ts';
 import { runPlan } from '../engine/run-plan.ts';
 import type { RunLogWriter } from '../features/issue-runs/logs/write-log.ts';
@@ -49,7 +49,7 @@ export async function driveRun(open: Opened, run: RunToDrive): Promise<Course> {
   const detached = config.detach && engine.store.tickets(planId).some(({ status }) => status !== 'complete');
   if (detached) {
     open.write((log) => log.update(), planId);
-    await letGo(engine, planId);
+    await releasePlanClaim(engine, planId);
   } else {
     // Written now: a kill while agents end must not leave the log unfinished.
     const onAbort = () => open.write((log) => log.finish({ aborted: true }), planId);
@@ -58,7 +58,7 @@ export async function driveRun(open: Opened, run: RunToDrive): Promise<Course> {
       await runPlan(engine, {
         planId,
         maxConcurrency: capOf(engine.settings, config.concurrency),
-        lookEveryMs: engine.settings.pollInterval * 1000,
+        checkEveryMs: engine.settings.pollInterval * 1000,
         signal: signal ?? new AbortController().signal,
         isReady: true,
       });

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { repositoryOf } from '../config/find-config-and-state.ts';
 import { readManifest } from '../config/project-manifest.ts';
-import { movable, requireReady } from '../engine/plan-readiness.ts';
+import { requireReady, startableTickets } from '../engine/plan-readiness.ts';
 import { checkLogPlace, openRunLog } from '../features/issue-runs/logs/write-log.ts';
 import {
   buildExecutionConfig,
@@ -208,7 +208,7 @@ export class RunOrchestrator {
       const open = orchestrator.#open({ settings, env });
       for (const ticket of engine.store.tickets(runId)) open.numbers.set(ticket.ticketId, numberOf(ticket));
       const plan = engine.store.plan(runId);
-      const tickets = movable(engine.store.tickets(plan));
+      const tickets = startableTickets(engine.store.tickets(plan));
       await requireReady(open.engine, { plan, tickets, signal: init.signal });
       const spentSeconds = spentOn(engine, runId);
       if (stored?.log) {

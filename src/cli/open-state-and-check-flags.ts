@@ -109,5 +109,5 @@ export function invalid(flag: string, value: unknown, rule: string, hint?: strin
 
 /** What the settings say about how an engine runs. */
 export function limitsOf({ maxConcurrency, pollInterval }: Settings) {
-  return { maxConcurrency, lookEveryMs: pollInterval * 1000 };
+  return { maxConcurrency, checkEveryMs: pollInterval * 1000 };
 }

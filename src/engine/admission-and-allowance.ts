@@ -55,15 +55,15 @@ export function overviewOf(engine: EngineContext, own?: Ticket): Overview {
   return { tickets: knownTickets(engine, own), sums: new Map(), limits: new Map(), hasLimits, atWork };
 }
 
-/** Tickets that matter for others, kept while tickets change: to look for them among all would take longer with every ticket. */
+/** Tickets that affect others, updated while tickets change. Searching all tickets each time would get slower with each one. */
 class WorkIndex {
   readonly #store: Store;
   readonly #changed: () => Changed;
   /** Tickets that an engine or a person has claimed, by refKey. */
   readonly claimed = new Map<string, Ticket>();
-  /** Those that have met a usage limit. They stay when their plan is finished: the limit does, too. */
+  /** Those that have met a usage limit. They are kept after their plan is finished, because the limit still applies. */
   readonly limited = new Map<string, Ticket>();
-  /** By agent, the one that a model answered last, which lifts earlier limits. */
+  /** By agent, the ticket that got the latest answer of a model. It ends earlier limits. */
   readonly #answered = new Map<string, { at: string; ticket: Ticket }>();
 
   constructor(store: Store) {
@@ -91,7 +91,7 @@ class WorkIndex {
     return this.limited.size > 0 || this.#store.deletedUsage().some(isLimited);
   }
 
-  /** What limits of agents follow from, as far as it is not among the tickets of open plans any more. */
+  /** Tickets of finished plans that limits of agents depend on. */
   *left(): Iterable<Ticket> {
     const { tickets } = this.#store.glance();
     const answered = [...this.#answered.values()].map(({ ticket }) => [refKey(ticket), ticket] as const);
@@ -115,11 +115,11 @@ class WorkIndex {
   }
 }
 
-/** A limit that was met before these plans has been met, or lifted, by one of them. */
+/** Older plans are not read for limits: one of these plans has met the same limit, or ended it. */
 const RECENT_PLANS = 100;
 
 function* recentlyFinished(store: Store, finished: PlansView['finished']): Iterable<Ticket> {
-  const ids = finished?.since(Date.now() - KEPT_MS) ?? [];
+  const ids = finished?.since(Date.now() - USAGE_KEPT_MS) ?? [];
   for (const id of ids.slice(0, RECENT_PLANS)) yield* store.view(id).tickets.values();
 }
 
@@ -137,7 +137,7 @@ export function claimedTickets(engine: Pick<EngineContext, 'store'>): ReadonlyMa
   return workIndex(engine).claimed;
 }
 
-/** Whatever may have used something that counts: all tickets, deleted ones, and those of finished plans where today's use is limited. */
+/** Tickets whose usage counts: all current ones, deleted ones, and those of finished plans if usage per day is limited. */
 function knownTickets(engine: EngineContext, own?: Ticket): Iterable<Ticket> {
   const key = own && refKey(own);
   return {
@@ -185,7 +185,7 @@ export function admission(
   });
 }
 
-/** The present answer for a ticket that an earlier one holds back. Undefined when it cannot be known. */
+/** The current answer for a ticket that an earlier answer holds back. Undefined if it is unknown. */
 export function stillHeld(
   engine: EngineContext,
   plan: Plan,
@@ -304,15 +304,15 @@ function sizeOf({ settings, machine }: EngineContext, agent: string): number {
 }
 
 /** Longer than a daily budget needs, and than most usage limits last. */
-const KEPT_MS = 7 * 86_400_000;
+const USAGE_KEPT_MS = 7 * 86_400_000;
 
 /** Called before tickets are deleted: what their agents used still counts for daily budgets and usage limits. */
 export async function keepUsage(engine: EngineContext, tickets: readonly Ticket[]): Promise<void> {
   const { store, now } = engine;
   const time = now();
-  if (!tickets.some((ticket) => essence(ticket, time))) return;
+  if (!tickets.some((ticket) => usageRecordOf(ticket, time))) return;
   await store.updateDeletedUsage((kept) =>
-    [...kept, ...tickets].flatMap((ticket) => essence(ticket, time) ?? []),
+    [...kept, ...tickets].flatMap((ticket) => usageRecordOf(ticket, time) ?? []),
   );
 }
 
@@ -328,7 +328,7 @@ function* usageOfFinished({ store, now }: EngineContext): Iterable<Ticket> {
   // A plan is finished after the last attempt of its tickets.
   for (const id of finished?.since(Date.parse(time.slice(0, 10))) ?? []) {
     const tickets =
-      known.get(id) ?? [...store.view(id).tickets.values()].filter((each) => essence(each, time));
+      known.get(id) ?? [...store.view(id).tickets.values()].filter((each) => usageRecordOf(each, time));
     known.set(id, tickets);
     yield* tickets;
   }
@@ -347,7 +347,7 @@ function deletedUsage({ store }: EngineContext): Ticket[] {
 }
 
 /** The usage of a ticket, without any of its texts. */
-function essence(ticket: Ticket, now: string): object | undefined {
+function usageRecordOf(ticket: Ticket, now: string): object | undefined {
   const { planId, ticketId, lookedAt } = ticket;
   const phaseHistory = ticket.phaseHistory
     .filter((entry) => entry.agent !== null && counts(entry, Date.parse(now)))
@@ -356,7 +356,9 @@ function essence(ticket: Ticket, now: string): object | undefined {
 }
 
 function counts({ completedAt, resetAt }: Attempt, now: number): boolean {
-  return completedAt === null || Date.parse(completedAt) > now - KEPT_MS || Date.parse(resetAt ?? '') > now;
+  return (
+    completedAt === null || Date.parse(completedAt) > now - USAGE_KEPT_MS || Date.parse(resetAt ?? '') > now
+  );
 }
 
 /** An attempt without an end ends now. */

@@ -67,7 +67,7 @@ export async function claimToResume(
 }
 
 /** Gives up the claim on a plan without stopping it: another process may continue it. */
-export async function letGo(engine: EngineContext, planId: string): Promise<void> {
+export async function releasePlanClaim(engine: EngineContext, planId: string): Promise<void> {
   const { store, holder } = engine;
   for (const hooks of engine.kinds.values()) hooks.released?.(planId);
   await store.updatePlan(planId, (latest) =>
@@ -76,7 +76,7 @@ export async function letGo(engine: EngineContext, planId: string): Promise<void
 }
 
 /** Whether a daemon is running that continues the plan: the plan was left to it, or it has claimed tickets of it. */
-export function isWithDaemon(engine: EngineContext, planId: string): boolean {
+export function isRunByDaemon(engine: EngineContext, planId: string): boolean {
   const daemon = engine.holder.daemon();
   if (!daemon) return false;
   if (engine.store.plan(planId).run?.detached) return true;
@@ -87,7 +87,7 @@ export function isWithDaemon(engine: EngineContext, planId: string): boolean {
 export async function completePlan(engine: EngineContext, planId: string): Promise<void> {
   const { store, now, holder } = engine;
   const isDone = (latest: Plan) => latest.status === 'active' && isAllComplete(latest, store.tickets(latest));
-  // The claim of a run that was killed would stay for ever.
+  // The claim of a killed run is never cleared otherwise.
   const claimIn = ({ claim }: Plan) => (claim && holder.isLive(claim) ? claim : null);
   const plan = await store.updatePlan(planId, (latest) =>
     isDone(latest) ? { ...latest, status: 'complete', completedAt: now(), claim: claimIn(latest) } : latest,

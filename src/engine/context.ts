@@ -96,7 +96,7 @@ export interface PlanKind<P extends Plan = Plan> {
 
 /** Sends notifications about what it sees in the state. Neither function may throw. */
 export interface Notifications {
-  /** `changed`: what may be news since the last look. */
+  /** `changed`: what may have changed since the last check. */
   queueNewNotices(view: StoreView, isMine: (plan: Plan) => boolean, changed?: Changed): void;
   /** Resolves when nothing is left to send. */
   settled(): Promise<void>;
@@ -167,8 +167,8 @@ export function openEngine(
   return context;
 }
 
-/** These are used only when an engine is opened. */
-const AT_START = ['stateDir', 'logDir', 'notify', 'storage'] as const;
+/** Settings that are read only when an engine is opened. */
+const SETTINGS_READ_AT_START = ['stateDir', 'logDir', 'notify', 'storage'] as const;
 
 const hasSandbox = ({ agents }: Settings) => Object.values(agents).some(({ sandbox }) => sandbox === 'bwrap');
 
@@ -178,11 +178,14 @@ export function changeSettings(context: EngineContext, next: Settings, env: Open
   const differs = (key: keyof Settings) => JSON.stringify(settings[key]) !== JSON.stringify(next[key]);
   // Git is protected from sandboxed agents from the start on, or not at all.
   const isOther = hasSandbox(settings) !== hasSandbox(next);
-  const kept: (keyof Settings)[] = [...AT_START.filter(differs), ...(isOther ? (['agents'] as const) : [])];
+  const kept: (keyof Settings)[] = [
+    ...SETTINGS_READ_AT_START.filter(differs),
+    ...(isOther ? (['agents'] as const) : []),
+  ];
   const changed = Object.entries(next).filter(([key]) => !kept.some((name) => name === key));
   const given = definedIn(env);
   Object.assign(settings, Object.fromEntries(changed));
-  // What runs already may still print its old secrets.
+  // Running jobs may still print the old secrets.
   const alsoNew = redactorOf(settings, given);
   context.redact = (text) => redact(alsoNew(text));
   context.rememberSecrets = secretKeeper(settings, withoutOwn(given), context.machine.fingerprints);
@@ -195,7 +198,7 @@ function definedIn(env: OpenOptions['env']): Record<string, string> {
   );
 }
 
-/** Throws for a plan of a kind that is not registered: its own engine does with it what this one cannot know. */
+/** Throws for a plan of a kind that is not registered: this engine does not know how to run it. */
 export function hooksOf({ kinds }: EngineContext, { id, kind }: Plan): PlanHooks {
   const hooks = kinds.get(typeof kind === 'string' ? kind : null);
   if (hooks) return hooks;
@@ -204,7 +207,7 @@ export function hooksOf({ kinds }: EngineContext, { id, kind }: Plan): PlanHooks
   });
 }
 
-/** A run started inside a job must not pass on that job's identity, and no agent needs our keys. */
+/** The environment without this job's identity, which a run inside a job must not pass on, and without Signalbox's own keys. */
 function withoutOwn(env: Record<string, string>): Record<string, string> {
   const own =
     /^SIGNALBOX_(JOB|PLAN|TICKET|PHASE|VISIT|ATTEMPT|WORKTREE|BRANCH|BASE|PROMPT_FILE|CRASH_AT|NOTIFY_WEBHOOK)$/;
@@ -233,7 +236,7 @@ export function emit(engine: EngineContext, original: EngineEvent): void {
     const stored = { ...event, v: 1, at: engine.now() } as const;
     const { planId } = event;
     engine.store.append(planId, stored).catch((error: unknown) => {
-      // The trouble itself has been reported.
+      // The storage error itself has been reported.
       if (engine.machine.storage.trouble) return;
       const message = `an event was not stored: ${messageOf(error)}`;
       engine.listen({ type: 'problem', planId, ticketId: null, path: null, message });

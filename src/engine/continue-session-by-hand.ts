@@ -97,7 +97,7 @@ export function planSession(
  * Claims the ticket while a person is in one of its sessions, after path and branch are restored. `body` reports the process
  * that it starts, which waits until it is recorded: the claim lasts as long as that process.
  */
-export async function inSession(
+export async function withSessionClaim(
   engine: EngineContext,
   ref: TicketRef,
   launch: SessionLaunch,

@@ -32,7 +32,7 @@ const STOP_TIMEOUT_MS = 30_000;
 const SKIP_MARGIN_MS = 10_000;
 
 /** Carries out a person's command and returns when it is true: the processes of a paused ticket have ended. */
-export async function control(
+export async function carryOutCommand(
   engine: EngineContext,
   ref: TicketRef,
   wish: Wish,
@@ -56,7 +56,7 @@ export async function control(
     // Checked first, so that an unknown phase does not stop anything.
     command(workflow, { ...before, status: 'ready', phaseHistory: [] }, cmd, now());
     const goesOnBy = new Date(Date.parse(now()) + STOP_TIMEOUT_MS + SKIP_MARGIN_MS).toISOString();
-    await control(engine, ref, { type: 'pause', goesOnBy }, by);
+    await carryOutCommand(engine, ref, { type: 'pause', goesOnBy }, by);
   }
   const restart = wish.type === 'retry' && hasPrerequisites(plan, ref);
   const move = (ticket: Ticket) => {
@@ -158,7 +158,7 @@ async function untilStopped(engine: EngineContext, ref: TicketRef): Promise<Tick
         'ticket/stopping',
         `${refKey(ref)} is paused, but its engine has not stopped the agent yet.`,
         {
-          hint: 'Look again with: signalbox status',
+          hint: 'Check again with: signalbox status',
           details: { holder: ticket.claim },
         },
       );
@@ -203,7 +203,7 @@ export async function resumePlan(engine: EngineContext, planId: string): Promise
   const together = stoppedTogether(before);
   for (const ticket of engine.store.tickets(planId)) {
     if (ticket.status !== 'paused' || ticket.hold?.reason !== together) continue;
-    await control(engine, { planId, ticketId: ticket.ticketId }, { type: 'resume' }, 'a person');
+    await carryOutCommand(engine, { planId, ticketId: ticket.ticketId }, { type: 'resume' }, 'a person');
   }
   return plan;
 }
@@ -233,6 +233,6 @@ export async function resumeAll(
   const found = engine.store.plan(planId);
   const plan = found.status === 'active' && tickets.length > 0 ? found : await resumePlan(engine, planId);
   for (const { ticketId } of paused())
-    await control(engine, { planId, ticketId }, { type: 'resume' }, 'a person');
+    await carryOutCommand(engine, { planId, ticketId }, { type: 'resume' }, 'a person');
   return { plan, tickets };
 }

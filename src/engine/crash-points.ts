@@ -23,7 +23,7 @@ export const ACTION_CRASH_POINTS = [
   'tick:done',
   'action:done',
 ] as const;
-/** A person's agent waits to be noted. */
+/** A person's agent waits until its process is recorded. */
 type SessionCrashPoint = 'session:waits';
 type CrashPoint =
   | (typeof CRASH_POINTS)[number]

@@ -23,9 +23,9 @@ interface DriveOptions {
   maxConcurrency: number;
   /** Aborting stops the current attempt; the ticket is left so that it can continue. */
   signal: AbortSignal;
-  /** Our claim may still be on it, with nothing running for it. */
+  /** The ticket may still have this engine's claim although nothing runs for it. */
   lost?: boolean;
-  /** Called once the ticket is ours, with the way in which it is written. */
+  /** Called once the ticket is claimed, with its writer. */
   onClaim?(writer: TicketWriter): void;
 }
 
@@ -63,7 +63,7 @@ export async function driveTicket(
   try {
     await driveClaimed(engine, { plan, pinned, writer, found, options, reporter });
   } catch (error) {
-    // Another engine has it now, and with it everything that is left to do.
+    // Another engine has the ticket now and does the rest.
     if (error instanceof HeldError) return;
     if (!(error instanceof InputError)) throw error;
     await writer.giveUp(error);
@@ -151,7 +151,7 @@ async function takeSteps(engine: EngineContext, drive: Drive, workspace: TicketW
   }
 }
 
-/** Lets go of a ticket until its hold ends. An attempt that a dead engine began in a worktree of another run starts again. */
+/** Releases a ticket until its hold ends. An attempt that a dead engine began in a worktree of another run starts again. */
 async function releaseUntil(writer: TicketWriter, hold: Hold): Promise<void> {
   const end = { type: 'interrupted', reason: hold.reason, deliberate: true } as const;
   if (openAttempt(writer.ticket)) await writer.apply({ type: 'end', end });

@@ -26,16 +26,16 @@ export interface EngineOptions {
   /** Only these; undefined: everything that no foreground run has claimed. */
   scope?: { planId: string; ticketIds?: readonly string[] };
   /** Interval of checks when nothing wakes the engine. */
-  lookEveryMs: number;
+  checkEveryMs: number;
   /** Called before anything is started; may change the limits. Must not reject. */
   refresh?: (() => Promise<EngineLimits | undefined>) | undefined;
 }
 
-type EngineLimits = Pick<EngineOptions, 'maxConcurrency' | 'lookEveryMs'>;
+type EngineLimits = Pick<EngineOptions, 'maxConcurrency' | 'checkEveryMs'>;
 
 const TIDY_EVERY_MS = 3_600_000;
 /** Interval of checks of finished plans. */
-const LOOK_AT_ALL_MS = 60_000;
+const FULL_CHECK_MS = 60_000;
 
 /** Starts and stops tickets. All decisions come from the pure model; the engine puts their effects in order. */
 export class Engine {
@@ -57,8 +57,8 @@ export class Engine {
   #stopping: 'pause' | 'leave' | undefined;
   #failure: unknown;
   #tidyAfter = 0;
-  #lookAt = 0;
-  #lookAtAllAt = 0;
+  #nextCheckAt = 0;
+  #nextFullCheckAt = 0;
 
   constructor(engine: EngineContext, options: EngineOptions) {
     this.#engine = engine;
@@ -107,10 +107,10 @@ export class Engine {
     while (!this.#stopping && !this.#failure) {
       this.#woken = false;
       Object.assign(this.#options, await this.#options.refresh?.());
-      this.#look();
+      this.#readChanges();
       await recoverOrphans(this.#engine);
       const view = this.#engine.store.glance();
-      this.#running.obey(view);
+      this.#running.applyPauses(view);
       const decision = this.#decide(view);
       this.#reportHeld(view);
       this.#reportCrowded(decision);
@@ -124,19 +124,19 @@ export class Engine {
     }
   }
 
-  /** Changes of which no watch has told are found by the timer. */
-  #look(): void {
+  /** Reads what changed. The timer finds changes that no watch has reported. */
+  #readChanges(): void {
     const { store } = this.#engine;
     const now = performance.now();
-    const look = now < this.#lookAt ? 'noticed' : now < this.#lookAtAllAt ? 'open' : 'all';
-    if (look !== 'noticed') this.#lookAt = now + this.#options.lookEveryMs;
-    if (look === 'all') this.#lookAtAllAt = now + LOOK_AT_ALL_MS;
-    store.changes(undefined, look);
+    const scope = now < this.#nextCheckAt ? 'noticed' : now < this.#nextFullCheckAt ? 'open' : 'all';
+    if (scope !== 'noticed') this.#nextCheckAt = now + this.#options.checkEveryMs;
+    if (scope === 'all') this.#nextFullCheckAt = now + FULL_CHECK_MS;
+    store.changes(undefined, scope);
     const view = store.glance();
     const changed = this.#toReport();
     this.#reportOutside(view, changed);
-    // Whose a plan is may change without a change of the plan.
-    const news = look === 'noticed' ? changed : 'unknown';
+    // The holder of a plan may change without a change of the plan.
+    const news = scope === 'noticed' ? changed : 'unknown';
     this.#notifier?.queueNewNotices(view, (plan) => this.#isMyPlan(plan), news);
   }
 
@@ -270,7 +270,7 @@ export class Engine {
     }
   }
 
-  /** Whether this engine may touch a ticket. Each plan is asked once: its claim may be of a process that has to be looked for. */
+  /** Whether this engine may drive a ticket. Each plan is checked once: searching for the process of its claim takes time. */
   #whatIsMine(): (plan: Plan, entry: PlanEntry) => boolean {
     const ids = this.#options.scope?.ticketIds;
     const known = new Map<string, boolean>();
@@ -301,7 +301,7 @@ export class Engine {
     let done = 0;
     for (const changed of decision.changes)
       done += await this.#ifPossible(changed, () => this.#change(changed));
-    // A ticket that is complete is released before its plan ends: of finished plans nobody takes back dead claims.
+    // A complete ticket is released before its plan ends: dead claims in finished plans are never cleared.
     const ended = decision.completed.filter((planId) => !this.#running.isAtWorkIn(planId));
     for (const planId of ended)
       done += await this.#ifPossible({ planId, ticketId: null }, () => completePlan(this.#engine, planId));
@@ -334,7 +334,7 @@ export class Engine {
     const after = await store.updateTicket(changed, (latest) =>
       latest.rev === changed.rev ? changed : latest,
     );
-    this.#outside.know(after);
+    this.#outside.record(after);
     reportStatus(this.#engine, before, after);
   }
 
@@ -342,7 +342,7 @@ export class Engine {
     const { driven } = this.#running.keys();
     const isMine = this.#whatIsMine();
     this.#outside.check(changedIn(view, changed), {
-      isOurs: (key) => driven.has(key),
+      isDriven: (key) => driven.has(key),
       isMine: (ticket) => this.#isMyTicket(view, ticket, isMine),
     });
     if (changed !== 'unknown')
@@ -357,7 +357,7 @@ export class Engine {
     if (this.#failure) return;
     const error = asStorageErrorIn(caught, this.#engine.machine.stateDir);
     const storage = isFatal(error) ? error : undefined;
-    this.#failure = storage ? naming(storage, this.#running.atWork()) : error;
+    this.#failure = storage ? withRunningJobs(storage, this.#running.atWork()) : error;
     this.#engine.machine.storage.end();
     this.#running.abort(storage);
     this.wake();
@@ -395,7 +395,7 @@ export class Engine {
     if (this.#woken) return;
     const due =
       wakeAt === null ? Number.POSITIVE_INFINITY : Date.parse(wakeAt) - Date.parse(this.#engine.now());
-    const ms = Math.max(1, Math.min(due, this.#options.lookEveryMs));
+    const ms = Math.max(1, Math.min(due, this.#options.checkEveryMs));
     await new Promise<void>((resolve) => {
       const timer = setTimeout(resolve, ms);
       this.#wake = () => {
@@ -418,7 +418,7 @@ function changedIn(view: StoreView, changed: Changed): Iterable<Ticket> {
 }
 
 /** The error with the jobs that the next engine will find running. */
-function naming(error: SignalboxError, left: readonly string[]): SignalboxError {
+function withRunningJobs(error: SignalboxError, left: readonly string[]): SignalboxError {
   if (left.length === 0) return error;
   const { code, message, details, cause } = error;
   const hint = `${error.hint}\nStill running, for the next engine to take over: ${left.join(', ')}.`;

@@ -21,10 +21,11 @@ export async function handOver(
   ticket: Ticket,
   workspace: TicketWorkspace,
 ): Promise<{ ref: string; commit: string }> {
-  for (const left of leftBehind(engine, plan, ticket, workspace)) await takeOut(engine, left, workspace);
+  for (const left of failedTicketsInWorktree(engine, plan, ticket, workspace))
+    await takeOut(engine, left, workspace);
   const { commit: head } = await engine.workspaces.head(workspace.path);
   const { dirty } = await engine.workspaces.evidence(workspace.path, head, { files: false });
-  if (dirty.length > 0 && !workspace.inPlace) await sweep(engine, ticket, workspace, head);
+  if (dirty.length > 0 && !workspace.inPlace) await keepLeftoverFiles(engine, ticket, workspace, head);
   else if (dirty.length > 0)
     throw new WorkspaceError(
       'workspace/dirty',
@@ -37,7 +38,7 @@ export async function handOver(
 }
 
 /** Files that checks leave in a worktree, such as reports, are kept on a ref so that the next ticket starts clean. */
-async function sweep(
+async function keepLeftoverFiles(
   engine: EngineContext,
   ticket: Ticket,
   workspace: TicketWorkspace,
@@ -53,7 +54,12 @@ async function sweep(
 }
 
 /** Failed tickets whose work is still in the worktree. */
-function leftBehind(engine: EngineContext, plan: Plan, ticket: Ticket, workspace: TicketWorkspace): Ticket[] {
+function failedTicketsInWorktree(
+  engine: EngineContext,
+  plan: Plan,
+  ticket: Ticket,
+  workspace: TicketWorkspace,
+): Ticket[] {
   return engine.store
     .tickets(plan)
     .filter(

@@ -4,14 +4,16 @@ import type { Ticket } from '../model/ticket.ts';
 import { openAttempt } from '../model/ticket.ts';
 import type { EngineContext } from './context.ts';
 
-/** An attempt may have more processes than its first. */
-const TURNS = ['', '.repair', '.landing'];
+/** Suffixes of the job directories of one attempt: its first process, and those that repair the result or commit at the end. */
+const TURN_SUFFIXES = ['', '.repair', '.landing'];
 
-/** The process that a ticket had last; undefined where it had none. */
+/** The state of a ticket's latest job; undefined if it had none. */
 export function lastJob({ machine }: EngineContext, ticket: Ticket): JobState | undefined {
   for (const attempt of ticket.phaseHistory.toReversed()) {
     const dir = machine.job(ticket, attempt);
-    const jobs = TURNS.map((turn) => readJob(`${dir}${turn}`)).filter(({ state }) => state !== 'none');
+    const jobs = TURN_SUFFIXES.map((turn) => readJob(`${dir}${turn}`)).filter(
+      ({ state }) => state !== 'none',
+    );
     const one = (wanted: JobState['state']) => jobs.find(({ state }) => state === wanted);
     const open = one('running') ?? one('unknown') ?? one('lost');
     if (open ?? jobs[0]) return open ?? jobs.sort((a, b) => endOf(a) - endOf(b)).at(-1);
@@ -20,7 +22,7 @@ export function lastJob({ machine }: EngineContext, ticket: Ticket): JobState | 
 }
 
 /** Whether the process of an open attempt runs, or has ended and no engine has read its result. */
-export function isAtWork(engine: EngineContext, ticket: Ticket): boolean {
+export function hasUnreadJob(engine: EngineContext, ticket: Ticket): boolean {
   const state = openAttempt(ticket) ? lastJob(engine, ticket)?.state : undefined;
   return (state === 'running' || state === 'ended') && ticket.hold?.kind !== 'gate';
 }

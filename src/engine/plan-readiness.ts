@@ -8,10 +8,10 @@ import { capital } from '../model/text/clean-quote-plural.ts';
 import type { Ticket } from '../model/ticket.ts';
 import type { EngineContext, StartRequest } from './context.ts';
 
-/** How long a good answer counts in a daemon. A bad one counts until the next poll: a person may have fixed it. */
-const GOOD_MS = 600_000;
+/** How long a passed preflight is valid in a daemon. A failed one is repeated at the next poll: a person may have fixed it. */
+const READY_VALID_MS = 600_000;
 
-/** Refuses to start tickets that would fail after agents were paid. Reports what is only worth knowing. */
+/** Refuses to start tickets that would fail after agents were paid. Other findings are only reported. */
 export async function requireReady(engine: EngineContext, request: StartRequest): Promise<void> {
   const findings = (await engine.preflight?.(engine, request)) ?? [];
   const bad = findings.filter(({ level }) => level === 'bad');
@@ -32,7 +32,7 @@ function report({ listen }: EngineContext, planId: string, messages: readonly st
 }
 
 /** Tickets that may still start an agent. */
-export function movable(tickets: readonly Ticket[]): Ticket[] {
+export function startableTickets(tickets: readonly Ticket[]): Ticket[] {
   return tickets.filter(({ status }) => status !== 'complete' && status !== 'failed');
 }
 
@@ -79,7 +79,7 @@ export class PlanReadiness {
 
   async #check(plan: Plan): Promise<void> {
     const engine = this.#engine;
-    const tickets = movable(engine.store.tickets(plan));
+    const tickets = startableTickets(engine.store.tickets(plan));
     let reason: string | null = null;
     try {
       await requireReady(
@@ -88,10 +88,10 @@ export class PlanReadiness {
       );
     } catch (error) {
       if (error instanceof InputError) reason = [error.message, error.hint].filter(Boolean).join(' ');
-      // What cannot be found out holds nothing back.
+      // A preflight that fails with an error holds nothing back.
       else if (!this.#stop.signal.aborted) report(engine, plan.id, [messageOf(error)]);
     }
-    const ms = reason === null ? GOOD_MS : engine.settings.pollInterval * 1000;
+    const ms = reason === null ? READY_VALID_MS : engine.settings.pollInterval * 1000;
     this.#answers.set(plan.id, { reason, until: Date.now() + ms });
     this.#running.delete(plan.id);
     this.#onAnswer();
@@ -106,7 +106,7 @@ export class PlanReadiness {
   }
 }
 
-/** What the project's checks came to on a commit that work starts from. */
+/** The result of the project's checks on a commit that work starts from. */
 export interface BaseResult {
   ref: string;
   commit: string;
@@ -120,7 +120,7 @@ export function baseResults({ baseChecks }: Machine): Record<string, BaseResult 
   return readFacts(baseChecks) as Record<string, BaseResult | undefined>;
 }
 
-/** What failed already on the commit that a ticket started from, for its prompts; null where nothing is known to. */
+/** The checks that failed already on the commit that a ticket started from, for its prompts; null if none are known. */
 export function alreadyFailing(machine: Machine, base: { commit: string } | null): string | null {
   const results = base ? Object.values(baseResults(machine)) : [];
   const failed = results.findLast((result) => result?.commit === base?.commit)?.failed;

@@ -70,7 +70,7 @@ async function create(engine: EngineContext, ticket: Ticket, workspace: TicketWo
   return made;
 }
 
-/** After the first successful attempt, agents install what they need themselves. */
+/** Brings the worktree up to date before an attempt. After the first successful one, agents install packages themselves. */
 async function catchUp(
   engine: EngineContext,
   plan: Plan,

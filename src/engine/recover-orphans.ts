@@ -45,15 +45,15 @@ export async function recoverOrphan(engine: EngineContext, ticket: Ticket, view:
     if (latest.claim && engine.holder.isLive(latest.claim)) return latest;
     const now = engine.now();
     const deliberate = latest.status === 'paused';
-    const reason = saidWhy(ticket, latest);
+    const reason = stopReason(ticket, latest);
     const end = { type: 'interrupted', reason, deliberate } as const;
     const closed = open && !waits ? reduce(workflow, latest, { type: 'end', end }, now) : latest;
     return reduce(workflow, closed, { type: 'release', tip }, now);
   });
 }
 
-/** Between two checks no engine drives a polling ticket: a person who stops it then ends the wait, and no engine has died. */
-function saidWhy(found: Ticket, latest: Ticket): string {
+/** Why an attempt was interrupted. A polling ticket has no engine between two checks, so a person's stop is not a lost engine. */
+function stopReason(found: Ticket, latest: Ticket): string {
   const stopped = latest.status === 'paused' && found.claim === null ? latest.hold?.reason : undefined;
   return stopped ?? 'the engine was gone';
 }

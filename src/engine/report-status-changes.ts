@@ -3,7 +3,7 @@ import { checkedNothing, NO_CHECKS } from '../model/review-verdict-and-criteria.
 import type { Ticket } from '../model/ticket.ts';
 import { type EngineContext, emit } from './context.ts';
 
-/** The change is not worth reporting. */
+/** Whether status and hold are the same, so that the change is not reported. */
 function sameStatus(before: Pick<Ticket, 'status' | 'hold'>, after: Ticket): boolean {
   return (
     before.status === after.status &&
@@ -45,8 +45,8 @@ export class OutsideChanges {
     this.#listen = listen;
   }
 
-  /** Takes a ticket as it is now, without a report. */
-  know(ticket: Ticket): void {
+  /** Records a ticket as already reported. */
+  record(ticket: Ticket): void {
     this.#known.set(refKey(ticket), ticket);
   }
 
@@ -54,18 +54,18 @@ export class OutsideChanges {
     this.#known.delete(key);
   }
 
-  /** Tickets that this engine drives (`isOurs`) it reports itself, except that a person has paused one. */
+  /** Reports changed tickets. Tickets that this engine drives are reported elsewhere, unless a person has paused one. */
   check(
     tickets: Iterable<Ticket>,
-    { isOurs, isMine = () => true }: { isOurs(key: string): boolean; isMine?(ticket: Ticket): boolean },
+    { isDriven, isMine = () => true }: { isDriven(key: string): boolean; isMine?(ticket: Ticket): boolean },
   ): void {
     for (const ticket of tickets) {
       const key = refKey(ticket);
       const before = this.#known.get(key);
       if (before?.rev === ticket.rev && before.status === ticket.status) continue;
-      this.know(ticket);
+      this.record(ticket);
       if (!before || sameStatus(before, ticket) || !isMine(ticket)) continue;
-      if (isOurs(key) && ticket.status !== 'paused') continue;
+      if (isDriven(key) && ticket.status !== 'paused') continue;
       const { status, hold, error, currentPhase: phase } = ticket;
       this.#listen({ type: 'ticket:status', status, hold, error, phase, ...refOf(ticket) });
     }

@@ -77,7 +77,7 @@ export async function takeStep(engine: EngineContext, input: StepInput): Promise
 
 interface Placed {
   place?: Place;
-  /** Why nothing can run. */
+  /** Why the attempt cannot run. */
   refused?: AttemptEnd;
   /** What this computer is short of for that. */
   shortage?: string | undefined;
@@ -155,7 +155,7 @@ async function endOf(
   if (phase.type !== 'gate') engine.rememberSecrets();
   if (agent) engine.machine.memory.begin(key, agent, jobDir);
   const done = refused ?? (await perform(context).finally(() => engine.machine.memory.end(key)));
-  const ended = await askedIfUnknown(engine, context, done);
+  const ended = await askPersonIfEndUnknown(engine, context, done);
   const seen = agent && !refused ? await afterStraying(context, ended) : ended;
   return {
     ...redactAll(seen, engine.redact),
@@ -164,8 +164,8 @@ async function endOf(
   };
 }
 
-/** Where the state could not be written, the record of an end may be lost, and its work must not be done twice. */
-async function askedIfUnknown(
+/** Asks a person if the record of an attempt's end may be lost with the storage: its work must not be done twice. */
+async function askPersonIfEndUnknown(
   { machine }: EngineContext,
   context: PhaseContext,
   end: AttemptEnd,
@@ -176,7 +176,7 @@ async function askedIfUnknown(
   const what = `${ticket.planId} ${ticket.ticketId}`;
   const { success } = edgesOf(phase);
   const isDone = success ? ` or signalbox skip ${what} ${success} (it is done)` : '';
-  const reason = `The state directory could not be written when ${phase.id} ended, and it may have done its work. Look at ${place.worktree}, then: signalbox retry ${what} (do it again)${isDone}.`;
+  const reason = `The state directory could not be written when ${phase.id} ended, and it may have done its work. Check ${place.worktree}, then: signalbox retry ${what} (do it again)${isDone}.`;
   return { ...end, asks: true, reason };
 }
 
@@ -230,7 +230,7 @@ function attemptRef(ticket: Ticket, { phase, visit, attempt }: Attempt): Attempt
   return { ...refOf(ticket), phase, visit, attempt };
 }
 
-/** The beginning of an attempt, or why none begins now. */
+/** The event that starts an attempt, or why none may start now. */
 function startOf(
   engine: EngineContext,
   plan: Plan,
@@ -266,14 +266,14 @@ function addPaths(engine: EngineContext, view: StoreView, { repos, trees }: Path
     const workspace = plan && ifKnown(() => workspaceFor(ticket, plan, engine.settings, view));
     if (!workspace) continue;
     repos.add(workspace.repo);
-    if (isMade(workspace)) trees.add(workspace.worktreeRoot);
+    if (ensuresWorktreeRoot(workspace)) trees.add(workspace.worktreeRoot);
     if (!own || key !== refKey(own)) trees.add(workspace.path);
   }
 }
 
 const ofFinished = new WeakMap<Store, Paths & { plans: Set<string> }>();
 
-/** Those of finished plans, which are read once: there may be thousands. What is gone by then does not come back. */
+/** The paths of finished plans. Each plan is read once, since there may be thousands; deleted paths are left out. */
 function pathsOfFinished(engine: EngineContext): Paths {
   const { store } = engine;
   const { plans, finished } = store.glance();
@@ -290,15 +290,15 @@ function pathsOfFinished(engine: EngineContext): Paths {
   return known;
 }
 
-/** Only an existing directory can be hidden, so the root of future worktrees is created. */
-function isMade({ repo, worktreeRoot }: TicketWorkspace): boolean {
+/** Creates the root of future worktrees, since only an existing directory can be hidden. False if that is not possible. */
+function ensuresWorktreeRoot({ repo, worktreeRoot }: TicketWorkspace): boolean {
   if (existsSync(worktreeRoot)) return true;
   if (!existsSync(repo)) return false;
   try {
     makeDirectory(worktreeRoot, 0o777);
     return true;
   } catch {
-    // Then no worktree can be created there either.
+    // If this fails, no worktree can be created there either.
     return false;
   }
 }

@@ -4,7 +4,7 @@ import { Engine, type EngineOptions } from './engine.ts';
 
 interface DaemonOptions {
   maxConcurrency: number;
-  lookEveryMs: number;
+  checkEveryMs: number;
   /** Aborting stops the agents; their tickets continue at the next start. */
   signal: AbortSignal;
   refresh?: EngineOptions['refresh'];
@@ -14,9 +14,9 @@ interface DaemonOptions {
 
 /** Runs everything that no foreground run has claimed, until stopped. One per state directory. */
 export async function runDaemon(engine: EngineContext, options: DaemonOptions): Promise<void> {
-  const { maxConcurrency, lookEveryMs, refresh, signal } = options;
+  const { maxConcurrency, checkEveryMs, refresh, signal } = options;
   const claim = await engine.holder.claimDaemon(engine.now());
-  const loop = new Engine(engine, { mode: 'forever', maxConcurrency, lookEveryMs, refresh });
+  const loop = new Engine(engine, { mode: 'forever', maxConcurrency, checkEveryMs, refresh });
   const stop = () => void loop.stop('leave', 'the daemon');
   signal.addEventListener('abort', stop);
   try {
@@ -38,8 +38,8 @@ export async function runTick(
   engine: EngineContext,
   options: Omit<DaemonOptions, 'onClaimed'>,
 ): Promise<void> {
-  const { maxConcurrency, lookEveryMs, signal } = options;
-  const loop = new Engine(engine, { mode: 'once', maxConcurrency, lookEveryMs });
+  const { maxConcurrency, checkEveryMs, signal } = options;
+  const loop = new Engine(engine, { mode: 'once', maxConcurrency, checkEveryMs });
   const stop = () => void loop.stop('leave', 'tick');
   signal.addEventListener('abort', stop);
   try {

@@ -7,10 +7,10 @@ import { ticketsOf } from '../model/plans/plans-view.ts';
 import { isAllComplete } from '../model/state/eligible.ts';
 import { heldBy } from '../model/state/explain-ticket.ts';
 import type { Ticket } from '../model/ticket.ts';
-import { claimPlan, completePlan, letGo } from './claim-and-complete-plan.ts';
+import { claimPlan, completePlan, releasePlanClaim } from './claim-and-complete-plan.ts';
 import { type EngineContext, emit, hooksOf, isFatal } from './context.ts';
 import { Engine, type EngineOptions } from './engine.ts';
-import { movable, requireReady } from './plan-readiness.ts';
+import { requireReady, startableTickets } from './plan-readiness.ts';
 import { ifKnown, workspaceFor } from './ticket-workspace.ts';
 
 export interface RunResult {
@@ -31,7 +31,7 @@ export interface RunOptions {
   maxConcurrency: number;
   /** Aborting stops the agents and leaves the plan paused, for `resume`. */
   signal: AbortSignal;
-  lookEveryMs: number;
+  checkEveryMs: number;
   /** The caller has made the preflight already, before it stored the plan. */
   isReady?: boolean;
 }
@@ -45,17 +45,17 @@ export async function runPlan(engine: EngineContext, options: RunOptions): Promi
     const wanted = engine.store
       .tickets(plan)
       .filter(({ ticketId }) => ticketIds?.includes(ticketId) !== false);
-    await requireReady(engine, { plan, tickets: movable(wanted), signal: options.signal });
+    await requireReady(engine, { plan, tickets: startableTickets(wanted), signal: options.signal });
   }
   await claimPlan(engine, planId);
   reportHolds(engine, planId, ticketIds);
   const warming = new AbortController();
-  warmUp(engine, { ...options, signal: warming.signal });
+  fetchRepositories(engine, { ...options, signal: warming.signal });
   const scope: EngineOptions['scope'] = ticketIds ? { planId, ticketIds } : { planId };
   const loop = new Engine(engine, {
     mode: 'until-idle',
     maxConcurrency: options.maxConcurrency,
-    lookEveryMs: options.lookEveryMs,
+    checkEveryMs: options.checkEveryMs,
     scope,
   });
   const by = () => stopperOf(options.signal.reason);
@@ -73,7 +73,7 @@ export async function runPlan(engine: EngineContext, options: RunOptions): Promi
   const release = async () => {
     await pausing;
     if (options.signal.aborted) await endStopped(engine, planId, by());
-    await letGo(engine, planId);
+    await releasePlanClaim(engine, planId);
   };
   try {
     await loop.run();
@@ -115,7 +115,7 @@ function checkRunnable(
     });
   }
   const fix: Partial<Record<Plan['status'], string>> = {
-    draft: `Look it over, then: signalbox plan approve ${planId}`,
+    draft: `Review it, then: signalbox plan approve ${planId}`,
     paused: `Continue with: signalbox resume ${planId}`,
     archived: 'An archived plan is not run any more.',
   };
@@ -123,7 +123,7 @@ function checkRunnable(
   if (hint) throw new IllegalMoveError('plan/status', `Plan "${planId}" is ${plan.status}.`, { hint });
 }
 
-/** Reports tickets that already wait: later checks report only what they find. */
+/** Reports tickets that already wait. Later checks report only changes. */
 function reportHolds(
   { store, listen, now, holder }: EngineContext,
   planId: string,
@@ -142,7 +142,7 @@ function reportHolds(
 }
 
 /** Fetches the repositories while workflows are read, because new worktrees start from origin's present state. */
-function warmUp(
+function fetchRepositories(
   engine: EngineContext,
   { planId, ticketIds, signal }: Pick<RunOptions, 'planId' | 'ticketIds' | 'signal'>,
 ): void {

@@ -24,8 +24,8 @@ interface Running {
   reclaiming?: boolean;
 }
 
-/** Time until a ticket is tried again whose error could not be recorded. */
-const LOST_MS = 5_000;
+/** Delay before a ticket is tried again if its error could not be recorded. */
+const RETRY_UNRECORDED_MS = 5_000;
 
 interface RunningOptions {
   maxConcurrency: number;
@@ -88,7 +88,7 @@ export class RunningTickets {
       .catch((error: unknown) => this.#crashed(running, error))
       .finally(() => {
         this.#tickets.delete(key);
-        if (running.writer) this.#options.outside.check([running.writer.ticket], { isOurs: () => true });
+        if (running.writer) this.#options.outside.check([running.writer.ticket], { isDriven: () => true });
         else this.#options.outside.forget(key);
         this.#options.onEnd();
       });
@@ -113,7 +113,7 @@ export class RunningTickets {
     } catch (worse) {
       if (isFatal(worse)) return this.#untilWritable(key, worse);
       // It cannot be written, and what ran for it has ended: other tickets continue.
-      this.#lost.set(key, performance.now() + LOST_MS);
+      this.#lost.set(key, performance.now() + RETRY_UNRECORDED_MS);
     }
   }
 
@@ -131,7 +131,7 @@ export class RunningTickets {
   }
 
   /** Stops what runs for tickets and plans that a person paused, and restores our claim where an editor saved an old copy. */
-  obey(view: StoreView): void {
+  applyPauses(view: StoreView): void {
     for (const [key, running] of this.#tickets) {
       const ticket = view.tickets.get(key);
       const plan = planOf(view, running.ref.planId)?.status;
@@ -171,7 +171,7 @@ export class RunningTickets {
     const after = await store.updateTicket(running.ref, (latest) =>
       works(latest) ? command(workflow, latest, { type: 'stop', by }, now()) : latest,
     );
-    this.#options.outside.know(after);
+    this.#options.outside.record(after);
     reportStatus(this.#engine, ticket, after);
   }
 

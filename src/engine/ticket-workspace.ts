@@ -64,7 +64,7 @@ export function workspaceFor(
     mergedOn: before.flatMap(({ branch, merged }) => (merged ? [branch] : [])),
     stackTips: Object.fromEntries(before.flatMap(({ branch, tip }) => (tip ? [[branch, tip]] : []))),
     owner: refKey(ticket),
-    takesOver: [...(ticket.supersedes ?? []), ...(shared ? others(ticket, plan) : [])],
+    takesOver: [...(ticket.supersedes ?? []), ...(shared ? otherTicketsOf(ticket, plan) : [])],
     shared,
     inPlace: plan.workspace === 'checkout',
     hooks: settings.hooks.afterCreate,
@@ -87,7 +87,7 @@ export function worktreeRootOf(
 }
 
 /** Tickets that worked in the same worktree before, those that the plan no longer lists included. */
-function others(ticket: Ticket, plan: Plan): string[] {
+function otherTicketsOf(ticket: Ticket, plan: Plan): string[] {
   const ids = [...plan.tickets.map(({ ticketId }) => ticketId), ...removedTickets(plan)];
   return ids.flatMap((id) => (id === ticket.ticketId ? [] : refKey({ planId: plan.id, ticketId: id })));
 }

@@ -10,7 +10,7 @@ import { type EngineContext, emit } from './context.ts';
 import type { AttemptRef } from './report-status-changes.ts';
 
 /** Fields that only the engine changes: an editor that saves an old copy must not undo them. */
-const OWNED = [
+const ENGINE_FIELDS = [
   'status',
   'hold',
   'since',
@@ -127,7 +127,7 @@ export class TicketWriter {
     }
     // An editor saved an old copy: the person's fields count, the engine's do not.
     const restored: Ticket = { ...latest, rev: Math.max(latest.rev, this.ticket.rev) };
-    for (const key of OWNED) Object.assign(restored, { [key]: this.ticket[key] });
+    for (const key of ENGINE_FIELDS) Object.assign(restored, { [key]: this.ticket[key] });
     const paused = latest.status === 'paused' && this.ticket.status === 'running';
     return paused ? { ...restored, status: 'paused', hold: latest.hold } : restored;
   }
@@ -188,7 +188,7 @@ export class AttemptRecorder {
     emit(this.#engine, { type: 'attempt:usage', usage, ...this.#about });
   }
 
-  /** Said by the engine, not by the agent. */
+  /** Shows a message of the engine, not of the agent. */
   note(note: string): void {
     this.#later({ type: 'note', note });
     emit(this.#engine, { type: 'attempt:text', text: note, notice: true, ...this.#about });

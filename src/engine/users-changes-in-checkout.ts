@@ -17,7 +17,7 @@ export function filesChangedSince(left: CheckoutState | undefined, now: Checkout
   return Object.entries(now.files).flatMap(([file, sum]) => (left?.files[file] === sum ? [] : [file]));
 }
 
-/** A checkout as it is: its commit, and what is not committed by its content. */
+/** Reads a checkout's commit, and the hashes of its uncommitted files. */
 async function readCheckout(engine: EngineContext, path: string): Promise<CheckoutState> {
   const { commit } = await engine.workspaces.head(path);
   const { dirty } = await engine.workspaces.evidence(path, commit, { files: false });
@@ -50,13 +50,13 @@ export async function recordCheckoutState(
   }
 }
 
-/** Its engine was killed and could not record what the agent left. A ticket at a gate has an open attempt as well. */
+/** Whether its engine was killed before it recorded what the agent left. A ticket at a gate has an open attempt, too. */
 function wasKilled(ticket: Ticket): boolean {
   return ticket.claim !== null || (openAttempt(ticket) !== undefined && ticket.hold?.kind !== 'gate');
 }
 
 /** The ticket whose work is in the checkout between two runs. */
-function inCheckout(tickets: readonly Ticket[]): Ticket | undefined {
+function ticketInCheckout(tickets: readonly Ticket[]): Ticket | undefined {
   const left = tickets.filter(({ base, status }) => base !== null && status !== 'complete');
   return left.find((ticket) => !isOver(ticket)) ?? left.at(-1);
 }
@@ -76,7 +76,7 @@ export async function usersChanges(
   tickets: readonly Ticket[],
 ): Promise<UsersChanges | null> {
   const path = plan.repo ?? '';
-  const owner = inCheckout(tickets);
+  const owner = ticketInCheckout(tickets);
   const now = await readCheckout(engine, path);
   const left = owner && (await lastKnownState(engine, owner, path, now));
   const files = filesChangedSince(left, now);
@@ -91,7 +91,7 @@ export async function usersChanges(
   return { message: `The checkout ${path} ${what}: ${named}.`, files, owner };
 }
 
-/** How a ticket left the checkout: as its engine recorded it, or as it can be found out where the engine was killed. */
+/** How a ticket left the checkout: as its engine recorded it, or as job times show it if the engine was killed. */
 async function lastKnownState(
   engine: EngineContext,
   ticket: Ticket,
@@ -104,7 +104,7 @@ async function lastKnownState(
   return traces ?? (recorded?.after === lastKey(ticket) ? recorded : undefined);
 }
 
-/** Changes from now on are the user's, even where the origin of the earlier ones is unknown. */
+/** Records the current state: later changes are the user's, even if the origin of earlier ones is unknown. */
 async function recordKnown(engine: EngineContext, ticket: Ticket, left: CheckoutState): Promise<void> {
   const after = lastKey(ticket);
   if (ticket.left?.after === after || !wasKilled(ticket)) return;
@@ -116,7 +116,7 @@ function lastKey(ticket: Ticket): string {
   return last ? attemptKey(last) : '';
 }
 
-/** In a checkout nothing starts or continues on top of the user's changes; the user's commits are not the ticket's. */
+/** Refuses to work on top of the user's uncommitted changes. The user's commits become the ticket's new base. */
 export async function checkCheckout(
   engine: EngineContext,
   plan: Plan,
@@ -134,7 +134,7 @@ export async function checkCheckout(
   if (base) await writer.apply({ type: 'base', base, branch, worktree });
 }
 
-/** The user's commits since a ticket stopped neither count as its work nor are taken out: it continues from them. */
+/** The ticket's base after the user's commits: they are not its work, and it continues from them. */
 async function baseAfterUser(
   engine: EngineContext,
   ticket: Ticket,
@@ -149,7 +149,7 @@ async function baseAfterUser(
 /** Lets the ticket in a plan's checkout continue from the user's commits. */
 export async function keepUsersCommits(engine: EngineContext, planId: string): Promise<void> {
   const plan = engine.store.plan(planId);
-  const owner = inCheckout(engine.store.tickets(plan));
+  const owner = ticketInCheckout(engine.store.tickets(plan));
   const base = owner && plan.repo ? await baseAfterUser(engine, owner, plan.repo) : undefined;
   if (owner && base) await engine.store.updateTicket(owner, (latest) => ({ ...latest, base }));
 }

@@ -21,7 +21,15 @@ import { quickTicket } from './parse-without-zod.ts';
 import { claimLines, type NoticeLine } from './sent-notices.ts';
 import { appendLines, readLines, stateBytes, stateText, unwritable } from './state-file-io.ts';
 import { ifReadable, StateReader, stampOf } from './state-reader.ts';
-import type { Holder, Look, NoticeWish, Store, StoreOptions, StoreView, Wanted } from './store-interface.ts';
+import type {
+  CheckScope,
+  Holder,
+  NoticeWish,
+  Store,
+  StoreOptions,
+  StoreView,
+  Wanted,
+} from './store-interface.ts';
 import { KeptView } from './view-in-memory.ts';
 import { ChangeLog, PlanWatch } from './watch-plans.ts';
 
@@ -272,9 +280,9 @@ export class FileStore implements Store {
     else this.#keep();
   }
 
-  changes(since?: string, look: Look = 'all'): { changed: Changed; cursor: string } {
-    if (look === 'noticed') this.#keep();
-    else this.#check(look);
+  changes(since?: string, scope: CheckScope = 'all'): { changed: Changed; cursor: string } {
+    if (scope === 'noticed') this.#keep();
+    else this.#check(scope);
     return this.#changes.since(since);
   }
 

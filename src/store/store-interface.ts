@@ -37,7 +37,7 @@ export interface StoreView extends PlansView {
  * How thoroughly changes of other processes are looked for: those of which the store was notified; all of plans that are not
  * finished; all. Tickets of finished plans are not followed, except those that were asked for in a glance.
  */
-export type Look = 'noticed' | 'open' | 'all';
+export type CheckScope = 'noticed' | 'open' | 'all';
 
 /** Undefined where the ticket does not exist, or cannot be read. */
 export function readableTicket(store: Pick<Store, 'ticket'>, ref: TicketRef): Ticket | undefined {
@@ -151,7 +151,7 @@ export interface Store {
   /** Calls back soon after another process changed something. Returns the function that ends it. */
   watch(onChange: (changed: Changed) => void): () => void;
   /** What any process changed since the cursor. Without a cursor, or with one that the store does not know: `unknown`. */
-  changes(since?: string, look?: Look): { changed: Changed; cursor: string };
+  changes(since?: string, scope?: CheckScope): { changed: Changed; cursor: string };
 
   /** Keeps a text by its content hash, for ever. */
   pin(hash: string, text: string): Promise<void>;

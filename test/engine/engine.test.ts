@@ -7,7 +7,7 @@ import { it, type World, waitFor } from '../support/index.ts';
 import { MemoryStore } from '../support/memory-store.ts';
 import { partsOf } from './parts.ts';
 
-const OPTIONS = { maxConcurrency: 4, lookEveryMs: 60_000 };
+const OPTIONS = { maxConcurrency: 4, checkEveryMs: 60_000 };
 
 function prepare(world: World): void {
   world.agent('agent', 'go; commit');

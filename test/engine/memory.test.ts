@@ -23,7 +23,7 @@ describe('admission by free memory', () => {
     const options = {
       mode: 'until-idle',
       maxConcurrency: 4,
-      lookEveryMs: 60_000,
+      checkEveryMs: 60_000,
       scope: { planId: 'p' },
     } as const;
     const engine = new Engine(parts, options);
@@ -48,7 +48,7 @@ describe('admission by free memory', () => {
     const options = {
       mode: 'until-idle',
       maxConcurrency: 4,
-      lookEveryMs: 60_000,
+      checkEveryMs: 60_000,
       scope: { planId: 'p' },
     } as const;
     const running = new Engine(parts, options).run();
@@ -66,7 +66,7 @@ describe('admission by free memory', () => {
     const options = {
       mode: 'until-idle',
       maxConcurrency: 4,
-      lookEveryMs: 60_000,
+      checkEveryMs: 60_000,
       scope: { planId: 'p' },
     } as const;
     const running = new Engine(parts, options).run();
@@ -86,7 +86,7 @@ describe('admission by free memory', () => {
     const options = {
       mode: 'until-idle',
       maxConcurrency: 1,
-      lookEveryMs: 60_000,
+      checkEveryMs: 60_000,
       scope: { planId: 'p' },
     } as const;
     const running = new Engine(parts, options).run();

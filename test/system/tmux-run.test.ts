@@ -28,7 +28,7 @@ async function run(world: World, view: TmuxView, hear: (event: EngineEvent) => v
     hear(event);
   });
   const signal = new AbortController().signal;
-  return runPlan(parts, { planId: 'p', maxConcurrency: 1, lookEveryMs: 60_000, signal });
+  return runPlan(parts, { planId: 'p', maxConcurrency: 1, checkEveryMs: 60_000, signal });
 }
 
 /** Two tickets of which each waits until it may go on. */

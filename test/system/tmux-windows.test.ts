@@ -170,7 +170,7 @@ describe.concurrent('windows', () => {
     server,
   }) => {
     world.plan('p', PLAN);
-    const view = server.view({ cli: server.follower(), lookEveryMs: 20 });
+    const view = server.view({ cli: server.follower(), checkEveryMs: 20 });
     for (const ticketId of ['1', '2', '3']) view.listen(starts(ticketId));
     await waitFor(
       'three windows',
@@ -296,7 +296,7 @@ describe.concurrent('windows', () => {
     async ([, end], { world, server }) => {
       world.plan('p', PLAN);
       server.tmux('new-session', '-d', '-s', 'run-other', 'cat', '-');
-      const view = server.view({ cli: server.follower(), lookEveryMs: 20 });
+      const view = server.view({ cli: server.follower(), checkEveryMs: 20 });
       view.listen(starts('1'));
       await waitFor(
         'its window',

@@ -1,6 +1,11 @@
 import { spawn } from 'node:child_process';
 import type { Writable } from 'node:stream';
-import { checkPhase, inSession, planSession, sessionsOf } from '../../engine/continue-session-by-hand.ts';
+import {
+  checkPhase,
+  planSession,
+  sessionsOf,
+  withSessionClaim,
+} from '../../engine/continue-session-by-hand.ts';
 import { findExecutable } from '../../machine/find-program.ts';
 import { InputError } from '../../model/errors.ts';
 import type { Attempt } from '../../model/ticket.ts';
@@ -57,7 +62,7 @@ export async function resumeSession(
     throw new InputError('usage', 'resume-session needs a terminal.', {
       hint: `Read the session here with: signalbox logs ${planId} ${ticketId} --phase ${launch.phase}`,
     });
-  const code = await inSession(parts, { planId, ticketId }, launch, async (started) => {
+  const code = await withSessionClaim(parts, { planId, ticketId }, launch, async (started) => {
     io.out(`Session ${launch.sessionId} of ${planId}/${ticketId} (${launch.phase}) in ${launch.cwd}`);
     const child = spawn('/bin/sh', ['-c', ONCE_NOTED, ...launch.argv], {
       cwd: launch.cwd,

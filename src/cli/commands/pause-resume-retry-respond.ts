@@ -1,7 +1,7 @@
-import { isWithDaemon } from '../../engine/claim-and-complete-plan.ts';
+import { isRunByDaemon } from '../../engine/claim-and-complete-plan.ts';
 import type { EngineContext } from '../../engine/context.ts';
 import {
-  control,
+  carryOutCommand,
   pausePlan as pauseIn,
   resumeAll,
   resumePlan as resumeIn,
@@ -12,7 +12,7 @@ import { runCommand } from '../../model/state/explain-ticket.ts';
 import { answer, type Io } from '../io.ts';
 import { type GlobalOptions, openEngine } from '../open-state-and-check-flags.ts';
 
-type Wish = Parameters<typeof control>[2];
+type Wish = Parameters<typeof carryOutCommand>[2];
 type TicketCommand = (io: Io, options: GlobalOptions, planId: string, ticketId: string) => Promise<void>;
 
 export const pause: TicketCommand = (io, options, ...ref) => act(io, options, ref, { type: 'pause' });
@@ -52,7 +52,7 @@ async function act(
   wish: Wish,
 ): Promise<void> {
   const engine = await openEngine(io, options, wish.type);
-  const ticket = await control(engine, { planId, ticketId }, wish, 'a person');
+  const ticket = await carryOutCommand(engine, { planId, ticketId }, wish, 'a person');
   const { status, currentPhase } = ticket;
   const at = currentPhase && currentPhase !== status ? ` at ${currentPhase}` : '';
   const moves = status === 'ready' || status === 'queued' || status === 'running';
@@ -94,7 +94,7 @@ export async function resume(
       hint: `Answer a gate with: signalbox respond ${id} <ticket> <decision> "…"`,
     });
   if (found.kind === 'run') {
-    if (!isWithDaemon(engine, id)) return (await import('./run.ts')).resumeIssues(id, options, io);
+    if (!isRunByDaemon(engine, id)) return (await import('./run.ts')).resumeIssues(id, options, io);
     const { adoptFinished } = await import('../../features/issue-runs/resume-run.ts');
     await adoptFinished(engine, id);
     if (found.status === 'active' && stoppedIn(engine, id).length === 0) {
@@ -115,7 +115,7 @@ async function resumeSpecHere(
   engine: EngineContext,
   planId: string,
 ): Promise<void> {
-  if (!isWithDaemon(engine, planId)) return (await import('./run-spec.ts')).resumeSpec(planId, options, io);
+  if (!isRunByDaemon(engine, planId)) return (await import('./run-spec.ts')).resumeSpec(planId, options, io);
   const { answerHalt, takeSpec } = await import('../../features/spec-runs/start-spec-run.ts');
   if (options.answer !== undefined) await answerHalt(engine, planId, options.answer);
   const plan = await takeSpec(engine, planId, { leave: true });

@@ -1,7 +1,7 @@
 import { resolve } from 'node:path';
-import { letGo } from '../../engine/claim-and-complete-plan.ts';
+import { releasePlanClaim } from '../../engine/claim-and-complete-plan.ts';
 import type { EngineContext } from '../../engine/context.ts';
-import { movable, requireReady } from '../../engine/plan-readiness.ts';
+import { requireReady, startableTickets } from '../../engine/plan-readiness.ts';
 import { runPlan } from '../../engine/run-plan.ts';
 import { noteOf, type PreparedSpec, prepareSpecRun } from '../../features/spec-runs/prepare-spec-run.ts';
 import { keepSummary, specResult } from '../../features/spec-runs/spec-result.ts';
@@ -168,7 +168,7 @@ export async function resumeSpec(
   const view = await eventView(io, { ...options, withPlan: false });
   const { engine, windows } = await openWithWindows(view, options, io);
   const plan = engine.store.plan(planId);
-  await requireReady(engine, { plan, tickets: movable(engine.store.tickets(plan)) });
+  await requireReady(engine, { plan, tickets: startableTickets(engine.store.tickets(plan)) });
   if (options.answer !== undefined) await answerHalt(engine, planId, options.answer);
   const { name } = await takeSpec(engine, planId);
   await follow(engine, planId, { view, windows: windows(name, planId) }, options, io);
@@ -194,7 +194,7 @@ async function detach(
     run: { detached: true },
     ...skipped,
   }));
-  await letGo(engine, planId);
+  await releasePlanClaim(engine, planId);
   await engine.flush(planId);
   const daemon = await handOver(planId, options, io, 5);
   if (daemon === undefined) return;

@@ -1,6 +1,6 @@
-import { claimToResume, letGo } from '../../engine/claim-and-complete-plan.ts';
+import { claimToResume, releasePlanClaim } from '../../engine/claim-and-complete-plan.ts';
 import { type EngineContext, emit } from '../../engine/context.ts';
-import { control } from '../../engine/control-tickets.ts';
+import { carryOutCommand } from '../../engine/control-tickets.ts';
 import { stoppedIn } from '../../engine/find-stopped-plan.ts';
 import { InputError } from '../../model/errors.ts';
 import type { Plan } from '../../model/plan.ts';
@@ -21,9 +21,9 @@ export async function takeRun(engine: EngineContext, planId: string): Promise<Pl
     await adoptFinished(engine, planId);
     emit(engine, { type: 'plan:status', planId, status: plan.status });
     for (const ticket of stoppedIn(engine, planId))
-      await control(engine, { planId, ticketId: ticket.ticketId }, { type: 'resume' }, 'a person');
+      await carryOutCommand(engine, { planId, ticketId: ticket.ticketId }, { type: 'resume' }, 'a person');
   } catch (error) {
-    await letGo(engine, planId);
+    await releasePlanClaim(engine, planId);
     throw error;
   }
   return plan;

@@ -1,4 +1,4 @@
-import { letGo } from '../../engine/claim-and-complete-plan.ts';
+import { releasePlanClaim } from '../../engine/claim-and-complete-plan.ts';
 import { type EngineContext, emit } from '../../engine/context.ts';
 import { reportStatus } from '../../engine/report-status-changes.ts';
 import { workspaceFor } from '../../engine/ticket-workspace.ts';
@@ -44,7 +44,7 @@ export async function startIssueRun(
     const groups = plan.concurrency === 1 ? first.slice(0, 1) : first;
     await Promise.all(groups.map((entry) => makeWorkspace(engine, plan, entry.ticketId, signal)));
   } catch (error) {
-    await letGo(engine, plan.id);
+    await releasePlanClaim(engine, plan.id);
     throw error;
   }
   return true;

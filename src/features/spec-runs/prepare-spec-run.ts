@@ -1,7 +1,7 @@
 import { realpathSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import type { EngineContext } from '../../engine/context.ts';
-import { isAtWork } from '../../engine/last-job-of-ticket.ts';
+import { hasUnreadJob } from '../../engine/last-job-of-ticket.ts';
 import { type Unit, type UnitOptions, unitsOf } from '../../kiro/group-tasks-into-units.ts';
 import { readSpec, type Spec, withTasks } from '../../kiro/read-spec.ts';
 import type { SpecProblem } from '../../kiro/task.ts';
@@ -94,7 +94,7 @@ export async function prepareSpecRun(engine: EngineContext, request: SpecRunRequ
     worktree: tree.worktree,
     ticked,
     assignments,
-    isAtWork: (ticket) => isAtWork(engine, ticket),
+    isAtWork: (ticket) => hasUnreadJob(engine, ticket),
     now: engine.now(),
   });
   if (inPlace) await refuseDirty(engine, prepared.plan, before?.tickets ?? []);

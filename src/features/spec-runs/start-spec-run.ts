@@ -1,9 +1,9 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { keepUsage } from '../../engine/admission-and-allowance.ts';
-import { claimToResume, letGo } from '../../engine/claim-and-complete-plan.ts';
+import { claimToResume, releasePlanClaim } from '../../engine/claim-and-complete-plan.ts';
 import { type EngineContext, emit } from '../../engine/context.ts';
-import { control } from '../../engine/control-tickets.ts';
+import { carryOutCommand } from '../../engine/control-tickets.ts';
 import { putBack, takeOut } from '../../engine/hand-over-worktree.ts';
 import { releaseWorkspace } from '../../engine/prepare-release-diff-workspace.ts';
 import { workspaceFor } from '../../engine/ticket-workspace.ts';
@@ -49,7 +49,7 @@ export async function startSpecRun(
     await prepareTree(engine, plan.id);
     emit(engine, { type: 'plan:status', planId: plan.id, status: plan.status });
   } catch (error) {
-    await letGo(engine, plan.id);
+    await releasePlanClaim(engine, plan.id);
     throw error;
   }
   return plan.id;
@@ -109,10 +109,10 @@ async function continueTickets(
   for (const ticket of engine.store.tickets(engine.store.plan(planId))) {
     const waits = ticket.hold?.kind === 'gate' || isMarkedBlocked(ticket);
     const ref = { planId, ticketId: ticket.ticketId };
-    if (ticket.status === 'paused') await control(engine, ref, { type: 'resume' }, 'the run');
+    if (ticket.status === 'paused') await carryOutCommand(engine, ref, { type: 'resume' }, 'the run');
     else if (ticket.status === 'failed' || (ticket.status === 'needs_attention' && !waits)) {
       if (workflowHash) await engine.store.updateTicket(ref, (latest) => ({ ...latest, workflowHash }));
-      await control(engine, ref, { type: 'retry' }, 'the run');
+      await carryOutCommand(engine, ref, { type: 'retry' }, 'the run');
     }
   }
 }
@@ -180,7 +180,7 @@ export async function answerHalt(engine: EngineContext, planId: string, answer: 
     });
   await refuseChanged(engine, plan);
   const ref = { planId, ticketId: halted.ticketId };
-  await control(engine, ref, { type: 'respond', decision: 'answer', message: answer }, 'a person');
+  await carryOutCommand(engine, ref, { type: 'respond', decision: 'answer', message: answer }, 'a person');
   return halted.ticketId;
 }
 
@@ -197,7 +197,7 @@ export async function takeSpec(engine: EngineContext, planId: string, { leave = 
     await continueTickets(engine, planId, null);
     emit(engine, { type: 'plan:status', planId, status: plan.status });
   } catch (error) {
-    await letGo(engine, planId);
+    await releasePlanClaim(engine, planId);
     throw error;
   }
   return plan;

@@ -48,7 +48,7 @@ export interface TmuxViewOptions {
   onProblem(message: string): void;
   timeoutMs?: number | undefined;
   /** Interval of checks that the session still exists. */
-  lookEveryMs?: number | undefined;
+  checkEveryMs?: number | undefined;
 }
 
 export interface TmuxView {
@@ -193,7 +193,7 @@ class Windows implements TmuxView {
     this.#checks = setInterval(() => {
       this.#checkDue = true;
       this.#wake();
-    }, this.#options.lookEveryMs ?? LOOK_MS);
+    }, this.#options.checkEveryMs ?? LOOK_MS);
     this.#checks.unref();
   }
 
