@@ -69,7 +69,7 @@ describe('doctor', () => {
       const { findings, of } = await look(scratch(), { programs: bwrap });
       expect(of('sandbox')).toMatchObject({
         level: 'warn',
-        fix: expect.stringContaining('set agents.claude.sandbox to bwrap. See docs/limits.md.'),
+        fix: expect.stringContaining('set agents.claude.sandbox to bwrap. See docs/security.md.'),
       });
       expect(isHealthy(findings)).toBe(true);
       const used = await look(scratch(), { programs: bwrap, config: 'agents: {claude: {sandbox: bwrap}}' });

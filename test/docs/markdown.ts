@@ -37,6 +37,9 @@ export interface Doc {
 }
 
 export const README = 'README.md';
+/** Pages that moved: the old path keeps a page that only links on. */
+export const STUBS = ['docs/limits.md'];
+
 const TOP = [README, 'CONTRIBUTING.md', 'AGENTS.md', 'CHANGELOG.md'];
 
 /** Every document of the project, read once. */

@@ -191,7 +191,7 @@ async function sandboxFindings({ settings, env, timeoutMs }: ProgramOptions): Pr
     if (!there || !(await works(there)).ok) return [];
     const detail =
       'no agent uses it: agents can read your home directory and the environment of your other processes';
-    const fix = `bwrap works here, and is recommended: set agents.${open[0]?.name}.sandbox to bwrap. See docs/limits.md.`;
+    const fix = `bwrap works here, and is recommended: set agents.${open[0]?.name}.sandbox to bwrap. See docs/security.md.`;
     return [finding('warn', what, detail, fix)];
   }
   const bad = (detail: string, fix: string) => [finding('bad', what, detail, fix)];

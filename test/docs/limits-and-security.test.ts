@@ -3,21 +3,21 @@ import { ownVariables } from '../../src/agents/directories-and-variables.ts';
 import { Budget } from '../../src/model/ticket-schema.ts';
 import { codes, firstColumn, tables } from './markdown.ts';
 
-const LIMITS = 'docs/limits.md';
+const SECURITY = 'docs/security.md';
 
 it('has the variables that each adapter’s agents get', () => {
-  const rows = tables(LIMITS, 'Adapter').flatMap(({ rows }) => rows);
+  const rows = tables(SECURITY, 'Adapter').flatMap(({ rows }) => rows);
   expect(rows.length).toBeGreaterThan(4);
   for (const [name = '', own = ''] of rows)
     expect(codes(own).sort(), name).toEqual([...ownVariables(codes(name)[0] ?? '')].sort());
 });
 
 it('has every measure of a budget', () => {
-  expect(firstColumn(LIMITS, 'Measure').sort()).toEqual(Object.keys(Budget.shape).sort());
+  expect(firstColumn('docs/budgets.md', 'Measure').sort()).toEqual(Object.keys(Budget.shape).sort());
 });
 
 it('says what an agent without the sandbox can reach', () => {
-  const [table] = tables(LIMITS, 'It can');
+  const [table] = tables(SECURITY, 'It can');
   const said = table?.rows.flat().join('\n') ?? '';
   for (const reach of ['~/.ssh', '/proc/<pid>/environ']) expect(said).toContain(reach);
 });
