@@ -1,4 +1,6 @@
 import { Command, Option } from 'commander';
+import { InputError } from '../model/errors.ts';
+import { nearest } from '../model/text/nearest-word.ts';
 import type { CommandDefinition, OptionDefinition } from './definitions/command-definition.ts';
 import { PLAN_COMMANDS } from './definitions/plan-commands.ts';
 import { PROJECT_COMMANDS } from './definitions/project-commands.ts';
@@ -9,26 +11,62 @@ import type { Io } from './io.ts';
 /** Used if there is no terminal. */
 const HELP_WIDTH = 80;
 
-/** The parser of the command line. `quiet`: it does not print what is wrong with a command line. */
-export function createProgram(io: Io, version: string, options: { quiet: boolean }): Command {
-  const program = new Command('signalbox')
-    .description(
-      'Drives tickets through YAML workflows with headless coding agents, each in its own git worktree.',
-    )
-    .version(version, '-V, --version')
+/** The commands that people use, as the help lists them. The others are steps of workflows and scripts: `help --all`. */
+const GROUPS = {
+  Start: ['init', 'doctor', 'interactive'],
+  Run: ['run', 'spec', 'daemon', 'resume', 'stop'],
+  Look: ['status', 'logs', 'diff', 'attach', 'sessions', 'stats'],
+  Decide: ['respond', 'retry', 'skip', 'pause', 'merge', 'resume-session'],
+  Plan: ['plan', 'workflow', 'import'],
+  'Set up': ['config', 'skills', 'notify', 'clean', 'completion'],
+};
+const GROUP_OF = new Map(
+  Object.entries(GROUPS).flatMap(([group, names]) => names.map((name) => [name, group])),
+);
+const OTHERS = 'Steps of workflows and scripts';
+
+const ABOUT = `Drives tickets through YAML workflows with headless coding agents, each in its
+own git worktree.
+
+Examples:
+  $ signalbox run docs/issues/cache.md   # a Markdown file
+  $ signalbox run 100 101 102            # issues, in parallel
+  $ signalbox spec .kiro/specs/limits    # a Kiro spec, task by task
+  $ signalbox status                     # what needs you, and why`;
+
+/** A command whose errors look like all others. */
+class Parser extends Command {
+  override createCommand(name?: string): Command {
+    return new Parser(name);
+  }
+
+  override error(message: string): never {
+    throw usageError(this, message);
+  }
+}
+
+/** The parser of the command line. */
+export function createProgram(io: Io, version: string): Command {
+  const showAll = io.argv.includes('--all');
+  const program = new Parser('signalbox')
+    .description(ABOUT)
+    .usage('<command> [options]')
+    .version(version, '-V, --version', 'print the version')
     .option('-C, --config <path>', 'use this config file')
     .option('--debug', 'show stack traces')
+    .helpOption('-h, --help', 'show help; signalbox help --all shows every command')
+    .helpCommand(false)
     .exitOverride()
+    .showSuggestionAfterError(false)
+    .configureHelp({ subcommandTerm: (command) => command.name() })
     .configureOutput({
       writeOut: (text) => io.out(text.trimEnd().split('\n')),
-      writeErr: (text) => options.quiet || io.err(text.trimEnd().split('\n')),
+      writeErr: (text) => io.err(text.trimEnd().split('\n')),
       getOutHelpWidth: () => io.columns?.() ?? HELP_WIDTH,
       getErrHelpWidth: () => io.stderr.terminal?.columns() ?? HELP_WIDTH,
       getOutHasColors: () => io.color,
       getErrHasColors: () => io.color,
-    })
-    .showHelpAfterError('(signalbox --help shows the commands)')
-    .helpCommand('help [command]', 'show help for a command');
+    });
   const completion: CommandDefinition = {
     usage: 'completion <shell>',
     about: 'print a completion script for your shell',
@@ -38,26 +76,89 @@ export function createProgram(io: Io, version: string, options: { quiet: boolean
     load: async () => (await import('./commands/completion.ts')).completion(program),
   };
   const all = [...RUN_COMMANDS, ...TICKET_COMMANDS, ...PLAN_COMMANDS, ...PROJECT_COMMANDS, completion];
-  for (const definition of all) addCommand(program, definition, io);
+  const groups = Object.keys(GROUPS);
+  const placeOf = ({ usage }: CommandDefinition) => {
+    const group = GROUP_OF.get(usage.split(' ')[0] ?? '');
+    return group === undefined ? groups.length : groups.indexOf(group);
+  };
+  for (const definition of all.sort((one, other) => placeOf(one) - placeOf(other)))
+    addCommand(program, definition, { io, showAll });
   return program;
 }
 
+/** Refuses `--help` of a command that does not exist. */
+export function refuseUnknownCommand(program: Command, argv: readonly string[]): void {
+  let command = program;
+  for (const [index, word] of argv.entries()) {
+    if (word.startsWith('-') || ['-C', '--config'].includes(argv[index - 1] ?? '')) continue;
+    const next = command.commands.find((each) => each.name() === word);
+    if (!next && (command.commands.length === 0 || command.registeredArguments.length > 0)) return;
+    command = next ?? command.error(`unknown command '${word}'`);
+  }
+}
+
+/** What the parser has found to be wrong, in our form: a sentence, what was probably meant, and where the help is. */
+function usageError(command: Command, found: string): InputError {
+  const text = found.replace(/^error: /, '').replaceAll("'", '"');
+  const sentence = `${text.charAt(0).toUpperCase()}${text.slice(1)}${text.endsWith('.') ? '' : '.'}`;
+  const [, kind, word = ''] = /^unknown (option|command) "([^"=]*)/.exec(text) ?? [];
+  const meant = kind && suggestion(command, word);
+  const help = `Help: ${fullName(command)} --help`;
+  return new InputError('usage', sentence, { hint: meant ? `Did you mean: ${meant}\n${help}` : help });
+}
+
+/** The flag or command that is like a word; a flag may have been meant as a command. */
+function suggestion(command: Command, word: string): string | undefined {
+  const commands = (group: Command) => group.commands.map((each) => each.name());
+  if (!word.startsWith('-')) {
+    const near = nearest(word, commands(command));
+    return near && `${fullName(command)} ${near}`;
+  }
+  const name = word.replace(/^-+/, '');
+  const root = rootOf(command);
+  const flags = [command, root].flatMap(({ options }) => options.flatMap(({ long }) => long ?? []));
+  const flag = commands(root).includes(name) ? undefined : nearest(word, flags);
+  const near = flag ? undefined : nearest(name, commands(root));
+  return flag ?? (near && `${fullName(root)} ${near}`);
+}
+
+function rootOf(command: Command): Command {
+  return command.parent ? rootOf(command.parent) : command;
+}
+
+function fullName(command: Command): string {
+  return command.parent ? `${fullName(command.parent)} ${command.name()}` : command.name();
+}
+
 /** Adds a command below the group that it belongs to, which must be defined before it. */
-function addCommand(program: Command, definition: CommandDefinition, io: Io): void {
+function addCommand(
+  program: Command,
+  definition: CommandDefinition,
+  { io, showAll }: { io: Io; showAll: boolean },
+): void {
   const { usage, about, args = {}, options = {}, json = 'print JSON', notes, load } = definition;
   const words = usage.split(' ');
   const [path, names] = [words.filter(isName), words.filter((word) => !isName(word))];
   const group = path
     .slice(0, -1)
     .reduce((above, name) => above.commands.find((each) => each.name() === name) ?? above, program);
-  const command = group.command(path.at(-1) ?? '').description(about);
-  for (const name of names) command.argument(name, args[name.replace(/\W/g, '')]);
-  for (const [flags, option] of Object.entries(options))
-    command.addOption(optionOf(flags, typeof option === 'string' ? { about: option } : option));
+  const heading = GROUP_OF.get(path[0] ?? '');
+  const hidden = heading === undefined && group === program && !showAll;
   const { examples = [[...path, ...names.map((name) => SAMPLES[name.replace(/\W/g, '')])].join(' ')] } =
     definition;
   const lines = examples.map((line) => `\n  $ ${/\bsignalbox /.test(line) ? '' : 'signalbox '}${line}`);
-  command.addHelpText('after', `${notes ? `\n${notes}\n` : ''}\nExamples:${lines.join('')}`);
+  const command = group
+    .command(path.at(-1) ?? '', { hidden })
+    .summary(about)
+    .description(
+      [about, `Examples:${lines.join('')}`, notes?.replaceAll('\n', ' ') ?? []].flat().join('\n\n'),
+    )
+    .helpOption('-h, --help', 'show this help')
+    .helpCommand(false);
+  if (group === program) command.helpGroup(`${heading ?? OTHERS}:`);
+  for (const name of names) command.argument(name, args[name.replace(/\W/g, '')]);
+  for (const [flags, option] of Object.entries(options))
+    command.addOption(optionOf(flags, typeof option === 'string' ? { about: option } : option));
   if (!load) return;
   command.option('--json', json).action(async () => {
     const run = (await load()) as (io: Io, options: object, ...args: unknown[]) => unknown;

@@ -62,8 +62,9 @@ function noDirectory(): InputError {
   });
 }
 
-/** `--spec <dir>` alone is the command `spec`. */
+/** `--spec <dir>` alone is the command `spec`, and `help run` is `run --help`. */
 function asCommand(argv: readonly string[]): readonly string[] {
+  if (argv[0] === 'help') return [...argv.slice(1), '--help'];
   return /^--spec(=|$)/.test(argv[0] ?? '') ? ['spec', ...argv] : argv;
 }
 
@@ -84,8 +85,9 @@ async function runCommand(io: Io): Promise<void> {
   if (first === '--version' || first === '-V') return io.out(__VERSION__);
   const plain = first === 'status' ? plainOptions(rest) : undefined;
   if (plain) return status(io, plain);
-  const { createProgram } = await import('./build-command-parser.ts');
-  const program = createProgram(io, __VERSION__, { quiet: wantsJson(io) });
+  const { createProgram, refuseUnknownCommand } = await import('./build-command-parser.ts');
+  const program = createProgram(io, __VERSION__);
+  if (io.argv.some((word) => word === '--help' || word === '-h')) refuseUnknownCommand(program, io.argv);
   await program.parseAsync(io.argv, { from: 'user' });
 }
 
@@ -96,7 +98,7 @@ function wantsJson({ argv }: Io): boolean {
 /** Shows an error and returns the exit code for it. */
 function reportError(error: unknown, io: Io): number {
   const { code, exitCode } = error as { code?: string; exitCode?: number };
-  if (code?.startsWith('commander.')) return reportUsage(error as Error, exitCode, io);
+  if (code?.startsWith('commander.')) return reportHelp(exitCode, io);
   const message = error instanceof Error ? error.message : String(error);
   const hint = error instanceof SignalboxError ? error.hint : undefined;
   showError(io, code ?? 'error', message, hint, listsProblems(error));
@@ -104,11 +106,10 @@ function reportError(error: unknown, io: Io): number {
   return exitCodeOf(error, io);
 }
 
-/** Help and version end without an error. The parser has explained other errors already, unless JSON was asked for. */
-function reportUsage(error: Error, exitCode: number | undefined, io: Io): number {
+/** The parser has printed the help: because it was asked for, or because no command was named. */
+function reportHelp(exitCode: number | undefined, io: Io): number {
   if (exitCode === 0) return 0;
-  const message = error.message.startsWith('(') ? 'Which command?' : error.message.replace(/^error: /, '');
-  if (wantsJson(io)) showError(io, 'usage', message, 'signalbox --help shows the commands');
+  if (wantsJson(io)) showError(io, 'usage', 'Which command?', 'Help: signalbox --help');
   return isAboutSpec(io) ? 5 : 2;
 }
 
@@ -130,7 +131,8 @@ function exitCodeOf(error: unknown, io: Io): number {
   if (error instanceof SignalboxError && error.code === 'state/storage') return 4;
   if (error instanceof SignalboxError && error.name === 'HeldError') return 3;
   const isInput = error instanceof SignalboxError && error.name === 'InputError';
-  if (isInput && io.argv.includes('tick') && isAboutSpec(io)) return 65;
+  const isUsage = (error as { code?: string }).code === 'usage';
+  if (isInput && !isUsage && io.argv.includes('tick') && isAboutSpec(io)) return 65;
   if (isAboutSpec(io) || (error as { code?: string }).code === 'spec/dirty') return 5;
   return isInput ? 2 : 1;
 }

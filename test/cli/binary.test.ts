@@ -122,7 +122,7 @@ async function wrong(world: World, rows: readonly Row[], env: NodeJS.ProcessEnv 
 
 describe.concurrent('the built program', () => {
   it('has a row here for every command', () => {
-    const program = createProgram(testIo().io, '1.2.3', { quiet: false });
+    const program = createProgram(testIo().io, '1.2.3');
     const lines = [...PLAIN, ...FORGE].map(([line]) => `${line} `);
     expect(leaves(program).filter((name) => !lines.some((line) => line.startsWith(`${name} `)))).toEqual([]);
   });

@@ -23,7 +23,7 @@ describe.concurrent('completion', () => {
   });
 
   it('completes commands, subcommands and flags', { tags: 'full' }, async ({ world }) => {
-    expect(await offered(world, 'resu')).toEqual(['resume', 'resume-plan', 'resume-session']);
+    expect(await offered(world, 'resu')).toEqual(['resume', 'resume-session', 'resume-plan']);
     expect(await offered(world, 'plan', 'a')).toEqual(['approve', 'archive', 'add']);
     expect(await offered(world, 'daemon', '--c')).toEqual(['--concurrency']);
     expect(await offered(world, 'plan', 'new', '--b')).toEqual(['--base']);
@@ -43,7 +43,7 @@ describe.concurrent('completion', () => {
     ['--config=x.yaml'],
     ['--debug'],
   ])('goes on after %s', async (before, { world }) => {
-    expect(await offered(world, ...before, 'resume-')).toEqual(['resume-plan', 'resume-session']);
+    expect(await offered(world, ...before, 'resume-')).toEqual(['resume-session', 'resume-plan']);
     expect(await offered(world, ...before, 'plan', 'ad')).toEqual(['add']);
     expect(await offered(world, 'plan', ...before, 'new', '--b')).toEqual(['--base']);
   });

@@ -23,7 +23,7 @@ function helpOf(command: Command): string {
   return text;
 }
 
-const commands = new Map(walk(createProgram(testIo().io, '1.2.3', { quiet: false })));
+const commands = new Map(walk(createProgram(testIo().io, '1.2.3')));
 
 describe.concurrent('help', () => {
   it('knows these commands', () => {
@@ -94,10 +94,36 @@ describe.concurrent('help', () => {
     const whole = await world.cli('--help');
     expect(whole).toMatchObject({ code: 0, err: '' });
     for (const name of ['run', 'daemon', 'resume-session', 'completion'])
-      expect(whole.out).toContain(`  ${name} `);
+      expect(whole.out).toContain(`\n  ${name} `);
+    expect(whole.out.match(/^\w[\w ]*:$/gm)).toEqual(
+      ['Examples', 'Options', 'Start', 'Run', 'Look', 'Decide', 'Plan', 'Set up'].map((name) => `${name}:`),
+    );
     const one = await world.cli('run', '--help');
     expect(one).toMatchObject({ code: 0, err: '' });
-    expect(one.out).toMatch(/Exit code 0 when .* complete, 1 when not, 130 after Ctrl-C\./);
+    expect(one.out.replace(/\s+/g, ' ')).toMatch(
+      /Exit code 0 when .* complete, 1 when not, 130 after Ctrl-C\./,
+    );
+    expect(await world.cli('help', 'run')).toEqual(one);
+  });
+
+  it('names steps of workflows and scripts only with --all', async ({ world }) => {
+    const steps = /^ {2}(integrate|tick|workspace) /m;
+    expect((await world.cli('help')).out).not.toMatch(steps);
+    expect((await world.cli('help', '--all')).out).toMatch(steps);
+    const all = (await world.cli('help', '--all')).out;
+    for (const name of [...commands.keys()].filter((each) => !each.includes(' ')))
+      expect(all).toContain(`\n  ${name} `);
+  });
+
+  it('fits 80 columns and shows each example on one line, before the options', () => {
+    const wrong = [...commands.values()].flatMap((command) => {
+      const lines = helpOf(command).split('\n');
+      const from = lines.indexOf('Examples:') + 1;
+      const examples = lines.slice(from, lines.indexOf('', from));
+      const wrapped = examples.filter((line) => !line.startsWith('  $ '));
+      return [...wrapped, ...lines.filter((line) => line.length > 80)];
+    });
+    expect(wrong).toEqual([]);
   });
 
   it('goes to standard error, with exit code 2, when no command is named', async ({ world }) => {
@@ -109,29 +135,39 @@ describe.concurrent('help', () => {
 
 describe.concurrent('a command line that cannot be understood', () => {
   const wrong: [string[], string][] = [
-    [['statsu'], "unknown command 'statsu'"],
-    [['pause', 'p'], "missing required argument 'ticket'"],
-    [['status', '--paln', 'x'], "unknown option '--paln'"],
-    [['respond', 'p', 'a'], "missing required argument 'decision'"],
-    [['plan', 'aprove', 'p'], "unknown command 'aprove'"],
-    [['pause', 'p', 'a', 'b'], 'too many arguments'],
+    [['statsu'], 'Unknown command "statsu".\n   Did you mean: signalbox status\n   Help: signalbox --help'],
+    [['pause', 'p'], 'Missing required argument "ticket".\n   Help: signalbox pause --help'],
+    [
+      ['status', '--paln', 'x'],
+      'Unknown option "--paln".\n   Did you mean: --plan\n   Help: signalbox status --help',
+    ],
+    [
+      ['run', '--resume'],
+      'Unknown option "--resume".\n   Did you mean: signalbox resume\n   Help: signalbox run --help',
+    ],
+    [
+      ['plan', 'aprove', 'p'],
+      'Unknown command "aprove".\n   Did you mean: signalbox plan approve\n   Help: signalbox plan --help',
+    ],
+    [
+      ['pause', 'p', 'a', 'b'],
+      'Too many arguments for "pause". Expected 2 arguments but got 3.\n   Help: signalbox pause --help',
+    ],
+    [['nonsense', '--help'], 'Unknown command "nonsense".\n   Help: signalbox --help'],
+    [['help', 'plan', 'nonsense'], 'Unknown command "nonsense".\n   Help: signalbox plan --help'],
+    [['-C', 'x.yaml', 'nonsense', '-h'], 'Unknown command "nonsense".\n   Help: signalbox --help'],
   ];
 
-  it('is refused with exit code 2 and the word that is wrong', async ({ world }) => {
-    for (const [args, message] of wrong) {
-      const { code, out, err } = await world.cli(...args);
-      expect({ code, out }, args.join(' ')).toEqual({ code: 2, out: '' });
-      expect(err).toContain(`error: ${message}`);
-      expect(err).toContain('(signalbox --help shows the commands)');
-    }
+  it('is refused with exit code 2, what was probably meant and where the help is', async ({ world }) => {
+    for (const [args, message] of wrong)
+      expect(await world.cli(...args), args.join(' ')).toMatchObject({
+        code: 2,
+        out: '',
+        err: `❌ ${message}\n`,
+      });
   });
 
-  it('suggests what was probably meant', async ({ world }) => {
-    expect((await world.cli('daemno')).err).toContain('Did you mean daemon?');
-    expect((await world.cli('status', '--paln', 'x')).err).toContain('Did you mean --plan?');
-  });
-
-  it('is told as JSON when JSON was asked for', async ({ world }) => {
+  it('is reported as JSON when JSON was asked for', async ({ world }) => {
     const ended = await world.cli('status', '--palln', '--json');
     expect(ended.code).toBe(2);
     expect(errorIn(ended)).toMatchObject({ code: 'usage', message: expect.stringContaining('--palln') });

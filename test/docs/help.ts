@@ -22,22 +22,24 @@ export async function readHelp(): Promise<Help> {
 }
 
 async function ask(path: string[], home: string): Promise<Help> {
-  const { code, out } = await signalbox([...path, '--help'], home);
+  const { code, out } = await signalbox([...path, '--help', '--all'], home);
   if (code !== 0) throw new Error(`signalbox ${path.join(' ')} --help ended with ${code}`);
   const usage = /^Usage: signalbox(.*)$/m.exec(out)?.[1] ?? '';
   const words = usage
     .split(' ')
-    .filter((word) => /^[<[]/.test(word) && word !== '[options]' && word !== '[command]');
+    .filter((word) => /^[<[]/.test(word) && !['[options]', '[command]', '<command>'].includes(word));
   const flags: Help['flags'] = new Map();
   for (const [, short, long = '', value] of out.matchAll(/^ {2}(?:(-\w), )?(--[\w-]+)(?: (<[^>]+>))?/gm)) {
     const takes = value?.endsWith('...>') ? 'many' : value !== undefined;
     flags.set(long, takes);
     if (short) flags.set(short, takes);
   }
-  const listed = /^Commands:\n((?: {2}.*\n)+)/m.exec(out)?.[1] ?? '';
-  const names = [...listed.matchAll(/^ {2}([a-z-]+)/gm)].map(([, name = '']) => name);
-  const others = names.filter((name) => name !== 'help');
-  const found = await Promise.all(others.map((name) => ask([...path, name], home)));
+  // The arguments of a command are listed in the same form, but not under these headings.
+  const lists = out.matchAll(/^(?!Arguments|Options|Examples)\w[\w ]*:\n((?: {2}.*\n)+)/gm);
+  const names = [...lists].flatMap(([, list = '']) =>
+    [...list.matchAll(/^ {2}([a-z-]+)/gm)].map(([, name = '']) => name),
+  );
+  const found = await Promise.all(names.map((name) => ask([...path, name], home)));
   return {
     name: path.join(' '),
     required: words.filter((word) => word.startsWith('<')).length,

@@ -91,7 +91,8 @@ export const PLAN_COMMANDS: readonly CommandDefinition[] = [
     args: { ticket: 'id of the new ticket' },
     options: { ...FOR_BOTH, ...FOR_TICKETS },
     examples: [
-      'plan add sprint-12 cache --title "Cache answers" --criteria "a second call does not fetch" --blocked-by 100',
+      'plan add sprint-12 cache --title "Cache answers" --blocked-by 100',
+      'plan add sprint-12 docs -t "Describe it" --criteria "in README"',
     ],
     load: async () => (await plan()).planAdd,
   },
@@ -123,7 +124,7 @@ export const PLAN_COMMANDS: readonly CommandDefinition[] = [
   },
   {
     usage: 'interactive',
-    about: 'plan with an agent in its own terminal interface: pi, claude, codex, opencode or gemini',
+    about: 'plan with an agent in its own terminal interface',
     options: {
       '-r, --repo <path>': 'the repository to plan for (default: the one you are in)',
       '-w, --workflow <name>': 'the workflow to plan for',
@@ -131,6 +132,7 @@ export const PLAN_COMMANDS: readonly CommandDefinition[] = [
       '--dry-run': 'print what would be started, without secrets, and start nothing',
     },
     json: 'the same as JSON',
+    notes: 'Agents that can plan: pi, claude, codex, opencode and gemini.',
     examples: ['interactive', 'interactive --repo ~/src/teatime --agent claude'],
     load: async () => (await import('../commands/interactive.ts')).interactive,
   },

@@ -22,7 +22,8 @@ const github = (
 export const PROJECT_COMMANDS: readonly CommandDefinition[] = [
   {
     usage: 'init',
-    about: 'create the home, and in a git repository its .signalbox directory; never overwrites',
+    about: 'create the home and, in a repository, .signalbox',
+    notes: 'Never overwrites a file.',
     options: { '-d, --dir <path>': 'the home to create (default: $SIGNALBOX_HOME, else ~/.signalbox)' },
     examples: ['init', 'init --dir ~/work/signalbox'],
     load: async () => (await import('../commands/config-init-notify.ts')).init,
@@ -54,28 +55,29 @@ export const PROJECT_COMMANDS: readonly CommandDefinition[] = [
   },
   {
     usage: 'doctor',
-    about: 'check node, git, agents, settings and workflows, and say how to fix what is missing',
+    about: 'check node, git, agents, settings and workflows',
     options: { '--agents': 'check only the agents: version, login, and what each one supports' },
-    notes: 'Exits with 1 when something required is missing; "!" marks what is only worth knowing.',
+    notes:
+      'Says how to fix what is missing. Exits with 1 when something required is missing; "!" marks what is only worth knowing.',
     examples: ['doctor', 'doctor --agents', 'doctor --json'],
     load: async () => (await import('../commands/doctor.ts')).doctor,
   },
   {
     usage: 'stats',
-    about: 'success, durations, cost and failures over the runs of this project',
+    about: 'success, durations, cost and failures of past runs',
     options: { '--csv': 'one line per issue, as CSV' },
     examples: ['stats', 'stats --csv > runs.csv'],
     load: async () => (await import('../commands/stats.ts')).stats,
   },
   {
     usage: 'clean',
-    about: 'list worktrees, branches and logs that are no longer needed, and remove what is safe',
+    about: 'list and remove what is no longer needed',
     options: {
       '-y, --yes': 'remove what loses nothing; everything else is kept',
       '-a, --all': 'check the repositories of all plans, not only the one you are in',
     },
     notes:
-      'Checks the repository you are in; outside of one, or with --all, those of all plans. Work that exists only there is never removed.',
+      'Finds worktrees, branches and logs. Checks the repository you are in; outside of one, or with --all, those of all plans. Work that exists only there is never removed.',
     examples: ['clean', 'clean --yes', 'clean --all'],
     load: async () => (await import('../commands/clean.ts')).clean,
   },
@@ -98,11 +100,11 @@ export const PROJECT_COMMANDS: readonly CommandDefinition[] = [
   },
   {
     usage: 'checks',
-    about:
-      'run the project’s checks: `checks` of the settings, else its lint, typecheck, test and build scripts, and all tests of pytest, go and cargo',
+    about: 'run the project’s checks',
     options: { '--related': 'only the tests that the files changed since the base touch' },
     json: 'print the results as JSON at the end',
-    notes: 'In a phase it works on the ticket’s worktree, elsewhere on the current directory.',
+    notes:
+      'Runs `checks` of the settings, else the lint, typecheck, test and build scripts, and all tests of pytest, go and cargo. In a phase it works on the ticket’s worktree, elsewhere on the current directory.',
     examples: ['checks', 'checks --related'],
     load: async () => (await import('../commands/workspace-checks-integrate-diff.ts')).checks,
   },
@@ -159,7 +161,7 @@ export const PROJECT_COMMANDS: readonly CommandDefinition[] = [
       '--body-file <file>': { about: 'its text', required: true },
     },
     notes: 'A comment with the same key is made once, however often this is called. Prints its address.',
-    examples: ['forge comment sprint-12 PROJ-101 --key deployed --body-file note.md'],
+    examples: ['forge comment sprint-12 PROJ-101 --key live --body-file note.md'],
   }),
   github('merge', 'merge-pull-request', {
     about: 'merge a ticket’s pull request on GitHub, as the setting merge.method says',

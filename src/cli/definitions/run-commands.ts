@@ -35,8 +35,8 @@ Exit code 0 when everything is complete, 1 when not, 130 after Ctrl-C.`,
     examples: [
       'run 100 101 102',
       'run 100 101 102 --chain --qa-gate',
-      'run docs/issues/cache.md --agent rehearsal   # no key, no network, no GitHub',
-      'run sprint-12 PROJ-101 --verbose             # a plan, and one ticket of it',
+      'run docs/issues/cache.md --agent rehearsal   # no key, no network',
+      'run sprint-12 PROJ-101 --verbose             # one of its tickets',
     ],
     load: async () => (await import('../commands/run.ts')).run,
   },
@@ -138,7 +138,7 @@ Ctrl-C stops the agents; their tickets continue, in the same sessions, at the ne
   },
   {
     usage: 'merge [plan]',
-    about: 'merge the branches of complete tickets that pass the checks together; send the others back',
+    about: 'merge complete tickets that pass the checks together',
     args: { plan: 'default: all plans of this repository' },
     options: {
       '--dry-run': 'show order and predicted conflicts and change nothing',

@@ -7,7 +7,7 @@ const sessions = () => import('../commands/list-and-resume-sessions.ts');
 export const TICKET_COMMANDS: readonly CommandDefinition[] = [
   {
     usage: 'status [plan]',
-    about: 'show plans and tickets: where they are, why they wait, what comes next',
+    about: 'show plans and tickets, and why they wait',
     args: { plan: 'one plan in detail' },
     options: { '-p, --plan <id>': 'the same as the argument' },
     json: 'print JSON: an array of {plan, tickets}, or one of them with --plan',
@@ -16,13 +16,14 @@ export const TICKET_COMMANDS: readonly CommandDefinition[] = [
   },
   {
     usage: 'logs <plan> [ticket]',
-    about: 'show what happened: events of a plan, or everything a ticket’s attempts printed',
+    about: 'show what happened in a plan or a ticket',
     options: {
       '--phase <phase>': 'only of this phase',
       '-f, --follow': 'continue as more comes, until Ctrl-C',
       '--until-rest': 'with --follow: stop when the ticket is done or needs you',
     },
     json: 'print JSON lines',
+    notes: 'Of a plan its events, of a ticket everything that its attempts printed.',
     examples: ['logs sprint-12', 'logs sprint-12 PROJ-101 --phase implement', 'logs sprint-12 PROJ-101 -f'],
     load: async () => (await import('../commands/attach-and-logs.ts')).logs,
   },
@@ -36,7 +37,7 @@ export const TICKET_COMMANDS: readonly CommandDefinition[] = [
   },
   {
     usage: 'diff <plan> <ticket>',
-    about: 'show a ticket’s work against its base, uncommitted changes included',
+    about: 'show a ticket’s work, uncommitted changes included',
     options: { '--stat': 'only the files and how much changed' },
     examples: ['diff sprint-12 PROJ-101', 'diff sprint-12 PROJ-101 --stat'],
     load: async () => (await import('../commands/workspace-checks-integrate-diff.ts')).diff,
@@ -66,8 +67,9 @@ export const TICKET_COMMANDS: readonly CommandDefinition[] = [
   },
   {
     usage: 'resume [plan] [ticket]',
-    about:
-      'continue what was paused, stopped or halted (default: the most recent); a run of issues or a spec runs in the foreground',
+    about: 'continue what was paused, stopped or halted',
+    args: { plan: 'default: the most recent' },
+    notes: 'A run of issues or a spec runs in the foreground.',
     options: {
       '--answer <text>': 'of a spec that has halted: what the agent asked for',
       '--no-tmux': 'of a spec: open no windows',
@@ -101,11 +103,12 @@ export const TICKET_COMMANDS: readonly CommandDefinition[] = [
   },
   {
     usage: 'resume-session <plan> <ticket> [session]',
-    about: 'continue an agent session yourself; the ticket waits meanwhile',
+    about: 'continue an agent session yourself',
+    notes: 'The ticket waits meanwhile.',
     args: { session: 'default: the latest' },
     options: { '--phase <phase>': 'the latest session of this phase' },
     json: 'print what would be started, and start nothing',
-    examples: ['resume-session sprint-12 PROJ-101', 'resume-session sprint-12 PROJ-101 --phase self_review'],
+    examples: ['resume-session sprint-12 PROJ-101', 'resume-session sprint-12 PROJ-101 --phase qa'],
     load: async () => (await sessions()).resumeSession,
   },
 ];

@@ -148,7 +148,7 @@ describe.concurrent('contract 10: a unit that halts', () => {
       [['spec-limits', '--answer', 'B'], 'waits for an answer'],
       [['spec-limits'], 'it is complete'],
       [['--answer', ' '], 'says nothing'],
-      [['spec-limits', '--nope'], 'unknown option'],
+      [['spec-limits', '--nope'], 'Unknown option'],
     ] as const) {
       const { code, err } = await world.cli('resume', ...args);
       expect({ code, err }).toEqual({ code: 5, err: expect.stringContaining(said) });
