@@ -63,6 +63,7 @@ function words(line: string): string[] {
 export function commandProblem(help: Help, line: string, options: { complete: boolean }): string | undefined {
   const [first, ...rest] = words(line);
   if (first !== 'signalbox') return 'does not begin with signalbox';
+  if (rest[0] === 'help') return undefined;
   let here = help;
   let given = 0;
   for (let i = 0; i < rest.length; i++) {
