@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, it } from 'vitest';
 import { commandProblem, type Help, readHelp } from './help.ts';
-import { BLOCKS, codes, DOCS, doc, firstColumn, README, tables } from './markdown.ts';
+import { BLOCKS, codes, DOCS, doc, tables } from './markdown.ts';
 
 const COMMANDS = 'docs/commands.md';
 
@@ -101,16 +101,5 @@ describe('the reference', () => {
     const leaves = [...help.commands.values()].flatMap((each) => [each, ...each.commands.values()]);
     const doing = leaves.filter((each) => each.commands.size === 0);
     expect(doing.filter((each) => !each.flags.has('--json')).map(({ name }) => name)).toEqual([]);
-  });
-
-  it('is summed up in the README with every command', () => {
-    expect(firstColumn(README, 'Command').sort()).toEqual([...help.commands.keys()].sort());
-    const [table] = tables(README, 'Command');
-    for (const name of ['plan', 'workflow']) {
-      const row = table?.rows.find(([cell]) => cell === `\`${name}\``);
-      expect(codes(row?.[1] ?? '').sort()).toEqual(
-        [...(help.commands.get(name)?.commands.keys() ?? [])].sort(),
-      );
-    }
   });
 });

@@ -32,6 +32,14 @@ describe.each(DOCS.map((each) => [each.file, each] as const))('%s', (_file, each
     expect(linksOf(each).flatMap((link) => problemOf(each, link) ?? [])).toEqual([]);
   });
 
+  it('shows only pictures that exist, each with a text', () => {
+    const pictures = [...each.prose.matchAll(/!\[([^\]]*)\]\(([^)]+)\)/g)];
+    for (const [, text, path = ''] of pictures) {
+      expect(text).not.toBe('');
+      expect(existsSync(join(ROOT, dirname(each.file), path)), path).toBe(true);
+    }
+  });
+
   it('names only files that exist', () => {
     const named = codes(each.prose).filter((code) =>
       /^(src|test|tools|bench|docs|schemas|workflows|prompts|scripts|rehearsals)\/[\w./-]*$/.test(code),

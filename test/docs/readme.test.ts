@@ -10,10 +10,14 @@ const { scripts, version, files } = JSON.parse(readFileSync(join(ROOT, 'package.
 };
 
 describe('README', () => {
-  it('opens with three sentences', () => {
+  it('has at most 120 lines', () => {
+    expect(doc(README).text.trimEnd().split('\n').length).toBeLessThanOrEqual(120);
+  });
+
+  it('opens with two sentences', () => {
     const [, opening = ''] = doc(README).text.split('\n\n');
     const sentences = opening.replaceAll('\n', ' ').match(/[^.]+\.(?: |$)/g) ?? [];
-    expect(sentences).toHaveLength(3);
+    expect(sentences).toHaveLength(2);
   });
 
   it('begins with exactly the two commands that do all the set-up', () => {
