@@ -3,7 +3,7 @@ import { readText } from '../machine/files/read-and-remove-files.ts';
 import { plural } from '../model/text/clean-quote-plural.ts';
 import { attemptKey } from '../model/ticket.ts';
 import type { Expect, PhaseOf } from '../model/workflow.ts';
-import { isShownState } from '../workspaces/workspaces.ts';
+import { isSpecStateFile } from '../workspaces/workspaces.ts';
 import type { PhaseContext } from './phase-context.ts';
 import { restoredLost } from './restore-shared-tree.ts';
 
@@ -30,7 +30,7 @@ export async function missingEvidence(context: PhaseContext, expect: Expect): Pr
   const tip = expect.own ? notedTip(context) : undefined;
   if (tip !== undefined && seen.head === tip)
     return `expected a commit of its own on top of ${tip.slice(0, 7)}, which was there before, found none`;
-  if (notWork && !seen.committed?.some((file) => !notWork.files.includes(file) && !isShownState(file))) {
+  if (notWork && !seen.committed?.some((file) => !notWork.files.includes(file) && !isSpecStateFile(file))) {
     return `expected a commit that changes something besides ${notWork.called}, found none`;
   }
   if (expect.clean && seen.dirty.length > 0) {

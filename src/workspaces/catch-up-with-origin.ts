@@ -17,27 +17,27 @@ export interface CatchUpSpec {
   known: string | null;
   /** Also fetched, so that it can be merged where there is no network. */
   base: string | null;
-  /** Takes the branch as it is on origin where it cannot be merged; ours is kept on a ref. */
+  /** Takes origin's branch if the two cannot be merged; the local one is kept on a ref. */
   takeTheirs: boolean;
 }
 
-/** What came of it. */
-type Met =
+/** How the local branch and origin's were brought together. */
+type Comparison =
   /** No other commits were pushed. */
   | { state: 'same'; commit: string }
-  /** Their commits came on top of ours. */
+  /** Origin's commits were added on top of the local ones. */
   | { state: 'advanced'; commit: string; by: number }
-  /** Their commits and ours were merged; that is not pushed yet. */
+  /** Origin's commits and the local ones were merged; the merge is not pushed yet. */
   | { state: 'merged'; commit: string; by: number }
   | { state: 'conflict'; files: string[] }
-  /** What it had is not in it any more. */
+  /** Origin's branch no longer contains the commit that it was known to have. */
   | { state: 'rewritten' }
   | { state: 'taken'; commit: string; keptAt: string | null };
 
-/** `there` is what origin had. */
-export type CaughtUp = Met & { there: string };
+/** `there` is the commit of origin's branch. */
+export type CaughtUp = Comparison & { there: string };
 
-/** Brings a ticket's worktree to what its branch is on origin. A tree with uncommitted files is left as it is. */
+/** Updates a ticket's worktree to origin's state of its branch. A tree with uncommitted files is left as it is. */
 export async function catchUp(context: Context, spec: CatchUpSpec): Promise<CaughtUp> {
   checkBranch(spec.branch);
   const repo = await context.repo(spec.repo);
@@ -51,21 +51,21 @@ export async function catchUp(context: Context, spec: CatchUpSpec): Promise<Caug
       'workspace/branch-missing',
       `The branch ${spec.branch} is not ${ours ? 'on origin' : 'here'}.`,
     );
-  const end = await meet(context, repo, spec, { ours, theirs });
+  const end = await mergeWithOrigin(context, repo, spec, { ours, theirs });
   return { ...end, there: theirs };
 }
 
-async function meet(
+async function mergeWithOrigin(
   context: Context,
   repo: GitLocation,
   spec: CatchUpSpec,
   { ours, theirs }: { ours: string; theirs: string },
-): Promise<Met> {
+): Promise<Comparison> {
   if (ours === theirs) return { state: 'same', commit: ours };
   const has = (commit: string, ancestor: string) => isAncestor(context, repo, ancestor, commit);
   const { known } = spec;
   const kept = known !== null && (known === theirs || (await has(theirs, known)));
-  // Commits that were taken away there are not missing there: bringing them back is not ours to decide.
+  // Commits that a person removed from origin's branch must not be pushed again.
   const rewound = known !== null && !kept;
   if (!rewound && (await has(ours, theirs))) return { state: 'same', commit: ours };
   const tree = await cleanTree(context, repo, spec);
@@ -85,7 +85,7 @@ async function meet(
   return { state: 'merged', commit: merged.commit, by };
 }
 
-async function takeTheirs(context: Context, spec: CatchUpSpec, theirs: string): Promise<Met> {
+async function takeTheirs(context: Context, spec: CatchUpSpec, theirs: string): Promise<Comparison> {
   const keepAt = `refs/signalbox/replaced/${spec.branch}`;
   const { keptAt } = await rewindTree(context, { ...spec, to: theirs, keepAt, message: 'Replaced' });
   return { state: 'taken', commit: theirs, keptAt };

@@ -18,7 +18,14 @@ import {
 import { endSetup, refreshSetup, setUp } from './setup/set-up-worktree.ts';
 import { findStart, moveToStart, type Start } from './starting-commit.ts';
 import { checkOutWarm, discardWarm, refuseOwnState, type Taken, takeWarm } from './warm/warm-worktrees.ts';
-import { type Owner, own, readOwner, refuseOther, takenOver, writeOwner } from './workspace-owner.ts';
+import {
+  type Owner,
+  readOwner,
+  recordOwner,
+  refuseOther,
+  takeOverOwnership,
+  writeOwner,
+} from './workspace-owner.ts';
 import type { WorkspaceSpec } from './workspace-spec.ts';
 import { canonical, pathTaken, realDirectory } from './worktree-paths.ts';
 
@@ -30,11 +37,11 @@ export interface Ensured {
   created: boolean;
   /** True when it was made from a warm worktree. */
   reused: boolean;
-  /** What did not go as wished, such as a fetch that failed. */
+  /** Problems that did not stop it, such as a failed fetch. */
   notes: string[];
 }
 
-/** Makes a ticket's worktree, or finds it as it was left; calling it again changes nothing. */
+/** Creates a ticket's worktree, or finds it as it was left; calling it again changes nothing. */
 export async function ensureWorkspace(context: Context, given: WorkspaceSpec): Promise<Ensured> {
   checkBranch(given.branch);
   if (given.base !== null) checkBranch(given.base, 'base branch');
@@ -47,7 +54,7 @@ export async function ensureWorkspace(context: Context, given: WorkspaceSpec): P
   return { ...ensured, path: given.path };
 }
 
-/** Installs once more in a worktree that is ready where its lock file has changed since. */
+/** Installs packages again in a ready worktree if its lock file has changed since. */
 export async function refreshWorkspace(context: Context, spec: WorkspaceSpec): Promise<void> {
   if (!spec.install) return;
   const path = canonical(spec.path);
@@ -64,32 +71,36 @@ async function ensureAt(context: Context, repo: GitLocation, spec: WorkspaceSpec
   if (found.kind !== 'worktree') throw pathTaken(spec.path, found.kind);
   const { worktree } = found;
   if (worktree.commonDir !== repo.commonDir) throw pathTaken(spec.path, 'a worktree of another repository');
-  // Another engine may be making it at this moment: under the lock it is made, with its owner, or was left unfinished.
+  // Another engine may be creating it now. Under the lock it is either complete, with its owner, or was left unfinished.
   const recorded =
     readOwner(worktree.gitDir) ??
     (await lockRepo(repo, () => readOwner(worktree.gitDir) ?? ownUnfinished(worktree, spec)));
-  const owner = recorded && (await takenOver(repo, worktree, recorded, spec));
+  const owner = recorded && (await takeOverOwnership(repo, worktree, recorded, spec));
   if (owner?.state === 'slot')
-    return create(context, repo, spec, { inPlace: await settled(context, worktree, spec) });
+    return create(context, repo, spec, { inPlace: await afterKilledGit(context, worktree, spec) });
   if (owner) refuseOther(owner, spec);
   if (owner?.state === 'checkout') {
-    const whole = await repairCheckout(context, repo, await settled(context, worktree, spec));
+    const whole = await repairCheckout(context, repo, await afterKilledGit(context, worktree, spec));
     return create(context, repo, spec, { inPlace: whole, formerBase: owner.base });
   }
   if (owner?.state === 'setup') await endSetup(worktree.workTree);
   return reopen(context, repo, spec, worktree, owner);
 }
 
-/** The worktree as it is once a git call of an engine that died has ended. */
-async function settled(context: Context, worktree: Worktree, { branch }: WorkspaceSpec): Promise<Worktree> {
+/** Waits until a git call of a killed engine has ended, and reads the worktree again. */
+async function afterKilledGit(
+  context: Context,
+  worktree: Worktree,
+  { branch }: WorkspaceSpec,
+): Promise<Worktree> {
   await waitForGit(worktree.workTree);
   const found = await inspect(context.git, worktree.workTree, branch);
   return found.kind === 'worktree' ? found.worktree : worktree;
 }
 
 /**
- * A detached worktree without index or files is what an engine that died right after `worktree add` left behind.
- * Recorded before it is filled: half-filled and without an owner it would be taken for a person's.
+ * A detached worktree without index or files is from an engine that was killed right after `worktree add`. Its owner is recorded
+ * before it is filled: half-filled and without an owner it would be taken for a person's.
  */
 function ownUnfinished(worktree: Worktree, spec: WorkspaceSpec): Owner | undefined {
   const { gitDir, workTree, head } = worktree;
@@ -112,7 +123,7 @@ function newOwner(spec: WorkspaceSpec, base: Owner['base']): Owner {
   };
 }
 
-/** Continues in a worktree that is as it should be. */
+/** Continues in an existing worktree of this ticket. */
 async function reopen(
   context: Context,
   repo: GitLocation,
@@ -143,12 +154,12 @@ async function reopen(
   const kept: Owner = start.movesFrom ? { ...found, base: start.base, state: 'setup' } : found;
   const notes = [...start.notes];
   if (kept.state === 'setup') notes.push(...(await setUp(context, repo, spec, { worktree, owner: kept })));
-  else if (!owner) await own(repo, worktree, kept, spec);
+  else if (!owner) await recordOwner(repo, worktree, kept, spec);
   else await refreshSetup(context, spec, { worktree, owner });
   return { path, branch, base: start.base, created: false, reused: false, notes };
 }
 
-/** Makes the worktree: from a warm one at the path already, from another warm one, or anew. */
+/** Creates the worktree: from a warm one that is already at the path, from another warm one, or a new one. */
 async function create(
   context: Context,
   repo: GitLocation,
@@ -170,7 +181,7 @@ async function create(
   if (!worktree) {
     const commit = start.tip ?? start.base.commit;
     worktree = await lockRepo(repo, () => addWorktree(context, repo, { ...spec, commit, owner }));
-    // A warm worktree may have failed after it had made the branch.
+    // Using a warm worktree may have failed after the branch was created.
     const tip = start.tip ?? (await readRef(context.git, repo, branchRef(branch)));
     await checkOut(context, worktree, { branch, tip, start: start.base.commit });
   }
@@ -196,7 +207,7 @@ async function fromWarm(
   const taken = inPlace
     ? adopt(inPlace, owner)
     : await lockRepo(repo, async () => {
-        // Another ticket's worktree may have come into being around this place meanwhile.
+        // Another ticket's worktree may have been created above this path meanwhile.
         await refuseInside(context.git, repo, spec.path, spec.worktreeRoot);
         return takeWarm(context, repo, { ...spec, owner });
       });

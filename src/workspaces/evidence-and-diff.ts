@@ -16,11 +16,11 @@ import { readOwner, readOwnerAt } from './workspace-owner.ts';
 
 export interface Evidence {
   head: string;
-  /** Commits on HEAD that the base does not have; none count where HEAD does not come from the base. */
+  /** Commits on HEAD that the base does not have; 0 if HEAD is not based on the base. */
   ahead: number;
-  /** Set where HEAD does not come from the base: what was there before has been dropped or rewritten. */
+  /** Set if HEAD is not based on the base: earlier commits were dropped or rewritten. */
   lost?: true;
-  /** Uncommitted files, untracked ones included; copies that we made ourselves are not. */
+  /** Uncommitted files, untracked ones included, without the files that Signalbox copied in. */
   dirty: string[];
   /** Files changed since the base, committed or not. */
   files: string[];
@@ -28,7 +28,7 @@ export interface Evidence {
   committed?: string[];
 }
 
-/** What is asked for; a git call that is not needed is not made, and its part stays empty. */
+/** What to gather. Parts that are not asked for stay empty, which saves git calls. */
 export interface EvidenceOptions {
   dirty?: boolean;
   files?: boolean;
@@ -56,7 +56,7 @@ export async function gatherEvidence(
   const copied = readOwner(at.gitDir)?.copied ?? {};
   const dirty = status
     ? [...status.changed, ...(await withoutCopies(at.workTree, status.untracked, copied))]
-        .filter((file) => !isShownState(file))
+        .filter((file) => !isSpecStateFile(file))
         .sort()
     : [];
   const committed = changed.split('\0').filter((file) => file !== '');
@@ -97,10 +97,10 @@ async function output(context: Context, at: GitLocation, args: string[]): Promis
 export async function takeFingerprint(context: Context, path: string): Promise<string> {
   const at = await worktreeAt(context, path);
   const status = await readStatus(context.git, at, { all: true });
-  const said = status.raw.split('\0').filter((entry) => !isShownState(entry.split(/[ /]/).at(-1) ?? ''));
+  const said = status.raw.split('\0').filter((entry) => !isSpecStateFile(entry.split(/[ /]/).at(-1) ?? ''));
   const hash = createHash('sha256').update(said.join('\0'));
   // Status names a dirty file but not its content: the change time shows whether it was written again.
-  for (const file of [...status.changed, ...status.untracked].filter((each) => !isShownState(each))) {
+  for (const file of [...status.changed, ...status.untracked].filter((each) => !isSpecStateFile(each))) {
     const stat = lstatSync(join(at.workTree, file), { bigint: true, throwIfNoEntry: false });
     hash.update(`${file}\0${stat?.ino}\0${stat?.size}\0${stat?.ctimeNs}\0`);
   }
@@ -141,7 +141,7 @@ export async function diffWork(
   const repo = await context.repo(spec.repo);
   const encoding = as === 'patch' ? 'latin1' : undefined;
   const shown = as === 'patch' ? PATCH : as === 'stat' ? ['--stat=100'] : [];
-  // Names as people write them, not as octal numbers.
+  // Prints names with non-ASCII characters as they are, not as octal numbers.
   const args = ['-c', 'core.quotePath=false', ...DIFF, ...shown, baseCommit];
   const diff = async (at: GitLocation, more: readonly string[], env = {}) =>
     (await context.git([...args, ...more, '--'], { at, env, encoding })).stdout;
@@ -151,7 +151,7 @@ export async function diffWork(
   const status = await readStatus(context.git, here, { all: true });
   const fresh = await withoutCopies(here.workTree, status.untracked, readOwner(here.gitDir)?.copied ?? {});
   if (fresh.length + status.hidden.length === 0) return diff(here, []);
-  // Untracked and hidden files show in a diff only when the index says so: a copy of it does.
+  // A diff shows untracked and hidden files only if the index has them, so a copy of the index gets them.
   return withScratchIndex(here, async (env) => {
     if (status.hidden.length > 0) await unhide(context.git, here, status.marks, env);
     const input = `${fresh.map((file) => `:(top,literal)${file}`).join('\0')}\0`;
@@ -211,19 +211,19 @@ async function forkPoint(context: Context, path: string): Promise<string> {
   return (await mergeBase(context, at, 'HEAD', base.commit)) ?? 'HEAD';
 }
 
-/** The commit that a checkout was at when a time came, by its reflog; undefined where git keeps none. */
+/** The commit that a checkout was at, at a time, by its reflog; undefined if git keeps none. */
 export async function headAt(context: Context, path: string, time: Date): Promise<string | undefined> {
   const tree = await openTree(context.git, path);
   if (!tree) return undefined;
-  // Git answers with the oldest commit it knows where its log is younger than that.
+  // If the log begins later, git answers with its oldest commit.
   const args = ['rev-parse', '--quiet', '--verify', `HEAD@{${time.toISOString()}}`];
   return (await context.git(args, { at: tree, ok: [0, 1, 128] })).stdout.trim() || undefined;
 }
 
 /**
- * The files that show a run of a spec, and those that are left of writing them. They change all the time beside the
- * spec, in a checkout that an agent works in, and are no work of a ticket, also where git tracks them.
+ * Whether a file is one of the two state files of a spec run, or a temporary copy of one. They change all the time in a checkout
+ * that an agent works in, and are not a ticket's work even if git tracks them.
  */
-export function isShownState(file: string): boolean {
+export function isSpecStateFile(file: string): boolean {
   return /(?:^|\/)SEQUENTIAL_(?:STATE\.json|PROGRESS\.md)(?:\.[^/]*)?$/.test(file);
 }

@@ -6,14 +6,14 @@ import type { GitLocation } from '../git/location.ts';
 import { branchRef, checkBranch, originRef, readRef, readRefs } from '../git/refs.ts';
 import { WorkspaceError } from '../model/errors.ts';
 import { namesAbove, ownBranchProblem, type Trunks } from '../model/ids.ts';
-import { holdersOf } from './find-work-in-base.ts';
+import { baseBranchesOf } from './find-work-in-base.ts';
 import type { BranchSpec } from './workspace-spec.ts';
 
 export interface BranchState {
   tip: string;
   /** Commits that neither the base, here or on origin, nor its integration branch has. */
   unmerged: number;
-  /** Origin had all of it when it was last seen from here. */
+  /** Origin had all of its commits at the last fetch. */
   pushed: boolean;
   /** The branch that was compared with. */
   base: string;
@@ -23,7 +23,7 @@ export interface BranchState {
   lasting: boolean;
 }
 
-const LASTING =
+const LONG_LIVED_BRANCHES =
   /^(main|master|trunk|dev|develop|development|staging|production|release([/-].*)?|signalbox\/.*)$/;
 
 /** What deleting a branch would mean; undefined when there is no such branch. */
@@ -34,7 +34,7 @@ export async function examineBranch(context: Context, spec: BranchSpec): Promise
   const refs = await readRefs(context.git, repo, names);
   const [tip, there] = names.map((name) => refs.get(name));
   if (!tip) return undefined;
-  const { base, holders } = await holdersOf(context, repo, spec);
+  const { base, holders } = await baseBranchesOf(context, repo, spec);
   const trunk = (await originTrunk(context, repo)).name;
   return {
     tip,
@@ -42,7 +42,7 @@ export async function examineBranch(context: Context, spec: BranchSpec): Promise
     pushed: there !== undefined && (await contains(context, repo, there, tip)),
     base: base.ref,
     checkedOut: (await checkedOutAt(context.git, repo, spec.branch))?.path ?? null,
-    lasting: LASTING.test(spec.branch) || spec.branch === base.name || spec.branch === trunk,
+    lasting: LONG_LIVED_BRANCHES.test(spec.branch) || spec.branch === base.name || spec.branch === trunk,
   };
 }
 
@@ -85,7 +85,7 @@ export async function branchAhead(
   return { tip, ahead: tip === spec.of ? 0 : await countCommits(context, repo, tip, [spec.of]) };
 }
 
-/** True when the branch, here or as it was last seen on origin, has the commit. */
+/** True when the branch, here or on origin at the last fetch, has the commit. */
 export async function branchHas(
   context: Context,
   spec: { repo: string; branch: string; commit: string },
@@ -128,8 +128,12 @@ export async function refusePushToTrunk(
   refuse(wish.branch, { base, trunk: there });
 }
 
-/** Refuses a name that git cannot have beside a branch that is there already. */
-export async function refuseBeside(context: Context, repo: GitLocation, branch: string): Promise<void> {
+/** Refuses a name that git cannot have beside an existing branch, such as `x/y` beside `x`. */
+export async function refuseConflictingName(
+  context: Context,
+  repo: GitLocation,
+  branch: string,
+): Promise<void> {
   const above = namesAbove(branch);
   const refs = await readRefs(context.git, repo, above.map(branchRef));
   for (const name of above) if (refs.has(branchRef(name))) throw besides(branch, name);

@@ -14,7 +14,7 @@ const MAX_COMMITS = 200;
 const MAX_FILES = 2000;
 
 /** The base of a branch, and the commits that hold merged work: the base, here and on origin, and its integration branch. */
-export async function holdersOf(context: Context, repo: GitLocation, spec: BranchSpec) {
+export async function baseBranchesOf(context: Context, repo: GitLocation, spec: BranchSpec) {
   const base = await resolveBase(context, repo, spec.recordedBase?.ref ?? spec.base, { fetch: false });
   const { name, local, integrated } = base;
   const others = [name === spec.branch ? undefined : local, integrated];
@@ -24,7 +24,7 @@ export async function holdersOf(context: Context, repo: GitLocation, spec: Branc
 /** True when the base, here or on origin, or its integration branch has the commit. */
 export async function baseHas(context: Context, spec: BranchSpec, commit: string): Promise<boolean> {
   const repo = await context.repo(spec.repo);
-  const { holders } = await holdersOf(context, repo, spec);
+  const { holders } = await baseBranchesOf(context, repo, spec);
   for (const holder of holders) if (await contains(context, repo, holder, commit)) return true;
   return false;
 }
@@ -52,7 +52,7 @@ export async function whereabouts(
   const refs = await readRefs(context.git, repo, [branchRef(branch), originRef(branch)]);
   if (refs.size > 0) return 'branch';
   if (tip === null || !(await isCommit(context, repo, tip))) return 'gone';
-  const { holders } = await holdersOf(context, repo, spec);
+  const { holders } = await baseBranchesOf(context, repo, spec);
   for (const holder of holders) if (await hasWork(context, repo, holder, tip)) return 'merged';
   return (await isReachable(context, repo, tip)) ? 'kept' : 'gone';
 }
@@ -61,9 +61,9 @@ export async function whereabouts(
  * The branch that has a branch's changes although it lacks its commits, as after a squash or a rebase: the base, here or on
  * origin, or its integration branch. Null where nothing shows that.
  */
-export async function takenIn(context: Context, spec: BranchSpec): Promise<string | null> {
+export async function branchWithSameChanges(context: Context, spec: BranchSpec): Promise<string | null> {
   const repo = await context.repo(spec.repo);
-  const { base } = await holdersOf(context, repo, spec);
+  const { base } = await baseBranchesOf(context, repo, spec);
   if (base.name === undefined) return null;
   const integrated = integrationBranch(base.name);
   const places = [
@@ -98,7 +98,7 @@ async function hasChanges(context: Context, repo: GitLocation, base: string, tip
   if (changes.since === '') return false;
   return (
     (await addsNothing(context, repo, base, tip)) ||
-    (await isPicked(context, repo, base, tip)) ||
+    (await isCherryPicked(context, repo, base, tip)) ||
     (await isSquashed(context, repo, changes))
   );
 }
@@ -129,14 +129,19 @@ async function changesOf(
     const whole = await context.git(['diff', ...form, start, tip, '--', ...files], options);
     return { whole: whole.stdout, since };
   } catch (error) {
-    // Too much to read: the other comparisons remain.
+    // The output is too large to read; the other comparisons are made without it.
     if (error instanceof GitError) return { whole: undefined, since: null };
     throw error;
   }
 }
 
 /** The base has an equal patch for each of its commits. Merges cannot be compared that way. */
-async function isPicked(context: Context, repo: GitLocation, base: string, tip: string): Promise<boolean> {
+async function isCherryPicked(
+  context: Context,
+  repo: GitLocation,
+  base: string,
+  tip: string,
+): Promise<boolean> {
   const merges = ['rev-list', '--merges', '--count', `${base}..${tip}`, '--'];
   if ((await context.git(merges, { at: repo })).stdout.trim() !== '0') return false;
   const { stdout } = await context.git(['cherry', base, tip], { at: repo });

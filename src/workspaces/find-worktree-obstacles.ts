@@ -6,7 +6,7 @@ import type { GitLocation } from '../git/location.ts';
 import { checkBranch } from '../git/refs.ts';
 import type { Git } from '../git/run-git.ts';
 import { WorkspaceError } from '../model/errors.ts';
-import { refuseBeside, refuseTrunk } from './examine-and-delete-branches.ts';
+import { refuseConflictingName, refuseTrunk } from './examine-and-delete-branches.ts';
 import { resolveBase } from './resolve-base.ts';
 import { type Owner, readOwner, readOwnerAt, refuseOther } from './workspace-owner.ts';
 import type { WorkspaceSpec } from './workspace-spec.ts';
@@ -18,7 +18,7 @@ export interface Obstacle {
   hint: string | undefined;
 }
 
-/** What would keep a ticket's worktree from being made, as far as one can see without making it. */
+/** Finds what would keep a ticket's worktree from being created, without creating it. */
 export async function findObstacles(context: Context, given: WorkspaceSpec): Promise<Obstacle[]> {
   if (given.inPlace) return [];
   const repo = await context.repo(given.repo);
@@ -36,7 +36,7 @@ export async function findObstacles(context: Context, given: WorkspaceSpec): Pro
   await attempt('branch', async () => {
     checkBranch(spec.branch);
     await refuseTrunk(context, repo, spec);
-    await refuseBeside(context, repo, spec.branch);
+    await refuseConflictingName(context, repo, spec.branch);
   });
   await attempt('base', () => resolveBase(context, repo, spec.base, { fetch: false }));
   await attempt('worktree', async () => {
@@ -79,7 +79,7 @@ function isOwnedBy(recorded: Owner | undefined, { owner, takesOver = [] }: Works
   return recorded.state === 'slot' || recorded.owner === owner || takesOver.includes(recorded.owner);
 }
 
-/** Refuses a workspace in a checkout of the repository, in its git directory, in another ticket's or among the warm worktrees. */
+/** Refuses a path inside a checkout of the repository, its git directory, another ticket's worktree or the warm worktrees. */
 export async function refuseInside(
   git: Git,
   repo: GitLocation,
@@ -117,7 +117,7 @@ export async function refuseInside(
     );
 }
 
-/** Refuses a path of which a part that has to be a directory is something else. */
+/** Refuses a path below something that is not a directory. */
 function refuseBelowFile(path: string, worktreeRoot: string): void {
   let above = dirname(path);
   while (!existsSync(above)) above = dirname(above);

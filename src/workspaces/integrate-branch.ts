@@ -20,7 +20,7 @@ export type Integrated =
   /** Files that both sides changed; `target` is what has to be merged into the branch. */
   | { conflict: string[]; target: string };
 
-const TRIES = 5;
+const MAX_TRIES = 5;
 
 /** Merges a ticket's branch into its base without touching any checkout. */
 export async function integrateBranch(context: Context, spec: IntegrateSpec): Promise<Integrated> {
@@ -33,7 +33,7 @@ export async function integrateBranch(context: Context, spec: IntegrateSpec): Pr
         return await integrateOnce(context, repo, spec);
       } catch (error) {
         // The target was moved by another process since it was read.
-        if (tries === TRIES || !(error instanceof GitError) || !/cannot lock ref/.test(error.stderr))
+        if (tries === MAX_TRIES || !(error instanceof GitError) || !/cannot lock ref/.test(error.stderr))
           throw error;
       }
     }
@@ -50,13 +50,13 @@ async function integrateOnce(context: Context, repo: GitLocation, spec: Integrat
     );
   const target = await findTarget(context, repo, spec);
   if (await contains(context, repo, target.tip, tip)) {
-    await bringUp(context, repo, target);
+    await bringIntegrationUpToDate(context, repo, target);
     return done(target, target.old ? target.branch : target.name, target.tip);
   }
   const message = `Merge ${spec.branch}: ${spec.message}`;
   const merged = await mergeCommits(context, repo, { ours: target.tip, theirs: tip, message });
   if ('conflict' in merged) {
-    await bringUp(context, repo, target);
+    await bringIntegrationUpToDate(context, repo, target);
     return { ...merged, target: target.old ? target.branch : target.name };
   }
   await moveBranch(context, repo, target, merged.commit);
@@ -75,7 +75,7 @@ interface MergeTarget {
   name: string;
   /** What is moved: the base branch or its integration branch. */
   branch: string;
-  /** Where the branch is now; undefined when it has to be made. */
+  /** The branch's commit; undefined if the branch has to be created. */
   old: string | undefined;
   /** What to merge into: `old`, brought up to the base. */
   tip: string;
@@ -116,7 +116,7 @@ export async function findTarget(
     );
   const old = base.integrated;
   const from = local ?? base.commit;
-  const tip = await broughtUp(context, repo, { old, base: from, name });
+  const tip = await integrationWithBase(context, repo, { old, base: from, name });
   if (typeof tip !== 'string') {
     const theirs = local ? name : base.ref;
     const how = where
@@ -138,7 +138,7 @@ export async function findTarget(
 }
 
 /** The integration branch with everything the base got since; the same commit until one of them moves. */
-async function broughtUp(
+async function integrationWithBase(
   context: Context,
   repo: GitLocation,
   { old, base, name }: { old: string | undefined; base: string; name: string },
@@ -151,11 +151,15 @@ async function broughtUp(
 }
 
 /** Brings the integration branch up to the base, because the message asks the user to merge it. */
-export async function bringUp(context: Context, repo: GitLocation, target: MergeTarget): Promise<void> {
+export async function bringIntegrationUpToDate(
+  context: Context,
+  repo: GitLocation,
+  target: MergeTarget,
+): Promise<void> {
   if (target.old && target.old !== target.tip) await moveBranch(context, repo, target, target.tip);
 }
 
-/** Moves the branch only if it still is where it was. */
+/** Moves the branch, unless another process has moved it meanwhile. */
 export async function moveBranch(
   context: Context,
   repo: GitLocation,

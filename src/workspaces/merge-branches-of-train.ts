@@ -8,7 +8,7 @@ import { branchRef, checkBranch, originRef, readRef } from '../git/refs.ts';
 import { GitError } from '../git/run-git.ts';
 import { withLock } from '../machine/file-lock.ts';
 import { HeldError, WorkspaceError } from '../model/errors.ts';
-import { bringUp, findTarget, moveBranch } from './integrate-branch.ts';
+import { bringIntegrationUpToDate, findTarget, moveBranch } from './integrate-branch.ts';
 import { remoteTips } from './push-branch.ts';
 import { resolveBase } from './resolve-base.ts';
 import { openScratch, repositoryId, type Scratch, type ScratchSpec } from './scratch-worktree.ts';
@@ -20,7 +20,7 @@ export interface TrackSpec {
   remote: boolean;
 }
 
-/** Where a train starts from and lands. */
+/** The branch that a train starts from and is merged into. */
 export interface Track {
   /** The base branch. */
   name: string;
@@ -33,7 +33,7 @@ export interface Track {
   fastForward: string | null;
 }
 
-type Coupled =
+type MergedCar =
   | { commit: string; tip: string }
   | { conflict: string[]; tip: string }
   /** Nothing would change: the work is there already, by another commit. */
@@ -49,7 +49,7 @@ export interface Trains {
   /** True when `ancestor` is reachable from `commit`. */
   has(commit: string, ancestor: string): Promise<boolean>;
   /** Merges a branch into a commit, as a commit that no branch has yet. */
-  couple(ours: string, car: { branch: string; message: string }): Promise<Coupled>;
+  mergeInto(ours: string, car: { branch: string; message: string }): Promise<MergedCar>;
   treeOf(commit: string): Promise<string>;
   /**
    * Moves the base; with the commit where the track began, only the integration branch up to that. `null` when it is no
@@ -61,7 +61,7 @@ export interface Trains {
   close(): void;
 }
 
-/** Merging of many branches of one repository. `dry`: what git has to write on the way goes to a place that is deleted. */
+/** Merges many branches of one repository. `dry`: objects that git writes go to a directory that is deleted. */
 export async function openTrains(context: Context, path: string, { dry = false } = {}): Promise<Trains> {
   const repo = await context.repo(path);
   const temporary = dry ? withTemporaryObjects(context, repo) : undefined;
@@ -73,7 +73,7 @@ export async function openTrains(context: Context, path: string, { dry = false }
     track: (spec) => (spec.remote ? remoteTrack(own, repo, spec, dry) : localTrack(own, repo, spec)),
     tipOf: (branch) => readRef(own.git, repo, branchRef(branch)),
     has: (commit, ancestor) => contains(own, repo, commit, ancestor),
-    couple: (ours, car) => couple(own, repo, ours, car),
+    mergeInto: (ours, car) => mergeCar(own, repo, ours, car),
     treeOf: (commit) => treeOf(own, repo, commit),
     land: (spec, track, commit) => lockMerges(repo, () => land(context, repo, { spec, track, commit })),
     scratch: (spec) => openScratch(context, repo, { ...spec, id }),
@@ -91,7 +91,7 @@ export async function withTrainLock<T>(context: Context, path: string, fn: () =>
     return fn();
   };
   try {
-    // Long enough for the lock of a process that died while it wrote it to be seen as such.
+    // Long enough to recognize the lock of a process that was killed while it wrote the lock.
     return await withLock(lock, run, { timeoutMs: 2_500 });
   } catch (error) {
     if (begun || !(error instanceof HeldError)) throw error;
@@ -127,7 +127,7 @@ async function remoteTrack(
   dry: boolean,
 ): Promise<Track> {
   const name = await nameOf(context, repo, spec);
-  const tip = dry ? await tipAside(context, repo, name) : await tipAnew(context, repo, name);
+  const tip = dry ? await tipWithoutRef(context, repo, name) : await fetchedTip(context, repo, name);
   const branch = `origin/${name}`;
   if (tip) return { name, branch, tip, from: branch, fastForward: null };
   throw new WorkspaceError('workspace/base-missing', `origin has no branch ${name}.`, {
@@ -136,25 +136,25 @@ async function remoteTrack(
   });
 }
 
-async function tipAnew(context: Context, repo: GitLocation, name: string): Promise<string | undefined> {
+async function fetchedTip(context: Context, repo: GitLocation, name: string): Promise<string | undefined> {
   await fetchAnew(context, repo, name);
   return readRef(context.git, repo, originRef(name));
 }
 
-/** The same without a trace in the repository. */
-async function tipAside(context: Context, repo: GitLocation, name: string): Promise<string | undefined> {
+/** The same without writing a ref to the repository. */
+async function tipWithoutRef(context: Context, repo: GitLocation, name: string): Promise<string | undefined> {
   const tips = await remoteTips(context, { repo: repo.workTree, branches: [name] });
   const tip = tips.get(name);
   if (tip) await fetchAside(context, repo, name);
   return tip;
 }
 
-async function couple(
+async function mergeCar(
   context: Context,
   repo: GitLocation,
   ours: string,
   { branch, message }: { branch: string; message: string },
-): Promise<Coupled> {
+): Promise<MergedCar> {
   checkBranch(branch);
   const tip = await readRef(context.git, repo, branchRef(branch));
   if (!tip)
@@ -173,7 +173,7 @@ async function couple(
   return same ? { nothing: true, tip } : { ...merged, tip };
 }
 
-/** Asks once more where the base is: minutes have passed, and it may have been moved or checked out. */
+/** Moves the base after reading it again: during the checks it may have been moved or checked out. */
 async function land(
   context: Context,
   repo: GitLocation,
@@ -183,7 +183,7 @@ async function land(
   if (now.tip !== track.tip) return null;
   const nothing = commit === track.tip;
   try {
-    if (nothing) await bringUp(context, repo, now);
+    if (nothing) await bringIntegrationUpToDate(context, repo, now);
     else await moveBranch(context, repo, now, commit);
   } catch (error) {
     if (error instanceof GitError && /cannot lock ref/.test(error.stderr)) return null;

@@ -81,7 +81,7 @@ export async function freeBranch(context: Context, repo: GitLocation, branch: st
   await lockRepo(repo, () => dropEntry(context, repo, entry, entries));
 }
 
-/** Forgets a worktree whose directory is gone, unless its HEAD is all that holds some commits. */
+/** Removes git's entry of a worktree whose directory is gone, unless only its HEAD or reflog holds some commits. */
 async function dropEntry(
   context: Context,
   repo: GitLocation,
@@ -105,7 +105,7 @@ async function dropEntry(
         details: { path, commit: lost },
       },
     );
-  // An empty directory is left where making the worktree was interrupted; git does not take it for a worktree.
+  // Creating the worktree was interrupted and left an empty directory, which git does not take for a worktree.
   const found = await find(context.git, path);
   if ('kind' in found && found.kind === 'empty') rmSync(path, { recursive: true });
   await removeWorktree(context, repo, path);
@@ -116,7 +116,7 @@ export async function removeWorktree(context: Context, repo: GitLocation, path: 
   await retryRaces(() => context.git(['worktree', 'remove', path], { at: repo, write: true }));
 }
 
-/** What a worktree is to be filled with. */
+/** The branch to check out in a worktree. */
 export interface Checkout {
   branch: string;
   /** The branch's own commit when it exists; it is created at `start` otherwise. */
@@ -124,7 +124,7 @@ export interface Checkout {
   start: string;
 }
 
-/** Fills a detached worktree with a branch. Fails when uncommitted changes would be carried along. */
+/** Checks a branch out in a detached worktree. Fails if uncommitted changes would be carried along. */
 export async function checkOut(context: Context, at: GitLocation, wanted: Checkout): Promise<void> {
   const { branch, tip, start } = wanted;
   const args =
@@ -143,20 +143,20 @@ export async function checkOut(context: Context, at: GitLocation, wanted: Checko
     );
 }
 
-/** Makes a worktree whose checkout was interrupted whole again: no ticket had it yet, so nothing in it is work. */
+/** Repairs a worktree whose checkout was interrupted. No ticket had it yet, so nothing in it is work. */
 export async function repairCheckout(
   context: Context,
   repo: GitLocation,
   worktree: Worktree,
 ): Promise<Worktree> {
   const repaired = await repairEntry(context, repo, worktree);
-  // Locks of a git that was killed; git leaves removing them to its user.
+  // Locks of a killed git, which git never removes itself.
   for (const file of ['index.lock', 'HEAD.lock']) rmSync(join(worktree.gitDir, file), { force: true });
   await context.git(['reset', '--hard', '--quiet'], { at: repaired, write: true });
   return repaired;
 }
 
-/** Makes git's list say where the worktree is, after a move that was interrupted. */
+/** Corrects the path in git's list of worktrees after an interrupted move. */
 export async function repairEntry(
   context: Context,
   repo: GitLocation,
@@ -179,7 +179,7 @@ export async function openTree(git: Git, path: string, likely?: string): Promise
 
 const WAIT_MS = 10_000;
 
-/** A git call outlives an engine that was killed: it finishes before another command touches its files. */
+/** Waits for git calls of a killed engine: they must end before another command changes the same files. */
 export async function waitForGit(path: string): Promise<void> {
   const deadline = performance.now() + WAIT_MS;
   for (;;) {

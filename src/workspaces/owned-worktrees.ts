@@ -3,7 +3,7 @@ import { basename, dirname, join } from 'node:path';
 import type { Context } from '../git/context-and-locks.ts';
 import { gitDirOfEntry, listWorktrees as listRegistered } from '../git/inspect-worktrees.ts';
 import { readStatus } from '../git/status-and-index-marks.ts';
-import { candidateAt, commitsThatWouldBeLost, type ReleaseSpec, unsafe } from './release-workspace.ts';
+import { candidateAt, commitsThatWouldBeLost, type ReleaseSpec, reasonToKeep } from './release-workspace.ts';
 import { withoutCopies } from './setup/copy-untracked-files.ts';
 import { type Owner, readOwner } from './workspace-owner.ts';
 import { canonical, realDirectory } from './worktree-paths.ts';
@@ -16,7 +16,7 @@ export interface KnownWorktree {
   branch: string;
   base: Owner['base'];
   kind: 'worktree' | 'slot' | 'aside';
-  /** False for one that was there before. */
+  /** False for a worktree that existed before the ticket. */
   created: boolean;
   /** Its owner has given it up. */
   left: boolean;
@@ -84,6 +84,6 @@ export async function examineWorktree(context: Context, given: ReleaseSpec): Pro
           await context.git(['rev-list', '--count', ...tips.slice(0, 1000), ...rest], { at: repo })
         ).stdout.trim()
       : '0';
-  const keep = await unsafe(context, repo, candidate);
+  const keep = await reasonToKeep(context, repo, candidate);
   return { keep: keep ?? null, files: changed.length + loose.length, commits: Number(count), ignored };
 }

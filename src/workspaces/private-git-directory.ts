@@ -7,7 +7,7 @@ import { branchRef } from '../git/refs.ts';
 import { oddEntry, removeSpecial, sweepAway } from '../machine/files/read-and-remove-files.ts';
 import { WorkspaceError } from '../model/errors.ts';
 
-/** What a sandboxed agent has in the place of the repository's git directory. */
+/** The private git directory that a sandboxed agent has instead of the repository's own. */
 export interface Enclave {
   /** A git directory of its own: objects are borrowed from the repository's, and there is one branch. */
   gitDir: string;
@@ -28,7 +28,7 @@ export function hadEnclave(gitDir: string): boolean {
   return existsSync(join(gitDir, NAME));
 }
 
-/** Makes the enclave of a worktree, or brings it up to date: the branch is where the worktree's is. */
+/** Creates the enclave of a worktree or updates it: its branch gets the worktree's commit. */
 export async function openEnclave(context: Context, path: string, branch: string): Promise<Enclave> {
   return open(withTimeout(context), await worktreeAt(context, path, branch), branch);
 }
@@ -44,16 +44,16 @@ async function open(context: Context, tree: Worktree, branch: string): Promise<E
   const at = enclaveOf(tree);
   const { gitDir } = at;
   const link = `${gitDir}.link`;
-  // A warm worktree had another ticket before; and of one that is broken nothing can be used.
+  // The enclave is another ticket's (of a warm worktree), or it is broken.
   const unusable =
     (await brokenPart(gitDir)) !== undefined || (await readHead(context.git, at)).branch !== branch;
   if (unusable) await sweepAway(gitDir);
-  await rescue(context, tree, branch);
+  await fetchAfterKilledEngine(context, tree, branch);
   if (!existsSync(gitDir)) {
     mkdirSync(gitDir, { mode: 0o700 });
     await context.git(['init', '--quiet', '--template='], { at, write: true });
   }
-  await restore(context, tree, gitDir);
+  await restoreConfigAndHooks(context, tree, gitDir);
   const { stdout } = await context.git(['rev-parse', '--verify', 'HEAD^{commit}'], { at: tree });
   await context.git(['symbolic-ref', 'HEAD', branchRef(branch)], { at, write: true });
   await context.git(['update-ref', branchRef(branch), stdout.trim()], { at, write: true });
@@ -64,12 +64,12 @@ async function open(context: Context, tree: Worktree, branch: string): Promise<E
   return { gitDir, link, objects: join(tree.commonDir, 'objects') };
 }
 
-/** Fetches the one branch back. Whatever else was done in the enclave stays there, and nothing in it is obeyed. */
+/** Fetches the branch back. Everything else in the enclave, such as config and hooks, is ignored. */
 export async function closeEnclave(given: Context, path: string, branch: string): Promise<void> {
   const context = withTimeout(given);
   const tree = await worktreeAt(context, path, branch);
   await removeSpecial(tree.workTree);
-  const work = await unfetched(context, tree, branch);
+  const work = await commitsToFetchBack(context, tree, branch);
   if (work) await fetchBranchBack(context, tree, branch, work);
 }
 
@@ -78,11 +78,15 @@ interface Work {
   known: string;
 }
 
-/** Where the enclave's branch is, when that is not where the worktree's is. */
-async function unfetched(context: Context, tree: Worktree, branch: string): Promise<Work | undefined> {
+/** The commits of the enclave's branch and of the worktree's; undefined if they are the same. */
+async function commitsToFetchBack(
+  context: Context,
+  tree: Worktree,
+  branch: string,
+): Promise<Work | undefined> {
   const at = enclaveOf(tree);
   if (!existsSync(at.gitDir) || tree.head.branch !== branch) return undefined;
-  await restore(context, tree, at.gitDir);
+  await restoreConfigAndHooks(context, tree, at.gitDir);
   const verify = ['rev-parse', '--verify', '--quiet', `${branchRef(branch)}^{commit}`];
   const made = (await context.git(verify, { at, ok: [0, 1, 128] })).stdout.trim();
   const known = (await context.git(verify, { at: tree })).stdout.trim();
@@ -99,7 +103,7 @@ async function fetchBranchBack(
   const back = await fetchFrom(context, tree, branch, `refs/signalbox/enclave/${branch}`);
   await context.git(['update-ref', branchRef(branch), made, known], write);
   await context.git(['update-ref', '-d', back], write);
-  // The files are the agent's already; only the index has to learn of the new commit.
+  // The files already are as the agent left them; only the index is updated to the new commit.
   await context.git(['reset', '--quiet', '--mixed'], { ...write, ok: [0, 1] });
 }
 
@@ -117,11 +121,11 @@ async function fetchFrom(context: Context, tree: Worktree, branch: string, to: s
 }
 
 /**
- * An engine that died fetched nothing back. What follows on the branch is taken over; what the branch has left behind
- * since is kept on a ref of its own.
+ * Fetches what a killed engine did not fetch back. Commits on top of the branch are taken over; others are kept on a ref of their
+ * own.
  */
-async function rescue(context: Context, tree: Worktree, branch: string): Promise<void> {
-  const work = await unfetched(context, tree, branch);
+async function fetchAfterKilledEngine(context: Context, tree: Worktree, branch: string): Promise<void> {
+  const work = await commitsToFetchBack(context, tree, branch);
   if (!work) return;
   const at = enclaveOf(tree);
   const contains = async (later: string, earlier: string) =>
@@ -143,8 +147,8 @@ async function worktreeAt(context: Context, path: string, branch: string): Promi
   );
 }
 
-/** Config, hooks and borrowed objects are as we set them, whatever an agent made of them. */
-async function restore(context: Context, tree: Worktree, gitDir: string): Promise<void> {
+/** Resets config, hooks and the path of borrowed objects: an agent may have changed them. */
+async function restoreConfigAndHooks(context: Context, tree: Worktree, gitDir: string): Promise<void> {
   const broken = await brokenPart(gitDir);
   if (broken !== undefined)
     throw new WorkspaceError('workspace/sandbox', `The agent’s git directory is broken: ${broken}.`, {
@@ -164,7 +168,7 @@ async function restore(context: Context, tree: Worktree, gitDir: string): Promis
   writeFileSync(join(gitDir, 'config'), `${core}[user]\n${identity.join('')}`);
 }
 
-const PLANTED = [
+const DANGEROUS_FILES = [
   'hooks',
   'info',
   'config',
@@ -177,14 +181,14 @@ const PLANTED = [
 ];
 
 /**
- * Removes what is never used, and reports what cannot be removed: a link would lead our own git to where the agent wants it, and a
- * named pipe would make it wait for ever.
+ * Removes files that are never used, and reports entries that cannot be removed: through a link git would read what the agent
+ * wants, and a named pipe would block it for ever.
  */
 async function brokenPart(gitDir: string): Promise<string | undefined> {
   const kind = (name: string) => lstatSync(join(gitDir, name), { throwIfNoEntry: false });
   const directory = ['.', 'objects', 'refs'].find((name) => !kind(name)?.isDirectory());
   if (directory) return `${directory} is no directory`;
-  await sweepAway(...PLANTED.map((name) => join(gitDir, name)));
+  await sweepAway(...DANGEROUS_FILES.map((name) => join(gitDir, name)));
   const odd = await oddEntry(gitDir);
   return odd === undefined ? undefined : `${odd} is no file`;
 }

@@ -12,11 +12,11 @@ export interface PushSpec {
   branch: string;
   /** The plan's base; never pushed to. */
   base?: string | null;
-  /** What origin is known to have had last: a branch that has lost it since is not written to. */
+  /** The commit that origin is known to have had. If origin's branch has lost it, the push is refused. */
   known?: string | null;
-  /** The branch that it started from, where origin has to have that, too. */
+  /** The branch that it started from, if origin must have that one, too. */
   from?: string | null;
-  /** Whether to create it again where it was deleted on origin; without `known`, always. */
+  /** Whether to create it again if it was deleted on origin; without `known`, always. */
   again?: boolean;
 }
 
@@ -27,7 +27,7 @@ export interface Pushed {
   pushed: boolean;
 }
 
-/** Whatever the repository's config says: this one branch, as it is, and nothing along with it. */
+/** Overrides the repository's config, so that only this branch is pushed. */
 const PUSH = [
   'push',
   '--porcelain',
@@ -54,18 +54,18 @@ export async function pushBranch(context: Context, spec: PushSpec): Promise<Push
     );
   const url = await pushUrl(context, repo);
   const access = await trustedAccess(context, repo);
-  const before = await reaching(spec, repo, async () => {
+  const before = await asPushError(spec, repo, async () => {
     await refusePushToTrunk(context, repo, { ...spec, url });
     const { branch, from = null } = spec;
     const branches = [branch, ...(from === null ? [] : [from])];
     const tips = await remoteTips(context, { repo: spec.repo, branches });
-    if (from !== null && !tips.has(from)) throw fromNowhere(spec, from);
+    if (from !== null && !tips.has(from)) throw missingStartError(spec, from);
     return tips.get(branch);
   });
   if (before === commit) return { commit, pushed: false };
   await refuseLoss(context, repo, spec, { commit, before });
-  // The commit by its id: what is pushed is what is compared, even if the branch moves meanwhile. The lease holds it
-  // to what was just read; that the push only adds commits was checked above.
+  // Pushes the commit by its id, so that a branch that moves meanwhile does not matter. The lease refuses the push if origin's
+  // branch has moved; that the push only adds commits was checked above.
   const ref = branchRef(spec.branch);
   const lease = `--force-with-lease=${ref}:${before ?? ''}`;
   const result = await context.git([...PUSH, lease, 'origin', `${commit}:${ref}`], {
@@ -89,8 +89,8 @@ export async function pushBranch(context: Context, spec: PushSpec): Promise<Push
   );
 }
 
-/** A push of such a branch would publish commits of the user's own. */
-function fromNowhere({ branch, repo }: PushSpec, from: string): WorkspaceError {
+/** Refuses the push: origin lacks the branch that this one started from, so the push would publish the user's own commits. */
+function missingStartError({ branch, repo }: PushSpec, from: string): WorkspaceError {
   return new WorkspaceError(
     'workspace/base-not-pushed',
     `${branch} started from ${from}, which origin does not have: nothing was pushed.`,
@@ -101,8 +101,8 @@ function fromNowhere({ branch, repo }: PushSpec, from: string): WorkspaceError {
   );
 }
 
-/** A failed question to origin means that the push has failed. */
-async function reaching<T>(spec: PushSpec, repo: GitLocation, ask: () => Promise<T>): Promise<T> {
+/** Reports an error of `ask`, a question to origin, as a failed push. */
+async function asPushError<T>(spec: PushSpec, repo: GitLocation, ask: () => Promise<T>): Promise<T> {
   try {
     return await ask();
   } catch (error) {
@@ -187,7 +187,7 @@ function refused(
   const details = { branch, code, stderr: stderr.slice(-4000) };
   if (summary !== undefined && /\((non-fast-forward|fetch first|stale info)\)/.test(summary))
     return rejected(branch, repo, details);
-  const reason = [summary, remoteSays(stderr)].filter(Boolean).join(': ') || lastLine(stderr);
+  const reason = [summary, serverMessage(stderr)].filter(Boolean).join(': ') || lastLine(stderr);
   return new WorkspaceError(
     'workspace/push',
     `${branch} could not be pushed to origin: ${reason || `exit code ${code}`}`,
@@ -206,8 +206,8 @@ function rejected(branch: string, repo: GitLocation, details: Record<string, unk
   );
 }
 
-/** What hooks and rules of the server said. */
-function remoteSays(stderr: string): string {
+/** The messages of the server's hooks and rules. */
+function serverMessage(stderr: string): string {
   const lines = stderr.split('\n').flatMap((line) => /^remote: (.*\S)/.exec(line)?.[1] ?? []);
   return lines.join(' ').slice(0, 400);
 }

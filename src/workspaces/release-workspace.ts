@@ -24,11 +24,11 @@ import { hadEnclave } from './private-git-directory.ts';
 import { withoutCopies } from './setup/copy-untracked-files.ts';
 import { commitsOnlyHere, sayCommits } from './unique-commits.ts';
 import {
-  cleanAround,
-  disposable,
-  dropLinkedCaches,
+  deleteLinkedCaches,
+  deleteUntrackedFiles,
   hasCommittedModes,
   hasOwnState,
+  ignoredFilesToDelete,
   operationIn,
 } from './warm/remove-leftover-state.ts';
 import { putWarm } from './warm/warm-worktrees.ts';
@@ -53,12 +53,12 @@ async function releaseAt(context: Context, repo: GitLocation, spec: ReleaseSpec)
   const candidate = await candidateAt(context, repo, spec);
   if (candidate === undefined) return { released: true, slot: false };
   if (typeof candidate === 'string') return keep(candidate);
-  const reason = await unsafe(context, repo, candidate);
+  const reason = await reasonToKeep(context, repo, candidate);
   if (reason) return keep(reason);
-  return giveBack(context, repo, candidate);
+  return removeOrKeepWarm(context, repo, candidate);
 }
 
-/** The worktree at the path, the reason why it is not ours to release, or undefined when there is none. */
+/** The worktree at the path, the reason why Signalbox may not release it, or undefined if there is none. */
 export async function candidateAt(
   context: Context,
   repo: GitLocation,
@@ -92,7 +92,7 @@ interface Candidate {
 }
 
 /** Why a worktree must stay, or undefined when nothing in it is unique and no process works in it. */
-export async function unsafe(
+export async function reasonToKeep(
   context: Context,
   repo: GitLocation,
   candidate: Candidate,
@@ -110,7 +110,7 @@ export async function unsafe(
   if (underWay) return `${underWay} is under way in it`;
   if (status.marks.links.length > 0 || existsSync(join(worktree.gitDir, 'modules')))
     return 'it has submodules';
-  const nested = await nestedRepo(worktree.workTree, disposable(status.ignored, spec.caches));
+  const nested = await nestedRepo(worktree.workTree, ignoredFilesToDelete(status.ignored, spec.caches));
   if (nested) return `it holds another git repository, ${nested}`;
   if (status.branch === undefined && !(await isReachable(context, repo, status.head)))
     return `no branch holds its commit ${status.head}`;
@@ -157,7 +157,11 @@ async function nestedRepo(root: string, paths: string[]): Promise<string | undef
   return undefined;
 }
 
-async function giveBack(context: Context, repo: GitLocation, candidate: Candidate): Promise<Released> {
+async function removeOrKeepWarm(
+  context: Context,
+  repo: GitLocation,
+  candidate: Candidate,
+): Promise<Released> {
   const { worktree, owner, status, spec } = candidate;
   const { gitDir, workTree } = worktree;
   for (const file of status.untracked) {
@@ -167,11 +171,11 @@ async function giveBack(context: Context, repo: GitLocation, candidate: Candidat
   if (status.head && (await canBeWarm(context, candidate))) {
     // What a sandboxed agent left in a cache would be run outside by the next ticket.
     const caches = hadEnclave(gitDir) ? [] : spec.caches;
-    const rest = disposable(status.ignored, caches);
+    const rest = ignoredFilesToDelete(status.ignored, caches);
     const kept = rest.length < status.ignored.length;
     writeOwner(gitDir, { ...owner, state: 'slot', caches: kept, copied: {} });
-    if (rest.length > 0) await cleanAround(context, worktree, caches);
-    dropLinkedCaches(workTree, status.ignored, caches);
+    if (rest.length > 0) await deleteUntrackedFiles(context, worktree, caches);
+    deleteLinkedCaches(workTree, status.ignored, caches);
     const { head: commit } = status;
     if (await lockRepo(repo, () => putWarm(context, repo, worktree, { ...spec, commit })))
       return { released: true, slot: true };
@@ -194,7 +198,7 @@ async function giveBack(context: Context, repo: GitLocation, candidate: Candidat
   }
 }
 
-/** A warm worktree is like a new one; what is not is deleted instead. */
+/** Whether a worktree is like a new one, so that it can be kept warm. Others are deleted. */
 async function canBeWarm(context: Context, { worktree, ownRefs, status, spec }: Candidate): Promise<boolean> {
   if (spec.slots === 0 || ownRefs.length > 0 || existsSync(join(worktree.workTree, '.gitmodules')))
     return false;

@@ -4,7 +4,7 @@ import { identity } from '../git/merge.ts';
 import { branchRef, isOid, readRef } from '../git/refs.ts';
 import { readStatus, type Status, unhide, withScratchIndex } from '../git/status-and-index-marks.ts';
 import { WorkspaceError } from '../model/errors.ts';
-import { isShownState } from './evidence-and-diff.ts';
+import { isSpecStateFile } from './evidence-and-diff.ts';
 import { openTree } from './open-add-repair-worktree.ts';
 
 export interface RewindSpec {
@@ -13,7 +13,7 @@ export interface RewindSpec {
   branch: string;
   /** The commit to go back to. */
   to: string;
-  /** Where what is given up is kept; a number is added while it is taken. */
+  /** The ref that keeps the removed work; a number is added if it exists. */
   keepAt: string;
   message: string;
 }
@@ -55,7 +55,7 @@ async function resetTo(context: Context, at: GitLocation, commit: string): Promi
   await context.git(['clean', '-ffdq'], { at, write: true });
 }
 
-/** The commit that holds everything in a tree: HEAD's where it is clean, else a new one that no branch has. */
+/** A commit with everything in a tree: HEAD if it is clean, else a new commit on no branch. */
 async function commitOf(
   context: Context,
   at: GitLocation,
@@ -63,7 +63,7 @@ async function commitOf(
   { parent, message }: { parent: string; message: string },
 ): Promise<string> {
   if (status.hidden.length > 0) await unhide(context.git, at, status.marks);
-  const isClean = [...status.changed, ...status.untracked].every(isShownState);
+  const isClean = [...status.changed, ...status.untracked].every(isSpecStateFile);
   return isClean ? parent : commitAll(context, at, parent, message);
 }
 
@@ -87,19 +87,19 @@ async function commitAll(
   });
 }
 
-export interface ComeBackSpec extends Omit<RewindSpec, 'to'> {
-  /** Where the branch is made again should it be gone. */
+export interface ReturnToBranchSpec extends Omit<RewindSpec, 'to'> {
+  /** The commit at which the branch is created again if it is gone. */
   to: string | null;
 }
 
-export interface CameBack {
+export interface ReturnedToBranch {
   /** Where the tree was, in words; null when it was on its branch. */
   from: string | null;
   keptAt: string | null;
 }
 
-/** Takes a tree back to its branch, as that is. Everything that is not ignored, and the other commit, is kept on a ref first. */
-export async function comeBack(context: Context, spec: ComeBackSpec): Promise<CameBack> {
+/** Switches a tree back to its branch. Everything that is not ignored, and the commit it was on, is kept on a ref first. */
+export async function returnToBranch(context: Context, spec: ReturnToBranchSpec): Promise<ReturnedToBranch> {
   const repo = await context.repo(spec.repo);
   const tree = await openTree(context.git, spec.path, spec.branch);
   if (!tree || tree.commonDir !== repo.commonDir || tree.registeredAt !== tree.workTree)
@@ -121,7 +121,7 @@ export async function comeBack(context: Context, spec: ComeBackSpec): Promise<Ca
   });
   const keptAt = commit === to ? null : await keepOn(context, repo, spec.keepAt, commit);
   if (tip === undefined) await createRef(context, repo, wanted, to);
-  // What was under way there, such as a rebase, would continue in the wrong place.
+  // An unfinished operation, such as a rebase, would continue on the wrong branch.
   await context.git(['rebase', '--quit'], { at: tree, write: true, ok: [0, 1, 128] });
   await context.git(['symbolic-ref', 'HEAD', wanted], { at: tree, write: true });
   await resetTo(context, tree, to);

@@ -10,7 +10,7 @@ import { waitForGit } from './open-add-repair-worktree.ts';
 import { copyUntracked } from './setup/copy-untracked-files.ts';
 import { dueInstall, install } from './setup/install-packages.ts';
 import { endHooks, runHooks, runInstall } from './setup/set-up-worktree.ts';
-import { cleanAround, cutLinkedCaches, lockfilesDiffer } from './warm/remove-leftover-state.ts';
+import { deleteLinksToCaches, deleteUntrackedFiles, lockfilesDiffer } from './warm/remove-leftover-state.ts';
 import { pathTaken, realDirectory } from './worktree-paths.ts';
 
 export interface ScratchSpec {
@@ -25,7 +25,7 @@ export interface ScratchSpec {
 /** A worktree that belongs to no ticket and in which nothing is ever unique. */
 export interface Scratch {
   path: string;
-  /** Makes it look like a fresh worktree of the commit. */
+  /** Checks the commit out and removes everything else. */
   show(commit: string): Promise<void>;
   /** Removes it; calling it again changes nothing. */
   close(): Promise<void>;
@@ -37,7 +37,7 @@ export function repositoryId({ commonDir }: GitLocation): string {
 }
 
 /** Longer than checks may take. */
-const TURN_MS = 24 * 3_600_000;
+const WAIT_FOR_TURN_MS = 24 * 3_600_000;
 
 /** A worktree for the checks of a base. Only one process at a time has that of a repository; the others wait. */
 export async function withBaseScratch<T>(
@@ -57,7 +57,7 @@ export async function withBaseScratch<T>(
     }
   };
   const { signal } = spec;
-  return withLock(join(repo.commonDir, 'signalbox-base.lock'), work, { timeoutMs: TURN_MS, signal });
+  return withLock(join(repo.commonDir, 'signalbox-base.lock'), work, { timeoutMs: WAIT_FOR_TURN_MS, signal });
 }
 
 export async function openScratch(
@@ -69,7 +69,7 @@ export async function openScratch(
   const path = join(root, '.train', id);
   await refuseInside(context.git, repo, path, root);
   const clear = () => lockRepo(repo, () => remove(context, repo, path));
-  // Of a train that was killed.
+  // Left by a killed train.
   await endHooks(path);
   await waitForGit(path);
   await clear();
@@ -99,7 +99,7 @@ async function add(context: Context, repo: GitLocation, path: string, commit: st
   await lockRepo(repo, () => retryRaces(() => context.git(args, { at: repo, write: true })));
 }
 
-/** Changes to another commit; of what the checks left only the caches stay, and those only while no lockfile differs. */
+/** Switches to another commit. Files that checks left are deleted, except caches if no lockfile differs. */
 async function change(
   context: Context,
   at: GitLocation,
@@ -109,11 +109,11 @@ async function change(
   const stale = await lockfilesDiffer(context, at, commit);
   const args = ['checkout', '--quiet', '--force', '--detach', commit];
   await context.git(args, { at, write: true });
-  await cleanAround(context, at, stale ? [] : caches);
-  await cutLinkedCaches(context, at, caches);
+  await deleteUntrackedFiles(context, at, stale ? [] : caches);
+  await deleteLinksToCaches(context, at, caches);
 }
 
-/** The directory by hand: a train that was killed may have left half a worktree, which git would not touch. */
+/** Removes the directory without git: a killed train may have left half a worktree, which git refuses to remove. */
 async function remove(context: Context, repo: GitLocation, path: string): Promise<void> {
   rmSync(path, { recursive: true, force: true, maxRetries: 3 });
   const args = ['worktree', 'remove', '--force', '--force', path];

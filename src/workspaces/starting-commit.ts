@@ -19,21 +19,21 @@ interface StartSpec {
   /** Prerequisites that were merged on the forge. */
   mergedOn?: string[] | undefined;
   recordedBase: { ref: string; commit: string } | null;
-  /** What the branch began at when it was another ticket's. */
+  /** The base of the branch when it was another ticket's. */
   formerBase?: { ref: string; commit: string } | null;
 }
 
 /** Where a ticket's branch begins. */
 export interface Start {
-  /** The branch itself when it exists already, as it is to be. */
+  /** The commit that an existing branch should have; undefined for a new branch. */
   tip: string | undefined;
-  /** Where that branch still is, when its prerequisites are to come into it first. */
+  /** The commit of that branch now, if prerequisites have to be added first. */
   movesFrom?: string;
   base: { ref: string; commit: string };
   notes: string[];
 }
 
-/** A branch contains every finished prerequisite when its ticket begins, whether it is new or was there before. */
+/** Finds the commit with every finished prerequisite that a branch starts at, whether it is new or exists already. */
 export async function findStart(context: Context, repo: GitLocation, spec: StartSpec): Promise<Start> {
   const tip = await readRef(context.git, repo, branchRef(spec.branch));
   const { recordedBase, formerBase = null, stackTips = {}, stackThere = {}, mergedOn = [] } = spec;
@@ -47,7 +47,7 @@ export async function findStart(context: Context, repo: GitLocation, spec: Start
     return { tip, base: { ref, commit: await forkPoint(context, repo, tip, base.commit) }, notes };
   const start = await startingPoint(context, repo, base);
   const there = mergedOn.length > 0 ? await originTip(context, repo, base.name) : { tips: [], notes: [] };
-  // Where origin cannot be asked, what is here of a merged prerequisite is better than nothing.
+  // If origin cannot be reached, the local branch of a merged prerequisite is used.
   const stackOn = there.tips.length > 0 ? spec.stackOn : [...spec.stackOn, ...mergedOn];
   const before = await prerequisiteTips(context, repo, { start, stackOn, stackTips, stackThere });
   const tips = [...there.tips, ...before.tips];
@@ -58,13 +58,14 @@ export async function findStart(context: Context, repo: GitLocation, spec: Start
     if (formerBase && (await notContained(context, repo, formerBase.commit, tips)).length === 0)
       return { tip, base: formerBase, notes: allNotes };
     const commit =
-      (await topmost(context, repo, stackSpec)) ?? (await forkPoint(context, repo, tip, base.commit));
+      (await prerequisiteWithAllOthers(context, repo, stackSpec)) ??
+      (await forkPoint(context, repo, tip, base.commit));
     return { tip, base: { ref, commit }, notes: allNotes };
   }
-  const commit = await stack(context, repo, stackSpec);
+  const commit = await mergePrerequisites(context, repo, stackSpec);
   if (!tip) return { tip, base: { ref, commit }, notes: allNotes };
   const known = [base.commit, start, ...(formerBase ? [formerBase.commit] : [])];
-  // What was merged as one commit looks like a foreign change of the same lines: only later commits count as own.
+  // A squashed prerequisite would conflict with its own commits: only later commits count as the branch's own.
   const from = there.tips.length > 0 ? formerBase?.commit : undefined;
   const to = await mergeWithPrerequisites(context, repo, {
     branch: spec.branch,
@@ -77,7 +78,7 @@ export async function findStart(context: Context, repo: GitLocation, spec: Start
   return { tip: to, movesFrom: tip, base: { ref, commit }, notes: allNotes };
 }
 
-/** Brings a branch to where it is to begin; `worktree` is where it is checked out. What is uncommitted there stays. */
+/** Moves a branch to its starting commit; `worktree` is where it is checked out. Uncommitted files there are kept. */
 export async function moveToStart(
   context: Context,
   repo: GitLocation,
@@ -116,19 +117,19 @@ interface StackSpec {
   /** Where the branch would begin without prerequisites. */
   start: string;
   tips: readonly Tip[];
-  /** The start is merged, too, even where no prerequisite is in it. */
+  /** Merges the start, too, even if it contains no prerequisite. */
   withStart?: boolean;
 }
 
-/** Where a branch begins that has prerequisites: the start with all of them in it. */
-async function stack(context: Context, repo: GitLocation, spec: StackSpec): Promise<string> {
+/** The starting commit of a branch with prerequisites: the start with all of them merged in. */
+async function mergePrerequisites(context: Context, repo: GitLocation, spec: StackSpec): Promise<string> {
   const { tips } = spec;
   const open = await notContained(context, repo, spec.start, tips);
   if (open.length === 0) return spec.start;
-  // A prerequisite that is in the base already may not be in the others: then the base is merged too.
+  // Other branches may lack a prerequisite that is already in the base, so the base is merged, too.
   const candidates =
     spec.withStart || open.length < tips.length ? [...open, { name: 'the base', commit: spec.start }] : open;
-  const [first, ...rest] = await independent(context, repo, candidates);
+  const [first, ...rest] = await withoutContainedTips(context, repo, candidates);
   let commit = first?.commit ?? spec.start;
   const names = [first?.name ?? ''];
   for (const tip of rest) {
@@ -146,10 +147,14 @@ async function stack(context: Context, repo: GitLocation, spec: StackSpec): Prom
   return commit;
 }
 
-/** The one prerequisite, not in the base, that has all the others in it: work of a branch that has it begins there. */
-async function topmost(context: Context, repo: GitLocation, spec: StackSpec): Promise<string | undefined> {
+/** The prerequisite outside the base that contains all the others, if there is one. */
+async function prerequisiteWithAllOthers(
+  context: Context,
+  repo: GitLocation,
+  spec: StackSpec,
+): Promise<string | undefined> {
   const open = await notContained(context, repo, spec.start, spec.tips);
-  const [first, ...others] = open.length > 0 ? await independent(context, repo, open) : [];
+  const [first, ...others] = open.length > 0 ? await withoutContainedTips(context, repo, open) : [];
   return others.length === 0 ? first?.commit : undefined;
 }
 
@@ -162,7 +167,7 @@ interface MergeSpec {
   /** Where it would begin if it were new. */
   stacked: string;
   missing: readonly Tip[];
-  /** Where its own work began; all that was there before is in the stack in another form. */
+  /** The commit where its own work began; the stack contains everything before it in another form. */
   from?: string | undefined;
 }
 
@@ -276,7 +281,7 @@ async function notContained(
 }
 
 /** Leaves out tips that others contain, in the given order. */
-async function independent(context: Context, repo: GitLocation, tips: Tip[]): Promise<Tip[]> {
+async function withoutContainedTips(context: Context, repo: GitLocation, tips: Tip[]): Promise<Tip[]> {
   if (tips.length === 1) return tips;
   const { stdout } = await context.git(['merge-base', '--independent', ...tips.map((tip) => tip.commit)], {
     at: repo,

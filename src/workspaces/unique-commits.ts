@@ -17,7 +17,7 @@ interface Known {
   log?: readonly LogEntry[] | undefined;
 }
 
-/** Copies that a rebase makes on its way; what they are copied from is in the branch's reflog. */
+/** Reflog messages of temporary copies that a rebase makes; their originals are in the branch's reflog. */
 const REBASED = /^(rebase|pull)\b[^:]*\((pick|fixup|squash|reword)\)/;
 
 /**
@@ -48,7 +48,7 @@ export async function commitsOnlyHere(
   return stdout.split('\n').filter(isOid);
 }
 
-/** What comes from elsewhere, or is no commit. */
+/** Refs to commits from elsewhere, or to no commit. */
 const FOREIGN = ['HEAD', 'FETCH_HEAD', 'AUTO_MERGE'];
 
 /** The commits of refs such as ORIG_HEAD, which a worktree has outside of `refs/`. Git cannot list them before 2.45, only read them. */
@@ -62,8 +62,12 @@ async function pseudoRefs(context: Context, at: GitLocation): Promise<string[]> 
   return stdout.split('\n').filter(isOid);
 }
 
-/** Whether a worktree holds something that git deletes with it unasked: hidden edits, or commits that nothing else names. */
-export async function holdsUnseen(context: Context, repo: GitLocation, at: GitLocation): Promise<boolean> {
+/** Whether deleting a worktree would lose work that git does not check: hidden edits, or commits that no other ref holds. */
+export async function wouldLoseHiddenWork(
+  context: Context,
+  repo: GitLocation,
+  at: GitLocation,
+): Promise<boolean> {
   const { hidden } = await readStatus(context.git, at);
   return hidden.length > 0 || (await commitsOnlyHere(context, repo, at)).length > 0;
 }

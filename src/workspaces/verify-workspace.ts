@@ -13,7 +13,7 @@ export interface VerifySpec {
   inPlace?: boolean | undefined;
 }
 
-/** The directory is the worktree of that repository on that branch, or an error says what it is instead. */
+/** Throws unless the directory is the repository's worktree on that branch. The error says what it is instead. */
 export async function verifyWorkspace(context: Context, spec: VerifySpec): Promise<void> {
   const found = await find(context.git, spec.path);
   const commonDir = await commonDirOf(context, spec.repo);
@@ -37,7 +37,7 @@ export async function verifyWorkspace(context: Context, spec: VerifySpec): Promi
     'workspace/unexpected',
     `${spec.path} is not the worktree of branch ${spec.branch}: ${problem}.`,
     {
-      hint: `${wayBack(spec, worktree)}, then retry the ticket.`,
+      hint: `${switchBackHint(spec, worktree)}, then retry the ticket.`,
       details: { path: spec.path, branch: spec.branch },
     },
   );
@@ -52,7 +52,7 @@ function problemOf(worktree: Worktree, { branch }: VerifySpec, commonDir: string
   return `it is on ${head.branch ? `branch ${head.branch}` : 'no branch'}`;
 }
 
-/** Undefined when there is no repository: then nothing is its worktree. */
+/** The repository's shared git directory; undefined if there is no repository. */
 async function commonDirOf(context: Context, repo: string): Promise<string | undefined> {
   try {
     return (await context.repo(repo)).commonDir;
@@ -62,15 +62,15 @@ async function commonDirOf(context: Context, repo: string): Promise<string | und
   }
 }
 
-/** The same for one that is ready; false when it is not. */
+/** The same for a ready worktree; false if it is not ready. */
 export async function verifyReady(context: Context, spec: VerifySpec): Promise<boolean> {
   if (!isReady(spec.path)) return false;
   await verifyWorkspace(context, spec);
   return true;
 }
 
-/** Git itself says how to keep commits that would be on no branch then. */
-function wayBack({ path, branch }: VerifySpec, worktree: Worktree | undefined): string {
+/** The hint with the command that switches back. Git itself explains how to keep commits that would be on no branch. */
+function switchBackHint({ path, branch }: VerifySpec, worktree: Worktree | undefined): string {
   const strayed = worktree !== undefined && worktree.registeredAt === path && worktree.head.branch !== branch;
   if (!strayed) return 'Put it right by hand or remove it';
   return `Look at what is there and put it back with: git -C ${shellQuote(path)} switch ${shellQuote(branch)}`;

@@ -18,14 +18,14 @@ export interface Owner {
   owner: string;
   branch: string;
   state: 'checkout' | 'setup' | 'ready' | 'slot';
-  /** False for a worktree that was there before us: it is used, never released. */
+  /** False for a worktree that Signalbox did not create: it is used, never released. */
   created: boolean;
   base: { ref: string; commit: string } | null;
-  /** SHA-256 of the untracked files that we copied in, by path. */
+  /** SHA-256 of the untracked files that were copied in, by path. */
   copied: Record<string, string>;
   /** A warm worktree that still has cache directories. */
   caches: boolean;
-  /** What git's directory for a warm worktree looked like when it was put away. */
+  /** The stamp of git's directory for a warm worktree when it was released. */
   stamp?: string | undefined;
   /** Whose setup commands run, while the state is `setup`. */
   by?: ProcessIdentity | undefined;
@@ -71,7 +71,7 @@ export function writeOwner(gitDir: string, owner: Owner): void {
   renameSync(`${path}.tmp`, path);
 }
 
-/** A worktree is used by one ticket at a time. */
+/** Throws if another ticket owns the worktree: one ticket at a time uses it. */
 export function refuseOther({ owner }: Owner, spec: WorkspaceSpec): void {
   if (owner === spec.owner) return;
   throw new WorkspaceError('workspace/owned', `The worktree ${spec.path} belongs to ${owner}.`, {
@@ -80,8 +80,8 @@ export function refuseOther({ owner }: Owner, spec: WorkspaceSpec): void {
   });
 }
 
-/** A ticket that continues an earlier one's work, or work that was left, owns its worktree from now on. */
-export async function takenOver(
+/** Makes a ticket the owner of the worktree whose work it continues. */
+export async function takeOverOwnership(
   repo: GitLocation,
   { gitDir }: GitLocation,
   owner: Owner,
@@ -90,7 +90,7 @@ export async function takenOver(
   const isFree = ({ owner: other, state, left }: Owner) =>
     state !== 'slot' && (left === true || spec.takesOver?.includes(other) === true);
   if (!isFree(owner)) return owner;
-  // Of several that find a worktree that was left, the first gets it.
+  // If several tickets find the same free worktree, the first gets it.
   return lockRepo(repo, () => {
     const latest = readOwner(gitDir) ?? owner;
     if (!isFree(latest)) return latest;
@@ -101,7 +101,7 @@ export async function takenOver(
 }
 
 /** Records the owner of a worktree that had none, unless another ticket was faster. */
-export function own(
+export function recordOwner(
   repo: GitLocation,
   { gitDir }: GitLocation,
   owner: Owner,
@@ -115,7 +115,7 @@ export function own(
 }
 
 /** Leaves a worktree, with all that is in it, to the next ticket of its branch. */
-export async function giveUpWorkspace(
+export async function leaveToNextTicket(
   context: Context,
   given: Pick<WorkspaceSpec, 'repo' | 'path' | 'owner'>,
 ): Promise<void> {
@@ -127,7 +127,7 @@ export async function giveUpWorkspace(
       if ('kind' in found || found.commonDir !== repo.commonDir) return;
       const owner = readOwner(found.gitDir);
       if (owner?.owner !== given.owner || owner.state === 'slot') return;
-      // A worktree that was there before us belongs to its maker again.
+      // A worktree that Signalbox did not create loses its owner file.
       if (owner.created) writeOwner(found.gitDir, { ...owner, left: true, by: undefined });
       else rmSync(ownerFile(found.gitDir), { force: true });
     }),

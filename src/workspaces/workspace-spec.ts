@@ -9,7 +9,7 @@ export interface BranchSpec {
 /** A prerequisite's branch as origin has it. */
 export interface StackedThere {
   commit: string;
-  /** It replaces the branch here; else both are built upon. */
+  /** It replaces the local branch; else the work starts from both. */
   instead: boolean;
 }
 
@@ -22,13 +22,13 @@ export interface WorkspaceSpec {
   path: string;
   /** The plan's base branch; null: origin's default branch, else the current one. */
   base: string | null;
-  /** Branches of finished prerequisites; those that the base does not contain are built upon. */
+  /** Branches of finished prerequisites. The work starts from those that the base does not contain. */
   stackOn: string[];
-  /** What prerequisites had in the end, by branch: they count where the branch is gone. */
+  /** Last commits of prerequisites by branch, used if the branch is gone. */
   stackTips?: Record<string, string>;
-  /** Prerequisites that have something else on origin than here, by branch. */
+  /** Prerequisites whose branch differs on origin, by branch. */
   stackThere?: Record<string, StackedThere>;
-  /** Branches of prerequisites that came into the base on the forge, squashed maybe: the base as origin has it now counts for them. */
+  /** Branches of prerequisites that were merged on the forge, maybe squashed: origin's current base is used for them. */
   mergedOn?: string[];
   /** `<planId>/<ticketId>`; written beside the worktree so that no other ticket takes it. */
   owner: string;
@@ -38,7 +38,7 @@ export interface WorkspaceSpec {
   inPlace?: boolean;
   /** Shell commands run in a worktree that was made or reused. */
   hooks: string[];
-  /** Installs what the worktree's lock file says, as often as that changes; of several that of the named manager counts. */
+  /** Installs what the worktree's lock file lists, again after each change of it. `packageManager` chooses among several. */
   install?: { packageManager: string | null } | undefined;
   /** Globs of untracked files copied from the checkout, such as `.env`. */
   copy: string[];
@@ -49,7 +49,7 @@ export interface WorkspaceSpec {
   worktreeRoot: string;
   /** What the ticket recorded when it started. */
   recordedBase: { ref: string; commit: string } | null;
-  /** What its branch began at, where that is to be found anew. */
+  /** The earlier base of its branch, if the base has to be determined again. */
   formerBase?: { ref: string; commit: string } | null;
   /** Aborting ends the hooks that run; the next call runs them again. */
   signal?: AbortSignal;

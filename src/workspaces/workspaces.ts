@@ -14,11 +14,11 @@ import {
   diffWork,
   gatherEvidence,
   headAt,
-  isShownState,
+  isSpecStateFile,
   takeFingerprint,
 } from './evidence-and-diff.ts';
 import { branchAhead, branchHas, deleteBranch, examineBranch } from './examine-and-delete-branches.ts';
-import { baseHas, takenIn, whereabouts } from './find-work-in-base.ts';
+import { baseHas, branchWithSameChanges, whereabouts } from './find-work-in-base.ts';
 import { findObstacles } from './find-worktree-obstacles.ts';
 import { integrateBranch } from './integrate-branch.ts';
 import { openTrains, withTrainLock } from './merge-branches-of-train.ts';
@@ -27,19 +27,19 @@ import { closeEnclave, openEnclave } from './private-git-directory.ts';
 import { pushBranch, pushUrl, remoteTips } from './push-branch.ts';
 import { releaseWorkspace } from './release-workspace.ts';
 import { basedOn, checkBase, resolveBase, startingPoint } from './resolve-base.ts';
-import { comeBack, rewindTree } from './rewind-worktree.ts';
+import { returnToBranch, rewindTree } from './rewind-worktree.ts';
 import { type Scratch, type ScratchSpec, withBaseScratch } from './scratch-worktree.ts';
 import { endSetup, isReady } from './setup/set-up-worktree.ts';
 import { originBranch } from './starting-commit.ts';
 import { verifyReady, verifyWorkspace } from './verify-workspace.ts';
-import { sweepWarm } from './warm/warm-worktrees.ts';
-import { giveUpWorkspace } from './workspace-owner.ts';
+import { deleteFreeWarm } from './warm/warm-worktrees.ts';
+import { leaveToNextTicket } from './workspace-owner.ts';
 import type { WorkspaceSpec } from './workspace-spec.ts';
 import { canonical } from './worktree-paths.ts';
 
 export { GitError } from '../git/run-git.ts';
 export type { CaughtUp } from './catch-up-with-origin.ts';
-export { isShownState } from './evidence-and-diff.ts';
+export { isSpecStateFile } from './evidence-and-diff.ts';
 export { whyKeepBranch } from './examine-and-delete-branches.ts';
 export type { Whereabouts } from './find-work-in-base.ts';
 export type { Integrated } from './integrate-branch.ts';
@@ -79,7 +79,7 @@ export function createWorkspaces(options: CreateGit): Workspaces {
         return repo;
       });
       repos.set(path, opening);
-      // A repository that was put right is examined again.
+      // A failed check is not remembered: the user may have fixed the repository.
       opening.catch(() => repos.delete(path));
       return opening;
     },
@@ -111,9 +111,9 @@ function callsOf(context: Context) {
     /** True when the user's checkout has uncommitted or untracked files. */
     async isDirty(path: string) {
       const status = await readStatus(git, await context.repo(path), { all: true });
-      return [...status.changed, ...status.untracked].some((file) => !isShownState(file));
+      return [...status.changed, ...status.untracked].some((file) => !isSpecStateFile(file));
     },
-    /** Begins with what the first worktree of a repository will wait for; what is wrong shows when one is made. */
+    /** Starts what the first worktree of a repository will wait for. Errors are reported when one is created. */
     warm({ repo, base }: { repo: string; base: string | null }) {
       const fetch = async () => resolveBase(context, await context.repo(repo), base, { fetch: true });
       fetch().catch(() => undefined);
@@ -123,7 +123,7 @@ function callsOf(context: Context) {
       const status = await readStatus(git, await context.repo(path));
       return { branch: status.branch, commit: status.head ?? '' };
     },
-    /** Takes a worktree off its branch and leaves its files alone: what is committed there from now on is on no branch. */
+    /** Detaches a worktree from its branch without changing its files: later commits are on no branch. */
     async detach(path: string) {
       const at = await git.locate(canonical(path));
       if (!at) return;
@@ -135,7 +135,7 @@ function callsOf(context: Context) {
       const at = await git.locate(canonical(path));
       return at ? [...new Set([at.gitDir, at.commonDir])] : [];
     },
-    /** Why nothing can be committed in a repository: git's own words where it knows no name or e-mail address. */
+    /** Why nothing can be committed in a repository: git's message about a missing name or e-mail address. */
     async identityProblem(path: string) {
       const at = await context.repo(path);
       const asked = ['GIT_AUTHOR_IDENT', 'GIT_COMMITTER_IDENT'].map((name) =>
@@ -182,19 +182,19 @@ function callsOf(context: Context) {
     refresh: bind(refreshWorkspace),
     headAt: bind(headAt),
     rewind: bind(rewindTree),
-    comeBack: bind(comeBack),
+    comeBack: bind(returnToBranch),
     commitPaths: bind(commitPaths),
     isTracked: bind(isTracked),
     readCommitted: bind(readCommitted),
     evidence: bind(gatherEvidence),
     fingerprint: bind(takeFingerprint),
     release: bind(releaseWorkspace),
-    giveUp: bind(giveUpWorkspace),
+    giveUp: bind(leaveToNextTicket),
     integrate: bind(integrateBranch),
     openEnclave: bind(openEnclave),
     closeEnclave: bind(closeEnclave),
     diff: bind(diffWork),
-    sweep: bind(sweepWarm),
+    sweep: bind(deleteFreeWarm),
     push: bind(pushBranch),
     catchUp: bind(catchUp),
     remoteTips: bind(remoteTips),
@@ -204,7 +204,7 @@ function callsOf(context: Context) {
     checkBase: bind(checkBase),
     basedOn: bind(basedOn),
     baseHas: bind(baseHas),
-    takenIn: bind(takenIn),
+    takenIn: bind(branchWithSameChanges),
     changedFiles: bind(changedFiles),
     list: bind(listWorktrees),
     examine: bind(examineWorktree),

@@ -10,7 +10,7 @@ export function isInside(path: string, directory: string): boolean {
   return path === directory || path.startsWith(directory + sep);
 }
 
-/** Makes a directory and those above it, one by one: `recursive` makes Node try for ever where none can be made. */
+/** Creates a directory and its parents one by one: with `recursive`, Node never returns if one cannot be created. */
 export function makePath(path: string): void {
   if (existsSync(path)) return;
   makePath(dirname(path));
@@ -40,7 +40,7 @@ export function realDirectory(path: string): string {
   return join(realDirectory(dirname(path)), basename(path));
 }
 
-const WHAT: Record<Exclude<Found['kind'], 'absent' | 'worktree'>, string> = {
+const PATH_CONTENT: Record<Exclude<Found['kind'], 'absent' | 'worktree'>, string> = {
   empty: 'an empty directory',
   file: 'a file',
   symlink: 'a symbolic link',
@@ -49,7 +49,7 @@ const WHAT: Record<Exclude<Found['kind'], 'absent' | 'worktree'>, string> = {
 };
 
 export function pathTaken(path: string, what: Found['kind'] | string, hint?: string): WorkspaceError {
-  const said = what in WHAT ? WHAT[what as keyof typeof WHAT] : what;
+  const said = what in PATH_CONTENT ? PATH_CONTENT[what as keyof typeof PATH_CONTENT] : what;
   return new WorkspaceError('workspace/path-taken', `The worktree path ${path} is taken by ${said}.`, {
     hint:
       hint ?? 'Move it away, or set `worktree` of the ticket or the setting `worktreeRoot` to another place.',

@@ -28,7 +28,7 @@ export interface Sorted {
 }
 
 interface SortOptions {
-  trains: Pick<Trains, 'couple' | 'has' | 'tipOf'>;
+  trains: Pick<Trains, 'mergeInto' | 'has' | 'tipOf'>;
   track: Pick<Track, 'tip' | 'from'>;
   /** Null: only finds conflicts. */
   check: ((commit: string) => Promise<Verdict>) | null;
@@ -51,7 +51,7 @@ export async function sortOut(cars: readonly TrainCar[], options: SortOptions): 
   const sorted: Sorted = { placed: [], faults: [], left: [], already: [] };
   let todo = [...cars];
   for (let known = false; todo.length > 0; ) {
-    const chain = await couple(todo, sorted.placed, options);
+    const chain = await mergeCars(todo, sorted.placed, options);
     const end = chain.placed.at(-1);
     if (!end || !given) return take(sorted, chain);
     say(
@@ -99,7 +99,7 @@ async function mustBeGreen(
 }
 
 /** Merges the cars one by one. Leaves out those that conflict, and those that need them. */
-async function couple(
+async function mergeCars(
   cars: readonly TrainCar[],
   base: readonly Placed[],
   { trains, track }: SortOptions,
@@ -109,19 +109,19 @@ async function couple(
   let open = [...cars];
   for (let car = open.shift(); car; car = open.shift()) {
     const { key: branch, title: message } = car;
-    const coupled = await trains.couple(ours, { branch, message });
-    if ('commit' in coupled) {
-      ours = coupled.commit;
-      chain.placed.push({ car, ...coupled });
-    } else if ('nothing' in coupled && !(await isNothing(trains, track, ours, { branch, message }))) {
+    const merged = await trains.mergeInto(ours, { branch, message });
+    if ('commit' in merged) {
+      ours = merged.commit;
+      chain.placed.push({ car, ...merged });
+    } else if ('nothing' in merged && !(await isNothing(trains, track, ours, { branch, message }))) {
       // Other cars bring the same changes, but may still be taken out: it stays in the train.
-      chain.placed.push({ car, tip: coupled.tip, commit: ours });
-    } else if ('nothing' in coupled) {
+      chain.placed.push({ car, tip: merged.tip, commit: ours });
+    } else if ('nothing' in merged) {
       chain.already.push({ ...car.ref, branch, into: track.from });
     } else {
       const others = [...base, ...chain.placed].map((placed) => placed.car.ref.ticketId);
-      chain.faults.push({ car, with: others, conflict: coupled.conflict });
-      const behind = await needing(open, car, coupled.tip, { trains });
+      chain.faults.push({ car, with: others, conflict: merged.conflict });
+      const behind = await needing(open, car, merged.tip, { trains });
       const culprit = car;
       chain.left.push(...behind.map((each) => waits(each, culprit)));
       open = open.filter((each) => !behind.includes(each));
@@ -137,7 +137,7 @@ async function isNothing(
   ours: string,
   car: { branch: string; message: string },
 ): Promise<boolean> {
-  return ours === tip || 'nothing' in (await trains.couple(tip, car));
+  return ours === tip || 'nothing' in (await trains.mergeInto(tip, car));
 }
 
 /** Cars that wait for the culprit or contain its commits. */

@@ -55,7 +55,7 @@ function checkPattern(pattern: string): void {
   );
 }
 
-/** Spares the git call in the usual case that no such file is there. */
+/** Saves the git call if no such file exists, which is usual. */
 function mayMatch(root: string, patterns: string[]): boolean {
   const simple = patterns.map((pattern) => (/^[^/[\]\\]+$/.test(pattern) ? toRegExp(pattern) : undefined));
   if (simple.includes(undefined)) return true;
@@ -114,7 +114,7 @@ function statOf(path: string): Stats | undefined {
   }
 }
 
-/** Those of `files` that are not, unchanged, what we copied in. */
+/** `files` without unchanged copies that Signalbox made. */
 export async function withoutCopies(
   root: string,
   files: string[],

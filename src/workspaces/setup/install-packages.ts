@@ -6,12 +6,12 @@ import type { GitLocation } from '../../git/location.ts';
 import type { Git } from '../../git/run-git.ts';
 import { readRegularText } from '../../machine/files/read-and-remove-files.ts';
 
-/** Our file beside a worktree's index: which lock file its packages were installed from. */
+/** A file beside a worktree's index with the lock file that its packages were installed from. */
 const INSTALLED = 'signalbox-installed';
 
-/** By lockfile: who installs exactly what it says, or fails. */
+/** The command for each lockfile that installs exactly what it lists, or fails. */
 const INSTALLS: readonly { lockfile: string; manager: string; command: string }[] = [
-  // Where there are both, npm takes the first.
+  // If both exist, npm uses the first.
   { lockfile: 'npm-shrinkwrap.json', manager: 'npm', command: 'npm ci --no-audit --no-fund' },
   { lockfile: 'package-lock.json', manager: 'npm', command: 'npm ci --no-audit --no-fund' },
   { lockfile: 'pnpm-lock.yaml', manager: 'pnpm', command: 'pnpm install --frozen-lockfile' },
@@ -20,13 +20,13 @@ const INSTALLS: readonly { lockfile: string; manager: string; command: string }[
   { lockfile: 'bun.lockb', manager: 'bun', command: 'bun install --frozen-lockfile' },
 ];
 
-/** A project's install that does what its lock file says; `stamp` differs when that file does. */
+/** An install that follows the project's lock file; `stamp` changes with that file. */
 interface FrozenInstall {
   command: string;
   stamp: string;
 }
 
-/** How to install a project's dependencies, or undefined when nothing says exactly which they are. */
+/** How to install a project's dependencies; undefined without a lock file. */
 export function frozenInstall(dir: string, wanted: string | null = null): FrozenInstall | undefined {
   const install = installOf(dir, wanted);
   if (!install) return undefined;
@@ -36,12 +36,12 @@ export function frozenInstall(dir: string, wanted: string | null = null): Frozen
   return { command, stamp: createHash('sha256').update(`${command}\0`).update(lock).digest('hex') };
 }
 
-/** Yarn 2 and later, which know the option of Yarn 1 no more, begin their lock files with a block about them. */
+/** Whether a lock file is of Yarn 2 or later, which lack the option of Yarn 1: it begins with a metadata block. */
 function isBerry(lock: Buffer): boolean {
   return /^__metadata:/m.test(lock.toString('utf8', 0, 1000));
 }
 
-/** Named where a worktree has none: the lock file that the user's checkout has all the same. */
+/** The name of the lock file in a directory, for a message if the worktree has none but the user's checkout has one. */
 export function lockfileOf(dir: string, wanted: string | null): string | undefined {
   return installOf(dir, wanted)?.lockfile;
 }
@@ -51,7 +51,7 @@ export function scriptRunner(dir: string): string {
   return installOf(dir, null)?.manager ?? detectManifest(dir).packageManager ?? 'npm';
 }
 
-/** Of several lockfiles that of the wanted manager counts, else that of the one the project is for. */
+/** Chooses among several lockfiles: that of the wanted manager, else of the project's own. */
 function installOf(dir: string, wanted: string | null): (typeof INSTALLS)[number] | undefined {
   const there = INSTALLS.filter(({ lockfile }) => existsSync(join(dir, lockfile)));
   const by = (name: string | null) => there.find(({ manager }) => manager === name);
@@ -78,7 +78,7 @@ export async function dueInstall(
   return install;
 }
 
-/** Runs an install; one that does not end well counts as none. */
+/** Runs an install. A failed one is not recorded. */
 export async function install(
   { gitDir }: GitLocation,
   { command, stamp }: FrozenInstall,

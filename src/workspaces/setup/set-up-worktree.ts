@@ -17,7 +17,7 @@ import { canonical } from '../worktree-paths.ts';
 import { copyUntracked } from './copy-untracked-files.ts';
 import { dueInstall, install, lockfileOf } from './install-packages.ts';
 
-/** What makes a checkout usable: copied files, then the user's own commands, or what the project's lock file says. */
+/** Makes a checkout usable: copies files, then runs the user's setup commands, or installs what the lock file lists. */
 export async function setUp(
   context: Context,
   repo: GitLocation,
@@ -34,17 +34,18 @@ export async function setUp(
     if (due) await install(worktree, due, (command) => runInstall(command, options));
   }
   writeOwner(worktree.gitDir, { ...owner, state: 'ready', copied, by: undefined });
-  const unlocked = spec.install && !due ? noLock(repo, worktree, spec.install.packageManager) : [];
+  const unlocked =
+    spec.install && !due ? missingLockfileNotes(repo, worktree, spec.install.packageManager) : [];
   return [...fresh.notes, ...unlocked];
 }
 
-/** Brings the packages of a worktree that is ready to what its lock file says by now. */
+/** Installs packages again in a ready worktree if its lock file has changed. */
 export async function refreshSetup(
   context: Context,
   spec: WorkspaceSpec,
   { worktree, owner }: { worktree: GitLocation; owner: Owner | undefined },
 ): Promise<void> {
-  // A worktree that was there before us has what its maker gave it.
+  // A worktree that Signalbox did not create is left as it is.
   const due = owner?.created && (await dueFor(context, spec, worktree, false));
   if (!owner || !due) return;
   writeOwner(worktree.gitDir, { ...owner, state: 'setup', by: ownIdentity() });
@@ -58,8 +59,8 @@ async function dueFor({ git }: Context, spec: WorkspaceSpec, worktree: GitLocati
   return dueInstall(git, worktree, { wanted: spec.install.packageManager, fresh });
 }
 
-/** Reported, because checks that need the packages will fail. */
-function noLock(repo: GitLocation, worktree: GitLocation, wanted: string | null): string[] {
+/** Notes that no packages were installed, because checks that need them will fail. */
+function missingLockfileNotes(repo: GitLocation, worktree: GitLocation, wanted: string | null): string[] {
   if (lockfileOf(worktree.workTree, wanted) !== undefined) return [];
   const lockfile = lockfileOf(repo.workTree, wanted);
   if (lockfile === undefined) return [];
@@ -67,7 +68,7 @@ function noLock(repo: GitLocation, worktree: GitLocation, wanted: string | null)
   return [`Nothing was installed: ${lockfile} is in your checkout alone. To have it installed, ${way}.`];
 }
 
-/** Ends setup commands that an engine which is gone left running: they are over before new ones, or an agent, begin. */
+/** Ends setup commands that a killed engine left running, before new ones or an agent start. */
 export async function endSetup(path: string): Promise<void> {
   const workTree = canonical(path);
   const owner = readOwnerAt(workTree);
@@ -81,7 +82,7 @@ export async function endSetup(path: string): Promise<void> {
   await endHooks(realOf(workTree) ?? workTree);
 }
 
-/** False when nothing is there, or while making it is not finished: then `ensure` has something to do. */
+/** Whether the worktree exists and its setup is finished. If not, `ensure` creates or finishes it. */
 export function isReady(path: string): boolean {
   return statOf(path) !== undefined && (readOwnerAt(path)?.state ?? 'ready') === 'ready';
 }
@@ -89,7 +90,7 @@ export function isReady(path: string): boolean {
 const TIMEOUT_MS = 10 * 60_000;
 const TAIL_BYTES = 8 * 1024;
 
-/** Carried by every setup command and what it starts: the worktree that it sets up. */
+/** An environment variable of every setup command and its children: the worktree that it sets up. */
 const MARK = 'SIGNALBOX_HOOK';
 const markOf = (cwd: string) => `${MARK}=${cwd}`;
 
@@ -115,9 +116,9 @@ function refuseStopped({ signal, cwd }: HookOptions): void {
   });
 }
 
-/** Ends the setup commands that an engine which is gone left running in a worktree. Resolves when they are gone. */
+/** Ends setup commands that a killed engine left running in a worktree. Resolves when they have ended. */
 export async function endHooks(cwd: string): Promise<void> {
-  // Its group first: what was started with a clean environment is found by nothing else.
+  // Kills the process group first: children with a clean environment cannot be found otherwise.
   for (const pid of await markedProcesses(markOf(cwd))) sendSignal(-pid, 'SIGKILL');
   const [left] = await killMarked(markOf(cwd));
   if (left === undefined) return;
@@ -154,7 +155,7 @@ interface FailedSetup {
 function failedSetup(who: string, way: string, { command, cwd, end, output }: FailedSetup): WorkspaceError {
   const cause = causeIn(output);
   const said = cause ? `: ${cause}` : '';
-  // Output that the cause has in full is not repeated.
+  // Does not repeat output that the cause already contains.
   const printed = output === '' || output === cause ? '' : `\nIt printed:\n${output}`;
   return new WorkspaceError(
     'workspace/hook',
@@ -166,7 +167,7 @@ function failedSetup(who: string, way: string, { command, cwd, end, output }: Fa
   );
 }
 
-/** The line that says most: the first that speaks of an error and is not only a code, else the last. */
+/** The most useful line: the first that mentions an error and is not only a code, else the last. */
 function causeIn(output: string): string | undefined {
   const lines = output.split('\n').flatMap((line) => line.trim() || []);
   const errors = lines.filter((line) => /\berr(or)?\b/i.test(line));

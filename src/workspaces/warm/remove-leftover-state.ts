@@ -26,8 +26,8 @@ export function operationIn(gitDir: string): string | undefined {
 }
 
 /**
- * Whether the next ticket's commands would behave otherwise than in a new worktree: marks in the index, a config or sparse
- * patterns of its own, an operation under way. Its own refs are looked for with its branch.
+ * Whether the next ticket's commands would behave differently than in a new worktree: marks in the index, a config or sparse
+ * patterns of its own, an unfinished operation. The worktree's own refs are checked with its branch.
  */
 export async function hasOwnState(context: Context, at: GitLocation, marks?: IndexMarks): Promise<boolean> {
   if (operationIn(at.gitDir) || isUnderWay(at.gitDir, ['config.worktree', 'info/sparse-checkout']))
@@ -36,7 +36,7 @@ export async function hasOwnState(context: Context, at: GitLocation, marks?: Ind
   return assumed.length + skipped.length > 0;
 }
 
-/** Changes whenever anything in a git directory does, but for our own record. */
+/** A stamp of a git directory that changes with everything in it except the owner file. */
 export function stampOf(gitDir: string): string {
   const hash = createHash('sha256');
   const names = readdirSync(gitDir, { recursive: true, encoding: 'utf8' });
@@ -63,7 +63,7 @@ const LEFT_FILES = [
 ];
 
 /** Frees the branch and removes what a ticket's commands left in git, the reflog too; `input` is for the first command. */
-export function forgetTicket(commit: string): { commands: string[][]; input: string } {
+export function clearGitState(commit: string): { commands: string[][]; input: string } {
   const input = [`update HEAD ${commit}`, ...LEFT_REFS.map((ref) => `delete ${ref}`), ''].join('\n');
   const expire = ['reflog', 'expire', '--expire=all', 'HEAD'];
   return { commands: [['update-ref', '--no-deref', '--stdin'], expire], input };
@@ -74,8 +74,8 @@ export function removeLeftFiles(gitDir: string): void {
 }
 
 /**
- * False when files have other modes than a new worktree's would. Git itself shows that, unless its config makes it
- * overlook modes, as an agent may have made it do: then it is asked again.
+ * False if files have other modes than in a new worktree. Git shows that itself, unless its config ignores modes; an agent may
+ * have set that, so git is called again without it.
  */
 export async function hasCommittedModes(context: Context, at: GitLocation): Promise<boolean> {
   const config = await context.git.config(at);
@@ -101,7 +101,7 @@ const LOCKFILES = [
 ];
 
 /** Ignored files that a warm worktree does not keep. */
-export function disposable(ignored: readonly string[], caches: readonly string[]): string[] {
+export function ignoredFilesToDelete(ignored: readonly string[], caches: readonly string[]): string[] {
   return ignored.filter((path) => !caches.some((cache) => isCache(path, cache)));
 }
 
@@ -111,8 +111,8 @@ function isCache(path: string, cache: string): boolean {
   return name.includes('/') ? isInside(plain, name) : plain.split('/').includes(name);
 }
 
-/** Deletes everything that git does not have, save the caches. */
-export async function cleanAround(
+/** Deletes all untracked files except the caches. */
+export async function deleteUntrackedFiles(
   context: Context,
   at: GitLocation,
   caches: readonly string[],
@@ -122,10 +122,14 @@ export async function cleanAround(
 }
 
 /**
- * Deletes what goes by the name of a cache and is a link: the next ticket would write where it leads. Links inside a
- * cache are those of a package manager and stay.
+ * Deletes caches that are links: the next ticket would write to their targets. Links inside a cache are a package manager's and
+ * are kept.
  */
-export function dropLinkedCaches(root: string, ignored: readonly string[], caches: readonly string[]): void {
+export function deleteLinkedCaches(
+  root: string,
+  ignored: readonly string[],
+  caches: readonly string[],
+): void {
   for (const path of ignored) {
     if (!path.endsWith('/')) dropLink(join(root, path));
     // A directory around caches, of which only they are left.
@@ -141,8 +145,8 @@ function dropLinksBelow(root: string, directory: string, caches: readonly string
   }
 }
 
-/** Deletes links on the ways to the caches of a worktree that is taken, where git does not have them. */
-export async function cutLinkedCaches(
+/** Deletes untracked links on the paths to the caches of a worktree that is about to be used. */
+export async function deleteLinksToCaches(
   context: Context,
   at: GitLocation,
   caches: readonly string[],
@@ -175,7 +179,7 @@ function entriesOf(path: string): Dirent[] {
   }
 }
 
-/** Whether a checkout's lockfiles are others in the next commit. */
+/** Whether the next commit has other lockfiles than a checkout. */
 export async function lockfilesDiffer(context: Context, at: GitLocation, next: string): Promise<boolean> {
   const pathspecs = LOCKFILES.map((name) => `:(glob)**/${name}`);
   const args = ['diff-tree', '-r', '--name-only', 'HEAD', next, '--', ...pathspecs];

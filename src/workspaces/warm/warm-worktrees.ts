@@ -7,20 +7,20 @@ import { branchRef, readRef } from '../../git/refs.ts';
 import { GitError, retryRaces } from '../../git/run-git.ts';
 import { WorkspaceError } from '../../model/errors.ts';
 import { type Checkout, checkOut, removeWorktree } from '../open-add-repair-worktree.ts';
-import { holdsUnseen } from '../unique-commits.ts';
+import { wouldLoseHiddenWork } from '../unique-commits.ts';
 import { type Owner, readOwner, writeOwner } from '../workspace-owner.ts';
 import { makePath, realDirectory, removeEmptyParents, warmRoot } from '../worktree-paths.ts';
 import {
-  cleanAround,
-  cutLinkedCaches,
-  forgetTicket,
+  clearGitState,
+  deleteLinksToCaches,
+  deleteUntrackedFiles,
   hasOwnState,
   lockfilesDiffer,
   removeLeftFiles,
   stampOf,
 } from './remove-leftover-state.ts';
 
-/** The repository's free worktrees under a root. One being taken when its engine died is as free as before. */
+/** The repository's free worktrees under a root. One that a killed engine was about to use is still free. */
 async function listFree(context: Context, repo: GitLocation, worktreeRoot: string): Promise<GitLocation[]> {
   const all = await listWarm(context, repo, warmRoot(worktreeRoot));
   return all.filter(({ gitDir }) => {
@@ -30,7 +30,7 @@ async function listFree(context: Context, repo: GitLocation, worktreeRoot: strin
   });
 }
 
-/** Whatever state they are in; several repositories may share a root. */
+/** All warm worktrees of the repository, in any state; several repositories may share a root. */
 async function listWarm(context: Context, repo: GitLocation, directory: string): Promise<GitLocation[]> {
   const found = await Promise.all(namesIn(directory).map((name) => find(context.git, join(directory, name))));
   return found.flatMap((each) => ('kind' in each || each.commonDir !== repo.commonDir ? [] : [each]));
@@ -44,7 +44,7 @@ function namesIn(directory: string): string[] {
 export interface Taken {
   at: GitLocation;
   caches: boolean;
-  /** It was free, and may have been changed meanwhile. */
+  /** It may have been changed while it was free. */
   mayDiffer: boolean;
 }
 
@@ -65,7 +65,7 @@ export async function takeWarm(
   return undefined;
 }
 
-/** Keeps a worktree for the next ticket if there is room; commits that only its reflog holds were looked for before. */
+/** Keeps a worktree for the next ticket if there is room. The caller has checked its reflog for unique commits. */
 export async function putWarm(
   context: Context,
   repo: GitLocation,
@@ -79,7 +79,7 @@ export async function putWarm(
   while (existsSync(join(directory, String(number)))) number += 1;
   const path = join(directory, String(number));
   makePath(directory);
-  const { commands, input } = forgetTicket(spec.commit);
+  const { commands, input } = clearGitState(spec.commit);
   const all = [...commands, ['worktree', 'move', at.workTree, path]];
   try {
     await retryRaces(() => context.git.sequence(all, { at, write: true, input }));
@@ -105,7 +105,7 @@ async function moveWorktree(
     retryRaces(() => context.git(['worktree', ...args], { at: repo, write: true }));
   try {
     makePath(dirname(path));
-    // Git would move it into a directory that is there.
+    // Git would move it into an existing directory.
     if (existsSync(path)) rmdirSync(path);
     try {
       await git('move', at.workTree, path);
@@ -123,7 +123,7 @@ async function moveWorktree(
   }
 }
 
-/** Refuses a worktree that was made different from a new one while it was free. */
+/** Refuses a worktree that was changed while it was free, so that it is not like a new one. */
 export async function refuseOwnState(context: Context, { at, mayDiffer }: Taken): Promise<void> {
   if (!mayDiffer) return;
   if ((await hasOwnState(context, at)) || (await listOwnRefs(context.git, at)).length > 0)
@@ -142,11 +142,11 @@ export async function checkOutWarm(
   const next = wanted.tip ?? wanted.start;
   const stale = caches && (wanted.keep.length === 0 || (await lockfilesDiffer(context, at, next)));
   await checkOut(context, at, wanted);
-  if (stale) await cleanAround(context, at, []);
-  else await cutLinkedCaches(context, at, wanted.keep);
+  if (stale) await deleteUntrackedFiles(context, at, []);
+  else await deleteLinksToCaches(context, at, wanted.keep);
 }
 
-/** Gets a warm worktree that could not be used out of the way: deleted, or set aside when it holds something after all. */
+/** Deletes a warm worktree that could not be used, or sets it aside if it holds something. */
 export async function discardWarm(
   context: Context,
   repo: GitLocation,
@@ -154,7 +154,7 @@ export async function discardWarm(
   spec: { worktreeRoot: string; branch: string },
 ): Promise<string | undefined> {
   try {
-    if (!(await holdsUnseen(context, repo, at))) {
+    if (!(await wouldLoseHiddenWork(context, repo, at))) {
       await removeWorktree(context, repo, at.workTree);
       return undefined;
     }
@@ -167,7 +167,7 @@ export async function discardWarm(
     await context.git(['update-ref', '--no-deref', 'HEAD', tip], { at, write: true });
   const aside = freeName(join(warmRoot(spec.worktreeRoot), 'kept'));
   makePath(dirname(aside));
-  // By hand: git does not move one whose index is broken.
+  // Moved without git, which refuses a worktree with a broken index.
   renameSync(at.workTree, aside);
   const owner = readOwner(at.gitDir);
   if (owner) writeOwner(at.gitDir, { ...owner, state: 'ready', created: false });
@@ -182,7 +182,7 @@ function freeName(stem: string): string {
 }
 
 /** Deletes the repository's free warm worktrees under a root and returns how many there were. */
-export async function sweepWarm(
+export async function deleteFreeWarm(
   context: Context,
   spec: { repo: string; worktreeRoot: string },
 ): Promise<number> {
@@ -190,7 +190,7 @@ export async function sweepWarm(
   return lockRepo(repo, async () => {
     let swept = 0;
     for (const at of await listFree(context, repo, realDirectory(spec.worktreeRoot))) {
-      if (await holdsUnseen(context, repo, at)) continue;
+      if (await wouldLoseHiddenWork(context, repo, at)) continue;
       await removeWorktree(context, repo, at.workTree);
       swept += 1;
     }
