@@ -27,11 +27,11 @@ export async function openSettings(
   });
 }
 
-/** The store alone, for commands that only show something. */
-export async function openState(io: Io, options: GlobalOptions) {
+/** The store alone, for commands that only show something. `read`: what of it they show; default: everything. */
+export async function openState(io: Io, options: GlobalOptions, read?: Parameters<typeof openForReading>[1]) {
   const plain = plainStateDir({ cwd: io.cwd, env: io.env, configPath: options.config });
   const stateDir = plain ?? (await openSettings(io, options)).stateDir;
-  return { stateDir, ...(await openForReading(stateDir)) };
+  return { stateDir, ...(await openForReading(stateDir, read)) };
 }
 
 export async function openStore(io: Io, options: GlobalOptions) {

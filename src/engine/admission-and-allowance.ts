@@ -119,8 +119,8 @@ class WorkIndex {
 const RECENT_PLANS = 100;
 
 function* recentlyFinished(store: Store, finished: PlansView['finished']): Iterable<Ticket> {
-  const ids = finished?.since(Date.now() - USAGE_KEPT_MS) ?? [];
-  for (const id of ids.slice(0, RECENT_PLANS)) yield* store.view(id).tickets.values();
+  const ids = finished?.since(Date.now() - USAGE_KEPT_MS, RECENT_PLANS) ?? [];
+  for (const id of ids) yield* store.view(id).tickets.values();
 }
 
 const indexes = new WeakMap<Store, WorkIndex>();

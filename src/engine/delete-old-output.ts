@@ -1,5 +1,7 @@
 import { type Dirent, existsSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
-import { dirname, join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
+import { idProblem } from '../model/ids.ts';
+import { readableTicket } from '../store/store-interface.ts';
 import type { EngineContext } from './context.ts';
 
 const DAY_MS = 86_400_000;
@@ -31,12 +33,11 @@ export function oldOutput(engine: EngineContext): Kept[] {
   const root = engine.machine.jobs;
   if (!existsSync(root)) return [];
   const now = Date.parse(engine.now());
-  const open = new Set<string>();
-  for (const ticket of engine.store.view().tickets.values()) {
-    if (ticket.status !== 'complete') open.add(engine.machine.jobsOf(ticket));
-  }
   const { days, gigabytes } = engine.settings.retention;
-  const all = attempts(root).filter((kept) => !open.has(dirname(kept.path)));
+  const ofTickets = below(root)
+    .flatMap(below)
+    .filter((dir) => !isOpen(engine, dir));
+  const all = ofTickets.flatMap(below).map(measure);
   all.sort((a, b) => a.at - b.at);
   let bytes = all.reduce((sum, kept) => sum + kept.bytes, 0);
   const old: Kept[] = [];
@@ -48,8 +49,12 @@ export function oldOutput(engine: EngineContext): Kept[] {
   return old;
 }
 
-function attempts(root: string): Kept[] {
-  return below(root).flatMap(below).flatMap(below).map(measure);
+/** Whether a directory has the output of a ticket that is not complete. Only tickets with output are read. */
+function isOpen({ store }: EngineContext, dir: string): boolean {
+  const ref = { planId: basename(dirname(dir)), ticketId: basename(dir) };
+  if (idProblem(ref.planId) || idProblem(ref.ticketId)) return false;
+  const status = readableTicket(store, ref)?.status;
+  return status !== undefined && status !== 'complete';
 }
 
 function below(path: string): string[] {

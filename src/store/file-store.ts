@@ -96,7 +96,7 @@ export class FileStore implements Store {
   plan(id: string): Plan {
     const file = this.#layout.planFile(id);
     if (!isThere(file)) {
-      const known = directories(this.#layout.plans);
+      const known = directories(this.#layout.plans).sort();
       throw new InputError('plan/unknown', `There is no plan "${id}".`, {
         hint: known.length > 0 ? `Plans: ${known.slice(0, 20).join(', ')}.` : 'There are no plans yet.',
         details: { path: file },

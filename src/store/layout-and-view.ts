@@ -32,6 +32,11 @@ export class Layout {
     return join(this.root, 'daemon.json');
   }
 
+  /** Only saves time: may be deleted whenever one likes. */
+  get finishedIndex(): string {
+    return join(this.root, 'finished.index');
+  }
+
   /** What agents of deleted tickets used. */
   get deletedUsage(): string {
     return join(this.root, 'past.json');
@@ -72,7 +77,7 @@ const NO_DIRECTORY = 'is no directory of a plan that can be reached. Put the pla
 export function readView(layout: Layout, reader: StateReader, planId?: string): StoreView {
   const view: StoreView = { plans: [], tickets: new Map(), problems: [] };
   const one = planId !== undefined && mayBePlan(layout.plans, planId) ? [planId] : [];
-  for (const id of planId === undefined ? directories(layout.plans) : one)
+  for (const id of planId === undefined ? directories(layout.plans).sort() : one)
     viewPlan(id, view, { layout, reader });
   return view;
 }
@@ -145,13 +150,12 @@ export const DELETED = '+deleted.';
 /** The end of the name of a plan's directory that is being made. */
 export const NEW = '+new';
 
-/** Names of directories of plans, and of what was probably meant to be one. */
+/** Names of directories of plans, and of what was probably meant to be one, in any order. */
 export function directories(path: string): string[] {
   if (!existsSync(path)) return [];
   return readdirSync(path, { withFileTypes: true })
     .filter((entry) => isMeantAsPlan(entry.name, entry))
-    .map((entry) => entry.name)
-    .sort();
+    .map((entry) => entry.name);
 }
 
 /** The same question about one name. */

@@ -6,14 +6,17 @@ import type { Store, StoreView } from './store-interface.ts';
  * Opens the shared state for a command that only shows it. The schemas take longer to load than a thousand plain tickets take
  * to read, so they are loaded only when something is not plain.
  */
-export async function openForReading(stateDir: string): Promise<{ store: Store; view: StoreView }> {
+export async function openForReading(
+  stateDir: string,
+  read = (store: Store) => store.view(),
+): Promise<{ store: Store; view: StoreView }> {
   const store = new FileStore(stateDir, { once: true });
   try {
-    return { store, view: store.view() };
+    return { store, view: read(store) };
   } catch (error) {
     if (!(error instanceof SchemasNeeded)) throw error;
     await loadSchemas();
-    return { store, view: store.view() };
+    return { store, view: read(store) };
   }
 }
 

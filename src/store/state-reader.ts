@@ -174,11 +174,6 @@ function mismatch(path: string, what: string, hint = 'Rename one of them.'): Inp
   return new InputError('state/mismatch', `${path}: ${what}`, { hint, details: { path } });
 }
 
-/** When a file with this stamp was last written. */
-export function timeOf(stamp: string | undefined): number {
-  return Number(stamp?.split(':')[2]);
-}
-
 /** Undefined where there is no file. Throws where the file cannot be examined. */
 export function stampOf(path: string): string | undefined {
   try {

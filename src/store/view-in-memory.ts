@@ -1,9 +1,19 @@
+import {
+  existsSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  type Stats,
+  writeFileSync,
+} from 'node:fs';
+import { statIfSeen } from '../machine/files/read-and-remove-files.ts';
 import { parseRef, refKey, type StateRef, type TicketRef } from '../model/ids.ts';
-import type { Plan } from '../model/plan.ts';
+import { PLAN_KINDS, type Plan } from '../model/plan.ts';
 import { entryOf } from '../model/plans/plans-view.ts';
 import type { Ticket } from '../model/ticket.ts';
 import { directories, isFinished, type Layout, mayBePlan, viewPlan } from './layout-and-view.ts';
-import { ifReadable, type StateReader, stampOf, timeOf } from './state-reader.ts';
+import { ifReadable, type StateReader } from './state-reader.ts';
 import type { StoreProblem, StoreView } from './store-interface.ts';
 
 /** A plan as it was last read; undefined where it cannot be. */
@@ -24,17 +34,25 @@ interface KeptOptions {
 /** The plans that are not finished, in memory. Only what changed is read again; of finished plans only the names are kept. */
 export class KeptView {
   readonly #options: KeptOptions;
+  readonly #plansDir: string;
   readonly #plans = new Map<string, Kept>();
   readonly #tickets = new Map<string, Ticket>();
-  /** By id, the stamp of plan.json. */
-  readonly #finished = new Map<string, string | undefined>();
+  readonly #finished: FinishedPlans;
+  /** Plans of kinds that other processes may not know: each has to find that out for itself. */
+  readonly #ofOtherKinds = new Set<string>();
   /** Tickets of finished plans that something has asked for, by refKey. */
   readonly #asked = new Map<string, Ticket | undefined>();
   #lists: Pick<StoreView, 'plans' | 'problems'> | undefined;
 
   constructor(options: KeptOptions) {
     this.#options = options;
-    this.check('all');
+    this.#plansDir = options.layout.plans;
+    this.#finished = new FinishedPlans(options.layout.finishedIndex);
+    const dir = this.#plansDir;
+    // Most of them are finished: that they are directories is asked only of the others.
+    for (const id of existsSync(dir) ? readdirSync(dir) : [])
+      if (!this.#finished.confirm(id, () => this.#stat(id)) && mayBePlan(dir, id)) this.readPlan(id);
+    this.#noteFinished();
   }
 
   /** As it is kept: it changes when the plans do. */
@@ -50,15 +68,16 @@ export class KeptView {
   /** Compares what is kept with the files, of open plans or of all. */
   check(which: 'open' | 'all'): void {
     const names = new Set(directories(this.#options.layout.plans));
-    for (const id of [...this.#plans.keys(), ...this.#finished.keys()]) if (!names.has(id)) this.#remove(id);
+    for (const id of [...this.#plans.keys(), ...this.#finished.ids()]) if (!names.has(id)) this.#remove(id);
     for (const id of names) {
       if (!this.#finished.has(id)) {
         this.readPlan(id);
         // It may not have been possible to watch it before.
         if (this.#plans.has(id)) this.#options.onOpen(id, true);
-      } else if (which === 'all' && this.#finished.get(id) !== this.#stamp(id)) this.readPlan(id);
+      } else if (which === 'all' && !this.#finished.isSame(id, this.#stat(id))) this.readPlan(id);
     }
     if (which === 'open') return;
+    this.#noteFinished();
     for (const [key, before] of [...this.#asked]) {
       const ref = parseRef(key, '');
       if (!this.#finished.has(ref.planId)) this.#asked.delete(key);
@@ -71,10 +90,10 @@ export class KeptView {
     const { layout, reader, onChange } = this.#options;
     if (!mayBePlan(layout.plans, id)) return void this.#remove(id);
     const read: StoreView = { plans: [], tickets: new Map(), problems: [] };
-    const stamp = this.#stamp(id);
+    const stat = this.#stat(id);
     viewPlan(id, read, { layout, reader, openOnly: true });
     const [plan] = read.plans;
-    if (plan && isFinished(plan)) return void this.#finish(plan, stamp);
+    if (plan && isFinished(plan)) return void this.#finish(plan, stat);
     const before = this.#plans.get(id);
     this.#forgetTickets(before?.plan, read.tickets);
     for (const ticket of read.tickets.values()) this.#setTicket(ticket);
@@ -130,12 +149,13 @@ export class KeptView {
   }
 
   /** Nothing of a finished plan stays in memory but its name. */
-  #finish(plan: Plan, stamp: string | undefined): void {
+  #finish(plan: Plan, stat: Stats | undefined): void {
     const { layout, reader, onChange, onOpen } = this.#options;
     const { id } = plan;
     const before = this.#plans.get(id);
-    const isNews = before !== undefined || !this.#finished.has(id) || this.#finished.get(id) !== stamp;
-    this.#finished.set(id, stamp);
+    const isNews = before !== undefined || !this.#finished.isSame(id, stat);
+    this.#finished.set(id, stat);
+    if (plan.kind && !PLAN_KINDS.some((kind) => kind === plan.kind)) this.#ofOtherKinds.add(id);
     for (const { ticketId } of before?.plan?.tickets ?? [])
       reader.release(layout.ticketFile({ planId: id, ticketId }));
     reader.release(layout.planFile(id));
@@ -165,17 +185,17 @@ export class KeptView {
     }
   }
 
-  #stamp(id: string): string | undefined {
-    return ifReadable(() => stampOf(this.#options.layout.planFile(id)));
+  #stat(id: string): Stats | undefined {
+    return statIfSeen(`${this.#plansDir}/${id}/plan.json`);
+  }
+
+  #noteFinished(): void {
+    this.#finished.note((id) => !this.#ofOtherKinds.has(id));
   }
 
   readonly #finishedPlans: NonNullable<StoreView['finished']> = {
-    ids: () => this.#finished.keys(),
-    since: (time) =>
-      [...this.#finished]
-        .flatMap(([id, stamp]) => (timeOf(stamp) >= time ? [{ id, at: timeOf(stamp) }] : []))
-        .sort((a, b) => b.at - a.at)
-        .map(({ id }) => id),
+    ids: () => this.#finished.ids(),
+    since: (time, most) => this.#finished.since(time, most),
     plan: (id) => {
       const { layout, reader } = this.#options;
       return this.#finished.has(id) ? ifReadable(() => reader.plan(layout.planFile(id), id)) : undefined;
@@ -199,4 +219,151 @@ function sameProblems(a: readonly StoreProblem[], b: readonly StoreProblem[]): b
   const isSame = (one: StoreProblem, other: StoreProblem | undefined) =>
     one.message === other?.message && one.path === other.path;
   return a.length === b.length && a.every((one, index) => isSame(one, b[index]));
+}
+
+const HEAD = 'signalbox finished plans, version 1: ';
+const HEAD_BYTES = 64;
+/** Numbers that tell one state of a file from another. */
+const PARTS = 4;
+/** A file that was written so recently may be written again with the same times. */
+const UNSETTLED_MS = 2_000;
+/** Fewer plans are read sooner than noted. */
+const MANY_UNNOTED = 50;
+
+/**
+ * The names of finished plans, and the stamps that their plan.json had when they were last read. They are noted in a file, so that
+ * the next process reads only plans whose stamp differs. Nothing else depends on that file: it may be missing, torn or old, and two
+ * processes may write it in turn.
+ */
+class FinishedPlans {
+  readonly #path: string;
+  /** By id, its place among the stamps. */
+  readonly #places = new Map<string, number>();
+  /** The same of plans that the file names. */
+  #noted = new Map<string, number>();
+  /** Thousands of small objects would be felt by a short command. */
+  #stamps = new Float64Array();
+  #used = 0;
+
+  constructor(path: string) {
+    this.#path = path;
+    this.#load();
+  }
+
+  /** Whether the file says that a plan is finished, and it has not changed since. */
+  confirm(id: string, stat: () => Stats | undefined): boolean {
+    const place = this.#noted.get(id);
+    const isKnown = place !== undefined && this.#isAt(place, stat());
+    if (isKnown) this.#places.set(id, place);
+    return isKnown;
+  }
+
+  has(id: string): boolean {
+    return this.#places.has(id);
+  }
+
+  ids(): Iterable<string> {
+    return this.#places.keys();
+  }
+
+  isSame(id: string, stat: Stats | undefined): boolean {
+    const place = this.#places.get(id);
+    return place !== undefined && this.#isAt(place, stat);
+  }
+
+  set(id: string, stat: Stats | undefined): void {
+    if (this.isSame(id, stat)) return;
+    const at = this.#used * PARTS;
+    if (at >= this.#stamps.length) {
+      const larger = new Float64Array(Math.max(64, 2 * at));
+      larger.set(this.#stamps);
+      this.#stamps = larger;
+    }
+    this.#stamps.set(stat ? [stat.ino, stat.size, stat.mtimeMs, stat.ctimeMs] : NO_STAMP, at);
+    this.#places.set(id, this.#used);
+    this.#used += 1;
+  }
+
+  delete(id: string): boolean {
+    return this.#places.delete(id);
+  }
+
+  since(time: number, most = Number.POSITIVE_INFINITY): string[] {
+    const latest: { id: string; at: number }[] = [];
+    let from = time;
+    for (const [id, place] of this.#places) {
+      const at = this.#stamps[place * PARTS + 2] ?? Number.NaN;
+      if (!(at >= from)) continue;
+      latest.push({ id, at });
+      if (latest.length <= 10 * most) continue;
+      keepLatest(latest, most);
+      from = latest.at(-1)?.at ?? from;
+    }
+    keepLatest(latest, most);
+    return latest.map(({ id }) => id);
+  }
+
+  /** Writes the file anew, once many plans were found to be finished that it does not name. */
+  note(isMeant: (id: string) => boolean): void {
+    const settled = Date.now() - UNSETTLED_MS;
+    const isSettled = (place: number) =>
+      (this.#stamps[place * PARTS + 2] ?? settled) < settled &&
+      (this.#stamps[place * PARTS + 3] ?? settled) < settled;
+    const isNew = (id: string, place: number) =>
+      place !== this.#noted.get(id) && isSettled(place) && isMeant(id);
+    let fresh = 0;
+    for (const [id, place] of this.#places) if (isNew(id, place)) fresh += 1;
+    if (fresh < MANY_UNNOTED) return;
+    const known = [...this.#places].filter(([id, place]) => isSettled(place) && isMeant(id));
+    const stamps = new Float64Array(known.length * PARTS);
+    for (const [at, [, place]] of known.entries())
+      stamps.set(this.#stamps.subarray(place * PARTS, (place + 1) * PARTS), at * PARTS);
+    const head = `${HEAD}${known.length}`.padEnd(HEAD_BYTES - 1);
+    const names = known.map(([id]) => id).join('\n');
+    const temporary = `${this.#path}.${process.pid}.tmp`;
+    try {
+      const parts = [Buffer.from(`${head}\n`), new Uint8Array(stamps.buffer), Buffer.from(names)];
+      writeFileSync(temporary, Buffer.concat(parts), { mode: 0o600 });
+      renameSync(temporary, this.#path);
+      this.#noted = new Map(known);
+    } catch {
+      // A full or read-only disk: the next process has to read them, too.
+      rmSync(temporary, { force: true });
+    }
+  }
+
+  #isAt(place: number, stat: Stats | undefined): boolean {
+    const at = place * PARTS;
+    return (
+      stat !== undefined &&
+      this.#stamps[at] === stat.ino &&
+      this.#stamps[at + 1] === stat.size &&
+      this.#stamps[at + 2] === stat.mtimeMs &&
+      this.#stamps[at + 3] === stat.ctimeMs
+    );
+  }
+
+  #load(): void {
+    let bytes: Buffer;
+    try {
+      bytes = readFileSync(this.#path);
+    } catch {
+      return;
+    }
+    const head = bytes.toString('latin1', 0, HEAD_BYTES);
+    const count = head.startsWith(HEAD) ? Number(head.slice(HEAD.length)) : Number.NaN;
+    const end = HEAD_BYTES + count * PARTS * Float64Array.BYTES_PER_ELEMENT;
+    const names = count > 0 && end < bytes.length ? bytes.toString('utf8', end).split('\n') : [];
+    if (names.length !== count) return;
+    this.#stamps = new Float64Array(count * PARTS);
+    new Uint8Array(this.#stamps.buffer).set(bytes.subarray(HEAD_BYTES, end));
+    this.#used = count;
+    for (let at = 0; at < count; at += 1) this.#noted.set(names[at] as string, at);
+  }
+}
+
+const NO_STAMP = [Number.NaN, Number.NaN, Number.NaN, Number.NaN];
+
+function keepLatest(plans: { id: string; at: number }[], most: number): void {
+  plans.sort((a, b) => b.at - a.at).splice(most);
 }

@@ -1,4 +1,4 @@
-import { writeFileSync } from 'node:fs';
+import { utimesSync, writeFileSync } from 'node:fs';
 import { describe, expect } from 'vitest';
 import { errorIn, it, refusal, type Shown, setUp } from './support.ts';
 
@@ -29,6 +29,24 @@ describe.concurrent('status', () => {
     expect(out).toMatch(/‖ paused .*\n +paused by Ann\n +→ signalbox resume p paused\n/);
     expect(out).toMatch(/✓ over .*\n/);
     expect(out).toMatch(/◌ x .*\n +the plan is draft\n +→ signalbox plan approve d\n/);
+  });
+
+  it('shows what is open and the latest finished plans, and all of them when asked', async ({ world }) => {
+    setUp(world, 'commit', { a: {} });
+    for (let number = 10; number < 25; number += 1) {
+      world.plan(`old${number}`, { status: 'complete', tickets: { x: { status: 'complete' } } });
+      utimesSync(world.planFile(`old${number}`), number, number);
+    }
+    const shown = (out: string) => out.match(/^(p|old\d+)$/gm);
+    const latest = Array.from({ length: 10 }, (_, index) => `old${index + 15}`);
+    const { out } = await world.cli('status');
+    expect(shown(out)).toEqual([...latest, 'p']);
+    expect(out.trimEnd().split('\n').at(-1)).toBe('5 more finished plans: signalbox status --all');
+    const all = await world.cli('status', '--all');
+    expect(shown(all.out)).toHaveLength(16);
+    expect(all.out).not.toContain('more finished');
+    expect((await world.cli('status', 'old10')).out).toMatch(/^old10\n {2}complete/);
+    expect(await world.json<Shown[]>('status')).toHaveLength(16);
   });
 
   it('is an array of {plan, tickets} as JSON, or one of them with --plan', async ({ world }) => {

@@ -1,11 +1,18 @@
+import { planOf } from '../../model/plans/plans-view.ts';
+import { plural } from '../../model/text/clean-quote-plural.ts';
 import { planLines, problemsWithoutPlan, statusJson, statusOf } from '../../report/status-text.ts';
 import { oneLine, sayProblem, style } from '../../report/style-and-phrases.ts';
+import type { Store, StoreView } from '../../store/store-interface.ts';
 import { type Io, outJson } from '../io.ts';
 import { type GlobalOptions, openState } from '../open-state-and-check-flags.ts';
 
 interface StatusOptions extends GlobalOptions {
   plan?: string;
+  all?: boolean;
 }
+
+/** Of finished plans the latest are shown: people look for what is open. */
+const MOST_FINISHED = 10;
 
 const NAMES: Record<string, 'plan' | 'config'> = {
   '-p': 'plan',
@@ -22,6 +29,7 @@ export function plainOptions(words: readonly string[]): StatusOptions | undefine
     const name = NAMES[word];
     const value = name && words[at + 1];
     if (word === '--json') options.json = true;
+    else if (word === '--all') options.all = true;
     else if (name && value && !value.startsWith('-')) {
       options[name] = value;
       at += 1;
@@ -31,7 +39,10 @@ export function plainOptions(words: readonly string[]): StatusOptions | undefine
 }
 
 export async function status(io: Io, options: StatusOptions, plan = options.plan): Promise<void> {
-  const { store, view } = await openState(io, options);
+  const isAll = plan === undefined && (options.all || options.json);
+  const { store, view } = await openState(io, options, (state) =>
+    isAll ? state.view() : openPlansAnd(state, plan),
+  );
   const holder = store.holder('status');
   const daemon = holder.daemon() !== undefined;
   const now = Date.now();
@@ -56,5 +67,21 @@ export async function status(io: Io, options: StatusOptions, plan = options.plan
   if (!plan)
     for (const problem of problemsWithoutPlan(view))
       lines.push(`${colors.red('✗')} ${oneLine(sayProblem(problem), 400)}`);
+  const left = plan ? 0 : [...(view.finished?.ids() ?? [])].length - MOST_FINISHED;
+  if (left > 0) lines.push('', colors.dim(`${plural(left, 'more finished plan')}: signalbox status --all`));
   io.out(lines.length > 0 ? lines : `No plans in ${store.location()}.`);
+}
+
+/** Plans that are not finished, and the named one or else the latest of those that are. */
+function openPlansAnd(store: Store, planId: string | undefined): StoreView {
+  const open = store.glance();
+  const ids = planId === undefined ? (open.finished?.since(0, MOST_FINISHED) ?? []) : [planId];
+  const others = ids.filter((id) => !planOf({ plans: open.plans }, id)).map((id) => store.view(id));
+  const plans = [open, ...others].flatMap((view) => view.plans);
+  return {
+    plans: plans.sort((a, b) => (a.id < b.id ? -1 : 1)),
+    tickets: new Map([open, ...others].flatMap(({ tickets }) => [...tickets])),
+    problems: [...open.problems, ...others.flatMap(({ problems }) => problems)],
+    ...(open.finished ? { finished: open.finished } : {}),
+  };
 }

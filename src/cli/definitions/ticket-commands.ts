@@ -9,8 +9,11 @@ export const TICKET_COMMANDS: readonly CommandDefinition[] = [
     usage: 'status [plan]',
     about: 'show plans and tickets, and why they wait',
     args: { plan: 'one plan in detail' },
-    options: { '-p, --plan <id>': 'the same as the argument' },
-    json: 'print JSON: an array of {plan, tickets}, or one of them with --plan',
+    options: {
+      '-p, --plan <id>': 'the same as the argument',
+      '--all': 'all finished plans, too, and not only the latest',
+    },
+    json: 'print JSON: an array of {plan, tickets} of all plans, or one of them with --plan',
     examples: ['status', 'status sprint-12', 'status --json'],
     load: async () => (await import('../commands/status.ts')).status,
   },

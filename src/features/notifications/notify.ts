@@ -60,10 +60,8 @@ export class Notifier implements Notifications {
   /** Finished plans that were not checked yet, also those of an engine that was killed before it could notify. */
   #finished({ plans, finished }: StoreView): Plan[] {
     for (const { id } of plans) this.#checkedFinished.delete(id);
-    const fresh = (finished?.since(Date.parse(this.#engine.now()) - MAX_FINISHED_AGE_MS) ?? []).slice(
-      0,
-      MAX_FINISHED_PLANS,
-    );
+    const since = Date.parse(this.#engine.now()) - MAX_FINISHED_AGE_MS;
+    const fresh = finished?.since(since, MAX_FINISHED_PLANS) ?? [];
     return fresh.flatMap((id) => {
       if (this.#checkedFinished.has(id)) return [];
       this.#checkedFinished.add(id);

@@ -14,8 +14,8 @@ export interface PlansView {
 /** Finished plans are many, and seldom needed: they are read when something asks for them. */
 interface FinishedPlans {
   ids(): Iterable<string>;
-  /** Those that changed at this time (milliseconds) or later, the latest first. */
-  since(time: number): string[];
+  /** Those that changed at this time (milliseconds) or later, the latest first; at most so many. */
+  since(time: number, most?: number): string[];
   plan(id: string): Plan | undefined;
   ticket(ref: TicketRef): Ticket | undefined;
 }
