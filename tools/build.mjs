@@ -59,7 +59,7 @@ const input = {
   ...executables,
   index: 'src/api/index.ts',
   ...library,
-  generate: 'src/report/docs/generate-docs-and-schemas.ts',
+  generate: 'src/cli/generate-docs-and-schemas.ts',
 };
 await build({
   cwd: root,

@@ -9,7 +9,7 @@ export const ENTRY_POINTS = [
   'api/index.ts',
   'api/settings.ts',
   'api/manifest.ts',
-  'report/docs/generate-docs-and-schemas.ts',
+  'cli/generate-docs-and-schemas.ts',
 ];
 const DECLARED =
   /^export (?:default )?(?:async |abstract )?(?:function\*?|const|class|interface|type|let) (\w+)/gm;

@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import { z } from 'zod';
-import { generate, jsonSchemas } from '../../src/report/docs/generate-docs-and-schemas.ts';
+import { generate, jsonSchemas } from '../../src/cli/generate-docs-and-schemas.ts';
 import { TEMPLATE_VARIABLES } from '../../src/workflows/template-variables.ts';
 import { directory } from './helpers.ts';
 
@@ -26,6 +26,7 @@ describe('generated files', () => {
       'docs/workflow-reference.md',
       'docs/prompts.md',
       'docs/configuration.md',
+      'docs/commands.md',
       'docs/agents.md',
     ]);
     expect(generate(dir, { check: false })).toEqual(all);

@@ -1,17 +1,20 @@
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
+import type { Command } from 'commander';
 import { z } from 'zod';
-import { ADAPTERS } from '../../agents/adapters.ts';
-import { ownDirectories } from '../../agents/directories-and-variables.ts';
-import { rangeText, SUPPORT_COLUMNS, supportsOf } from '../../agents/installed-agents.ts';
-import { settingsDocRows, settingsJsonSchema } from '../../config/describe-settings.ts';
-import { ACTION_NAMES, ACTIONS, PULL_WAITS } from '../../model/actions.ts';
-import { ACCESS } from '../../model/agent.ts';
-import { Plan, PlanBase } from '../../model/plan-schema.ts';
-import { Ticket, TicketBase } from '../../model/ticket-schema.ts';
-import { Workflow } from '../../model/workflow.ts';
-import { PHASE_SCHEMAS } from '../../workflows/load-workflow.ts';
-import { TEMPLATE_VARIABLES } from '../../workflows/template-variables.ts';
+import { ADAPTERS } from '../agents/adapters.ts';
+import { ownDirectories } from '../agents/directories-and-variables.ts';
+import { rangeText, SUPPORT_COLUMNS, supportsOf } from '../agents/installed-agents.ts';
+import { settingsDocRows, settingsJsonSchema } from '../config/describe-settings.ts';
+import { ACTION_NAMES, ACTIONS, PULL_WAITS } from '../model/actions.ts';
+import { ACCESS } from '../model/agent.ts';
+import { Plan, PlanBase } from '../model/plan-schema.ts';
+import { Ticket, TicketBase } from '../model/ticket-schema.ts';
+import { Workflow } from '../model/workflow.ts';
+import { PHASE_SCHEMAS } from '../workflows/load-workflow.ts';
+import { TEMPLATE_VARIABLES } from '../workflows/template-variables.ts';
+import { createProgram } from './build-command-parser.ts';
+import type { Io } from './io.ts';
 
 /** Writes the files that are not up to date and returns their names; with `check` it writes nothing. */
 export function generate(root: string, options: { check: boolean }): string[] {
@@ -57,8 +60,106 @@ function docTables(): Record<string, Record<string, string>> {
     },
     'docs/prompts.md': { variables: variableTable() },
     'docs/configuration.md': { settings: settingsTable() },
+    'docs/commands.md': { commands: commandSections() },
     'docs/agents.md': { programs: programTable(), supports: supportTable(), access: accessTable() },
   };
+}
+
+/** Where commands are explained, beyond their flags. */
+const EXPLAINED: Readonly<Record<string, string>> = {
+  run: '[runs of issues](runs.md), [running a plan](plans.md#running-a-plan)',
+  spec: '[specs](specs.md)',
+  daemon: '[the daemon](operations.md#the-daemon)',
+  resume: '[watching and steering](watching.md#continue)',
+  stop: '[watching and steering](watching.md#stop)',
+  status: '[watching and steering](watching.md#where-everything-is)',
+  logs: '[watching and steering](watching.md#what-agents-do)',
+  diff: '[watching and steering](watching.md#what-changed)',
+  attach: '[watching and steering](watching.md#what-agents-do)',
+  sessions: '[watching and steering](watching.md#take-over-a-session)',
+  'resume-session': '[watching and steering](watching.md#take-over-a-session)',
+  stats: '[logs, stats and cleaning up](runs.md#logs-stats-and-cleaning-up)',
+  respond: '[watching and steering](watching.md#decide)',
+  retry: '[watching and steering](watching.md#decide)',
+  skip: '[watching and steering](watching.md#decide)',
+  pause: '[watching and steering](watching.md#stop)',
+  merge: '[the merge train](pull-requests.md#the-merge-train)',
+  plan: '[planning](planning.md)',
+  interactive: '[planning with an agent](planning.md#with-an-agent)',
+  import: '[work items for scripts](planning.md#work-items-for-scripts)',
+  workflow: '[workflow reference](workflow-reference.md)',
+  config: '[configuration](configuration.md)',
+  init: '[configuration](configuration.md)',
+  doctor: '[agents](agents.md)',
+  skills: '[skills for your own agent](planning.md#skills-for-your-own-agent)',
+  notify: '[notifications](operations.md#notifications)',
+  clean: '[logs, stats and cleaning up](runs.md#logs-stats-and-cleaning-up)',
+  checks: '[checks](configuration.md#checks)',
+  integrate: '[merging one ticket](pull-requests.md#merging-one-ticket)',
+  forge: '[commands for scripts](pull-requests.md#commands-for-scripts)',
+  workspace: '[worktrees](operations.md#worktrees)',
+};
+
+/** A section per command, in the groups of the help. */
+function commandSections(): string {
+  let group = '';
+  return createProgram({ argv: ['--all'] } as unknown as Io, '')
+    .commands.flatMap((command) => {
+      const heading = command.helpGroup().replace(/:$/, '');
+      const begins = heading !== group;
+      group = heading;
+      const explained = EXPLAINED[command.name()];
+      return [
+        ...(begins ? [`## ${heading}`] : []),
+        `### ${command.name()}`,
+        ...describeCommand(command),
+        ...(explained ? [`More: ${explained}.`] : []),
+        ...command.commands.flatMap((sub) => [
+          `#### ${command.name()} ${sub.name()}`,
+          ...describeCommand(sub),
+        ]),
+      ];
+    })
+    .join('\n\n');
+}
+
+function describeCommand(command: Command): string[] {
+  const [about = '', examples = '', ...notes] = command.description().split('\n\n');
+  const words = command.registeredArguments.map((each) => {
+    const name = each.variadic ? `${each.name()}...` : each.name();
+    return { name: each.required ? `<${name}>` : `[${name}]`, about: each.description };
+  });
+  const options = command.options.filter(
+    ({ hidden, description }) => !hidden && description !== 'print JSON',
+  );
+  const rows = [
+    ...words.filter((word) => word.about).map((word) => [code(word.name), asText(word.about)]),
+    ...options.map(({ flags, description, argChoices, defaultValue: preset }) => [
+      flags.split(', ').map(code).join(', '),
+      [
+        asText(description),
+        ...(argChoices ? [`one of ${argChoices.map(code).join(', ')}`] : []),
+        ...(typeof preset === 'string' ? [`default ${code(preset)}`] : []),
+      ].join('; '),
+    ]),
+  ];
+  const [, ...lines] = examples.split('\n').map((line) => line.trim());
+  return [
+    `${code(['signalbox', ...pathOf(command), ...words.map(({ name }) => name)].join(' '))}: ${asText(about)}.`,
+    ['```console', ...lines, '```'].join('\n'),
+    ...notes.map(asText),
+    ...(rows.length > 0 ? [markdownTable(['Flag', 'Meaning'], rows)] : []),
+  ];
+}
+
+/** The words of a command, without the program's. */
+function pathOf(command: Command): string[] {
+  return command.parent ? [...pathOf(command.parent), command.name()] : [];
+}
+
+/** Help as Markdown: `<base>` would be read as HTML. */
+function asText(help: string): string {
+  return help.replaceAll('<', '&lt;');
 }
 
 function workflowTable(): string {

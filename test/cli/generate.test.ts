@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { ADAPTERS } from '../../src/agents/adapters.ts';
-import { generate } from '../../src/report/docs/generate-docs-and-schemas.ts';
+import { generate } from '../../src/cli/generate-docs-and-schemas.ts';
 import { ROOT } from '../docs/markdown.ts';
 
 describe('what is generated from the code', () => {
