@@ -18,16 +18,16 @@ export const CONFIG_KEYS = `^(${[
   'credential\\..*',
   '(user|author|committer)\\.(name|email)',
 ].join('|')})$`;
-/** The user's own config may change without a trace in the repository's. */
+/** How long a list of the config is used: the user's own config may change without a change of the repository's. */
 const LISTED_MS = 10_000;
 
 /** Merges text as git does without a driver; anything that does not merge is a conflict. */
 const PLAIN_MERGE = 'git merge-file -q --marker-size=%L %A %O %B || exit 1';
 
 interface ConfigGuard<Limits> {
-  /** Config for a call there that puts drivers out of force. */
+  /** Config for a call there that turns off drivers. */
   overrides(at: GitLocation, limits: Limits): Promise<Entries>;
-  /** Says that the user works with this repository, so that what its config has now may be remembered. */
+  /** Marks a repository as the user's own, so that the drivers in its config may be remembered. */
   adopt(commonDir: string): void;
   config(at: GitLocation, limits: Limits): Promise<readonly ConfigEntry[]>;
 }
@@ -38,9 +38,9 @@ interface Answer {
 }
 
 /**
- * Puts out of force which drivers the repository's own config has got since it was first used: an agent can write there,
- * and git would run it outside of the agent. Those of the user's own config are always used. The config is listed
- * again when its file has changed, or after a while.
+ * Turns off drivers that were added to the repository's config after its first use: an agent can write there, and git would run
+ * them outside the agent's sandbox. Drivers of the user's own config are always used. The config is listed again when its file
+ * has changed, or after a while.
  */
 export function createConfigGuard<Limits>(
   list: (at: GitLocation, limits: Limits) => Promise<string>,
@@ -53,8 +53,8 @@ export function createConfigGuard<Limits>(
     const listed = parseListing(await list(at, limits));
     const drivers = listed.filter(isDriver);
     const first = adopted.has(at.commonDir) ? drivers : undefined;
-    const trusted = new Set(memory === undefined ? [] : recall(memory, at.commonDir, first));
-    // Where an agent is sandboxed, a driver also has to run nothing that the agent can write.
+    const trusted = new Set(memory === undefined ? [] : knownDrivers(memory, at.commonDir, first));
+    // If an agent is sandboxed, a driver must not run anything that the agent can write.
     const isTrusted = (each: ConfigEntry) =>
       (!each.own || trusted.has(entryOf(each))) &&
       (!walls || each.key.endsWith('.required') || isOutsideProgram(each.value, at.workTree));
@@ -68,14 +68,14 @@ export function createConfigGuard<Limits>(
     const stamp = `${fileStamp(join(at.commonDir, 'config'))} ${own}`;
     const cached = known.get(key);
     if (cached?.stamp === stamp && performance.now() - cached.at < LISTED_MS)
-      // The call that lists may be cancelled, which is no answer for others.
+      // A cancelled call has no result for other callers.
       return cached.answer.catch(() => answerFor(at, limits));
     const answer = ask(at, limits);
     known.set(key, { at: performance.now(), stamp, answer });
     const forget = () => {
       if (known.get(key)?.answer === answer) known.delete(key);
     };
-    // Files that are included may change without a trace in the config itself.
+    // Included files may change without a change of the config file.
     answer.then(({ listed }) => {
       if (listed.some((each) => each.own && isInclude(each))) forget();
     }, forget);
@@ -120,10 +120,10 @@ const isDriver = ({ key }: ConfigEntry) => /^(filter|merge)\.|\.(uploadpack|rece
 const entryOf = ({ key, value }: ConfigEntry) => `${key}=${value}`;
 
 /**
- * The drivers that the repository's config had when it was first used, kept where agents have no business. `now` is
- * remembered where nothing is yet; a repository inside a worktree is never remembered.
+ * The drivers that the repository's config had at its first use, stored where agents do not write. `now` is stored if nothing is
+ * yet; a repository inside a worktree is never stored.
  */
-function recall(memory: string, commonDir: string, now: readonly ConfigEntry[] | undefined): string[] {
+function knownDrivers(memory: string, commonDir: string, now: readonly ConfigEntry[] | undefined): string[] {
   const id = createHash('sha256').update(commonDir).digest('hex').slice(0, 16);
   const file = join(memory, `${id}.json`);
   const kept = readRegularText(file);
@@ -147,7 +147,7 @@ function parseRecord(text: string): string[] {
     const { drivers } = JSON.parse(text) as { drivers?: unknown };
     return Array.isArray(drivers) ? drivers.filter((each) => typeof each === 'string') : [];
   } catch {
-    // Damaged: nothing of it is believed.
+    // A damaged record is ignored.
     return [];
   }
 }
@@ -161,7 +161,7 @@ function overridesOf(drivers: readonly ConfigEntry[], isTrusted: (each: ConfigEn
     const mine = drivers.findLast((each) => each.key === key && isTrusted(each));
     result.set(key, mine?.value ?? neutral(key));
   }
-  // A filter without any program left does nothing: files are taken as they are.
+  // A filter without a program does nothing.
   for (const key of planted) {
     const [, name, part] = /^(filter\..*)\.([^.]*)$/.exec(key) ?? [];
     if (name === undefined) continue;
@@ -186,7 +186,7 @@ function neutral(key: string): string {
 const INTERPRETERS =
   /^(ba|da|z|k|fi)?sh$|^(python|perl|ruby|node|php|lua|tclsh|deno|bun|java|make|gmake|sed|g?awk|npx|npm|pnpm|yarn|uv|uvx|env|xargs|sudo|nice|timeout)[\d.]*$/;
 /** Flags, git's own placeholders and plain words; no paths. */
-const HARMLESS = /^(-[\w=:,.+-]*|%[A-Za-z]|[\w:=,+-]+)$/;
+const PLAIN_WORD = /^(-[\w=:,.+-]*|%[A-Za-z]|[\w:=,+-]+)$/;
 
 /**
  * Whether a driver of git's config runs nothing that is in the work tree. A sandboxed agent writes there, and git would
@@ -198,7 +198,7 @@ export function isOutsideProgram(command: string, workTree: string): boolean {
   const words = command.trim().split(/\s+/).map(unquoted);
   const [program = '', ...rest] = words;
   if (words.includes(undefined) || program === undefined) return false;
-  if (!rest.every((word) => word !== undefined && HARMLESS.test(word))) return false;
+  if (!rest.every((word) => word !== undefined && PLAIN_WORD.test(word))) return false;
   if (isAbsolute(program))
     return /^[\w./+@-]+$/.test(program) && relative(workTree, program).startsWith('..');
   return /^[\w.+-]+$/.test(program) && !INTERPRETERS.test(program);

@@ -2,8 +2,8 @@ import { shellQuote } from '../model/text/shell-quote.ts';
 
 type Env = Record<string, string | undefined>;
 
-/** Variables that would point git at another repository, index or program than the one we name. */
-const REMOVED = [
+/** Variables that would make git use another repository, index or program than the named one. */
+const REMOVED_VARIABLES = [
   'GIT_DIR',
   'GIT_WORK_TREE',
   'GIT_INDEX_FILE',
@@ -31,8 +31,8 @@ const REMOVED = [
 
 const EVENTS = ['post-checkout', 'post-index-change', 'reference-transaction', 'pre-auto-gc'];
 
-/** Whatever an agent plants in the shared config, these win. Filter and merge drivers go by name: see config-guard.ts. */
-const FORCED: ReadonlyArray<readonly [string, string]> = [
+/** Config that overrides the shared one, which an agent can write. For filter and merge drivers, see config-guard.ts. */
+const FORCED_CONFIG: ReadonlyArray<readonly [string, string]> = [
   ['core.hooksPath', '/dev/null'],
   ...EVENTS.map((event) => [`hook.${event}.enabled`, 'false'] as const),
   ['core.fsmonitor', 'false'],
@@ -54,7 +54,7 @@ const FORCED: ReadonlyArray<readonly [string, string]> = [
 export function cleanEnv(env: Env): Record<string, string> {
   const clean: Record<string, string> = {};
   for (const [key, value] of Object.entries(env)) {
-    if (value !== undefined && !REMOVED.includes(key)) clean[key] = value;
+    if (value !== undefined && !REMOVED_VARIABLES.includes(key)) clean[key] = value;
   }
   return clean;
 }
@@ -75,7 +75,7 @@ export function gitEnv(env: Env): Record<string, string> {
       GIT_SSH_COMMAND: env.GIT_SSH_COMMAND ?? ssh ?? 'ssh -o BatchMode=yes',
       GIT_ALLOW_PROTOCOL: env.GIT_ALLOW_PROTOCOL ?? 'file:git:http:https:ssh',
     },
-    FORCED,
+    FORCED_CONFIG,
   );
 }
 

@@ -23,7 +23,7 @@ const FETCH = [
 
 /**
  * Brings origin's branch up to date, at most once a minute for all tickets and processes together.
- * Never fails: without the network work continues with what is here, and the note says so.
+ * Never fails: without a network, work continues with the last fetched state, and the note says so.
  */
 export function fetchBranch(
   context: Context,
@@ -33,40 +33,40 @@ export function fetchBranch(
   const key = `${repo.commonDir}\n${branch}`;
   const known = context.fetches.get(key);
   if (known && isRecent(known.at)) return known.note;
-  const note = lockRepo(repo, () => fetchNow(context, repo, branch)).catch(
+  const note = lockRepo(repo, () => fetchUnlessRecent(context, repo, branch)).catch(
     (error) => `origin/${branch} was not fetched: ${messageOf(error)}`,
   );
   context.fetches.set(key, { at: Date.now(), note });
   return note;
 }
 
-/** What was asked of origin less than a minute ago need not be asked again. */
+/** Whether origin was asked less than a minute ago. */
 function isRecent(at: number): boolean {
   const age = Date.now() - at;
   return age >= 0 && age < EVERY_MS;
 }
 
 /** Fetches origin's branch, however recently that was done; throws when it fails. */
-export async function fetchAnew(context: Context, repo: GitLocation, branch: string): Promise<void> {
-  await lockRepo(repo, () => fetchNow(context, repo, branch, true), context.git.signal);
+export async function fetchNow(context: Context, repo: GitLocation, branch: string): Promise<void> {
+  await lockRepo(repo, () => fetchUnlessRecent(context, repo, branch, true), context.git.signal);
 }
 
-/** Gets a branch's commits and moves no ref; for a git that writes its objects elsewhere. */
-export async function fetchAside(context: Context, repo: GitLocation, branch: string): Promise<void> {
+/** Fetches a branch's commits without moving a ref; for a git that writes its objects elsewhere. */
+export async function fetchWithoutRef(context: Context, repo: GitLocation, branch: string): Promise<void> {
   const { entries, env } = await trustedAccess(context, repo);
   const options = { at: repo, write: true, timeoutMs: FETCH_TIMEOUT_MS, config: entries, env };
   await context.git([...FETCH, `refs/heads/${branch}`], options);
 }
 
-async function fetchNow(
+async function fetchUnlessRecent(
   context: Context,
   repo: GitLocation,
   branch: string,
-  anew = false,
+  always = false,
 ): Promise<undefined> {
   const stamp = join(repo.commonDir, STAMP);
   const stamps = parseStamps(readRegularText(stamp));
-  if (!anew && isRecent(stamps[branch] ?? 0)) return;
+  if (!always && isRecent(stamps[branch] ?? 0)) return;
   const { entries, env } = await trustedAccess(context, repo);
   const at = Date.now();
   await retryRaces(() =>
@@ -90,7 +90,7 @@ function parseStamps(text: string | undefined): Record<string, number> {
   }
 }
 
-/** Credential helpers and the ssh command as the user's own config has them; those of the repository may be planted. */
+/** Credential helpers and the ssh command of the user's own config. An agent may have written the repository's. */
 export async function trustedAccess({ git, env: { GIT_SSH_COMMAND } }: Context, repo: GitLocation) {
   const mine = (await git.config(repo)).filter(({ users }) => users);
   const credentials = mine.filter(({ key }) => key.startsWith('credential.'));
@@ -103,7 +103,7 @@ export async function trustedAccess({ git, env: { GIT_SSH_COMMAND } }: Context, 
 
 const ASK_TIMEOUT_MS = 20_000;
 /** The names that servers choose. */
-const USUAL = ['main', 'master'];
+const USUAL_TRUNK_NAMES = ['main', 'master'];
 
 /**
  * Origin's default branch: as it is recorded here since a clone, else as origin itself says, else the usual name that it
@@ -122,7 +122,7 @@ export async function originTrunk(
   return asked?.name === undefined ? { ...asked, name: await usualName(context, repo) } : asked;
 }
 
-/** As a clone recorded it. Every worktree that is made needs it, so it is asked once a minute while its branch is there. */
+/** Origin's default branch as the clone recorded it. Read at most once a minute, because every new worktree needs it. */
 async function recordedTrunk(context: Context, repo: GitLocation): Promise<string | undefined> {
   const { git, recordedTrunks } = context;
   const known = recordedTrunks.get(repo.commonDir);
@@ -142,7 +142,7 @@ export function rememberTrunk(
   return name;
 }
 
-/** Writes down, as a clone does, which branch it is, once that branch is here. */
+/** Records origin's default branch as a clone does, once that branch was fetched. */
 export async function recordTrunk(context: Context, repo: GitLocation, name: string): Promise<void> {
   if (context.recordedTrunks.has(repo.commonDir) || (await recordedTrunk(context, repo)) !== undefined)
     return;
@@ -171,7 +171,7 @@ async function askOrigin(context: Context, repo: GitLocation): Promise<Trunk> {
   }
 }
 
-/** Without an origin: the branch of a usual name, where there is one and no other. */
+/** The trunk of a repository without origin: its only branch with a usual name. */
 export function localTrunk(context: Context, repo: GitLocation): Promise<string | undefined> {
   return usualName(context, repo, branchRef);
 }
@@ -181,7 +181,7 @@ async function usualName(
   repo: GitLocation,
   refOf: (name: string) => string = originRef,
 ): Promise<string | undefined> {
-  const refs = await readRefs(context.git, repo, USUAL.map(refOf));
-  const names = USUAL.filter((name) => refs.has(refOf(name)));
+  const refs = await readRefs(context.git, repo, USUAL_TRUNK_NAMES.map(refOf));
+  const names = USUAL_TRUNK_NAMES.filter((name) => refs.has(refOf(name)));
   return names.length === 1 ? names[0] : undefined;
 }

@@ -25,7 +25,7 @@ export async function contains(
   const known = context.ancestry.get(`${commit}:${ancestor}`);
   if (known !== undefined) return known;
   const answer =
-    (await isNear(context, repo, commit, ancestor)) ??
+    (await containsByRecentParents(context, repo, commit, ancestor)) ??
     (await context.git(['merge-base', '--is-ancestor', ancestor, commit], { at: repo, ok: [0, 1] })).code ===
       0;
   remember(context, commit, ancestor, answer);
@@ -35,8 +35,8 @@ export async function contains(
 /** Maximum number of commits that are compared one by one. */
 const STEPS = Array.from({ length: 24 }, (_, index) => index);
 
-/** The answer where one of two commits is among the latest first parents of the other: that costs no process. */
-async function isNear(
+/** Answers without a process if one of two commits is among the latest first parents of the other. */
+async function containsByRecentParents(
   context: Context,
   repo: GitLocation,
   commit: string,

@@ -45,11 +45,11 @@ export async function find(
   if (dotGit?.isDirectory()) return { kind: 'checkout' };
   const at = dotGit?.isFile() ? await git.locate(realOf(path) ?? path) : undefined;
   if (at && at.gitDir !== at.commonDir) return at;
-  return { kind: isVoid(path) ? 'empty' : 'directory' };
+  return { kind: isEmptyDirectory(path) ? 'empty' : 'directory' };
 }
 
-/** Nothing is in it, or no more than the beginning of a pointer that could not be written. */
-function isVoid(path: string): boolean {
+/** Whether a directory is empty, or has only an empty `.git` file that could not be written. */
+function isEmptyDirectory(path: string): boolean {
   const [first, ...more] = readdirSync(path);
   if (first === undefined) return true;
   const stat = first === '.git' && more.length === 0 ? lstatSync(join(path, first)) : undefined;
@@ -59,14 +59,14 @@ function isVoid(path: string): boolean {
 /** Refs that a worktree has for itself alone. */
 const OWN_REFS = ['refs/worktree', 'refs/bisect', 'refs/rewritten'];
 
-/** Changes whenever a checkout gets another branch, place or repository. Undefined where refs are not kept in files. */
+/** A stamp that changes when a checkout gets another branch, path or repository. Undefined if refs are not kept in files. */
 function checkoutStamp({ workTree, gitDir, commonDir }: GitLocation, branch: string): string | undefined {
   if (existsSync(join(commonDir, 'reftable'))) return undefined;
   const files = [join(workTree, '.git'), join(gitDir, 'HEAD'), join(gitDir, 'gitdir')];
   return [branch, workTree, ...files.map(fileStamp)].join('\0');
 }
 
-/** Remembers a checkout that git has just made. `isNew`: nothing has ever run in it. */
+/** Remembers a checkout that git has just created. `isNew`: nothing has run in it yet. */
 export function rememberCheckout(
   git: Git,
   at: GitLocation,
@@ -77,7 +77,7 @@ export function rememberCheckout(
   if (checkout !== undefined) git.confirmed.set(at.gitDir, { checkout, madeHead });
 }
 
-/** Whether HEAD has been on its branch ever since we made the checkout: then its reflog names nothing that the branch's lacks. */
+/** Whether HEAD has always been on its branch since the checkout was created: then the branch's reflog has all of its commits. */
 export function hasKeptBranch(git: Git, { gitDir }: GitLocation): boolean {
   return git.confirmed.get(gitDir)?.madeHead === fileStamp(join(gitDir, 'HEAD'));
 }
@@ -125,7 +125,7 @@ function hasFilesIn(directory: string): boolean {
 
 const isSame = (registered: string, path: string) => registered === path || realOf(registered) === path;
 
-/** What git says about a checkout, whatever that is. */
+/** Reads a checkout's description from git. */
 export async function describe(git: Git, at: GitLocation): Promise<Worktree> {
   const [head, entries] = await Promise.all([readHead(git, at), listWorktrees(git, at)]);
   const registered =

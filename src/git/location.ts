@@ -2,7 +2,7 @@ import { lstatSync, readdirSync, realpathSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { readRegularText } from '../machine/files/read-and-remove-files.ts';
 
-/** Where a git call works. All three are named, so that neither discovery nor planted config or pointers decide. */
+/** Where a git call works. All three paths are passed to git, so that discovery and files written by agents have no influence. */
 export interface GitLocation {
   workTree: string;
   /** The checkout's own git directory. */

@@ -11,10 +11,10 @@ interface MergeSpec {
   ours: string;
   theirs: string;
   message: string;
-  /** An ancestor of ours to compare both with, where their history does not show what they have in common. */
+  /** An ancestor of `ours` to compare both with, if their history does not show what they have in common. */
   from?: string | undefined;
-  /** Dated as the newer of the two, so that merging the same again gives the same commit. */
-  steady?: boolean;
+  /** Uses the date of the newer commit, so that the same merge gives the same commit again. */
+  reproducible?: boolean;
 }
 
 /** A context for merges that leave nothing in the repository: new objects go to a directory that `remove` deletes. */
@@ -46,7 +46,9 @@ export async function addsNothing(
 export async function mergeCommits(context: Context, repo: GitLocation, merge: MergeSpec): Promise<Merged> {
   const { ours, from } = merge;
   const naming = identity(context, repo);
-  const theirs = from ? await grafted(context, repo, { ...merge, from, who: await naming }) : merge.theirs;
+  const theirs = from
+    ? await squashedOnto(context, repo, { ...merge, from, who: await naming })
+    : merge.theirs;
   const [{ code, stdout }, who, when] = await Promise.all([
     context.git(['merge-tree', '--write-tree', '--name-only', '--no-messages', '-z', ours, theirs], {
       at: repo,
@@ -54,7 +56,7 @@ export async function mergeCommits(context: Context, repo: GitLocation, merge: M
       write: true,
     }),
     naming,
-    merge.steady ? dates(context, repo, merge) : {},
+    merge.reproducible ? dates(context, repo, merge) : {},
   ]);
   const [tree = '', ...files] = stdout.split('\0').filter((field) => field !== '');
   if (code === 1) return { conflict: [...new Set(files)].sort() };
@@ -77,8 +79,8 @@ async function dates(
   return { GIT_AUTHOR_DATE: date, GIT_COMMITTER_DATE: date };
 }
 
-/** What `theirs` has, as one commit upon `from`. */
-async function grafted(
+/** The changes of `theirs` as one commit on top of `from`. */
+async function squashedOnto(
   context: Context,
   repo: GitLocation,
   { theirs, from, who }: { theirs: string; from: string; who: Record<string, string> },
@@ -87,7 +89,7 @@ async function grafted(
   return (await context.git(args, { at: repo, write: true, env: who })).stdout.trim();
 }
 
-/** Nothing where the repository knows who commits, else our own name: git would refuse or invent one. */
+/** Author variables: none if the repository has a user, else Signalbox's own name, because git would refuse or invent one. */
 export async function identity(context: Context, repo: GitLocation): Promise<Record<string, string>> {
   const known = new Set((await context.git.config(repo)).map(({ key }) => key));
   const env: Record<string, string> = {};

@@ -1,13 +1,13 @@
 import type { Socket } from 'node:net';
 import { type Helper, startHelper } from '../machine/run-process.ts';
 
-/** How long a process that is not asked is kept. */
+/** How long an idle process is kept. */
 const IDLE_MS = 2_000;
-/** An agent may have made git wait: then the question is put in another way. */
+/** Time limit of an answer: an agent may have blocked git. After that, another command is used. */
 const ANSWER_MS = 10_000;
 
-/** It says what is here, as it is: nothing is fetched or replaced. */
-const ONLY_HERE = { GIT_ALLOW_PROTOCOL: 'none', GIT_NO_REPLACE_OBJECTS: '1' };
+/** Fetches and replaces nothing: answers only with local objects. */
+const LOCAL_ONLY_ENV = { GIT_ALLOW_PROTOCOL: 'none', GIT_NO_REPLACE_OBJECTS: '1' };
 
 interface Question {
   names: readonly string[];
@@ -28,7 +28,7 @@ export function createNameResolver(command: () => string, env: Record<string, st
       const args = ['cat-file', '--batch-command=%(objectname)', '--buffer'];
       // Not in the repository, which may be deleted meanwhile.
       reader = new Reader(
-        startHelper(command(), args, { cwd: '/', env: { ...env, ...ONLY_HERE, GIT_DIR: commonDir } }),
+        startHelper(command(), args, { cwd: '/', env: { ...env, ...LOCAL_ONLY_ENV, GIT_DIR: commonDir } }),
       );
       readers.set(commonDir, reader);
     }
@@ -74,7 +74,7 @@ class Reader {
     if (this.#pending.length === 0) this.#rest();
   }
 
-  /** Neither the process nor its pipes keep ours alive while nothing is asked. */
+  /** Lets this process end while the helper is idle. */
   #rest(): void {
     this.#await(IDLE_MS, 'unref');
   }

@@ -64,21 +64,21 @@ export interface Git {
   /** Several commands, each after the one before has succeeded, and what each printed; `input` is for the first. */
   sequence(commands: ReadonlyArray<readonly string[]>, options: Omit<GitOptions, 'ok'>): Promise<string[]>;
   /**
-   * What a shell script prints that starts git as `"$0"`, with these parameters. A shell starts a process much faster than an
-   * engine does, whose memory has to be set up anew for each.
+   * Returns what a shell script prints that starts git as `"$0"`, with these parameters. A shell starts a process much faster
+   * than an engine with its large memory.
    */
   script(text: string, parameters: readonly string[], options: Omit<GitOptions, 'ok'>): Promise<string>;
   /** For the one call that has to find the repository first. */
   discover(args: readonly string[], cwd: string): Promise<GitResult>;
   /** The git directories of a checkout; undefined when the directory is none. */
   locate(workTree: string): Promise<GitLocation | undefined>;
-  /** Says that the user works with a repository; see config-guard.ts. */
+  /** Marks a repository as the user's own; see config-guard.ts. */
   adopt(commonDir: string): void;
   /** The config, as far as CONFIG_KEYS names it. */
   config(at: GitLocation): Promise<readonly ConfigEntry[]>;
   /** The objects with these names, without a process of its own; undefined when git has to be asked by another command. */
   resolve(at: GitLocation, names: readonly string[]): Promise<(string | undefined)[] | undefined>;
-  /** What git said about worktrees, by git directory; see inspect-worktrees.ts. */
+  /** Confirmed checkouts by git directory; see inspect-worktrees.ts. */
   readonly confirmed: Map<string, { checkout: string; madeHead?: string | undefined }>;
   /** Ends waits for locks, where no further call may begin. */
   readonly signal: AbortSignal | undefined;
@@ -91,7 +91,7 @@ export interface CreateGit {
   git?: string;
   /** Directory that remembers which drivers a repository's config had when it was first used. */
   memory?: string;
-  /** Some agent is sandboxed: git runs no driver for us that such an agent could have written. */
+  /** Some agent is sandboxed: git must not run a driver that such an agent could have written. */
   walls?: boolean;
 }
 
@@ -99,7 +99,7 @@ export function createGit(options: CreateGit): Git {
   let found: string | undefined;
   const command = () => {
     if (options.git !== undefined) return options.git;
-    // Found once and not again for every call; the bare name where there is none, so that the error is the usual one.
+    // Searched once, not for every call. If git is missing, the bare name gives the usual error.
     if (found === undefined || !existsSync(found)) found = findExecutable('git', options.env) ?? 'git';
     return found;
   };
@@ -172,7 +172,7 @@ export function createGit(options: CreateGit): Git {
     if (statSync(join(workTree, '.git')).isDirectory()) return { workTree, gitDir, commonDir: gitDir };
     const args = ['rev-parse', '--path-format=absolute', '--git-common-dir'];
     const pipe = pipeIn(gitDir);
-    if (pipe) throw wouldWait(args, pipe);
+    if (pipe) throw wouldBlock(args, pipe);
     const known = commonDirs.get(gitDir) ?? adoptedAround(gitDir);
     if (known !== undefined) return { workTree, gitDir, commonDir: known };
     const env = { ...reading, GIT_DIR: gitDir, GIT_WORK_TREE: workTree };
@@ -226,7 +226,7 @@ const envOf = ({ gitDir, workTree, commonDir }: GitLocation) => ({
   GIT_COMMON_DIR: commonDir,
 });
 
-export function wouldWait(args: readonly string[], path: string): GitError {
+export function wouldBlock(args: readonly string[], path: string): GitError {
   return new GitError(args, { code: null, stderr: '' }, `${path} is no file, and git would wait for it`);
 }
 
@@ -292,22 +292,22 @@ function startError(command: string, cwd: string, error: NodeJS.ErrnoException):
 function lastLine(text: string): string | undefined {
   const lines = text.trim().split('\n');
   const errors = lines.filter((line) => /^(fatal|error):/.test(line));
-  // A line that only passes on that a helper failed says nothing: the helper's own line has the reason.
+  // Skips the line that only reports a failed helper: the helper's own line has the reason.
   const last = errors.findLast((line) => !/\b(?:index-pack|unpack-objects)\b|fsck error in pack/.test(line));
   return (last ?? errors.at(-1) ?? lines.at(-1)) || undefined;
 }
 
-/** What git says when it trips over another git in the same repository; trying again helps. */
-const RACES =
+/** Errors of a git call that collided with another one in the same repository; a retry helps. */
+const RACE_MESSAGES =
   /failed to read .*(commondir|gitdir|HEAD)|bad object|cannot lock ref(?!.*exists; cannot create)|\.lock': File exists|could not lock config file|unable to create .*\.lock|did not send all necessary objects|No such file or directory.*worktrees/i;
 
-/** Runs a git call again, a few times and ever later, when it lost such a race. */
+/** Retries a git call that lost such a race, a few times with growing pauses. */
 export async function retryRaces<T>(call: () => Promise<T>): Promise<T> {
   for (let wait = 15; ; wait *= 2) {
     try {
       return await call();
     } catch (error) {
-      if (wait > 250 || !(error instanceof GitError) || !RACES.test(error.stderr)) throw error;
+      if (wait > 250 || !(error instanceof GitError) || !RACE_MESSAGES.test(error.stderr)) throw error;
       await delay(wait);
     }
   }

@@ -1,9 +1,9 @@
 import { copyFileSync, existsSync, lstatSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { oddEntry } from '../machine/files/read-and-remove-files.ts';
+import { findUnreadableEntry } from '../machine/files/read-and-remove-files.ts';
 import { type GitLocation, gitDirOf, sharedDirOf } from './location.ts';
-import { type Git, GitError, wouldWait } from './run-git.ts';
+import { type Git, GitError, wouldBlock } from './run-git.ts';
 
 /** `git status` of a checkout, and the changes that marks in the index hide from it. */
 export interface Status {
@@ -18,7 +18,7 @@ export interface Status {
   /** Directories end in `/`. */
   untracked: string[];
   ignored: string[];
-  /** The entries as git wrote them, and ours. */
+  /** The entries as git wrote them, and those of hidden changes. */
   raw: string;
 }
 
@@ -36,7 +36,7 @@ export async function readStatus(git: Git, at: GitLocation, options: StatusOptio
     '--branch',
     '--no-ahead-behind',
     '--no-renames',
-    // Git would look into submodules by calls that read their config as it is; we look into them ourselves.
+    // Submodules are checked separately: git's own check would trust their config.
     '--ignore-submodules=dirty',
     `--untracked-files=${options.all ? 'all' : 'normal'}`,
     `--ignored=${options.ignored ? 'matching' : 'no'}`,
@@ -57,7 +57,7 @@ export async function readStatus(git: Git, at: GitLocation, options: StatusOptio
   return status;
 }
 
-/** The status of a checkout whose index has files without marks alone, and no submodules. Nothing for any other. */
+/** A script that prints the status of a checkout without marks and submodules; nothing for any other. */
 const STATUS_IF_PLAIN = `
 list=$("$0" ls-files -v --stage) || exit
 case "
@@ -69,18 +69,18 @@ H 160000 "*) ;;
 esac
 `;
 
-/** Submodules, and other repositories committed like them. Git is not even started when it would wait in one. */
+/** Submodules, and other repositories committed like them. Git is not started if an entry would block it. */
 async function findLinks(at: GitLocation, names: readonly string[]): Promise<Link[]> {
   const links: Link[] = [];
   for (const name of names) {
     const workTree = join(at.workTree, name);
     const gitDir = gitDirOf(workTree);
     if (gitDir === undefined) continue;
-    const odd = await oddEntry(gitDir, 'followed');
-    if (odd !== undefined) throw wouldWait(['status'], join(gitDir, odd));
+    const odd = await findUnreadableEntry(gitDir, 'followed');
+    if (odd !== undefined) throw wouldBlock(['status'], join(gitDir, odd));
     const commonDir = sharedDirOf(gitDir);
-    const shared = commonDir === gitDir ? undefined : await oddEntry(commonDir, 'followed');
-    if (shared !== undefined) throw wouldWait(['status'], join(commonDir, shared));
+    const shared = commonDir === gitDir ? undefined : await findUnreadableEntry(commonDir, 'followed');
+    if (shared !== undefined) throw wouldBlock(['status'], join(commonDir, shared));
     links.push({ name, at: { workTree, gitDir, commonDir } });
   }
   return links;
@@ -91,7 +91,7 @@ interface Link {
   at: GitLocation;
 }
 
-/** Those in which something is uncommitted. */
+/** Submodules with uncommitted changes. */
 async function dirtyLinks(git: Git, links: readonly Link[]): Promise<string[]> {
   const dirty: string[] = [];
   const hasty = git.limited({ timeoutMs: LINK_MS });
@@ -106,20 +106,27 @@ async function isDirty(git: Git, at: GitLocation): Promise<boolean> {
     const { changed, untracked } = await readStatus(git, at);
     return changed.length + untracked.length > 0;
   } catch (error) {
-    // A repository that is broken is not what was committed.
+    // A broken repository differs from what was committed.
     if (error instanceof GitError) return true;
     throw error;
   }
 }
 
-/** How many fields stand before the path, by the entry's first character. */
+/** The number of fields before the path, by the entry's first character. */
 const FIELDS: Record<string, number> = { '1': 8, u: 10, '?': 1, '!': 1 };
 
-/** What git itself says. */
-type Said = Omit<Status, 'hidden' | 'marks'>;
+/** The status that git itself reports. */
+type GitStatus = Omit<Status, 'hidden' | 'marks'>;
 
-export function parseStatus(raw: string): Said {
-  const status: Said = { head: undefined, branch: undefined, changed: [], untracked: [], ignored: [], raw };
+export function parseStatus(raw: string): GitStatus {
+  const status: GitStatus = {
+    head: undefined,
+    branch: undefined,
+    changed: [],
+    untracked: [],
+    ignored: [],
+    raw,
+  };
   for (const line of raw.split('\0')) {
     const kind = line[0] ?? '';
     if (line.startsWith('# branch.oid ')) status.head = known(line.slice(13), '(initial)');
@@ -172,7 +179,7 @@ async function hiddenEdits(git: Git, at: GitLocation, marks: IndexMarks): Promis
   const skipped = marks.skipped.filter((file) => isThere(at, file));
   if (marks.assumed.length + skipped.length === 0) return [];
   return withScratchIndex(at, async (env) => {
-    await unhide(git, at, marks, env);
+    await clearMarks(git, at, marks, env);
     const args = ['diff', '--name-only', '-z', '--no-renames', '--no-ext-diff', '--no-textconv'];
     const { stdout } = await git([...args, '--ignore-submodules=dirty'], { at, env, config: NOT_SPARSE });
     const marked = new Set([...marks.assumed, ...skipped]);
@@ -186,8 +193,8 @@ function isThere(at: GitLocation, file: string): boolean {
   return lstatSync(join(at.workTree, file), { throwIfNoEntry: false }) !== undefined;
 }
 
-/** Takes the marks of files that are there away, in the index that `env` names or in the real one. */
-export async function unhide(
+/** Removes the marks of existing files, in the index that `env` names or in the real one. */
+export async function clearMarks(
   git: Git,
   at: GitLocation,
   marks: IndexMarks,
@@ -204,7 +211,7 @@ export async function unhide(
   }
 }
 
-/** Lends a copy of a checkout's index, as `GIT_INDEX_FILE`, so that the real one stays as it is. */
+/** Runs `fn` with a copy of a checkout's index as `GIT_INDEX_FILE`, so that the real one does not change. */
 export async function withScratchIndex<T>(
   { gitDir }: GitLocation,
   fn: (env: { GIT_INDEX_FILE: string }) => Promise<T>,

@@ -1,7 +1,7 @@
 import { unlinkSync, writeFileSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
 import { HeldError } from '../model/errors.ts';
-import { readJson, statIfSeen } from './files/read-and-remove-files.ts';
+import { readJson, statIfVisible } from './files/read-and-remove-files.ts';
 import { isAlive, ownIdentity, type ProcessIdentity } from './process-identity-and-signals.ts';
 
 const queues = new Map<string, Promise<unknown>>();
@@ -83,7 +83,7 @@ function tryCreate(path: string): boolean {
   }
 }
 
-/** Every write comes by here, and `rmSync` takes several times as long. */
+/** Every write calls this, and `rmSync` is several times slower. */
 function remove(path: string): void {
   try {
     unlinkSync(path);
@@ -118,6 +118,6 @@ function isStale(path: string): boolean {
 }
 
 function olderThan(path: string, ms: number): boolean {
-  const stat = statIfSeen(path);
+  const stat = statIfVisible(path);
   return stat !== undefined && Date.now() - stat.mtimeMs > ms;
 }

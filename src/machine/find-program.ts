@@ -28,8 +28,8 @@ function isExecutable(file: string): boolean {
   }
 }
 
-/** What a program needs to find itself, and none of the user's keys. */
-function scrubbed(env: Env): Record<string, string> {
+/** The environment that a program needs to start, without the user's keys. */
+function environmentWithoutSecrets(env: Env): Record<string, string> {
   const kept = ['PATH', 'HOME', 'LANG', 'LC_ALL', 'TMPDIR'].flatMap((name) =>
     env[name] ? [[name, env[name]]] : [],
   );
@@ -40,7 +40,12 @@ function scrubbed(env: Env): Record<string, string> {
 export async function probe(file: string, args: string[], env: Env, timeoutMs = 5_000): Promise<Probe> {
   const cwd = mkdtempSync(join(tmpdir(), 'signalbox-doctor-'));
   try {
-    const end = await run(file, args, { cwd, env: scrubbed(env), timeoutMs, leftovers: 'kill' });
+    const end = await run(file, args, {
+      cwd,
+      env: environmentWithoutSecrets(env),
+      timeoutMs,
+      leftovers: 'kill',
+    });
     const reason = whyFailed(end, timeoutMs);
     if (reason !== undefined) return { ok: false, reason };
     return { ok: true, line: firstLine(end.stdout) || firstLine(end.stderr) };

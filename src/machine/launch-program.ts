@@ -17,7 +17,7 @@ export interface Program {
 export interface Watcher {
   stdout(chunk: Buffer): void;
   stderr(chunk: Buffer): void;
-  /** Processes that it has left may still print. */
+  /** It has ended. Processes that it left running may still print. */
   exit(code: number | null, signal: NodeJS.Signals | null): void;
   /** Its output is complete. */
   close(): void;
@@ -57,14 +57,14 @@ export function launch(program: Program, watcher: Watcher): Started | undefined 
   try {
     return (idle ?? new Shell(env)).start(request, watcher);
   } catch {
-    // No process can be started now; the caller meets the same error and reports it.
+    // No process can be started now; the caller gets the same error and reports it.
     return undefined;
   }
 }
 
 const NAME = /^[A-Za-z_]\w*$/;
 /** Variables that a shell changes by itself. */
-const OF_SHELL = ['PWD', 'OLDPWD', 'SHLVL'];
+const SHELL_VARIABLES = ['PWD', 'OLDPWD', 'SHLVL'];
 
 /**
  * The program as a line of shell, every word of it quoted. Reports are written to fd 3: `s` before the start, `e` with the exit code, `f` when
@@ -74,9 +74,9 @@ function requestOf(
   { file, args, input }: Program,
   { cwd, env, shellEnv }: { cwd: string; env: Env; shellEnv: Env },
 ): string | undefined {
-  const isOwn = (key: string) => env[key] !== shellEnv[key] || OF_SHELL.includes(key);
+  const isOwn = (key: string) => env[key] !== shellEnv[key] || SHELL_VARIABLES.includes(key);
   const set = Object.keys(env).filter((key) => env[key] !== undefined && isOwn(key));
-  const unset = [...OF_SHELL, ...Object.keys(shellEnv).filter((key) => env[key] === undefined)];
+  const unset = [...SHELL_VARIABLES, ...Object.keys(shellEnv).filter((key) => env[key] === undefined)];
   // A shell does not pass on a variable that it could not have itself.
   if (![...Object.keys(shellEnv), ...set].every((key) => NAME.test(key))) return undefined;
   const words = [
@@ -161,7 +161,7 @@ class Shell {
     this.#settle();
   }
 
-  /** The shell is gone. A program without it would end unseen. */
+  /** Handles the end of the shell: without it, the end of a program would not be noticed. */
   #lose(): void {
     shells.delete(this);
     if (this.#call) killGroup(this.#child.pid);

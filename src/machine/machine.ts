@@ -51,7 +51,7 @@ class StorageWait {
     return this.#trouble?.error;
   }
 
-  /** From now on a write that fails for want of storage is repeated. */
+  /** From now on, a write that fails with a storage error is repeated. */
   begin(patience: Patience): void {
     this.#patience = patience;
     this.#ending = new AbortController();
@@ -126,7 +126,7 @@ export class Machine {
     return join(this.stateDir, 'fingerprints.json');
   }
 
-  /** What was last heard from GitHub: states of pull requests, names of repositories, the rate limit. */
+  /** The latest answers of GitHub: states of pull requests, names of repositories, the rate limit. */
   get githubCache(): string {
     return join(this.stateDir, 'forge');
   }
@@ -160,7 +160,7 @@ export class Machine {
     return join(this.stateDir, 'bases');
   }
 
-  /** What the checks of bases came to. */
+  /** Results of the checks of bases. */
   get baseChecks(): string {
     return join(this.baseJobs, 'results.json');
   }

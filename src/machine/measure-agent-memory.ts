@@ -21,7 +21,7 @@ interface Watched {
 const FIRST_MS = 1_000;
 const EVERY_MS = 3_000;
 
-/** How large agents get: measured while they run, kept per agent name in the state directory. */
+/** Measures how much memory agents use while they run, and stores it per agent name in the state directory. */
 export class MemoryWatch {
   readonly #file: string;
   readonly #watched = new Map<string, Watched>();
@@ -34,7 +34,7 @@ export class MemoryWatch {
     this.#file = file;
   }
 
-  /** The largest that agents of a name were lately, in megabytes. */
+  /** The recent peak memory of agents with this name, in megabytes. */
   peakOf(agent: string): number | undefined {
     this.#peaks ??= this.#read();
     return Object.hasOwn(this.#peaks, agent) ? this.#peaks[agent] : undefined;
@@ -45,17 +45,17 @@ export class MemoryWatch {
     return this.#watched.get(key)?.now ?? null;
   }
 
-  /** Who of this engine's is at work or about to be, by ticket. */
+  /** This engine's agents that run or are about to start, by ticket. */
   get agents(): ReadonlyMap<string, Pick<Watched, 'agent' | 'attempts' | 'more'>> {
     return this.#watched;
   }
 
-  /** Keeps the place of an agent that was admitted: until it is seen at work, another one must not take it. */
+  /** Reserves memory for an admitted agent until its process is measured. */
   reserve(key: string, agent: string, attempts: number): void {
     this.#watched.set(key, { agent, jobDir: null, now: null, peak: 0, attempts, more: 0 });
   }
 
-  /** One more process of the attempt at work. */
+  /** Counts one more process of the attempt. */
   again(key: string): void {
     const watched = this.#watched.get(key);
     if (watched) watched.more++;
@@ -96,7 +96,7 @@ export class MemoryWatch {
     this.#timer = this.#watched.size > 0 ? this.#later(EVERY_MS) : undefined;
   }
 
-  /** A single large one is forgotten little by little. */
+  /** Stores a peak. A single large value decays over time. */
   #keep(agent: string, peak: number): void {
     const peaks = this.#read();
     const before = Object.hasOwn(peaks, agent) ? (peaks[agent] ?? 0) : 0;
@@ -123,9 +123,11 @@ function freeMegabytes(): number {
   if (process.platform === 'linux') {
     const available = kilobytesOf(read('/proc/meminfo'), 'MemAvailable');
     const free = available === undefined ? freemem() / MB : available / 1024;
-    return Math.min(free, inGroups(read('/proc/self/cgroup')) ?? free);
+    return Math.min(free, freeInControlGroups(read('/proc/self/cgroup')) ?? free);
   }
-  return (process.platform === 'darwin' ? ofVmStat(runSync('vm_stat', [])) : undefined) ?? freemem() / MB;
+  return (
+    (process.platform === 'darwin' ? freeFromVmStat(runSync('vm_stat', [])) : undefined) ?? freemem() / MB
+  );
 }
 
 function kilobytesOf(text: string, name: string): number | undefined {
@@ -147,7 +149,7 @@ const FILES = {
  * A container, a service or a session may have less than its machine, by its own control group or any above it; file
  * caches of its own can be dropped. Undefined without any limit.
  */
-export function inGroups(self: string, root = CGROUP): number | undefined {
+export function freeInControlGroups(self: string, root = CGROUP): number | undefined {
   const left = self.split('\n').flatMap((line) => {
     const [, controllers, path = '/'] = /^\d+:([^:]*):(\/.*)$/.exec(line) ?? [];
     if (controllers === '') return upwards(root, path).map((dir) => leftIn(dir, FILES.now));
@@ -173,8 +175,8 @@ function leftIn(dir: string, files: (typeof FILES)['now']): number | undefined {
   return Number.isNaN(used) ? undefined : Math.max(0, most - used + cached) / MB;
 }
 
-/** What macOS calls free leaves out everything that it would give away at once. */
-export function ofVmStat(text: string): number | undefined {
+/** Free memory on macOS: its own figure leaves out memory that can be freed at once. */
+export function freeFromVmStat(text: string): number | undefined {
   const page = Number(/page size of (\d+) bytes/.exec(text)?.[1]);
   const pages = ['free', 'inactive', 'speculative', 'purgeable'].map((kind) =>
     Number(new RegExp(`^Pages ${kind}:\\s+(\\d+)`, 'm').exec(text)?.[1] ?? 0),
@@ -219,7 +221,7 @@ function fromProc(): Row[] {
   return pids.sort((a, b) => a - b).flatMap((pid) => statOf(pid, page) ?? []);
 }
 
-/** The system counts in pages and does not say how large they are; our own size is known in both. */
+/** The size of a memory page, from this process's own size in pages and in bytes. */
 function pageSize(): number {
   const pages = Number(readFileSync('/proc/self/statm', 'latin1').split(' ')[1]);
   const ratio = process.memoryUsage.rss() / pages;

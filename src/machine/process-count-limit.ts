@@ -15,7 +15,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 
 const ROOTS = ['/sys/fs/cgroup/pids', '/sys/fs/cgroup'];
 
-/** Makes a group in which at most so many processes may be; null where this user may make none. */
+/** Creates a control group with at most `most` processes; null if this user may not create one. */
 export function makePidsGroup(name: string, most: number): string | null {
   const root = ROOTS.find((dir) => counts(dir));
   if (!root) return null;
@@ -25,7 +25,7 @@ export function makePidsGroup(name: string, most: number): string | null {
     writeFileSync(join(group, 'pids.max'), String(most));
     return group;
   } catch {
-    // Not ours to make: then the limit of the user has to do.
+    // No permission: the process limit of the user is used instead.
     return null;
   }
 }
@@ -41,14 +41,14 @@ export async function dropPidsGroup(group: string | null): Promise<void> {
     try {
       rmdirSync(group);
     } catch (error) {
-      // Of what is not ours to remove nothing more can be done; an empty group takes no room.
+      // It cannot be removed. An empty group does no harm.
       if ((error as NodeJS.ErrnoException).code !== 'EBUSY') return;
       await delay(25);
     }
   }
 }
 
-/** Whether groups below this one count processes, and may be made. */
+/** Whether groups below this one count processes and can be created. */
 function counts(dir: string): boolean {
   try {
     accessSync(dir, constants.W_OK);
@@ -60,15 +60,15 @@ function counts(dir: string): boolean {
 }
 
 /**
- * What the limit of processes has to be so that so many can run in a sandbox. It is set inside, where Linux counts apart
- * since 5.14; before, everything that the user runs counts, too.
+ * The process limit that lets `most` processes run in a sandbox. It is set inside, where Linux counts separately since 5.14;
+ * before, all processes of the user count, too.
  */
 export function processLimit(most: number, kernel = release(), others = ownProcesses): number {
   const [major = 0, minor = 0] = kernel.split('.').map((part) => Number.parseInt(part, 10));
   return major > 5 || (major === 5 && minor >= 14) ? most : most + others();
 }
 
-/** Threads count. */
+/** The number of this user's processes, threads included. */
 function ownProcesses(): number {
   const uid = process.getuid?.();
   let count = 0;

@@ -40,7 +40,7 @@ function fromProc(mark: string, since: number): number[] {
   const wanted = Buffer.from(`${mark}\0`).toString('latin1');
   // What is no number is not at least `from` either.
   const pids = readdirSync('/proc').map(Number);
-  return pids.filter((pid) => pid >= from && pid !== process.pid && carries(pid, wanted));
+  return pids.filter((pid) => pid >= from && pid !== process.pid && hasMark(pid, wanted));
 }
 
 /** The pid that was given out last; 0 when it is unknown. */
@@ -54,8 +54,8 @@ function newestPid(): number {
 
 const room = Buffer.alloc(16 * 1024);
 
-/** Asked of many processes at the end of every job. */
-function carries(pid: number, wanted: string): boolean {
+/** Whether a process has the mark in its environment. Called for many processes at the end of every job. */
+function hasMark(pid: number, wanted: string): boolean {
   let fd: number;
   try {
     fd = openSync(`/proc/${pid}/environ`, 'r');
@@ -98,7 +98,7 @@ function cwdOf(pid: string): string {
   }
 }
 
-/** Kills everything that carries the mark, except one process, and returns what would not go. */
+/** Kills all processes with the mark, except one, and returns those that did not end. */
 export async function killMarked(mark: string, since = 0, except?: number): Promise<number[]> {
   const find = async () => (await markedProcesses(mark, since)).filter((pid) => pid !== except);
   let left = await find();
@@ -110,7 +110,7 @@ export async function killMarked(mark: string, since = 0, except?: number): Prom
   return left;
 }
 
-/** Which process, beyond doubt: pids are reused and count in one namespace, so start time, boot and namespace go with them. */
+/** Identifies a process: a pid is reused and valid in one namespace, so start time, boot and namespace belong to it. */
 export interface ProcessIdentity {
   /** Name of the computer, for people. */
   host: string;
@@ -161,12 +161,12 @@ export function machineId(files: readonly string[] = MACHINE_FILES, made = ownMa
   return id && createHash('sha256').update(`signalbox ${id}`).digest('hex').slice(0, 16);
 }
 
-/** On this computer alone and kept at reboot, unlike a home directory or /tmp. */
+/** A path that is local to this computer and survives a reboot, unlike a home directory or /tmp. */
 function ownMachineFile(): string {
   return `/var/tmp/.signalbox-machine-${process.getuid?.() ?? 0}`;
 }
 
-/** Empty where nothing can be written: then the name of the host has to do. */
+/** Reads or creates the file; empty if it cannot be written, and then the host name is used. */
 function readOrMake(file: string): string {
   const fresh = `${file}.${process.pid}`;
   try {
@@ -190,24 +190,24 @@ function pidNamespace(): string {
   }
 }
 
-export type Where = Omit<ProcessIdentity, 'pid' | 'started'>;
+export type ProcessNamespace = Omit<ProcessIdentity, 'pid' | 'started'>;
 
-let here: Where | undefined;
-/** Where processes of this one's kind are seen. */
-export function ownPlace(): Where {
+let here: ProcessNamespace | undefined;
+/** The computer, boot and pid namespace of this process. */
+export function ownNamespace(): ProcessNamespace {
   here ??= { host: hostname(), machine: machineId(), boot: bootId(), pids: pidNamespace() };
   return here;
 }
 
 let own: ProcessIdentity | undefined;
 export function ownIdentity(): ProcessIdentity {
-  own ??= { ...ownPlace(), pid: process.pid, started: processStart(process.pid) ?? '' };
+  own ??= { ...ownNamespace(), pid: process.pid, started: processStart(process.pid) ?? '' };
   return own;
 }
 
 /** True or false where that can be seen from here; undefined for a process of another computer or namespace. */
 export function isAlive(identity: ProcessIdentity): boolean | undefined {
-  switch (sight(identity, ownPlace())) {
+  switch (visibilityOf(identity, ownNamespace())) {
     case 'gone':
       return false;
     case 'hidden':
@@ -224,10 +224,13 @@ function runs({ pid, started }: ProcessIdentity): boolean {
 }
 
 /**
- * What can be known of a process at all. A boot has an id that no other has, so it tells more than the names of machines.
+ * Whether a process can be seen from another place. The boot id is unique, so it is more reliable than host names.
  * `doubtful`: a record of version 0.1 from this boot, under another host name: a container's, or that of a renamed machine.
  */
-export function sight(there: Where, from: Where): 'seen' | 'gone' | 'hidden' | 'doubtful' {
+export function visibilityOf(
+  there: ProcessNamespace,
+  from: ProcessNamespace,
+): 'seen' | 'gone' | 'hidden' | 'doubtful' {
   const isSameHost = there.machine ? there.machine === from.machine : there.host === from.host;
   if (there.boot === '' || there.boot !== from.boot) {
     if (!isSameHost) return 'hidden';

@@ -20,13 +20,13 @@ export interface RunOptions {
   /** How its output is read; `latin1` has a character for every byte. Default: UTF-8. */
   encoding?: 'latin1' | undefined;
   /** Puts stderr into `stdout`, in the order in which it came. */
-  together?: boolean | undefined;
+  mergeOutput?: boolean | undefined;
   /**
    * What happens to processes that the program leaves in its group when it ends. Without it, only those are killed that keep its
    * output open.
    */
   leftovers?: 'keep' | 'kill' | undefined;
-  /** It is started again and again: by a shell that is kept, where there is no difference. */
+  /** The program is started often, so a shell that is kept starts it if that makes no difference. */
   isFrequent?: boolean | undefined;
 }
 
@@ -45,7 +45,7 @@ export interface RunEnd {
 
 const TIMEOUT_MS = 30_000;
 const MAX_BYTES = 32 * 1024 * 1024;
-/** What is still in its pipes when a program has ended or was killed comes within this time. */
+/** How long to read the rest of a program's output after it has ended. */
 const DRAIN_MS = 500;
 
 /**
@@ -53,7 +53,7 @@ const DRAIN_MS = 500;
  * abort or a timeout ends its helpers, too.
  */
 export function run(file: string, args: readonly string[], options: RunOptions = {}): Promise<RunEnd> {
-  const { signal, abortGraceMs = 0, leftovers, together = false } = options;
+  const { signal, abortGraceMs = 0, leftovers, mergeOutput = false } = options;
   if (signal?.aborted && abortGraceMs === 0)
     return Promise.resolve({ code: null, signal: null, stdout: '', stderr: '', stopped: 'abort' });
   return new Promise((resolve) => {
@@ -69,7 +69,7 @@ export function run(file: string, args: readonly string[], options: RunOptions =
       settle();
       program.release();
       if (leftovers === 'kill') killGroup(program.pid);
-      resolve({ ...end, stdout: stdout.text(), stderr: together ? '' : stderr.text(), stopped, error });
+      resolve({ ...end, stdout: stdout.text(), stderr: mergeOutput ? '' : stderr.text(), stopped, error });
     };
     const stop = (why: RunEnd['stopped']) => {
       stopped ??= why;
@@ -78,7 +78,7 @@ export function run(file: string, args: readonly string[], options: RunOptions =
     };
     const onAbort = () => after(abortGraceMs, () => stop('abort'));
     const stdout = new Output(options, () => stop('output'));
-    const stderr = together ? stdout : new Output(options, () => stop('output'));
+    const stderr = mergeOutput ? stdout : new Output(options, () => stop('output'));
     const watcher: Watcher = {
       stdout: (chunk) => stdout.add(chunk),
       stderr: (chunk) => stderr.add(chunk),
@@ -150,7 +150,7 @@ interface ShownOptions {
   /** Open files of this process. */
   stdout: number | 'ignore';
   stderr: number | 'ignore';
-  /** Whether the program has something to say to us, on file descriptor 3. */
+  /** Whether the program reports something to this process on file descriptor 3. */
   report?: boolean;
 }
 

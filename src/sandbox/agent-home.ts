@@ -2,7 +2,7 @@ import { lstatSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } f
 import { userInfo } from 'node:os';
 import { basename, dirname, isAbsolute, join, relative } from 'node:path';
 import { ownDirectories, type Seed } from '../agents/directories-and-variables.ts';
-import { sweepAway } from '../machine/files/read-and-remove-files.ts';
+import { removeTree } from '../machine/files/read-and-remove-files.ts';
 
 interface SandboxHome {
   /** Writable mounts: from, to. */
@@ -116,7 +116,7 @@ async function plant(seed: Seed, from: string, dir: string): Promise<void> {
 
 /** Never through what is there. */
 async function writeAnew(path: string, content: Buffer | string): Promise<void> {
-  await sweepAway(path);
+  await removeTree(path);
   writeFileSync(path, content, { flag: 'wx', mode: 0o600 });
 }
 

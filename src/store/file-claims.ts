@@ -53,7 +53,7 @@ export class FileHolder implements Holder {
     try {
       rmSync(this.#file(this.token), { force: true });
     } catch (error) {
-      // Its process is gone soon, which others see as well.
+      // Other processes will see that this process has ended.
       if (!isStorageTrouble(error)) throw error;
     }
   }
@@ -132,7 +132,7 @@ export class FileHolder implements Holder {
     return join(this.#layout.engines, `${token.replaceAll(/[^A-Za-z0-9-]/g, '')}.json`);
   }
 
-  /** A new time needs no room on the disk. On a read-only one a beat is left out; writes of the state report that. */
+  /** Sets only the file's time, which works on a full disk. On a read-only one it does nothing; writes of the state report that. */
   #renew(): void {
     const file = this.#file(this.token);
     const now = new Date();

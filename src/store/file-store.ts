@@ -16,7 +16,7 @@ import { type Changed, idProblem, type StateRef, type TicketRef } from '../model
 import type { Plan } from '../model/plan.ts';
 import type { Ticket } from '../model/ticket.ts';
 import { FileHolder } from './file-claims.ts';
-import { DELETED, directories, isFinished, isThere, Layout, NEW, readView } from './layout-and-view.ts';
+import { DELETED, directories, entryExists, isFinished, Layout, NEW, readView } from './layout-and-view.ts';
 import { quickTicket } from './parse-without-zod.ts';
 import { claimLines, type NoticeLine } from './sent-notices.ts';
 import { appendLines, readLines, stateBytes, stateText, unwritable } from './state-file-io.ts';
@@ -43,7 +43,7 @@ export class FileStore implements Store {
   /** Events that wait for room on the disk, in their order. */
   #unwritten: Promise<void> | undefined;
   #watch: PlanWatch | undefined;
-  /** Made when it is first asked for. */
+  /** Created at first use. */
   #kept: KeptView | undefined;
   #checkedAt = 0;
   #deletedUsage: { stamp: string; tickets: Ticket[] } | undefined;
@@ -56,7 +56,7 @@ export class FileStore implements Store {
 
   view(planId?: string): StoreView {
     const view = readView(this.#layout, this.#reader, planId);
-    // What is kept in memory is to stay small.
+    // Keeps memory small.
     if (this.#kept) for (const plan of view.plans) if (isFinished(plan)) this.#release(plan);
     return view;
   }
@@ -95,7 +95,7 @@ export class FileStore implements Store {
 
   plan(id: string): Plan {
     const file = this.#layout.planFile(id);
-    if (!isThere(file)) {
+    if (!entryExists(file)) {
       const known = directories(this.#layout.plans).sort();
       throw new InputError('plan/unknown', `There is no plan "${id}".`, {
         hint: known.length > 0 ? `Plans: ${known.slice(0, 20).join(', ')}.` : 'There are no plans yet.',
@@ -107,7 +107,7 @@ export class FileStore implements Store {
 
   ticket(ref: TicketRef): Ticket {
     const file = this.#layout.ticketFile(ref);
-    if (!isThere(file)) {
+    if (!entryExists(file)) {
       const known = this.plan(ref.planId).tickets.map((entry) => entry.ticketId);
       throw new InputError('ticket/unknown', `Plan "${ref.planId}" has no ticket "${ref.ticketId}".`, {
         hint: `Its tickets: ${known.slice(0, 20).join(', ')}.`,
@@ -141,7 +141,7 @@ export class FileStore implements Store {
     const after = change(before);
     if (after === before) return before;
     const written = this.#write(file, { ...after, rev: Math.max(before.rev, after.rev) + 1 });
-    // The watchers must learn of another process's change even though this write has just covered it.
+    // Watchers must get another process's change even though this write has just replaced the file.
     if (foreign) this.#watch?.report(ref);
     return written;
   }
@@ -153,7 +153,7 @@ export class FileStore implements Store {
           hint: 'Choose another id.',
         });
       }
-      // Elsewhere first: a plan that is only half there would be reported as broken.
+      // Written to another directory first: an incomplete plan would be reported as broken.
       const dir = this.#layout.planDir(plan.id);
       const made = `${dir}${NEW}`;
       const placeOf = (file: string) => `${made}${file.slice(dir.length)}`;
@@ -220,7 +220,7 @@ export class FileStore implements Store {
     try {
       if (!this.#unwritten) return write();
     } catch (error) {
-      // Without the right to write it, this file alone is in trouble.
+      // Missing permission concerns only this file.
       if (!isStorageError(error) || isForbidden(error.cause)) throw error;
     }
     const waiting = (this.#unwritten ?? Promise.resolve())
@@ -331,7 +331,7 @@ export class FileStore implements Store {
         writeAtomic(file, text);
       });
     try {
-      // At once, so that of two tickets the first stays ahead.
+      // Recorded at once, so that two tickets keep their order.
       write();
     } catch (error) {
       if (!isStorageError(error)) throw error;
@@ -350,7 +350,7 @@ export class FileStore implements Store {
     await this.#locked(`${ticket.planId}+${ticket.ticketId}`, () => {
       this.#reader.forget(file);
       if (this.#readable(ticket)) return;
-      if (isThere(file)) writeFileSync(`${file}.broken`, stateBytes(file), { mode: 0o600 });
+      if (entryExists(file)) writeFileSync(`${file}.broken`, stateBytes(file), { mode: 0o600 });
       this.#write(file, { ...ticket, rev: ticket.rev + 1 });
     });
   }
@@ -370,7 +370,7 @@ export class FileStore implements Store {
     try {
       writeAtomic(file, `${jsonText(value, 2)}\n`);
     } catch (error) {
-      // We hold a lock, so the state directory can be written: this plan alone is in trouble.
+      // Taking the lock has shown that the state directory can be written: only this plan is affected.
       throw unwritable(file, error) ?? asStorageError(error, this.#layout.root);
     }
   }
@@ -402,13 +402,13 @@ function readUsage(file: string): Ticket[] {
     const all: unknown = JSON.parse(readFileSync(file, 'utf8'));
     return Array.isArray(all) ? all.flatMap((each) => quickTicket(each) ?? []) : [];
   } catch (error) {
-    // A file that is missing or spoilt must not keep plans from being deleted.
+    // Plans can be deleted even if this file is missing or damaged.
     if (error instanceof SyntaxError || (error as NodeJS.ErrnoException).code === 'ENOENT') return [];
     throw error;
   }
 }
 
-/** How late another process's change may show in a glance; our own show at once. */
+/** Maximum delay until a glance shows another process's change; own changes show at once. */
 const GLANCE_MS = 50;
 /** The same while changes are watched. A watch may be missing, or have missed something. */
 const WATCHED_MS = 10_000;

@@ -46,17 +46,17 @@ export function inspectState(store: Pick<Store, 'text'>, ref: StateRef): FileIss
       at: placeInJson(text, issue.path),
     }),
   );
-  return [...issues, ...slips(data, FIELDS[kind], []), ...(kind === 'plan' ? entrySlips(data) : [])];
+  return [...issues, ...misspeltFields(data, FIELDS[kind], []), ...(kind === 'plan' ? entrySlips(data) : [])];
 }
 
 function entrySlips(data: unknown): FileIssue[] {
   const { tickets } = Object(data) as { tickets?: unknown };
   if (!Array.isArray(tickets)) return [];
-  return tickets.flatMap((entry: unknown, index) => slips(entry, ENTRY_FIELDS, ['tickets', index]));
+  return tickets.flatMap((entry: unknown, index) => misspeltFields(entry, ENTRY_FIELDS, ['tickets', index]));
 }
 
-/** Unknown fields are a planner's own business, unless they are nearly the name of a known one. */
-function slips(data: unknown, known: readonly string[], at: PropertyKey[]): FileIssue[] {
+/** Finds unknown fields whose names are close to a known one. Other unknown fields are allowed. */
+function misspeltFields(data: unknown, known: readonly string[], at: PropertyKey[]): FileIssue[] {
   if (typeof data !== 'object' || data === null || Array.isArray(data)) return [];
   return Object.keys(data).flatMap((name): FileIssue[] => {
     const near = known.includes(name) ? undefined : nearest(name, [...known]);

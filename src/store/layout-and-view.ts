@@ -1,6 +1,6 @@
 import { type Dirent, existsSync, lstatSync, readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
-import { statIfSeen } from '../machine/files/read-and-remove-files.ts';
+import { statIfVisible } from '../machine/files/read-and-remove-files.ts';
 import { InputError, messageOf } from '../model/errors.ts';
 import { idProblem, requireId, type TicketRef } from '../model/ids.ts';
 import type { Plan } from '../model/plan.ts';
@@ -68,7 +68,7 @@ export class Layout {
   }
 }
 
-/** With more tickets than this it is enough that the directory calls them files; with fewer, their sizes are checked, too. */
+/** With more tickets than this, only the directory entry is checked, not the size of each file. */
 const MAX_SIZE_CHECKED_TICKETS = 100;
 
 const NO_DIRECTORY = 'is no directory of a plan that can be reached. Put the plan there, or move it away.';
@@ -102,7 +102,7 @@ export function viewPlan(id: string, view: StoreView, { layout, reader, openOnly
   const illegal = idProblem(id);
   if (illegal) return void note(null, dir, `the plan directory's name ${illegal}`);
   // Links may lead in a circle, or to a place without permission.
-  if (!statIfSeen(dir)?.isDirectory()) return void note(null, dir, `${dir} ${NO_DIRECTORY}`);
+  if (!statIfVisible(dir)?.isDirectory()) return void note(null, dir, `${dir} ${NO_DIRECTORY}`);
   const file = layout.planFile(id);
   let plan: Plan;
   try {
@@ -119,14 +119,14 @@ export function viewPlan(id: string, view: StoreView, { layout, reader, openOnly
   if (found instanceof InputError) note(null, tickets, found);
   const files = found instanceof InputError ? new Map<string, boolean>() : found;
   for (const ticketId of listed) {
-    // Both ids are checked by now: joining them by hand counts when there are a thousand.
+    // Both ids are checked already. Plain concatenation is faster than `join`, which matters for a thousand tickets.
     const path = `${tickets}/${ticketId}.json`;
     try {
       const plain = listed.size > MAX_SIZE_CHECKED_TICKETS && files.get(`${ticketId}.json`) === true;
       view.tickets.set(`${id}/${ticketId}`, reader.ticket(path, id, ticketId, { plain }));
     } catch (error) {
       if (error instanceof SchemasNeeded) throw error;
-      // Where none of them can be reached, saying so once is enough.
+      // If the directory itself cannot be read, that is reported once, not for each ticket.
       if (files === found) note(ticketId, path, error);
     }
   }
@@ -136,7 +136,7 @@ export function viewPlan(id: string, view: StoreView, { layout, reader, openOnly
   }
 }
 
-/** Names in a plan's tickets/, and of each whether it is plainly a file; or why they cannot be listed. */
+/** Names in a plan's tickets/, each with whether it is a regular file; or why they cannot be listed. */
 function ticketFiles(path: string): Map<string, boolean> | InputError {
   try {
     return new Map(readdirSync(path, { withFileTypes: true }).map((entry) => [entry.name, entry.isFile()]));
@@ -147,7 +147,7 @@ function ticketFiles(path: string): Map<string, boolean> | InputError {
 
 /** In the name of a plan directory that is being deleted; no id has a "+". */
 export const DELETED = '+deleted.';
-/** The end of the name of a plan's directory that is being made. */
+/** The suffix of a plan directory that is being created. */
 export const NEW = '+new';
 
 /** Names of directories of plans, and of what was probably meant to be one, in any order. */
@@ -171,7 +171,7 @@ function isMeantAsPlan(name: string, entry: Pick<Dirent, 'isDirectory' | 'isSymb
 }
 
 /** A file without permission exists, too: reading it explains the problem. */
-export function isThere(path: string): boolean {
+export function entryExists(path: string): boolean {
   try {
     return statSync(path, { throwIfNoEntry: false }) !== undefined;
   } catch (error) {

@@ -186,7 +186,7 @@ function mapValues(entries: [string, Schema][], change: (field: Schema) => unkno
   return Object.fromEntries(entries.map(([key, field]) => [key, change(field)]));
 }
 
-/** Data of ours has no `__proto__`; what becomes of it is for the zod schema to say. */
+/** Whether it is a plain object. One with `__proto__` is left to the zod schema. */
 function isObject(value: unknown): value is Data {
   return (
     typeof value === 'object' && value !== null && !Array.isArray(value) && !Object.hasOwn(value, '__proto__')

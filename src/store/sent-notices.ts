@@ -12,7 +12,7 @@ export interface NoticeLine<By> {
 }
 
 /** A sender on another host whose liveness is unknown counts as dead after this time. */
-const FORGOTTEN_MS = 10 * 60_000;
+const SENDER_DEAD_AFTER_MS = 10 * 60_000;
 
 /** Decides which of the wanted notifications this process has to send, and what has to be recorded before it does. */
 export function claimLines<By>(
@@ -31,7 +31,7 @@ export function claimLines<By>(
     if (!last) return true;
     if (last.state !== 'sending' || !last.by) return false;
     const alive = isAlive(last.by);
-    return alive === undefined ? Date.parse(now) - Date.parse(last.at) > FORGOTTEN_MS : !alive;
+    return alive === undefined ? Date.parse(now) - Date.parse(last.at) > SENDER_DEAD_AFTER_MS : !alive;
   };
   const mine = wanted.filter(isOpen);
   const sending = mine.map(

@@ -11,26 +11,26 @@ import {
 import { withOpened } from '../machine/files/read-and-remove-files.ts';
 import { InputError } from '../model/errors.ts';
 
-/** No plan, ticket or list of events comes near it. */
-const LARGEST_MB = 256;
-const LARGEST = LARGEST_MB * 1024 * 1024;
+/** Far more than any plan, ticket or list of events needs. */
+const MAX_FILE_MB = 256;
+const LARGEST = MAX_FILE_MB * 1024 * 1024;
 
-/** Given anew with each of a thousand calls, these would be felt. */
+/** A constant, because creating this object for each of a thousand calls is slow. */
 const AS_TEXT = { encoding: 'utf8', flag: 'r' } as const;
 
 /**
  * The text of a file that planners and people write to. Opening a named pipe would wait for ever, and a device has no
- * end. `plain`: it is known to be a file, and asking again would be felt with a thousand of them.
+ * end. `plain`: it is known to be a file, so the check is skipped, which saves time with a thousand of them.
  */
 export function stateText(path: string, { plain = false } = {}): string {
   try {
-    return withoutMark(plain ? readFileSync(path, AS_TEXT) : careful(path).toString());
+    return withoutByteOrderMark(plain ? readFileSync(path, AS_TEXT) : careful(path).toString());
   } catch (error) {
     throw error instanceof InputError ? error : unreadable(path, error);
   }
 }
 
-/** The file as it is, to be kept. */
+/** The bytes of the file, for a backup copy. */
 export function stateBytes(path: string): Buffer {
   try {
     return careful(path);
@@ -39,26 +39,26 @@ export function stateBytes(path: string): Buffer {
   }
 }
 
-/** Editors of some systems put a mark before the text that says how it is encoded. */
-function withoutMark(text: string): string {
+/** Removes the byte order mark that some editors write. */
+function withoutByteOrderMark(text: string): string {
   return text.charCodeAt(0) === 0xfeff ? text.slice(1) : text;
 }
 
 function careful(path: string): Buffer {
   return withOpened(path, (fd, stat) => {
-    const odd = oddity(stat);
+    const odd = reasonNotReadable(stat);
     if (odd)
       throw refused('unreadable', path, `cannot be read: ${odd}`, 'Move it away, or put a file there.');
     return readFileSync(fd);
   });
 }
 
-/** Why nothing can be read from it, or undefined where it is a file of sensible size. */
-function oddity(stat: Stats): string | undefined {
+/** Why it cannot be read; undefined if it is a regular file of acceptable size. */
+function reasonNotReadable(stat: Stats): string | undefined {
   if (stat.isDirectory()) return 'it is a directory';
   if (stat.isFIFO()) return 'it is a named pipe';
   if (!stat.isFile()) return 'it is not a file';
-  return stat.size > LARGEST ? `it is larger than ${LARGEST_MB} MB` : undefined;
+  return stat.size > LARGEST ? `it is larger than ${MAX_FILE_MB} MB` : undefined;
 }
 
 export function missing(path: string): InputError {
@@ -78,14 +78,14 @@ const TROUBLE: Readonly<Record<string, readonly [reason: string, fix: string]>> 
   ENAMETOOLONG: ['its name is too long', 'Choose a shorter one.'],
 };
 
-/** What reading a plan's or ticket's file, or listing its directory, met: trouble of that plan or ticket alone. */
+/** The error for a plan's or ticket's file or directory that cannot be read. Only that plan or ticket is affected. */
 export function unreadable(path: string, error: unknown): InputError {
   const { code } = error as NodeJS.ErrnoException;
   if (code === 'ENOENT') return missing(path);
   return troubled('unreadable', path, 'cannot be read', error);
 }
 
-/** The same for writing; undefined where it may be the state directory as a whole that cannot be written. */
+/** The same for writing; undefined if the whole state directory may not be writable. */
 export function unwritable(path: string, error: unknown): InputError | undefined {
   const { code = '' } = error as NodeJS.ErrnoException;
   return TROUBLE[code] && troubled('unwritable', path, 'cannot be written', error);
@@ -97,7 +97,7 @@ function troubled(kind: string, path: string, what: string, error: unknown): Inp
   return refused(kind, path, `${what}: ${reason}`, fix);
 }
 
-/** The fix is in the message, too: a list of problems has nothing else. */
+/** Puts the fix into the message, too, because a list of problems shows only messages. */
 function refused(kind: string, path: string, what: string, fix: string): InputError {
   return new InputError(`state/${kind}`, `${path} ${what}. ${fix}`, {
     hint: 'Everything else continues.',
@@ -109,7 +109,7 @@ function notAFile(path: string): InputError {
   return refused('unwritable', path, 'cannot be written: it is not a file', FREE);
 }
 
-/** Appends each value as a line. Half a line that a crash or a full disk left is ended first, so that it swallows nothing. */
+/** Appends each value as a line. Ends an incomplete last line first, which a crash or a full disk may have left. */
 export function appendLines(path: string, values: readonly object[]): void {
   if (values.length === 0) return;
   const text = values.map((value) => `${JSON.stringify(value)}\n`).join('');

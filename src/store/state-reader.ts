@@ -21,10 +21,10 @@ interface Kinds {
 }
 
 interface Schemas {
-  /** `added`: the schema of the fields that plans of this kind add, where the kind is not one of ours. */
+  /** `added`: the schema of the fields that plans of this kind add, if the kind is not one of Signalbox's own. */
   plan(data: unknown, added: PlanSchema | null): SafeParsed<Plan>;
   ticket(data: unknown): SafeParsed<Ticket>;
-  /** What one of the issues says, in plain words. */
+  /** Explains an issue as a sentence. */
   explain(issue: SchemaError['issues'][number], data: unknown): string;
 }
 
@@ -86,7 +86,7 @@ export function unknownKind(kind: string): string {
 
 const HINT = 'Fix or delete the file; everything else continues.';
 
-/** The parser's own words, without the place that only some of them have. */
+/** The parser's message without the position, which only some messages have. */
 export function notJson(error: unknown): string {
   return `not valid JSON (${messageOf(error).replace(/ in JSON at position \d+.*$/, '')})`;
 }

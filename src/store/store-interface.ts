@@ -9,14 +9,14 @@ import type { Ticket } from '../model/ticket.ts';
 import type { Exact } from '../model/ticket-schema.ts';
 
 export interface StoreOptions {
-  /** Everything is read once or so: remembering it would cost more than it saves. */
+  /** For commands that read everything about once: nothing is cached. */
   once?: boolean;
   /**
    * Kinds of plans that this process knows, with the schemas of their own fields where they have one. A plan of another kind is
    * a problem like a file that cannot be read: it is not in any view, and nothing changes it. Default: those of Signalbox.
    */
   kinds?: ReadonlyMap<string, PlanSchema | null>;
-  /** Makes a write, also after trouble with the storage. Default: once, and the trouble is the caller's. */
+  /** Runs a write, and may repeat it after a storage error. Default: runs it once and throws the error. */
   persist?: <T>(write: () => T | Promise<T>) => Promise<T>;
 }
 
@@ -34,8 +34,8 @@ export interface StoreView extends PlansView {
 }
 
 /**
- * How thoroughly changes of other processes are looked for: those of which the store was notified; all of plans that are not
- * finished; all. Tickets of finished plans are not followed, except those that were asked for in a glance.
+ * How thoroughly changes of other processes are searched for: those that the store was notified of; all of unfinished plans;
+ * all. Tickets of finished plans are not followed, except those that a glance has returned.
  */
 export type CheckScope = 'noticed' | 'open' | 'all';
 
@@ -59,7 +59,7 @@ export function sinceLast(store: Pick<Store, 'changes'>): () => Changed {
   };
 }
 
-/** Whether an error says that a plan or ticket was out of reach; that something can be written there later proves that it no longer is. */
+/** Whether an error says that a plan or ticket could not be read or written. A later successful write there ends that state. */
 export function wasOutOfReach(error: unknown, location: string): boolean {
   const codes = ['state/missing', 'state/unreadable', 'state/unwritable'];
   return error instanceof InputError && codes.includes(error.code) && error.details.path === location;
@@ -67,7 +67,7 @@ export function wasOutOfReach(error: unknown, location: string): boolean {
 
 /** A notification that was not sent yet. */
 export interface Wanted {
-  /** Names what happened, once and for all. */
+  /** A unique name of what happened. */
   key: string;
   /** Where it is to be sent. */
   place: string;
@@ -92,7 +92,7 @@ export interface Holder {
   /** Starts the heartbeat. */
   start(): Promise<void>;
   stop(): Promise<void>;
-  /** Whether other engines may be at work on the same state. */
+  /** Whether other engines may be running on the same state. */
   hasOthers(): boolean;
   isLive(claim: Claim): boolean;
   /** Milliseconds until a claim whose process cannot be seen from here is over, if that does not renew it. */

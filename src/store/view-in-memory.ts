@@ -7,7 +7,7 @@ import {
   type Stats,
   writeFileSync,
 } from 'node:fs';
-import { statIfSeen } from '../machine/files/read-and-remove-files.ts';
+import { statIfVisible } from '../machine/files/read-and-remove-files.ts';
 import { parseRef, refKey, type StateRef, type TicketRef } from '../model/ids.ts';
 import { PLAN_KINDS, type Plan } from '../model/plan.ts';
 import { entryOf } from '../model/plans/plans-view.ts';
@@ -25,9 +25,9 @@ interface Kept {
 interface KeptOptions {
   layout: Layout;
   reader: StateReader;
-  /** A plan or ticket is no longer what it was. */
+  /** Called when a plan or ticket has changed. */
   onChange(ref: StateRef): void;
-  /** A plan is open (again), or is not any more. */
+  /** Called when a plan is opened, opened again or finished. */
   onOpen(planId: string, isOpen: boolean): void;
 }
 
@@ -55,7 +55,7 @@ export class KeptView {
     this.#noteFinished();
   }
 
-  /** As it is kept: it changes when the plans do. */
+  /** The live view: it changes with the plans. */
   get view(): StoreView {
     this.#lists ??= this.#listed();
     return { ...this.#lists, tickets: this.#tickets, finished: this.#finishedPlans };
@@ -72,7 +72,7 @@ export class KeptView {
     for (const id of names) {
       if (!this.#finished.has(id)) {
         this.readPlan(id);
-        // It may not have been possible to watch it before.
+        // Watching it may have failed before.
         if (this.#plans.has(id)) this.#options.onOpen(id, true);
       } else if (which === 'all' && !this.#finished.isSame(id, this.#stat(id))) this.readPlan(id);
     }
@@ -109,7 +109,7 @@ export class KeptView {
     const kept = this.#plans.get(ref.planId);
     if (this.#finished.has(ref.planId)) return;
     const { layout, reader } = this.#options;
-    // What is wrong with a ticket is said beside what is wrong with its plan, so both are read.
+    // Problems of tickets are reported beside those of their plan, so both are read.
     const isPlain = kept?.problems.length === 0 && entryOf(kept.plan, ref) !== undefined;
     const read = () => reader.ticket(layout.ticketFile(ref), ref.planId, ref.ticketId);
     const ticket = isPlain ? ifReadable(read) : undefined;
@@ -117,7 +117,7 @@ export class KeptView {
     else this.readPlan(ref.planId);
   }
 
-  /** Takes over what this process has written. */
+  /** Updates the view with what this process has written. */
   wrote(value: Plan | Ticket): void {
     if ('ticketId' in value) {
       const kept = this.#plans.get(value.planId);
@@ -186,7 +186,7 @@ export class KeptView {
   }
 
   #stat(id: string): Stats | undefined {
-    return statIfSeen(`${this.#plansDir}/${id}/plan.json`);
+    return statIfVisible(`${this.#plansDir}/${id}/plan.json`);
   }
 
   #noteFinished(): void {

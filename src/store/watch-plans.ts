@@ -5,7 +5,7 @@ import { type Changed, refKey, type StateRef } from '../model/ids.ts';
 
 type Kind = 'root' | 'plan' | 'tickets';
 
-/** Systems have few watches, and other programs need some. What is not watched is found by the engine's timer. */
+/** Watches are scarce and other programs need some. The engine's timer finds changes in unwatched directories. */
 const MAX_WATCHES = 900;
 
 interface WatchOptions {
@@ -108,10 +108,10 @@ function changedBy(dir: string, kind: Kind, name: string | null): StateRef | 'un
   return { planId, ticketId: name === null ? null : name.replace(/\.json$/, '') };
 }
 
-/** A reader that asks for older changes gets `unknown`: everything may have changed. */
+/** Number of changes that are kept. A reader that asks for older ones gets `unknown`: everything may have changed. */
 const KEPT_CHANGES = 50_000;
 
-/** Numbers changes, so that a reader can ask for those since its last question. */
+/** Numbers changes, so that a reader can ask for those since its last call. */
 export class ChangeLog {
   /** Made with the first cursor: loading `node:crypto` costs a short command several milliseconds. */
   #id: string | undefined;

@@ -1,5 +1,5 @@
 import type { Context } from '../git/context-and-locks.ts';
-import { fetchAnew } from '../git/fetch-and-find-trunk.ts';
+import { fetchNow } from '../git/fetch-and-find-trunk.ts';
 import { countCommits, isAncestor } from '../git/history.ts';
 import type { GitLocation } from '../git/location.ts';
 import { mergeCommits } from '../git/merge.ts';
@@ -41,8 +41,8 @@ export type CaughtUp = Comparison & { there: string };
 export async function catchUp(context: Context, spec: CatchUpSpec): Promise<CaughtUp> {
   checkBranch(spec.branch);
   const repo = await context.repo(spec.repo);
-  await fetchAnew(context, repo, spec.branch);
-  if (spec.base !== null) await fetchAnew(context, repo, spec.base);
+  await fetchNow(context, repo, spec.branch);
+  if (spec.base !== null) await fetchNow(context, repo, spec.base);
   const names = [branchRef(spec.branch), originRef(spec.branch)];
   const refs = await readRefs(context.git, repo, names);
   const [ours, theirs] = names.map((name) => refs.get(name));

@@ -7,7 +7,7 @@ import { mergeBase, stepsTo } from '../git/history.ts';
 import type { Worktree } from '../git/inspect-worktrees.ts';
 import type { GitLocation } from '../git/location.ts';
 import { branchRef, checkBranch, isOid } from '../git/refs.ts';
-import { readStatus, unhide, withScratchIndex } from '../git/status-and-index-marks.ts';
+import { clearMarks, readStatus, withScratchIndex } from '../git/status-and-index-marks.ts';
 import { WorkspaceError } from '../model/errors.ts';
 import { openTree } from './open-add-repair-worktree.ts';
 import { resolveBase } from './resolve-base.ts';
@@ -153,7 +153,7 @@ export async function diffWork(
   if (fresh.length + status.hidden.length === 0) return diff(here, []);
   // A diff shows untracked and hidden files only if the index has them, so a copy of the index gets them.
   return withScratchIndex(here, async (env) => {
-    if (status.hidden.length > 0) await unhide(context.git, here, status.marks, env);
+    if (status.hidden.length > 0) await clearMarks(context.git, here, status.marks, env);
     const input = `${fresh.map((file) => `:(top,literal)${file}`).join('\0')}\0`;
     const add = ['add', '--intent-to-add', '--pathspec-from-file=-', '--pathspec-file-nul'];
     if (fresh.length > 0) await context.git(add, { at: here, env, input, write: true });

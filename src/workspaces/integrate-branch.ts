@@ -146,7 +146,7 @@ async function integrationWithBase(
   if (old === undefined || (await contains(context, repo, base, old))) return base;
   if (await contains(context, repo, old, base)) return old;
   const message = `Merge ${name} into ${integrationBranch(name)}`;
-  const merged = await mergeCommits(context, repo, { ours: old, theirs: base, message, steady: true });
+  const merged = await mergeCommits(context, repo, { ours: old, theirs: base, message, reproducible: true });
   return 'conflict' in merged ? merged : merged.commit;
 }
 

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { type Context, lockMerges } from '../git/context-and-locks.ts';
-import { fetchAnew, fetchAside } from '../git/fetch-and-find-trunk.ts';
+import { fetchNow, fetchWithoutRef } from '../git/fetch-and-find-trunk.ts';
 import { contains, treeOf } from '../git/history.ts';
 import type { GitLocation } from '../git/location.ts';
 import { mergeCommits, withTemporaryObjects } from '../git/merge.ts';
@@ -137,7 +137,7 @@ async function remoteTrack(
 }
 
 async function fetchedTip(context: Context, repo: GitLocation, name: string): Promise<string | undefined> {
-  await fetchAnew(context, repo, name);
+  await fetchNow(context, repo, name);
   return readRef(context.git, repo, originRef(name));
 }
 
@@ -145,7 +145,7 @@ async function fetchedTip(context: Context, repo: GitLocation, name: string): Pr
 async function tipWithoutRef(context: Context, repo: GitLocation, name: string): Promise<string | undefined> {
   const tips = await remoteTips(context, { repo: repo.workTree, branches: [name] });
   const tip = tips.get(name);
-  if (tip) await fetchAside(context, repo, name);
+  if (tip) await fetchWithoutRef(context, repo, name);
   return tip;
 }
 

@@ -4,7 +4,7 @@ import type { Context } from '../git/context-and-locks.ts';
 import { inspect, readHead, type Worktree } from '../git/inspect-worktrees.ts';
 import type { GitLocation } from '../git/location.ts';
 import { branchRef } from '../git/refs.ts';
-import { oddEntry, removeSpecial, sweepAway } from '../machine/files/read-and-remove-files.ts';
+import { findUnreadableEntry, removeSpecial, removeTree } from '../machine/files/read-and-remove-files.ts';
 import { WorkspaceError } from '../model/errors.ts';
 
 /** The private git directory that a sandboxed agent has instead of the repository's own. */
@@ -47,7 +47,7 @@ async function open(context: Context, tree: Worktree, branch: string): Promise<E
   // The enclave is another ticket's (of a warm worktree), or it is broken.
   const unusable =
     (await brokenPart(gitDir)) !== undefined || (await readHead(context.git, at)).branch !== branch;
-  if (unusable) await sweepAway(gitDir);
+  if (unusable) await removeTree(gitDir);
   await fetchAfterKilledEngine(context, tree, branch);
   if (!existsSync(gitDir)) {
     mkdirSync(gitDir, { mode: 0o700 });
@@ -57,7 +57,7 @@ async function open(context: Context, tree: Worktree, branch: string): Promise<E
   const { stdout } = await context.git(['rev-parse', '--verify', 'HEAD^{commit}'], { at: tree });
   await context.git(['symbolic-ref', 'HEAD', branchRef(branch)], { at, write: true });
   await context.git(['update-ref', branchRef(branch), stdout.trim()], { at, write: true });
-  await sweepAway(join(gitDir, 'index'));
+  await removeTree(join(gitDir, 'index'));
   const index = join(tree.gitDir, 'index');
   if (existsSync(index)) copyFileSync(index, join(gitDir, 'index'));
   writeFileSync(link, `gitdir: ${gitDir}\n`, { mode: 0o600 });
@@ -188,7 +188,7 @@ async function brokenPart(gitDir: string): Promise<string | undefined> {
   const kind = (name: string) => lstatSync(join(gitDir, name), { throwIfNoEntry: false });
   const directory = ['.', 'objects', 'refs'].find((name) => !kind(name)?.isDirectory());
   if (directory) return `${directory} is no directory`;
-  await sweepAway(...DANGEROUS_FILES.map((name) => join(gitDir, name)));
-  const odd = await oddEntry(gitDir);
+  await removeTree(...DANGEROUS_FILES.map((name) => join(gitDir, name)));
+  const odd = await findUnreadableEntry(gitDir);
   return odd === undefined ? undefined : `${odd} is no file`;
 }

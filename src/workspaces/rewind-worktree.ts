@@ -2,7 +2,7 @@ import type { Context } from '../git/context-and-locks.ts';
 import type { GitLocation } from '../git/location.ts';
 import { identity } from '../git/merge.ts';
 import { branchRef, isOid, readRef } from '../git/refs.ts';
-import { readStatus, type Status, unhide, withScratchIndex } from '../git/status-and-index-marks.ts';
+import { clearMarks, readStatus, type Status, withScratchIndex } from '../git/status-and-index-marks.ts';
 import { WorkspaceError } from '../model/errors.ts';
 import { isSpecStateFile } from './evidence-and-diff.ts';
 import { openTree } from './open-add-repair-worktree.ts';
@@ -62,7 +62,7 @@ async function commitOf(
   status: Status,
   { parent, message }: { parent: string; message: string },
 ): Promise<string> {
-  if (status.hidden.length > 0) await unhide(context.git, at, status.marks);
+  if (status.hidden.length > 0) await clearMarks(context.git, at, status.marks);
   const isClean = [...status.changed, ...status.untracked].every(isSpecStateFile);
   return isClean ? parent : commitAll(context, at, parent, message);
 }

@@ -1,5 +1,5 @@
 import { type Context, lockRepo } from '../git/context-and-locks.ts';
-import { fetchAnew } from '../git/fetch-and-find-trunk.ts';
+import { fetchNow } from '../git/fetch-and-find-trunk.ts';
 import { countCommits, isCommit, mergeBase } from '../git/history.ts';
 import type { GitLocation } from '../git/location.ts';
 import { mergeCommits } from '../git/merge.ts';
@@ -230,7 +230,7 @@ export async function originBranch(
   name: string,
 ): Promise<string | undefined> {
   try {
-    await fetchAnew(context, repo, name);
+    await fetchNow(context, repo, name);
   } catch (error) {
     if (error instanceof GitError && /couldn't find remote ref/.test(error.stderr)) return undefined;
     throw error;
@@ -246,7 +246,7 @@ async function originTip(
 ): Promise<{ tips: Tip[]; notes: string[] }> {
   if (name === undefined) return { tips: [], notes: [] };
   try {
-    await fetchAnew(context, repo, name);
+    await fetchNow(context, repo, name);
   } catch (error) {
     return { tips: [], notes: [`origin/${name} was not fetched: ${messageOf(error)}`] };
   }

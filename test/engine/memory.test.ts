@@ -3,7 +3,7 @@ import { dirname, join } from 'node:path';
 import { describe, expect } from 'vitest';
 import { Engine } from '../../src/engine/engine.ts';
 import { Machine } from '../../src/machine/machine.ts';
-import { inGroups, ofVmStat } from '../../src/machine/measure-agent-memory.ts';
+import { freeFromVmStat, freeInControlGroups } from '../../src/machine/measure-agent-memory.ts';
 import { it, type World, waitFor } from '../support/index.ts';
 import { partsOf } from './parts.ts';
 
@@ -136,14 +136,14 @@ describe('admission by free memory', () => {
       mkdirSync(dirname(file), { recursive: true });
       writeFileSync(file, text);
     }
-    expect(inGroups(self, join(world.dir, 'groups'))).toBe(megabytes);
+    expect(freeInControlGroups(self, join(world.dir, 'groups'))).toBe(megabytes);
   });
 
   it.concurrent('reads what macOS says', () => {
     const text =
       'Mach Virtual Memory Statistics: (page size of 16384 bytes)\nPages free:      6400.\nPages active:   99999.\n' +
       'Pages inactive:   6400.\nPages speculative:  640.\nPages wired down:  1.\nPages purgeable:  640.\n';
-    expect(ofVmStat(text)).toBe(220);
-    expect(ofVmStat('nonsense')).toBeUndefined();
+    expect(freeFromVmStat(text)).toBe(220);
+    expect(freeFromVmStat('nonsense')).toBeUndefined();
   });
 });

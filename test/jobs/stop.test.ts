@@ -3,7 +3,7 @@ import { utimesSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { MARKER, readJob } from '../../src/machine/jobs/start-and-read-job.ts';
-import { stopJob, sweepJob } from '../../src/machine/jobs/stop-job.ts';
+import { killLeftovers, stopJob } from '../../src/machine/jobs/stop-job.ts';
 import { markedProcesses } from '../../src/machine/process-identity-and-signals.ts';
 import { Fixture } from '../support/fixture.ts';
 import { waitFor } from '../support/wait-for.ts';
@@ -90,7 +90,7 @@ describe('stopping', () => {
     expect(await markedProcesses(`${MARKER}=${job.dir}`, 2 ** 30)).toEqual([tool]);
   });
 
-  it.each([stopJob, sweepJob])(
+  it.each([stopJob, killLeftovers])(
     '%o reaches tools of an old job whose numbers are lower than its own',
     async (end) => {
       const job = new Bench();

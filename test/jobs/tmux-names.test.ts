@@ -1,14 +1,14 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import {
-  exactly,
+  exactSession,
   literal,
   renamedText,
   sessionName,
   socketOf,
   tmuxOff,
+  tmuxWord,
   windowName,
-  word,
 } from '../../src/machine/tmux/run-tmux.ts';
 
 describe('the name of a session', () => {
@@ -45,7 +45,7 @@ describe('the name of a session', () => {
   });
 
   it('is asked for exactly', () => {
-    expect(exactly('foo')).toBe('=foo:');
+    expect(exactSession('foo')).toBe('=foo:');
     expect(windowName('1.1')).toBe('task-1.1');
   });
 });
@@ -57,7 +57,7 @@ describe('words for tmux', () => {
     ['a;', 'a\\;'],
     ['a;b', 'a;b'],
   ])('%j goes in as %j', (text, expected) => {
-    expect(word(text)).toBe(expected);
+    expect(tmuxWord(text)).toBe(expected);
   });
 
   it('have no formats where tmux would fill them in', () => {

@@ -6,14 +6,14 @@ import {
   isAlive,
   machineId,
   ownIdentity,
-  ownPlace,
-  sight,
-  type Where,
+  ownNamespace,
+  type ProcessNamespace,
+  visibilityOf,
 } from '../../src/machine/process-identity-and-signals.ts';
 
-const HERE: Where = { host: 'box', machine: 'm', boot: 'b', pids: 'pid:[1]' };
+const HERE: ProcessNamespace = { host: 'box', machine: 'm', boot: 'b', pids: 'pid:[1]' };
 
-it.each<[string, Partial<Where>, ReturnType<typeof sight>]>([
+it.each<[string, Partial<ProcessNamespace>, ReturnType<typeof visibilityOf>]>([
   ['the same', {}, 'seen'],
   ['another host name', { host: 'renamed' }, 'seen'],
   ['another machine id in the same boot and namespace', { machine: 'other' }, 'seen'],
@@ -28,7 +28,7 @@ it.each<[string, Partial<Where>, ReturnType<typeof sight>]>([
   ['0.1, another host', { machine: undefined, pids: undefined, boot: 'x', host: 'y' }, 'hidden'],
   ['0.1, another host name in this boot', { machine: undefined, pids: undefined, host: 'y' }, 'doubtful'],
 ])('%s', (_name, more, wanted) => {
-  expect(sight({ ...HERE, ...more }, HERE)).toBe(wanted);
+  expect(visibilityOf({ ...HERE, ...more }, HERE)).toBe(wanted);
 });
 
 it('a process of another namespace is neither alive nor dead', () => {
@@ -54,5 +54,5 @@ it('the id of a machine is that of the system, hashed, or a file that is made on
   expect(second).not.toBe(first);
   expect(second).not.toContain('aaaa');
   expect(machineId([], join(dir, 'no', 'such', 'place'))).toBe('');
-  expect(ownPlace().machine).not.toBe('');
+  expect(ownNamespace().machine).not.toBe('');
 });

@@ -55,11 +55,13 @@ for (const [index, [by, way]] of WAYS.entries())
     });
 
     it('keeps only the end where that is wanted', async () => {
-      const end = await sh('echo first; echo last; echo error >&2', { tailBytes: 5, together: false });
+      const end = await sh('echo first; echo last; echo error >&2', { tailBytes: 5, mergeOutput: false });
       expect(end).toMatchObject({ code: 0, stdout: 'last\n', stderr: 'rror\n' });
       // Two pipes have no common order: each text is read before the next one is written.
       const pause = within(50) / 1000;
-      const both = await sh(`echo a; sleep ${pause}; echo b >&2; sleep ${pause}; echo c`, { together: true });
+      const both = await sh(`echo a; sleep ${pause}; echo b >&2; sleep ${pause}; echo c`, {
+        mergeOutput: true,
+      });
       expect(both).toMatchObject({ stdout: 'a\nb\nc\n', stderr: '' });
     });
 

@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { existsSync, mkdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { sweepAway } from '../../src/machine/files/read-and-remove-files.ts';
+import { removeTree } from '../../src/machine/files/read-and-remove-files.ts';
 import { createWorkspaces } from '../../src/workspaces/workspaces.ts';
 import { nest } from '../support/nest.ts';
 import { git, IDENTITY, makeRepo, read, scratch, testEnv } from './helpers.ts';
@@ -161,7 +161,7 @@ describe('a git directory of its own', () => {
       make('Again');
       await close();
       expect(log()).toEqual(['Again']);
-      await sweepAway(join(tree, 'deep'));
+      await removeTree(join(tree, 'deep'));
     },
   );
 

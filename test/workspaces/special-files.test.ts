@@ -2,7 +2,11 @@ import { execFileSync } from 'node:child_process';
 import { existsSync, mkdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { oddEntry, readRegular, removeSpecial } from '../../src/machine/files/read-and-remove-files.ts';
+import {
+  findUnreadableEntry,
+  readRegular,
+  removeSpecial,
+} from '../../src/machine/files/read-and-remove-files.ts';
 import { createWorkspaces } from '../../src/workspaces/workspaces.ts';
 import { within } from '../support/within.ts';
 import { bench, failure, git, scratch } from './helpers.ts';
@@ -33,7 +37,7 @@ describe('a file that an agent may have replaced', () => {
     mkdirSync(join(dir, 'a/b'), { recursive: true });
     mkdirSync(join(dir, 'hooks'));
     symlinkSync('x', join(dir, 'hooks', 'pre-commit'));
-    const odd = async () => [await oddEntry(dir), await oddEntry(dir, 'followed')];
+    const odd = async () => [await findUnreadableEntry(dir), await findUnreadableEntry(dir, 'followed')];
     expect(await odd()).toEqual(['hooks/pre-commit', undefined]);
     pipe(join(dir, 'a/b/pipe'));
     expect(await odd()).toEqual(['a/b/pipe', 'a/b/pipe']);

@@ -1,7 +1,7 @@
 import { existsSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
-import { sweepAway } from '../../src/machine/files/read-and-remove-files.ts';
+import { removeTree } from '../../src/machine/files/read-and-remove-files.ts';
 import { nest } from '../support/nest.ts';
 import { scratch } from './helpers.ts';
 
@@ -15,7 +15,7 @@ it('sweeps away whatever is there, and nothing that a link leads to', async () =
   symlinkSync(at('kept'), at('link'));
   symlinkSync(at('kept'), at('deep/link'));
   const names = ['deep', 'file', 'link', 'none', 'kept/file/x'];
-  const swept = sweepAway(...names.map(at));
+  const swept = removeTree(...names.map(at));
   // What takes long is not waited for.
   expect(await Promise.race([swept, 'later'])).toBe('later');
   await swept;

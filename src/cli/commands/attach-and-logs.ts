@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process';
 import { Machine, type TmuxRecord } from '../../machine/machine.ts';
-import { exactly, socketArgs, socketOf, tmuxClient } from '../../machine/tmux/run-tmux.ts';
+import { exactSession, socketArgs, socketOf, tmuxClient } from '../../machine/tmux/run-tmux.ts';
 import { readSession, type TmuxSession } from '../../machine/tmux/session.ts';
 import { InputError } from '../../model/errors.ts';
 import { rests } from '../../model/state/next-step-or-rest.ts';
@@ -46,10 +46,10 @@ export async function attach(io: Io, options: GlobalOptions, given: string | und
 /** Inside tmux, switch: sessions cannot be nested. */
 function attachCommand({ session, socket }: TmuxRecord, io: Io): string[] {
   const here = socketOf(io.env);
-  if (here === undefined) return ['attach-session', '-t', exactly(session)];
-  if (here === socket) return ['switch-client', '-t', exactly(session)];
+  if (here === undefined) return ['attach-session', '-t', exactSession(session)];
+  if (here === socket) return ['switch-client', '-t', exactSession(session)];
   throw new InputError('tmux/nested', 'The session is in another tmux server than the one you are in.', {
-    hint: `In a terminal outside tmux: tmux -S ${socket} attach -t '${exactly(session)}'`,
+    hint: `In a terminal outside tmux: tmux -S ${socket} attach -t '${exactSession(session)}'`,
   });
 }
 

@@ -1,5 +1,5 @@
 import { closeSync, openSync, readSync } from 'node:fs';
-import { statIfSeen } from '../../machine/files/read-and-remove-files.ts';
+import { statIfVisible } from '../../machine/files/read-and-remove-files.ts';
 import { commandFiles, findExecutable, type Probe, probe } from '../../machine/find-program.ts';
 import type { Env } from '../../machine/home-path.ts';
 import type { AgentConfig } from '../../model/agent.ts';
@@ -146,7 +146,7 @@ export function unusable({ name, command }: AgentConfig, env: Env): Trouble | un
   const found = findExecutable(command, env);
   if (found) return withoutInterpreter(found, env);
   const there = commandFiles(command, env).flatMap((file) => {
-    const stat = statIfSeen(file);
+    const stat = statIfVisible(file);
     return stat ? [{ file, stat }] : [];
   });
   const plain = there.find(({ stat }) => stat.isFile());

@@ -1,7 +1,7 @@
 import { accessSync, constants, existsSync, lstatSync, mkdtempSync, rmdirSync, statSync } from 'node:fs';
 import { statfs } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { statIfSeen } from '../../machine/files/read-and-remove-files.ts';
+import { statIfVisible } from '../../machine/files/read-and-remove-files.ts';
 import { findExecutable, probe } from '../../machine/find-program.ts';
 import type { Env } from '../../machine/home-path.ts';
 import { messageOf, type SignalboxError } from '../../model/errors.ts';
@@ -173,7 +173,7 @@ function hostsFile({ GH_CONFIG_DIR, XDG_CONFIG_HOME, HOME }: Env): string | unde
     (XDG_CONFIG_HOME ? join(XDG_CONFIG_HOME, 'gh') : HOME ? join(HOME, '.config', 'gh') : undefined);
   if (!dir) return undefined;
   const file = join(dir, 'hosts.yml');
-  const size = statIfSeen(file)?.size ?? 0;
+  const size = statIfVisible(file)?.size ?? 0;
   return size > LOGGED_OUT_BYTES ? file : undefined;
 }
 

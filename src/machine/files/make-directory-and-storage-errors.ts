@@ -3,8 +3,8 @@ import { dirname, join } from 'node:path';
 import { SignalboxError } from '../../model/errors.ts';
 
 /**
- * Makes a directory, and those above it, for its owner alone unless another mode is given. One after the other: making
- * several at once, Node says "no such file" of a read-only file system, and never comes to an end in `/proc`.
+ * Creates a directory and its parents, for its owner alone unless another mode is given. One by one: with `recursive`, Node
+ * reports "no such file" on a read-only file system, and never returns in `/proc`.
  */
 export function makeDirectory(path: string, mode = 0o700): void {
   const missing: string[] = [];
@@ -17,16 +17,16 @@ function makeOne(dir: string, wanted: string, mode: number): void {
     mkdirSync(dir, { mode });
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
-    // Another process made it first.
+    // Another process created it first.
     if (code === 'EEXIST' && existsSync(dir)) return;
     if (code === 'EEXIST' && lstatSync(dir).isSymbolicLink())
-      throw unmakeable(wanted, `${dir} is a link that leads nowhere`, error);
-    if (code === 'ENOENT') throw unmakeable(wanted, `${dirname(dir)} takes no directories`, error);
+      throw cannotCreate(wanted, `${dir} is a link that leads nowhere`, error);
+    if (code === 'ENOENT') throw cannotCreate(wanted, `${dirname(dir)} takes no directories`, error);
     throw error;
   }
 }
 
-function unmakeable(path: string, why: string, cause: unknown): SignalboxError {
+function cannotCreate(path: string, why: string, cause: unknown): SignalboxError {
   return new SignalboxError('state/storage', `Cannot create the directory ${path}: ${why}.`, {
     hint: 'Fix that, or choose another place.',
     details: { path },
@@ -43,7 +43,7 @@ const REASONS: Record<string, string> = {
   EPERM: 'permission denied',
 };
 
-/** Whether the rights to write are missing. */
+/** Whether the permission to write is missing. */
 export function isForbidden(error: unknown): boolean {
   return ['EACCES', 'EPERM'].includes((error as NodeJS.ErrnoException).code ?? '');
 }
@@ -84,13 +84,13 @@ export function asStorageErrorIn(error: unknown, root: string): unknown {
   return path?.startsWith(`${root}/`) ? asStorageError(error, root) : error;
 }
 
-/** Throws when nothing can be written to a directory, which is made where it is missing. Leaves nothing behind. */
+/** Creates a missing directory, and throws if nothing can be written to it. Leaves no file behind. */
 export function assertWritable(dir: string, place: Place = STATE): void {
   const file = join(dir, `.${process.pid}.tmp`);
   try {
     makeDirectory(dir);
     try {
-      // As much as a disk gives at once: a name alone may still find room on a full one.
+      // Writes a whole block: an empty file may still fit on a full disk.
       writeFileSync(file, Buffer.alloc(4096), { mode: 0o600 });
     } finally {
       rmSync(file, { force: true });

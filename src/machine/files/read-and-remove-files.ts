@@ -19,10 +19,10 @@ import { run } from '../run-process.ts';
 
 const LARGEST = 256 * 1024 * 1024;
 const MAX_ENTRIES = 200_000;
-/** So much of a name that is too long. */
-const SHOWN = 40;
+/** Characters shown of a name that is too long. */
+const SHOWN_NAME_CHARS = 40;
 
-/** Below a file there is nothing. */
+/** The stat of a path; undefined if it does not exist, also below a file. */
 export function statOf(path: string): Stats | undefined {
   try {
     return lstatSync(path, { throwIfNoEntry: false });
@@ -32,8 +32,8 @@ export function statOf(path: string): Stats | undefined {
   }
 }
 
-/** What is known of a file; undefined where there is none, or none that one may see. */
-export function statIfSeen(file: string): Stats | undefined {
+/** The stat of a file; undefined if it does not exist or access is denied. */
+export function statIfVisible(file: string): Stats | undefined {
   try {
     return statSync(file, { throwIfNoEntry: false });
   } catch {
@@ -41,7 +41,7 @@ export function statIfSeen(file: string): Stats | undefined {
   }
 }
 
-/** The text of a file of our own; undefined where none can be read. */
+/** The text of one of Signalbox's own files; undefined if it cannot be read. */
 export function readText(path: string): string | undefined {
   try {
     return readFileSync(path, 'utf8');
@@ -72,7 +72,7 @@ export function readRegular(path: string): Buffer | undefined {
   try {
     return withOpened(path, (fd, stat) => {
       if (!stat.isFile() || stat.size > LARGEST) return undefined;
-      // Not more than its size: files of /proc say that they are empty, and some have no end.
+      // Reads at most its size: files in /proc have size 0, and some never end.
       const content = Buffer.allocUnsafe(stat.size);
       return content.subarray(0, readSync(fd, content, 0, stat.size, 0));
     });
@@ -91,11 +91,14 @@ export function readRegularText(path: string): string | undefined {
  * The first entry of a git directory that git would wait for: neither file nor directory. A link is one of them, too,
  * unless links may lead to what is not; and a directory that is too deep for a path.
  */
-export async function oddEntry(root: string, links: 'odd' | 'followed' = 'odd'): Promise<string | undefined> {
+export async function findUnreadableEntry(
+  root: string,
+  links: 'odd' | 'followed' = 'odd',
+): Promise<string | undefined> {
   let left = MAX_ENTRIES;
   const search = async (below: string): Promise<string | undefined> => {
     const entries = await entriesOf(join(root, below));
-    if (entries === null) return `${below.slice(0, SHOWN)}…`;
+    if (entries === null) return `${below.slice(0, SHOWN_NAME_CHARS)}…`;
     for (const entry of entries) {
       const name = join(below, entry.name);
       left -= 1;
@@ -115,7 +118,7 @@ function leadsOn(root: string, name: string): boolean {
     const stat = statSync(join(root, name));
     return stat.isFile() || stat.isDirectory();
   } catch {
-    // It leads nowhere, and so does git.
+    // A broken link, which git ignores.
     return true;
   }
 }
@@ -129,7 +132,7 @@ export async function removeSpecial(root: string): Promise<void> {
   }
 }
 
-/** What cannot be read by us cannot be read by our git either. Null: no path leads there. */
+/** Entries of a directory; none if it cannot be read, since git cannot read it either. Null: the path is too long. */
 async function entriesOf(path: string): Promise<Dirent[] | null> {
   try {
     return await readdir(path, { withFileTypes: true });
@@ -142,10 +145,10 @@ async function entriesOf(path: string): Promise<Dirent[] | null> {
 }
 
 /**
- * Removes what an agent may have filled without end, or nested deeper than a path can say: a process of its own does,
- * while the engine continues.
+ * Removes directory trees that an agent may have filled without limit, or nested deeper than a path allows. A separate process
+ * does it while the engine continues.
  */
-export async function sweepAway(...paths: readonly string[]): Promise<void> {
+export async function removeTree(...paths: readonly string[]): Promise<void> {
   const directories = paths.filter((path) => {
     const stat = statOf(path);
     if (stat && !stat.isDirectory()) rmSync(path, { force: true });
@@ -163,13 +166,13 @@ export async function sweepAway(...paths: readonly string[]): Promise<void> {
 const MAX_FILE = 4 * 1024 * 1024;
 
 interface Purpose {
-  /** Of the error when the file cannot be used. */
+  /** The error code if the file cannot be used. */
   code: string;
   /** What it is to an agent: "an issue". */
   what: string;
 }
 
-/** A text that a person wrote for an agent: UTF-8, bounded, byte order mark kept. */
+/** Reads a text that a person wrote for an agent: UTF-8, limited in size, byte order mark kept. */
 export async function readTextFile(path: string, purpose: Purpose): Promise<string> {
   const unreadable = (why: string, hint: string, cause?: unknown) =>
     new InputError(purpose.code, `${path} ${why}.`, { hint, cause, details: { file: path } });
@@ -205,7 +208,7 @@ async function readBytes(path: string): Promise<Uint8Array> {
   }
 }
 
-/** The text of a file of our own; empty while it does not exist. */
+/** The text of one of Signalbox's own files; empty if it does not exist. */
 export function readOrEmpty(file: string): string {
   try {
     return readFileSync(file, 'utf8');

@@ -14,10 +14,10 @@ let counter = 0;
 export function writeAtomic(path: string, text: string, mode = 0o600): void {
   const temporary = `${path}.${process.pid}.${++counter}.tmp`;
   try {
-    // Not exclusively: a process of the same number, before a restart, may have left one behind.
+    // Not exclusive: a process with the same pid, before a restart, may have left the file.
     const fd = openSync(temporary, 'w', mode);
     try {
-      // Writes on until everything is written; a single write call stops short on a disk that is nearly full.
+      // Repeats until everything is written: a single write call may write less on a nearly full disk.
       writeFileSync(fd, text);
       fsyncSync(fd);
     } finally {
@@ -40,12 +40,12 @@ function syncDirectory(path: string): void {
   }
 }
 
-/** What a small file of facts by name holds; nothing while it does not exist. */
+/** Reads a small JSON file of values by key; empty if it does not exist. */
 export function readFacts(file: string): Record<string, unknown> {
   return asRecord(parseJson(readOrEmpty(file)));
 }
 
-/** Sets one fact and leaves the others, of which only the newest `most` stay. */
+/** Sets one value and keeps the newest `most` of all. */
 export function noteFact(file: string, key: string, value: object, most = Number.POSITIVE_INFINITY): void {
   makeDirectory(dirname(file));
   const { [key]: _, ...others } = readFacts(file);

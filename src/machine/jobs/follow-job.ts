@@ -2,10 +2,10 @@ import { closeSync, fstatSync, openSync, readSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { SignalboxError } from '../../model/errors.ts';
 import { type EndReason, type JobExit, readJob, readStop } from './start-and-read-job.ts';
-import { noteFollowed, stopJob, sweepJob } from './stop-job.ts';
+import { killLeftovers, recordFollowed, stopJob } from './stop-job.ts';
 
 const CHUNK = 16 * 1024;
-/** What comes from a job is read in slices: others get their turn in between, however much it prints. */
+/** Output is read in slices, so that other work continues in between, however much the job prints. */
 const SLICE_MS = 10;
 const TAIL = 16 * 1024;
 const POLL_MS = 100;
@@ -21,11 +21,11 @@ export interface FollowOptions {
   onOutput?: (chunk: Buffer) => void;
   /** The same for stderr. */
   onErrors?: (chunk: Buffer) => void;
-  /** While true, silence does not count as idle: a tool is at work. */
+  /** While true, silence does not count as idle: a tool is running. */
   isBusy?: () => boolean;
-  /** While true, a short silence is enough: it has said that it only waits. */
+  /** While true, a short silence counts as idle: the agent has reported that it only waits. */
   isWaiting?: () => boolean;
-  /** True ends it: it has used what it may. */
+  /** True stops the job: its budget is used up. */
   isOver?: () => boolean;
   /** Aborting stops the job. With a SignalboxError as the reason the job is left running, and the error is thrown. */
   signal: AbortSignal;
@@ -41,7 +41,7 @@ export interface JobResult {
 
 /** Follows a job's files until it has ended and nothing of it is left. Memory use does not grow with its output. */
 export async function followJob(options: FollowOptions): Promise<JobResult> {
-  const done = noteFollowed(options.dir);
+  const done = recordFollowed(options.dir);
   try {
     return await untilGone(options);
   } finally {
@@ -87,7 +87,7 @@ async function untilGone(options: FollowOptions): Promise<JobResult> {
   }
   const cutOff = stop && readJob(dir).state !== 'ended' ? stop : undefined;
   if (stop) await stopJob(dir, stop);
-  else await sweepJob(dir);
+  else await killLeftovers(dir);
   // The rest of the output matters only when the job ended by itself, and only until a stop is asked for.
   let cut = false;
   for (let read = reader.pull(); !stop && read.printed && !cut; read = reader.pull()) {
@@ -101,7 +101,7 @@ async function untilGone(options: FollowOptions): Promise<JobResult> {
   const exit = record?.exit ?? reported;
   // Without a record it was killed; a reason that was noted before says by whom.
   const noted = readStop(dir)?.reason;
-  // Without room on the disk the reason of a stop is known here alone.
+  // On a full disk, only this process knows the reason of a stop.
   const by = noted ?? cutOff ?? (exit ? 'exited' : 'lost');
   return {
     reason: cut ? 'stopped' : by,
@@ -112,7 +112,7 @@ async function untilGone(options: FollowOptions): Promise<JobResult> {
   };
 }
 
-/** Lets timers, signals and other jobs have their turn. */
+/** Yields to timers, signals and other jobs. */
 function turn(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve));
 }
@@ -138,7 +138,7 @@ function startOf(dir: string): { wall: number; mono: number } {
   return { wall, mono: performance.now() - age };
 }
 
-/** Ends early by the signal or by the given function. Leaves no listener behind: a job may run for hours. */
+/** Waits, until the signal or the given function ends it early. Removes its listener, because a job may run for hours. */
 function pause(ms: number, signal: AbortSignal, giveWake: (done: () => void) => void): Promise<void> {
   return new Promise((resolve) => {
     if (signal.aborted) return resolve();

@@ -2,7 +2,7 @@ import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { readJson } from '../files/read-and-remove-files.ts';
-import { markedProcesses, ownIdentity, ownPlace } from '../process-identity-and-signals.ts';
+import { markedProcesses, ownIdentity, ownNamespace } from '../process-identity-and-signals.ts';
 import { type EndReason, MARKER, readJob, recordExit, reserveRoom } from './start-and-read-job.ts';
 import { ifWritable, stopJob } from './stop-job.ts';
 
@@ -13,13 +13,13 @@ const LEFTOVER_MS = 2_000;
 export function beginInProcess(dir: string, { argv, cwd }: { argv: readonly string[]; cwd: string }): void {
   rmSync(dir, { recursive: true, force: true });
   mkdirSync(dir, { recursive: true, mode: 0o700 });
-  const record = { argv, cwd, env: [], marker: dir, stopSignal: 'SIGTERM', ...ownPlace() };
+  const record = { argv, cwd, env: [], marker: dir, stopSignal: 'SIGTERM', ...ownNamespace() };
   write(dir, 'prompt.md', '');
   reserveRoom(dir);
   write(dir, 'command.json', JSON.stringify({ ...record, engine: ownIdentity() }));
 }
 
-/** The exit record comes last, as the supervisor writes it. Without a disk the result is that of this process alone. */
+/** Writes the exit record last, as the supervisor does. If the disk is full, only this process has the result. */
 export function endInProcess(
   dir: string,
   { code, stdout, stderr }: { code: number; stdout: string; stderr: string },
@@ -34,7 +34,7 @@ export function isInProcess(dir: string): boolean {
   return readJson<{ engine?: object }>(join(dir, 'command.json'))?.engine !== undefined;
 }
 
-/** Ends what is left of work whose engine is gone or no longer waits for it. */
+/** Ends processes of in-process work whose engine is gone or no longer waits for it. */
 export async function stopInProcess(dir: string, reason: EndReason): Promise<void> {
   if (readJob(dir).state === 'unknown') return;
   const deadline = performance.now() + (reason === 'lost' ? LEFTOVER_MS : 0);

@@ -17,7 +17,12 @@ import type { Socket } from 'node:net';
 import { join } from 'node:path';
 import { readJson, readText } from '../files/read-and-remove-files.ts';
 import { signalOf } from '../launch-program.ts';
-import { isAlive, ownPlace, type ProcessIdentity, type Where } from '../process-identity-and-signals.ts';
+import {
+  isAlive,
+  ownNamespace,
+  type ProcessIdentity,
+  type ProcessNamespace,
+} from '../process-identity-and-signals.ts';
 
 export interface JobSpec {
   dir: string;
@@ -27,9 +32,9 @@ export interface JobSpec {
   /** What the command reads on stdin; null is an empty one. Also kept as prompt.md. */
   stdin: string | null;
   files?: Record<string, string>;
-  /** Who it is, for readers of the output. */
+  /** The agent, for readers of the output. */
   agent?: { name: string; adapter: string };
-  /** The adapter's gentle signal. */
+  /** The signal that the adapter's CLI ends gracefully with. */
   stopSignal: 'SIGTERM' | 'SIGINT';
 }
 
@@ -82,7 +87,7 @@ export function startJob(spec: JobSpec): { exited: Promise<JobExit | undefined> 
     marker: spec.dir,
     stopSignal,
     ...(spec.agent ? { agent: spec.agent } : {}),
-    ...ownPlace(),
+    ...ownNamespace(),
   };
   reserveRoom(spec.dir, 'pid');
   writeFileSync(join(spec.dir, 'command.json'), JSON.stringify(record), { mode: 0o600 });
@@ -109,7 +114,7 @@ export function startJob(spec: JobSpec): { exited: Promise<JobExit | undefined> 
   return { exited };
 }
 
-/** Takes from the disk, before the start, what these files will need. */
+/** Allocates disk space for these files before the start. */
 export function reserveRoom(dir: string, ...names: string[]): void {
   for (const name of [RESERVE, ...names])
     writeFileSync(join(dir, name), ' '.repeat(RESERVE_BYTES), { mode: 0o600 });
@@ -132,7 +137,7 @@ export function recordExit(dir: string, exit: { code: number | null; signal?: st
   renameSync(reserve, join(dir, 'exit.json'));
 }
 
-/** What the files of a job say about it. */
+/** Reads the state of a job from its files. */
 export function readJob(dir: string): JobState {
   const command = readJson<{ engine?: ProcessIdentity }>(join(dir, 'command.json'));
   const startedAt = timeOf(join(dir, 'command.json'));
@@ -151,7 +156,7 @@ export function readJob(dir: string): JobState {
   return { state: alive ? 'running' : 'unknown', identity, startedAt };
 }
 
-/** When a job that is over ended; of one without an exit record, when it was last heard of. */
+/** When a job ended; without an exit record, when it last printed something. */
 export function lastSign(dir: string): Date | undefined {
   const job = readJob(dir);
   if (job.state === 'ended') return job.endedAt;
@@ -166,7 +171,7 @@ export function lastHeard(dir: string): Date {
 
 /** The process of a job; undefined until its supervisor has recorded itself. */
 export function readIdentity(dir: string): ProcessIdentity | undefined {
-  const command = readJson<Where>(join(dir, 'command.json'));
+  const command = readJson<ProcessNamespace>(join(dir, 'command.json'));
   const [pid, started] = readText(join(dir, 'pid'))?.split('\n') ?? [];
   if (!command || !pid?.trim() || started === undefined) return undefined;
   const { host, machine, boot, pids } = command;
@@ -225,7 +230,7 @@ exec mv -f "$d/${RESERVE}" "$d/exit.json"
 `;
 
 const OWN = '/proc/self/fd';
-/** Set on every file that Node itself opens. */
+/** The flag `O_CLOEXEC`, which Node sets on every file that it opens. */
 const CLOSED_ON_EXEC = 0o2000000;
 const room = Buffer.alloc(64);
 

@@ -13,10 +13,10 @@ const NEWBORN_MS = 1_000;
 /** Jobs that this process waits for. */
 const followed = new Set<string>();
 /** State directories of commands that are about to end. */
-const hurried = new Set<string>();
+const endingStateDirs = new Set<string>();
 
 /** Until the returned function is called, `killFollowed` ends this job, too. */
-export function noteFollowed(dir: string): () => void {
+export function recordFollowed(dir: string): () => void {
   followed.add(dir);
   return () => void followed.delete(dir);
 }
@@ -26,7 +26,7 @@ export function noteFollowed(dir: string): () => void {
  * gentle: the command is about to end.
  */
 export function killFollowed(stateDir: string): void {
-  hurried.add(stateDir);
+  endingStateDirs.add(stateDir);
   for (const dir of followed) {
     if (!isIn(stateDir, dir)) continue;
     noteReason(dir, 'stopped');
@@ -36,7 +36,7 @@ export function killFollowed(stateDir: string): void {
 }
 
 function isHurried(dir: string): boolean {
-  return hurried.size > 0 && [...hurried].some((stateDir) => isIn(stateDir, dir));
+  return endingStateDirs.size > 0 && [...endingStateDirs].some((stateDir) => isIn(stateDir, dir));
 }
 
 function isIn(stateDir: string, dir: string): boolean {
@@ -49,17 +49,17 @@ function isIn(stateDir: string, dir: string): boolean {
  * cannot be seen from here is left alone.
  */
 export async function stopJob(dir: string, reason: EndReason, graceMs = GRACE_MS): Promise<void> {
-  // One that seems lost may have been started so recently that it has not said yet who it is.
+  // A job that seems lost may have started just now, before it recorded its pid.
   const { state } = readJob(dir);
   if (state === 'unknown') return;
   if (state === 'running' || state === 'lost') noteReason(dir, reason);
   const command = readJson<{ engine?: object; stopSignal: NodeJS.Signals }>(join(dir, 'command.json'));
   if (!command) return;
-  // The engine itself is never the one to stop.
+  // Never signals the engine itself.
   const identity = command.engine ? undefined : await identityOf(dir);
   if (identity && isAlive(identity)) {
     sendSignal(-identity.pid, command.stopSignal);
-    // A signal that came before the command was there is lost on it.
+    // A signal that was sent before the command started had no effect.
     if (ageOf(dir) < NEWBORN_MS && !(await gone(() => isAlive(identity) !== true, 150)))
       sendSignal(-identity.pid, command.stopSignal);
     await gone(() => isHurried(dir) || isAlive(identity) !== true, graceMs);
@@ -68,20 +68,20 @@ export async function stopJob(dir: string, reason: EndReason, graceMs = GRACE_MS
       await gone(() => isAlive(identity) !== true, 10_000);
     }
   }
-  await killMarked(`${MARKER}=${dir}`, identity ? since(dir, identity.pid) : 0);
+  await killMarked(`${MARKER}=${dir}`, identity ? firstPidOf(dir, identity.pid) : 0);
   if (!existsSync(join(dir, 'exit.json')) && readJob(dir).state !== 'ended')
     ifWritable(() => recordExit(dir, { code: null, signal: 'SIGKILL' }));
 }
 
-/** Clears what a command left running after it ended by itself. */
-export async function sweepJob(dir: string): Promise<void> {
+/** Kills processes that a command left running after it ended. */
+export async function killLeftovers(dir: string): Promise<void> {
   const identity = readIdentity(dir);
-  // The supervisor itself stays as long as it cannot record the exit.
-  if (identity) await killMarked(`${MARKER}=${dir}`, since(dir, identity.pid), identity.pid);
+  // The supervisor continues until it has recorded the exit.
+  if (identity) await killMarked(`${MARKER}=${dir}`, firstPidOf(dir, identity.pid), identity.pid);
 }
 
-/** Pids go round in a circle, so only of a young job is it sure that what it started has higher ones. */
-function since(dir: string, pid: number): number {
+/** The lowest pid that a child of the job can have; 0 for an old job, because pids wrap around. */
+function firstPidOf(dir: string, pid: number): number {
   return ageOf(dir) < YOUNG_MS ? pid : 0;
 }
 
@@ -111,7 +111,7 @@ export function ifWritable(write: () => void): void {
   }
 }
 
-/** The supervisor writes its pid first thing; give one that was only just started the time to. */
+/** Waits a moment for the pid of a supervisor that has just started. */
 async function identityOf(dir: string) {
   for (let i = 0; i < 20; i++) {
     const identity = readIdentity(dir);

@@ -5,11 +5,11 @@ import { run } from '../run-process.ts';
 export interface TmuxOptions {
   env: Env;
   cwd: string;
-  /** A server by its name, as `tmux -L`; without it the one we are in, else the user's own. */
+  /** A server by its name, as `tmux -L`. Default: the server that this process runs in, else the user's. */
   socketName?: string | undefined;
   /** A server by its path, as `tmux -S`. */
   socketPath?: string | undefined;
-  /** Of one call. */
+  /** Time limit of one call. */
   timeoutMs?: number | undefined;
   signal?: AbortSignal | undefined;
 }
@@ -59,7 +59,7 @@ export function socketArgs({ env, socketName, socketPath }: TmuxOptions): string
 const KEPT =
   /^(PATH|HOME|USER|LOGNAME|SHELL|TERM|LANG|LC_\w+|TZ|TMPDIR|TMUX_TMPDIR|DISPLAY|SSH_AUTH_SOCK|XDG_\w+)$/;
 
-/** A server that we start lives on with these variables: none of the user's keys, and not the mark of a job. */
+/** The environment of a new tmux server, which keeps it: without the user's keys and the mark of a job. */
 function tmuxEnv(env: Env): Env {
   return Object.fromEntries(Object.entries(env).filter(([name]) => KEPT.test(name)));
 }
@@ -84,8 +84,8 @@ export function renamedText(wanted: string): string | undefined {
     : `the session is called ${name}: tmux cannot have ${JSON.stringify(wanted)}`;
 }
 
-/** This session and no other: a bare name would also find one that only begins with it. */
-export function exactly(session: string): string {
+/** A target for exactly this session: a plain name also matches sessions that begin with it. */
+export function exactSession(session: string): string {
   return `=${session}:`;
 }
 
@@ -98,17 +98,17 @@ export function tmuxOff(env: Env): boolean {
   return /^(1|true|yes|on)$/i.test(env.CODEAGENT_NO_TMUX?.trim() ?? '');
 }
 
-/** The server we are in is the one to use, so that its user can switch to our session. */
+/** The socket of the tmux server that this process runs in, so that its user can switch to the session. */
 export function socketOf(env: Env): string | undefined {
   return env.TMUX?.replace(/(?:,[^,]*){2}$/, '') || undefined;
 }
 
-/** A word that tmux must not take apart: a last ";" would end the command. */
-export function word(text: string): string {
+/** Escapes a trailing ";", which would end the tmux command. */
+export function tmuxWord(text: string): string {
   return text.endsWith(';') ? `${text.slice(0, -1)}\\;` : text;
 }
 
-/** A text where tmux would fill in formats; "#(…)" there would even be run. */
+/** Escapes tmux formats: "#(…)" would be run. */
 export function literal(text: string): string {
-  return word(text.replaceAll('#', '##'));
+  return tmuxWord(text.replaceAll('#', '##'));
 }

@@ -1,12 +1,12 @@
-import { exactly, literal, type Tmux, TmuxError, windowName, word } from './run-tmux.ts';
+import { exactSession, literal, type Tmux, TmuxError, tmuxWord, windowName } from './run-tmux.ts';
 
-/** One pane of a session. Ours have a ticket; a person may have others beside them. */
+/** One pane of a session. Signalbox's panes have a ticket; a person may have others beside them. */
 export interface TmuxPane {
-  /** `%3`. Ids name one pane of one server, whatever people do to names and places. */
+  /** `%3`. Ids stay the same when people rename or move panes. */
   id: string;
   window: string;
   name: string;
-  /** `plan/ticket`, or null where the pane is not ours. */
+  /** `plan/ticket`, or null if the pane is not Signalbox's. */
   ticket: string | null;
   /** Its command has ended; the text is still there. */
   dead: boolean;
@@ -34,8 +34,8 @@ export interface PaneCommand {
 const MARK = '@signalbox_ticket';
 const OWNER = '@signalbox_owner';
 const PLACEHOLDER = '-';
-/** Waits for ever and asks nothing; two words, so that no shell is started for it. */
-const WAIT = ['cat', '-'];
+/** A command that waits for ever. Two words, so that tmux starts no shell for it. */
+const WAIT_FOR_EVER = ['cat', '-'];
 const HISTORY_LINES = 10_000;
 const FIELDS = [
   'socket_path',
@@ -48,14 +48,14 @@ const FIELDS = [
   MARK,
   'window_name',
 ];
-/** No socket, id or ticket has it; a window's name comes last and may. */
-const BETWEEN = '|';
-const FORMAT = FIELDS.map((field) => `#{${field}}`).join(BETWEEN);
+/** No socket, id or ticket contains it. A window's name may, so it comes last. */
+const SEPARATOR = '|';
+const FORMAT = FIELDS.map((field) => `#{${field}}`).join(SEPARATOR);
 
 /** The session as it is now, or undefined when there is none of that very name. */
 export async function readSession(tmux: Tmux, name: string): Promise<TmuxSession | undefined> {
   try {
-    return parseSession(await tmux('list-panes', '-s', '-t', exactly(name), '-F', FORMAT));
+    return parseSession(await tmux('list-panes', '-s', '-t', exactSession(name), '-F', FORMAT));
   } catch (error) {
     if (error instanceof TmuxError && error.code === 'tmux/gone') return undefined;
     throw error;
@@ -66,7 +66,7 @@ export function parseSession(text: string): TmuxSession {
   const session: TmuxSession = { socket: '', owner: null, attached: false, panes: [], placeholders: [] };
   for (const line of text.split('\n').filter(Boolean)) {
     const [socket = '', owner = '', attached, id = '', window = '', dead, watchers, mark = '', ...rest] =
-      line.split(BETWEEN);
+      line.split(SEPARATOR);
     checked(id, line);
     session.socket = socket;
     session.owner = owner === '' ? null : owner;
@@ -76,7 +76,7 @@ export function parseSession(text: string): TmuxSession {
       session.panes.push({
         id,
         window,
-        name: rest.join(BETWEEN),
+        name: rest.join(SEPARATOR),
         ticket: mark === '' ? null : mark,
         dead: dead === '1',
         watched: Number(watchers) > 0,
@@ -93,26 +93,26 @@ function checked(pane: string, answer = pane): string {
   return pane;
 }
 
-/** Makes a detached session. Its windows are opened after its options are set, so that they have them. */
+/** Creates a detached session. Its options are set before its windows are opened, so that they apply to them. */
 export async function makeSession(
   tmux: Tmux,
   name: string,
   { cwd, owner }: { cwd: string; owner: string | null },
 ): Promise<void> {
-  const set = (...args: string[]) => [';', 'set-option', '-t', exactly(name), ...args];
+  const set = (...args: string[]) => [';', 'set-option', '-t', exactSession(name), ...args];
   const size = ['-x', '200', '-y', '50'];
   const place = ['-c', literal(cwd)];
   try {
     await tmux(
-      ...['new-session', '-d', '-s', name, '-n', 'signalbox', ...size, ...place, ...WAIT],
+      ...['new-session', '-d', '-s', name, '-n', 'signalbox', ...size, ...place, ...WAIT_FOR_EVER],
       ...set('destroy-unattached', 'off'),
       ...set('history-limit', String(HISTORY_LINES)),
       ...set('-p', MARK, PLACEHOLDER),
       ...(owner === null ? [] : set(OWNER, owner)),
     );
-    // By default its name is cut so short that it runs into the windows'; a person's own setting counts.
+    // tmux's default is too short for the session name. A person's own setting is kept.
     if ((await tmux('show-options', '-gv', 'status-left-length')) === '10')
-      await tmux('set-option', '-t', exactly(name), 'status-left-length', String(name.length + 4));
+      await tmux('set-option', '-t', exactSession(name), 'status-left-length', String(name.length + 4));
   } catch (error) {
     // Another process has just made it.
     if (!(error instanceof TmuxError && error.code === 'tmux/taken')) throw error;
@@ -125,7 +125,7 @@ export interface NewWindow {
   ticketId: string;
   /** `plan/ticket`. */
   ticket: string;
-  /** Make it the one that is seen. */
+  /** Selects the window. */
   select: boolean;
 }
 
@@ -133,10 +133,10 @@ export interface NewWindow {
 export async function openWindow(tmux: Tmux, window: NewWindow): Promise<void> {
   const select = window.select ? [] : ['-d'];
   const name = ['-n', literal(windowName(window.ticketId))];
-  // After the last: in the gaps that closed windows leave, the order would be lost.
-  const at = ['-a', '-t', `${exactly(window.session)}{end}`, '-c', literal(window.command.cwd)];
+  // Adds it after the last window: in the gaps of closed windows the order would be lost.
+  const at = ['-a', '-t', `${exactSession(window.session)}{end}`, '-c', literal(window.command.cwd)];
   const shown = ['-P', '-F', '#{pane_id}'];
-  const pane = checked(await tmux('new-window', ...select, ...shown, ...at, ...name, ...WAIT));
+  const pane = checked(await tmux('new-window', ...select, ...shown, ...at, ...name, ...WAIT_FOR_EVER));
   const set = (...args: string[]) => ['set-option', '-t', pane, ...args, ';'];
   try {
     await tmux(
@@ -154,16 +154,16 @@ export async function openWindow(tmux: Tmux, window: NewWindow): Promise<void> {
   }
 }
 
-/** Starts a pane's command anew; what is still running in it ends. */
+/** Restarts a pane's command; a process that still runs in it is killed. */
 export async function restartPane(tmux: Tmux, pane: string, command: PaneCommand): Promise<void> {
   await tmux(...respawn(pane, command));
 }
 
 function respawn(pane: string, { cwd, argv }: PaneCommand): string[] {
-  return ['respawn-pane', '-k', '-t', pane, '-c', literal(cwd), ...argv.map(word)];
+  return ['respawn-pane', '-k', '-t', pane, '-c', literal(cwd), ...argv.map(tmuxWord)];
 }
 
-/** Closes panes, and with them the windows that have no other. One that is gone already is fine. */
+/** Closes panes, and windows without other panes. Panes that are already gone are ignored. */
 export async function closePanes(tmux: Tmux, panes: readonly string[]): Promise<void> {
   for (const pane of panes) {
     try {

@@ -186,7 +186,7 @@ async function runToEnd(command: string, options: HookOptions): Promise<FailedSe
     timeoutMs,
     signal: abort,
     tailBytes: TAIL_BYTES,
-    together: true,
+    mergeOutput: true,
     leftovers: 'keep',
   });
   const { code, signal, stopped, error } = end;
