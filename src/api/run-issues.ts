@@ -38,6 +38,7 @@ export interface RunInput {
   cwd: string;
   env: Env;
   references: readonly string[];
+  tasks?: readonly string[];
   batches: readonly (readonly string[])[] | null;
   known?: readonly WorkItem[];
   options?: MergedRunOptions;
@@ -64,7 +65,7 @@ export async function runIssues(given: Given, input: RunInput): Promise<Course> 
   if (prepared === null) {
     const reason = `stopped by ${stopperOf(signal?.reason)}`;
     const results = await Promise.all(
-      input.references.map(async (text) => {
+      [...input.references, ...(input.tasks ?? [])].map(async (text) => {
         const item = input.known?.find(({ id }) => id === text) ?? (await issueInFile(text, { cwd }));
         return refusedResult({ reference: text, item: item ?? null, reason, notStarted: true });
       }),
@@ -113,7 +114,7 @@ export async function runIssues(given: Given, input: RunInput): Promise<Course> 
 
 /** Null when the signal stopped it before there was anything to stop. */
 async function prepare(engine: EngineContext, given: Given, input: RunInput): Promise<PreparedRun | null> {
-  const { cwd, references, batches, known, manifest } = input;
+  const { cwd, references, tasks, batches, known, manifest } = input;
   const { config, signal } = given;
   const isStopped = () => signal?.aborted === true;
   if (isStopped()) return null;
@@ -124,6 +125,7 @@ async function prepare(engine: EngineContext, given: Given, input: RunInput): Pr
       cwd,
       config,
       references,
+      tasks,
       batches,
       known,
       run,

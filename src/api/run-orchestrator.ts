@@ -176,16 +176,19 @@ export class RunOrchestrator {
     const lists = batches?.map((group) => group.map(String)) ?? parseBatches(mergedOptions.batch ?? []);
     const groups = lists.length > 0 ? lists : null;
     const references = [...new Set([...issueArgs, ...(groups?.flat() ?? [])])];
-    if (references.length === 0)
+    const tasks = mergedOptions.task ?? [];
+    const count = references.length + tasks.length;
+    if (count === 0)
       throw new InputError('run/empty', 'No issue was named.', {
         hint: 'For example: signalbox run 100 101',
       });
-    const built = buildExecutionConfig(mergedOptions, settings, references.length);
+    const built = buildExecutionConfig(mergedOptions, settings, count);
     const config = init.baseBranch ? { ...built, base: init.baseBranch } : built;
     const { logJson, logPath, rotation } = mergedOptions;
     const log = logJson && !config.dryRun ? { path: logPath, rotation } : null;
     const manifest = checkManifest(init.manifest ?? readManifest(cwd));
-    const input = { settings, cwd, env, references, batches: groups, log, options: mergedOptions, manifest };
+    const work = { references, tasks, batches: groups };
+    const input = { settings, cwd, env, ...work, log, options: mergedOptions, manifest };
     return RunOrchestrator.#runToResult(init, config, mergedOptions, (orchestrator) =>
       orchestrator.#run(input),
     );

@@ -29,7 +29,7 @@ const ABOUT = `Drives tickets through YAML workflows with headless coding agents
 own git worktree.
 
 Examples:
-  $ signalbox run docs/issues/cache.md   # a Markdown file
+  $ signalbox run --task "Fix the typo in README"
   $ signalbox run 100 101 102            # issues, in parallel
   $ signalbox spec .kiro/specs/limits    # a Kiro spec, task by task
   $ signalbox status                     # what needs you, and why`;

@@ -54,8 +54,8 @@ export function runFlags(): RunFlag[] {
   return [...settings, ...only];
 }
 
-function spelled(row: { kind: Kind; letter?: string }, flag: string, text: string): string {
-  const value = row.kind.is === 'boolean' ? '' : ` <${placeholder(row.kind) ?? text}>`;
+function spelled(row: { kind: Kind; letter?: string; value?: string }, flag: string, text: string): string {
+  const value = row.kind.is === 'boolean' ? '' : ` <${row.value ?? placeholder(row.kind) ?? text}>`;
   return `${row.letter ? `-${row.letter}, ` : ''}${flag}${value}`;
 }
 

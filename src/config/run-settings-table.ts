@@ -124,10 +124,17 @@ export interface RunOnlyRow {
   kind: Kind;
   about: string;
   letter?: string;
+  /** What the help calls its value. */
+  value?: string;
 }
 
 /** Options that only a run has, not the settings, by name. */
 export const RUN_ONLY = {
+  task: {
+    kind: list(text),
+    about: 'what is to be done, in your own words; may be given several times; - reads standard input',
+    value: 'text',
+  },
   phases: { kind: text, about: 'phases to run, separated by commas; the others are skipped' },
   chain: { kind: boolean, about: 'in the order of dependencies, each from the branch of the one before' },
   qaGate: { kind: boolean, about: 'in a chain, wait after each issue until it is approved' },

@@ -1,8 +1,9 @@
 import { githubKey } from '../github/gh/repository-name.ts';
 import type { GhOptions } from '../github/gh/run-gh.ts';
 import { ownRepository } from '../github/own-repository.ts';
-import { SignalboxError } from '../model/errors.ts';
-import { cleanText } from '../model/text/clean-quote-plural.ts';
+import { InputError, SignalboxError } from '../model/errors.ts';
+import { slug } from '../model/ids.ts';
+import { cleanLine, cleanText } from '../model/text/clean-quote-plural.ts';
 import { acceptanceCriteria } from './acceptance-criteria.ts';
 import { mentionedDependencies } from './dependency-mentions.ts';
 import { numberKey, numberOfKey } from './issue-references.ts';
@@ -34,6 +35,44 @@ export function numberedItem(number: number, info: IssueInfo): WorkItem {
     url: null,
     state: 'open',
     dependsOn: [...new Set([...mentionedDependencies({ body, labels }, numberKey), ...given])],
+    repository: null,
+  };
+}
+
+const TASK = 'task:';
+/** Longer ones are cut; the whole text is the description then. */
+const MAX_TITLE = 100;
+
+export function emptyTask(): InputError {
+  return new InputError('run/task', 'A task says nothing of what is to be done.', {
+    hint: 'For example: signalbox run --task "Fix the typo in README"',
+  });
+}
+
+/** A task in a person's own words. Its id is made of its first line, and differs from those that are taken. */
+export async function taskItem(
+  text: string,
+  isTaken: (item: Pick<WorkItem, 'key' | 'id' | 'title'>) => boolean | Promise<boolean>,
+): Promise<WorkItem> {
+  const whole = cleanText(text).trim();
+  const title = cleanLine(whole.split('\n')[0] ?? '', MAX_TITLE);
+  if (title === '') throw emptyTask();
+  const words = slug(title);
+  // A number alone would be taken for an issue.
+  const name = /^\d+$/.test(words) ? `task-${words}` : words;
+  let id = name;
+  for (let next = 2; await isTaken({ key: `${TASK}${id}`, id, title }); next += 1) id = `${name}-${next}`;
+  return {
+    key: `${TASK}${id}`,
+    id,
+    number: null,
+    title,
+    body: whole === title ? '' : whole,
+    labels: [],
+    acceptanceCriteria: acceptanceCriteria(whole),
+    url: null,
+    state: 'open',
+    dependsOn: [],
     repository: null,
   };
 }

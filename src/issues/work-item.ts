@@ -5,9 +5,9 @@ import type { Reference } from './issue-references.ts';
 
 /** One piece of work as its tracker describes it. All text in it is data: never a template, never a command. */
 export interface WorkItem {
-  /** Stable across runs: `github:owner/repo#12`, `linear:ENG-12`, `markdown:/abs/path.md` or `markdown:<id>`. */
+  /** Stable across runs: `github:owner/repo#12`, `linear:ENG-12`, `markdown:/abs/path.md`, `markdown:<id>`, `task:<id>`. */
   key: string;
-  /** Ticket id: `12`, `repo-12` for another repository, `ENG-12`, front-matter id or file slug. */
+  /** Ticket id: `12`, `repo-12` for another repository, `ENG-12`, front-matter id, file slug or slug of a task. */
   id: string;
   /** The number of a GitHub issue. */
   number: number | null;

@@ -1,4 +1,4 @@
-import { existsSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import type { ResumeInit } from '../../api/run-orchestrator.ts';
 import { flagOfOption } from '../../config/run-flags.ts';
@@ -40,7 +40,10 @@ export async function run(io: Io, given: Options, what: string[]): Promise<void>
   if (plan !== undefined) return runTickets(plan, what, planOptions(options), io);
   const [first, ...rest] = what;
   if (first === undefined) {
-    if (!options.batch?.length) throw new InputError('usage', 'Name a plan, or one or more issues.');
+    if (!options.batch?.length && !options.task?.length)
+      throw new InputError('usage', 'Name a plan, or one or more issues.', {
+        hint: 'Or say what is to be done: signalbox run --task "Fix the typo in README"',
+      });
     return runIssues(what, options, io);
   }
   if (rest.length === 0 && isSpec(resolve(io.cwd, first))) return runAsSpec(first, options, io);
@@ -169,10 +172,19 @@ async function runIssues(what: readonly string[], given: IssueOptions, io: Io): 
   const globals = { ...(config ? { config } : {}), ...(json ? { json } : {}), ...(plain ? { plain } : {}) };
   const settings = await openSettings(io, globals, baseCheckFlag({ baseCheck }));
   trusted(settings);
+  const { task } = options;
+  if (task) options.task = tasksOf(task, io);
   const { RunOrchestrator } = await import('../../api/run-orchestrator.ts');
   const { verbose = false, quiet = options.detach ?? false } = options;
   const view = { ...globals, verbose, quiet };
   await watched(io, settings, view, (init) => RunOrchestrator.run({ ...init, options, named: 'flag' }, what));
+}
+
+/** Standard input can be read once. */
+function tasksOf(texts: readonly string[], io: Io): string[] {
+  if (texts.filter((text) => text === '-').length > 1)
+    throw new InputError('usage', '--task - is given twice; standard input is one task.');
+  return texts.map((text) => (text === '-' ? readFileSync(io.stdin.fd, 'utf8') : text));
 }
 
 /** Continues an issue run with its own mode and output. */

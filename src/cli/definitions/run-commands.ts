@@ -19,7 +19,7 @@ const SELECTED_TASKS = {
 export const RUN_COMMANDS: readonly CommandDefinition[] = [
   {
     usage: 'run [what...]',
-    about: 'run issues, or a plan, until done',
+    about: 'run issues, tasks or a plan until done',
     args: {
       what: 'a plan and some of its tickets, or issues: numbers, #12, URLs, ENG-12, Markdown files',
     },
@@ -33,6 +33,7 @@ export const RUN_COMMANDS: readonly CommandDefinition[] = [
     notes: `Blocks until nothing moves by itself any more: polls and usage limits are waited for.
 Exit code 0 when everything is complete, 1 when not, 130 after Ctrl-C.`,
     examples: [
+      'run --task "Fix the typo in README"',
       'run 100 101 102',
       'run 100 101 102 --chain --qa-gate',
       'run docs/issues/cache.md --agent rehearsal   # no key, no network',

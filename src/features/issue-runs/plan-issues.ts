@@ -133,8 +133,9 @@ export function phasesAhead(workflow: Workflow, skipped: readonly string[]): str
 }
 
 /** The branch of an item that no run has worked on yet. */
-export function branchOfItem(item: Pick<WorkItem, 'id' | 'title'>): string {
-  return `feature/${item.id}-${slug(item.title, 50)}`;
+export function branchOfItem({ key, id, title }: Pick<WorkItem, 'key' | 'id' | 'title'>): string {
+  // The id of a task is its title.
+  return key === `task:${id}` ? `feature/${id}` : `feature/${id}-${slug(title, 50)}`;
 }
 
 function ticketOf({ planId, now, root }: IssuePlanInput, issue: Candidate): Ticket {

@@ -1,6 +1,6 @@
 import type { EngineContext } from '../../engine/context.ts';
 import { workspaceFor } from '../../engine/ticket-workspace.ts';
-import { joinNumbered } from '../../issues/caller-described-issues.ts';
+import { joinNumbered, taskItem } from '../../issues/caller-described-issues.ts';
 import { fetchItems } from '../../issues/fetch-work-items.ts';
 import { placeItems } from '../../issues/find-issue-checkouts.ts';
 import { sayItem, type WorkItem } from '../../issues/work-item.ts';
@@ -27,7 +27,7 @@ export async function prepareIssueRun(engine: EngineContext, request: IssueRunRe
   const { force } = config;
   const mode = runMode(config);
   const root = await repositoryAt(engine, request.cwd);
-  const { items, places, keys, refused } = await collectItems(engine, request);
+  const { items, places, keys, refused } = await collectItems(engine, request, root);
   const refuse = (item: WorkItem, why: Omit<Refused, 'reference' | 'item'>) =>
     void refused.push({ reference: sayItem(item), item, ...why });
   const resolved = await resolveWorkflow(WORKFLOW, engine.settings.searchPath);
@@ -104,12 +104,13 @@ async function repositoryAt(engine: EngineContext, cwd: string): Promise<string>
 }
 
 /** Fetches what the caller does not know. Bad references, and in a chain or sequence anything missing, refuse the whole run. */
-async function collectItems(engine: EngineContext, request: IssueRunRequest) {
+async function collectItems(engine: EngineContext, request: IssueRunRequest, root: string) {
   const { known = [] } = request;
   const open = request.references.filter((text) => !known.some((item) => item.id === text.replace(/^#/, '')));
   const options = fetchOptions(engine, request);
   const fetched = await fetchItems(open, options);
-  const all = await joinNumbered([...known, ...fetched.items], options);
+  const issues = await joinNumbered([...known, ...fetched.items], options);
+  const all = await withTasks(engine, request, root, issues);
   const checkouts = { workspaces: engine.workspaces, repos: engine.settings.repos };
   const { places, refused: elsewhere } = await placeItems(checkouts, request.cwd, all);
   const missing = fetched.problems.map(
@@ -127,6 +128,31 @@ async function collectItems(engine: EngineContext, request: IssueRunRequest) {
   // Keys of the items, by what was typed for them.
   const keys = new Map([...known.map((item) => [item.id, item.key] as const), ...fetched.keys]);
   return { items, places, keys, refused };
+}
+
+/** Each task is new work: its id and branch are those of no other. */
+async function withTasks(
+  { store, workspaces }: EngineContext,
+  { tasks = [] }: IssueRunRequest,
+  repo: string,
+  issues: readonly WorkItem[],
+): Promise<WorkItem[]> {
+  if (tasks.length === 0) return [...issues];
+  const ids = new Set([
+    ...issues.map(({ id }) => id),
+    ...[...store.view().tickets.values()].map(({ ticketId }) => ticketId),
+  ]);
+  const items = [...issues];
+  for (const text of tasks) {
+    const item = await taskItem(
+      text,
+      async (task) =>
+        ids.has(task.id) || (await workspaces.tip({ repo, branch: branchOfItem(task) })) !== undefined,
+    );
+    ids.add(item.id);
+    items.push(item);
+  }
+  return items;
 }
 
 /** References by group as keys. Each issue is in one group, however it was named. */

@@ -133,6 +133,8 @@ export interface IssueRunRequest {
   references: readonly string[];
   /** References by group. */
   batches: readonly (readonly string[])[] | null;
+  /** Work that is described in words and is in no tracker. */
+  tasks?: readonly string[] | undefined;
   /** Items that the caller has already: they are not fetched. */
   known?: readonly WorkItem[] | undefined;
   config: ExecutionConfig;

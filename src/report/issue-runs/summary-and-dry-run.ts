@@ -97,11 +97,24 @@ export function issueSummary(result: RunResult, colors: Style, columns?: number)
   for (const command of forward)
     lines.push(`Merged beside the base branch, which is checked out. Bring it in: ${command}`);
   for (const issue of results) if (issue.notMerged) lines.push(`${nameOf(issue)}: ${issue.notMerged}`);
+  if (planId !== null && !result.config.integrate) lines.push(...onBranches(results, planId));
   const all = result.exitCode >= 130 && planId ? `signalbox resume ${planId}` : '';
   for (const issue of failed) if (issue.next !== all) lines.push(...wayOn(issue, planId, columns));
   if (all) lines.push(`Stopped. Continue with: ${all}`);
   if (result.logPath) lines.push(colors.dim(`Log: ${result.logPath}`));
   return lines;
+}
+
+/** How to look at work that has no pull request, and how to merge it. */
+function onBranches(results: readonly IssueResult[], planId: string): string[] {
+  const done = results.filter((issue) => issue.success && issue.branch && !issue.prUrl && !issue.skipped);
+  if (done[0] === undefined) return [];
+  const [work, it] =
+    done.length === 1 ? ['The work is on its branch', 'it'] : ['Work is on its branches', 'one'];
+  return [
+    `${work}. To look at ${it}: signalbox diff ${planId} ${done[0].id}`,
+    `To merge: signalbox merge ${planId}`,
+  ];
 }
 
 /** The command that continues an issue; on its own line if the terminal is too narrow. */

@@ -4,6 +4,7 @@ import { flagOfOption, optionOf, RUN_SETTINGS } from '../../../config/run-flags.
 import { RUN_ONLY, type RunOnlyRow } from '../../../config/run-settings-table.ts';
 import { flagOf } from '../../../config/settings-table.ts';
 import { found, type Kind } from '../../../config/value-kinds.ts';
+import { emptyTask } from '../../../issues/caller-described-issues.ts';
 import { type Env, userHome } from '../../../machine/home-path.ts';
 import { InputError } from '../../../model/errors.ts';
 import { ISSUE_PHASES, OPTIONAL_PHASES } from '../../../model/issue-phases.ts';
@@ -164,6 +165,7 @@ function readOptions(options: RunOptions, userHome: string, named: 'option' | 'f
       },
     );
   if (Array.isArray(said.batch) && said.batch.includes('')) throw namesNothing('');
+  if (Array.isArray(said.task) && said.task.includes('')) throw emptyTask();
   const take = (option: string, flag: string, kind: Kind) => {
     const value = at(said, option);
     if (value === undefined) return;

@@ -1,0 +1,97 @@
+import { describe, expect } from 'vitest';
+import { emptyTask, taskItem } from '../../../src/issues/caller-described-issues.ts';
+import { CliCall } from '../../support/cli-call.ts';
+import { commitsOf, EXEC_FLAGS, git, IssueWorld, inCode, it, refusal } from './support.ts';
+
+describe('a task', () => {
+  it('is named by its first line, differently from those that are taken', async () => {
+    const taken = new Set(['fix-the-typo', 'fix-the-typo-2']);
+    const isTaken = ({ id }: { id: string }) => taken.has(id);
+    const item = await taskItem('Fix the typo\n\n## Acceptance Criteria\n- [ ] no typo', isTaken);
+    expect(item).toMatchObject({
+      key: 'task:fix-the-typo-3',
+      id: 'fix-the-typo-3',
+      title: 'Fix the typo',
+      body: expect.stringContaining('no typo'),
+      acceptanceCriteria: ['no typo'],
+    });
+    expect(await taskItem(' Say hello ', isTaken)).toMatchObject({ title: 'Say hello', body: '' });
+  });
+
+  it('keeps the whole text where its first line is too long for a title', async () => {
+    const text = 'word '.repeat(60).trim();
+    const item = await taskItem(text, () => false);
+    expect(item.title).toHaveLength(100);
+    expect(item.body).toBe(text);
+  });
+
+  it('is never taken for the number of an issue', async () => {
+    expect((await taskItem('123', () => false)).id).toBe('task-123');
+  });
+
+  it('says what is to be done', async () => {
+    await expect(taskItem(' \u0007 \n', () => false)).rejects.toThrow(emptyTask().message);
+  });
+});
+
+describe.concurrent('signalbox run --task', () => {
+  it('runs tasks beside issues, each on a branch of its own, and says how to look and merge', async ({
+    world,
+  }) => {
+    world.agent('agent', 'commit "$SIGNALBOX_TICKET"');
+    git(world.repo, 'branch', 'feature/say-hello');
+    const issues = new IssueWorld(world).write('a.md', '# A\n');
+    const tasks = ['--task', 'Say hello', '--task', 'Say hello'];
+    const { code, out } = await issues.cli('run', 'a.md', ...tasks, ...EXEC_FLAGS);
+    expect(code).toBe(0);
+    const [run = ''] = issues.runs();
+    expect(world.readPlan(run).tickets.map(({ ticketId }) => ticketId)).toEqual([
+      'a',
+      'say-hello-2',
+      'say-hello-3',
+    ]);
+    expect(commitsOf(world.repo, 'feature/say-hello-2')).toEqual(['say-hello-2']);
+    expect(out).toContain(`To look at one: signalbox diff ${run} a\nTo merge: signalbox merge ${run}\n`);
+  });
+
+  it('stores the text, so that resume needs nothing', async ({ world }) => {
+    world.agent('agent', 'note working; case $(cat) in *"be polite"*) go; commit ;; esac');
+    const issues = new IssueWorld(world);
+    const first = issues.start('run', '--task', 'Say hello\nand be polite', ...EXEC_FLAGS);
+    await world.call('working');
+    await first.kill('SIGKILL');
+    world.go();
+    expect(await issues.cli('resume', await issues.run())).toMatchObject({
+      code: 0,
+      out: expect.stringContaining('✓ Issue say-hello completed'),
+    });
+    expect(commitsOf(world.repo, 'feature/say-hello')).toHaveLength(1);
+  });
+
+  it('reads one task from standard input', async ({ world }) => {
+    world.agent('agent', 'commit');
+    const place = { cwd: world.repo, env: world.env, input: 'Say hello\n' };
+    const { code, out } = await new CliCall(['run', '--task', '-', '--dry-run'], place).ended;
+    expect({ code, out }).toEqual({
+      code: 0,
+      out: expect.stringContaining('Would run say-hello: Say hello\n'),
+    });
+  });
+
+  it('is refused with a plan, without words, and twice from standard input', async ({ world }) => {
+    world.plan('sprint', { tickets: { a: {} } });
+    const issues = new IssueWorld(world);
+    const refused = async (...args: string[]) => refusal(await issues.cli('run', ...args));
+    expect(await refused('sprint', '--task', 'x')).toContain('--task is for runs of issues');
+    expect(await refused('--task', '')).toContain('A task says nothing of what is to be done.');
+    expect(await refused('--task', '-', '--task', '-')).toContain('--task - is given twice');
+    expect(issues.runs()).toEqual([]);
+  });
+
+  it('is the option `task` of the library', async ({ world }) => {
+    world.agent('agent', 'commit');
+    const options = { task: ['Say hello'], phases: 'exec', smartTests: false, pr: false };
+    const { results } = await inCode(new IssueWorld(world), { options }, []);
+    expect(results).toMatchObject([{ id: 'say-hello', success: true, branch: 'feature/say-hello' }]);
+  });
+});
