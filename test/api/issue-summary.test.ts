@@ -15,7 +15,14 @@ const failed = {
   next: 'signalbox retry run-1 101 && signalbox resume run-1',
 } as IssueResult;
 
-const run = { results: [failed], planId: 'run-1', exitCode: 1, wallClockDurationSeconds: 2, logPath: null };
+const run = {
+  results: [failed],
+  planId: 'run-1',
+  exitCode: 1,
+  wallClockDurationSeconds: 2,
+  logPath: null,
+  config: { integrate: false },
+};
 const said = (columns?: number, results = [failed]) =>
   issueSummary({ ...run, results } as unknown as RunResult, style(false), columns).join('\n');
 

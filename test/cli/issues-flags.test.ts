@@ -90,7 +90,9 @@ describe.concurrent('the flags of a run of issues', () => {
       expect(verbose.out).toContain(line);
     const quiet = await issues.cli('run', 'b.md', '--quiet', ...EXEC);
     expect(quiet.code).toBe(0);
-    expect(quiet.out).toMatch(/^\n +issue .*\n✓ +b .*\n\n1 passed, 0 failed · \d+s\nThe work is .*\nTo merge: .*\nLog: .*\n$/);
+    expect(quiet.out).toMatch(
+      /^\n +issue .*\n✓ +b .*\n\n1 passed, 0 failed · \d+s\nThe work is .*\nTo merge: .*\nLog: .*\n$/,
+    );
   });
 
   it('--quality-loop goes back to exec with the findings, --max-iterations bounds it', {
