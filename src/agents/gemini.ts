@@ -119,18 +119,17 @@ const REASONS: Readonly<Record<string, ErrorClass>> = {
   FatalCancellationError: 'interrupted',
 };
 /** Statuses of providers; the exit code is the low byte of one. */
-const STATUSES = [400, 401, 402, 403, 404, 408, 413, 429, 500, 502, 503, 504, 529];
-const CODE = /"code":\s*(\d{3})\b/;
-const MESSAGE = /\{"error":\{.*?"message":\s*"((?:[^"\\]|\\.)*)"/;
+const STATUSES = [401, 402, 403, 404, 408, 413, 429, 500, 502, 503, 504, 529];
+const CODE = /"code": ?(\d{3})/;
+const MESSAGE = /"message": ?"((?:[^"\\]|\\.)+)"/;
 /** The CLI ends a run that repeats itself, with the status "success". */
-const LOOP = /\bloop detected\b/i;
+const LOOP = /loop detected/i;
 const REPORTED: readonly [RegExp, ErrorClass][] = [
-  [/session turns/i, 'turns'],
-  [/token limit/i, 'context'],
+  [/session turns/, 'turns'],
+  [/token limit/, 'context'],
 ];
 /** On stderr, while it waits for the end of a limit or retries with an empty account. */
-const WAITING =
-  /^(?:Attempt \d+ failed with (?:status )?429\b.*|Attempt \d+ failed: (.*)|(Suggested retry after .*))$/;
+const WAITING = /^Attempt \d+ failed(?: with status 429|: (.+))|^(Suggested retry after .+)/;
 
 class GeminiReader extends StreamReader {
   /** The next delta begins a new message. */
@@ -152,11 +151,11 @@ class GeminiReader extends StreamReader {
       case 'tool_use':
         return [
           ...this.#endMessage(),
-          ...this.startTool(asString(event.tool_id) ?? '', event.tool_name, event.parameters),
+          ...this.startTool(asString(event.tool_id), event.tool_name, event.parameters),
         ];
       case 'tool_result': {
         const result = [event.status, event.output, event.error];
-        return [...this.#endMessage(), ...this.endTool(asString(event.tool_id) ?? '', result)];
+        return [...this.#endMessage(), ...this.endTool(asString(event.tool_id), result)];
       }
       case 'error': {
         const message = asString(event.message) ?? 'unknown error';

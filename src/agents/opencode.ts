@@ -95,8 +95,7 @@ export const planOpencode: Launcher = ({ agent, dir, prompt, skills, mcpServers,
 };
 
 /** A log line about a failed model call; calls of the small model only make titles. */
-const STREAM_ERROR =
-  /message="stream error"(?!.*\bsmall=true).*\berror\.error="(?:\w+: )?((?:[^"\\]|\\.)*)"/g;
+const STREAM_ERROR = /message="stream error"(?!.* small=true).* error\.error="(?:\w+: )?((?:[^"\\]|\\.)+)"/g;
 
 /** There is no end event: the end is a last step with reason "stop" and then exit code 0. */
 class OpencodeReader extends StreamReader {
@@ -125,13 +124,12 @@ class OpencodeReader extends StreamReader {
   protected failure(exit: Exit): AgentError | null {
     if (this.#reported) return this.#reportedError(this.#reported);
     const good = exit.code === 0 || (this.#recovered && exit.code === 1);
-    if (this.#stop === 'stop' && good && !wasSignalled(exit)) return null;
+    if (this.#stop === 'stop' && good) return null;
     // It retries silently until it is stopped: the trouble is the reason, not the stop.
     if (this.#trouble) return this.#trouble;
     const trouble = troubleIn(exit.stderrTail);
     const kind = trouble === undefined ? null : classify(trouble, null);
-    if (trouble !== undefined && kind && (kind === 'limit' || !wasSignalled(exit)))
-      return this.error(kind, trouble);
+    if (trouble !== undefined && kind && !wasSignalled(exit)) return this.error(kind, trouble);
     return this.#stop === 'length' ? CUT_OFF : this.unfinished(exit);
   }
 
@@ -173,7 +171,7 @@ class OpencodeReader extends StreamReader {
     const kind =
       name === 'ContextOverflowError' ? 'context' : classify(message, asNumber(data.statusCode) ?? null);
     const said = this.error(kind ?? (name === 'ProviderAuthError' ? 'auth' : 'crash'), message);
-    const after = Number(asString(asObject(data.responseHeaders)?.['retry-after']) ?? Number.NaN);
+    const after = Number(asString(asObject(data.responseHeaders)?.['retry-after']));
     const isTemporary = said.class === 'limit' || said.class === 'overloaded';
     const resetAt = isTemporary ? isoAfter(this.context.now, after) : null;
     return resetAt ? { ...said, resetAt, sure: true } : said;

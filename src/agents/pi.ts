@@ -6,7 +6,7 @@ import { asArray, asNumber, asObject, asString, type JsonObject } from '../model
 import { flagged, options, resumeCommand, sessionArgs, switches, userArgs } from './command-flags.ts';
 import { PI_EXTENSION } from './pi-extension.ts';
 import { type Launcher, ownArgs, secretFile } from './planner-launcher.ts';
-import { CUT_OFF, classify, type Exit, wasSignalled } from './reading/classify-errors.ts';
+import { CUT_OFF, classify, type Exit } from './reading/classify-errors.ts';
 import { isoOf, StreamReader, usageOf, warning } from './reading/stream-reader.ts';
 
 const EXTENSION_FILE = 'signalbox-pi.js';
@@ -103,16 +103,15 @@ class PiReader extends StreamReader {
     switch (event.type) {
       case 'session':
         return this.session(event.id);
-      case 'agent_start':
       case 'turn_start':
         this.#stop = null;
         return [];
       case 'message_end':
         return this.#message(asObject(event.message) ?? {});
       case 'tool_execution_start':
-        return this.startTool(asString(event.toolCallId) ?? '', event.toolName, event.args);
+        return this.startTool(asString(event.toolCallId), event.toolName, event.args);
       case 'tool_execution_end':
-        return this.endTool(asString(event.toolCallId) ?? '', event.result);
+        return this.endTool(asString(event.toolCallId), event.result);
       case 'auto_retry_start': {
         const answer = asString(event.errorMessage) ?? 'an error';
         return [warning(`The provider answered: ${answer}; pi tries again.`)];
@@ -126,13 +125,13 @@ class PiReader extends StreamReader {
 
   protected failure(exit: Exit): AgentError | null {
     if (this.#turns !== null) return { class: 'turns', message: `Reached the cap of ${this.#turns} turns.` };
-    if (this.#stop === 'stop' && exit.code === 0 && !wasSignalled(exit)) return null;
+    if (this.#stop === 'stop' && exit.code === 0) return null;
     if (this.#stop === 'length') return CUT_OFF;
     if (this.#stop === 'aborted' && this.#limit) return limitOf(this.#limit);
     if (this.#stop !== 'error') return this.unfinished(exit);
     const message = this.#failure || 'pi reported an error without a message.';
-    const status = STATUS.exec(message)?.[1];
-    const error = this.error(classify(message, status ? Number(status) : null) ?? 'crash', message);
+    const status = Number(STATUS.exec(message)?.[1]);
+    const error = this.error(classify(message, status) ?? 'crash', message);
     return error.class === 'limit' && this.#limit?.resetAt
       ? { ...error, resetAt: this.#limit.resetAt, sure: true }
       : error;
@@ -164,12 +163,12 @@ class PiReader extends StreamReader {
     const limit = asObject(event.limit);
     if (!limit) return [];
     this.#limit = { resetAt: isoOf(limit.resetAt) };
-    const { message, resetAt = null, sure = false } = limitOf(this.#limit);
+    const { message, resetAt, sure } = limitOf(this.#limit);
     return [{ type: 'limit', resetAt, sure, message }];
   }
 }
 
-function limitOf({ resetAt }: { resetAt: string | null }): AgentError {
+function limitOf({ resetAt }: { resetAt: string | null }) {
   const message = `The usage limit is reached${resetAt ? ` until ${resetAt}` : ''}.`;
-  return { class: 'limit', message, resetAt, sure: resetAt !== null };
+  return { class: 'limit' as const, message, resetAt, sure: resetAt !== null };
 }

@@ -12,6 +12,19 @@ describe('the gemini reader', () => {
     [{ error: { type: 'unknown', message: 'no' } }, 173, 'limit'],
     [{ error: { type: 'unknown', message: 'no' } }, 247, 'overloaded'],
     [{ error: { type: 'unknown', message: 'no' } }, 1, 'crash'],
+    [{ error: { type: 'unknown', message: 'no' } }, 146, 'billing'],
+    [{ error: { type: 'unknown', message: 'no' } }, 147, 'auth'],
+    [{ error: { type: 'unknown', message: 'no' } }, 148, 'config'],
+    [{ error: { type: 'unknown', message: 'no' } }, 152, 'overloaded'],
+    [{ error: { type: 'unknown', message: 'no' } }, 157, 'context'],
+    [{ error: { type: 'unknown', message: 'no' } }, 244, 'overloaded'],
+    [{ error: { type: 'unknown', message: 'no' } }, 246, 'overloaded'],
+    [{ error: { type: 'unknown', message: 'no' } }, 248, 'overloaded'],
+    [{ error: { type: 'unknown', message: 'no' } }, 17, 'overloaded'],
+    [{ error: { type: 'unknown', message: '{"error":{"code": 403}}' } }, 1, 'auth'],
+    [{ error: { type: 'FatalConfigError', message: 'no' } }, 52, 'config'],
+    [{ error: { type: 'FatalInputError', message: 'no' } }, 42, 'protocol'],
+    [{ error: { type: 'FatalCancellationError', message: 'no' } }, 130, 'interrupted'],
     [{ error: { type: 'unknown', message: '[API Error: {"error":{"code":401}}]' } }, 1, 'auth'],
     [{ error: { type: 'FatalTurnLimitedError', message: 'no' } }, 53, 'turns'],
     [{ error: { type: 'FatalAuthenticationError', message: 'no' } }, 41, 'auth'],
@@ -62,6 +75,60 @@ describe('the gemini reader', () => {
     expect(events).toContainEqual({ type: 'warning', message });
   });
 
+  it('prefers the error of the result to an error event', () => {
+    const event = line({ type: 'error', severity: 'error', message: 'Something.' });
+    const end = line({
+      type: 'result',
+      status: 'error',
+      error: { type: 'unknown', message: 'Not logged in' },
+    });
+    const { error } = replay(readerFor('gemini'), [event, end], FAILED).result;
+    expect(error).toEqual({ class: 'auth', message: 'Not logged in' });
+  });
+
+  it('shows what was said before an error, and the beginning of a long one', () => {
+    const said = line({ type: 'message', role: 'assistant', content: 'I begin.', delta: true });
+    const error = line({ type: 'error', severity: 'warning', message: 'x'.repeat(400) });
+    expect(replay(readerFor('gemini'), [said, error], ENDED).events).toEqual([
+      { type: 'text', text: 'I begin.' },
+      { type: 'warning', message: `${'x'.repeat(299)}…` },
+    ]);
+  });
+
+  it('has not ended when the model answers after the result', () => {
+    const success = line({ type: 'result', status: 'success' });
+    const answer = line({ type: 'message', role: 'assistant', content: 'More.', delta: true });
+    expect(replay(readerFor('gemini'), [answer, success], ENDED).result.ok).toBe(true);
+    expect(replay(readerFor('gemini'), [success, answer], ENDED).result.ok).toBe(false);
+  });
+
+  it('tells the model with the session', () => {
+    const init = (more: object) => readerFor('gemini').line(line({ type: 'init', session_id: 's', ...more }));
+    expect(init({ model: 'flash' })).toEqual([{ type: 'session', id: 's', model: 'flash' }]);
+    expect(init({})).toEqual([{ type: 'session', id: 's', model: null }]);
+  });
+
+  it('takes calls with another status or error for different ones', () => {
+    const reader = readerFor('gemini');
+    const call = (more: object) => {
+      reader.line(line({ type: 'tool_use', tool_id: 't', tool_name: 'ls', parameters: {} }));
+      return reader.line(line({ type: 'tool_result', tool_id: 't', ...more }))[0];
+    };
+    const ends = [{ status: 'success' }, { status: 'error' }, { status: 'error', error: 'a' }].map(call);
+    expect(new Set(ends.map((end) => end?.type === 'tool' && end.fingerprint)).size).toBe(3);
+  });
+
+  it.each([
+    [{ input: 7, input_tokens: 10, cached: 4 }, 7],
+    [{ input_tokens: 10, cached: 4 }, 6],
+    [{ input_tokens: 10 }, 10],
+    [{ input_tokens: 1, cached: 4 }, 0],
+    [{}, null],
+  ])('counts cached input once: %j', (stats, input) => {
+    const { usage } = replay(readerFor('gemini'), [line({ type: 'result', stats })], ENDED).result;
+    expect(usage?.inputTokens).toBe(input);
+  });
+
   it('forgets an error event when the model answers after it, and takes warnings for no failure', () => {
     const answer = line({ type: 'message', role: 'assistant', content: 'Done.', delta: true });
     const success = line({ type: 'result', status: 'success' });
@@ -76,6 +143,7 @@ describe('the gemini reader', () => {
     const success = line({ type: 'result', status: 'success' });
     const answer = line({ type: 'message', role: 'assistant', content: 'Done.', delta: true });
     expect(replay(readerFor('gemini'), [answer, tool, success], ENDED).events).toContainEqual(empty);
+    expect(replay(readerFor('gemini'), [success], ENDED).events).toContainEqual(empty);
     expect(replay(readerFor('gemini'), [tool, answer, success], ENDED).events).not.toContainEqual(empty);
   });
 
@@ -98,6 +166,35 @@ describe('the gemini reader', () => {
     expect(result.text).toBe('Four.');
     const two = replay(readerFor('gemini'), [...lines.slice(0, 3), end], ENDED).result.text;
     expect(two).toBe('One line.\nTwo lines.');
+  });
+
+  it.each([
+    ['Attempt 12 failed: Slow down', 'limit', 'Slow down'],
+    ['Suggested retry after 60s', 'limit', 'Suggested retry after 60s'],
+    ['429 {"error":{"message":"Say \\"a\\" now","status":"x"}}', 'limit', 'Say \\"a\\" now'],
+    [
+      '429 {"error":{"code":429, "message": "More at https://example.com/billing"}}',
+      'limit',
+      'More at https://example.com/billing',
+    ],
+    [
+      '429 {"error":{"message":"You exceeded your current quota."}}',
+      'refused',
+      'You exceeded your current quota.',
+    ],
+  ])('reads on stderr: %s', (said, type, message) => {
+    const text = said.replace(/^429/, 'Attempt 1 failed with status 429. Retrying with backoff... ApiError:');
+    expect(readerFor('gemini').errorLine?.(text)).toMatchObject([{ type, message }]);
+    expect(readerFor('gemini').errorLine?.(`x ${text}`)).toEqual([]);
+  });
+
+  it('keeps the last trouble on stderr, with the wait that is named after it', () => {
+    const reader = readerFor('gemini');
+    reader.errorLine?.('Attempt 1 failed: one');
+    expect(reader.errorLine?.('Attempt 2 failed: two')).toMatchObject([{ message: 'two' }]);
+    expect(reader.errorLine?.('Suggested retry after 60s')).toMatchObject([
+      { message: 'two Suggested retry after 60s' },
+    ]);
   });
 
   it('tells that it waits for a limit, and forgets it when the model answers', () => {
