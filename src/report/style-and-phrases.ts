@@ -1,3 +1,4 @@
+import { randomInt } from 'node:crypto';
 import { stripVTControlCharacters } from 'node:util';
 import { jsonText } from '../model/extra-fields.ts';
 import { endOfCharacter } from '../model/text/clean-quote-plural.ts';
@@ -13,9 +14,13 @@ export interface Style {
   cyan(text: string): string;
 }
 
+/** Marks our own colours until they are printed. Made anew by every process, so that no other text can have them. */
+const OWN = Array.from({ length: 3 }, () => randomInt(1000, 10_000)).join(';');
+
+/** Marked colours, for `printable`. */
 export function style(color: boolean): Style {
   const paint = (code: number, end: number) => (text: string) =>
-    color ? `\u001b[${code}m${text}\u001b[${end}m` : text;
+    color ? `\u001b[${code};${OWN}m${text}\u001b[${end};${OWN}m` : text;
   return {
     dim: paint(2, 22),
     bold: paint(1, 22),
@@ -112,12 +117,11 @@ const BREAKS = /\s*[\n\v\f\r\u0085\u2028\u2029]\s*/g;
 const CONTROLS = /[\u0000-\u0008\u000e-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]/g;
 const UNSAFE = new RegExp(`${BREAKS.source}|${CONTROLS.source}`);
 /** The sequences that `style` makes. */
-// biome-ignore lint/suspicious/noControlCharactersInRegex: finding them is the point
-const COLOURS = /(\u001b\[(?:1|2|22|31|32|33|36|39)m)/;
+const COLOURS = new RegExp(`\\u001b\\[(\\d+);${OWN}m`);
 
 /**
  * One line of text of any origin, fit to be printed: it has no line ends, no control characters but tabs, and nothing that
- * turns text around. With `color` our own colours stay.
+ * turns text around. With `color` our own colours stay, and only these.
  */
 export function printable(line: string, color = false): string {
   if (!UNSAFE.test(line)) return line;
@@ -125,7 +129,7 @@ export function printable(line: string, color = false): string {
   return color
     ? line
         .split(COLOURS)
-        .map((part, at) => (at % 2 === 1 ? part : clean(part)))
+        .map((part, at) => (at % 2 === 1 ? `\u001b[${part}m` : clean(part)))
         .join('')
     : clean(line);
 }

@@ -1,5 +1,5 @@
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { describe, expect } from 'vitest';
 import { runCli } from '../../src/cli/run-cli.ts';
 import { makeRepo } from '../support/repo.ts';
@@ -29,6 +29,13 @@ function isSafe({ out, err }: Pick<Ended, 'out' | 'err'>): void {
   const lines = (out + err).split('\n');
   expect(lines.filter((line) => ACTS.test(line) || /^ *B/.test(line))).toEqual([]);
   expect(out + err).toMatch(/B.*reversed/);
+}
+
+/** The same on a terminal, where our own colours may be, and no others. */
+function isSafeInColour(shown: string): void {
+  expect(shown).not.toContain('A\u001b[31mred');
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: that is what colours are made of
+  isSafe({ out: shown.replace(/\u001b\[\d+m/g, ''), err: '' });
 }
 
 describe.concurrent('hostile text', () => {
@@ -188,9 +195,42 @@ describe.concurrent('text of others is safe in the output of', () => {
     const args = line.split(' ');
     planned(world);
     isSafe(await world.cli(...args));
-    const shown = await onTerminal(world, ...args);
-    // biome-ignore lint/suspicious/noControlCharactersInRegex: that is what colours are made of
-    isSafe({ out: shown.replace(/\u001b\[\d+m/g, ''), err: '' });
+    isSafeInColour(await onTerminal(world, ...args));
+  });
+
+  it('the live view of run', async ({ world }) => {
+    const said = `printf 'A\\033[31mred \\033[2J\\rB\\342\\200\\256reversed\\n'`;
+    setUp(world, `${said}; ${said} >&2; exit 3`, { a: { title: NASTY } });
+    const shown = await onTerminal(world, 'run', 'p');
+    // biome-ignore lint/suspicious/noControlCharactersInRegex: these put the block in its place, and ring the bell
+    const moves = /\u001b\[(?:\?7[lh]|2K|C|J|\d*A)|[\r\u0007]/g;
+    isSafeInColour(shown.replace(moves, ''));
+  });
+
+  it('daemon', { tags: 'full' }, async ({ world }) => {
+    setUp(world, `printf 'B \\033[2Jreversed\\n'; exit 3`, { a: { title: NASTY } });
+    const daemon = world.invoke(['daemon', '--verbose']);
+    await world.reaches('p', 'a', 'needs_attention');
+    isSafe(await daemon.kill('SIGINT'));
+  });
+
+  it('attach', async ({ world }) => {
+    planned(world);
+    const record = { session: NAME, socket: join(world.dir, 'none') };
+    world.append('home/state/plans/p/tmux.json', JSON.stringify(record));
+    const tmux = world.agent('tmux', 'echo "no server running on none" >&2; exit 1');
+    const ended = await cliIn(world, world.dir, ['attach', 'p'], {
+      PATH: `${dirname(tmux)}:${world.env.PATH}`,
+    });
+    isSafe(ended);
+    expect(ended.err).toContain('is gone');
+  });
+
+  it('forge budget', async ({ world }) => {
+    const known = { limit: 5, remaining: 4, cost: 1, resetAt: attempt.startedAt, at: NASTY };
+    world.append('home/state/forge/budget.json', JSON.stringify({ [NASTY]: known }));
+    isSafe(await world.cli('forge', 'budget'));
+    isSafeInColour(await onTerminal(world, 'forge', 'budget'));
   });
 
   it('logs of a plan', async ({ world }) => {

@@ -101,7 +101,7 @@ describe('lineOf', () => {
 
   it('is dim as a whole where it is dim', () => {
     expect(lineOf(implement.session('s-1'), { ...options, style: style(true) })).toBe(
-      '\u001b[2m  parser: implement session s-1\u001b[22m',
+      style(true).dim('  parser: implement session s-1'),
     );
   });
 });

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { Live } from '../../src/report/live/live-view.ts';
-import { style } from '../../src/report/style-and-phrases.ts';
+import { printable, style } from '../../src/report/style-and-phrases.ts';
 import { attemptOf, START, ticket, usage } from './samples.ts';
 import { Terminal } from './terminal.ts';
 
@@ -27,7 +27,7 @@ function open(terminal: Terminal, tickets = 3) {
     style: style(true),
     withPlan,
     verbose,
-    safe: (line) => line,
+    safe: (line) => printable(line, true),
     tickets: () => all,
   });
   const say = (text: string) => {

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import type { Ticket } from '../../src/model/ticket.ts';
 import { Live } from '../../src/report/live/live-view.ts';
-import { style } from '../../src/report/style-and-phrases.ts';
+import { printable, style } from '../../src/report/style-and-phrases.ts';
 import { attemptOf, START, status, ticket, usage } from './samples.ts';
 import { Terminal } from './terminal.ts';
 
@@ -15,7 +15,7 @@ function open(size: { rows?: number; verbose?: boolean; color?: boolean } = {}) 
     screen: terminal,
     style: style(size.color ?? false),
     withPlan: false,
-    safe: (line) => line.replaceAll('\u0007', ''),
+    safe: (line) => printable(line, true),
     verbose: size.verbose ?? false,
     tickets: () => tickets,
   });

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { Workflow } from '../../src/model/workflow.ts';
-import { style } from '../../src/report/style-and-phrases.ts';
+import { printable, style } from '../../src/report/style-and-phrases.ts';
 import { drawing, mermaid } from '../../src/workflows/draw-graph.ts';
 import { workflowOf } from './helpers.ts';
 
@@ -54,7 +54,9 @@ describe('a drawing for the terminal', () => {
 
   it('is the same with colours but for the colours', async () => {
     const workflow = await workflowOf(LOCAL);
-    const colored = drawing(workflow, style(true)).join('\n');
+    const colored = drawing(workflow, style(true))
+      .map((line) => printable(line, true))
+      .join('\n');
     // biome-ignore lint/suspicious/noControlCharactersInRegex: that is what colours are made of
     expect(colored.replace(/\u001b\[\d+m/g, '')).toBe(drawing(workflow, style(false)).join('\n'));
     expect(colored).toContain('\u001b[1msetup');
