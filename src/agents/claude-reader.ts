@@ -107,7 +107,7 @@ export class ClaudeReader extends StreamReader {
     const message = asObject(event.message) ?? {};
     const blocks = asArray(message.content).map(asObject);
     if (event.is_api_error_message === true || message.model === '<synthetic>') {
-      const text = blocks.map((block) => asString(block?.text) ?? '').join(' ');
+      const text = blocks.map((block) => asString(block?.text)).join(' ');
       return text.trim() === '' ? [] : [warning(oneLine(text))];
     }
     // An answer after a result or a rejection means that the run continued.
@@ -226,7 +226,7 @@ class LiveUsage {
     const before = this.#total;
     this.#total = addUsage(before && known ? subtractUsage(before, known.usage) : before, usage);
     return (
-      this.#total.inputTokens !== before?.inputTokens || this.#total.outputTokens !== before?.outputTokens
+      this.#total.inputTokens !== before?.inputTokens || this.#total.outputTokens !== before.outputTokens
     );
   }
 

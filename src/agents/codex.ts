@@ -292,7 +292,7 @@ function toolOf(item: JsonObject): { name: string; summary: string } | undefined
     case 'command_execution':
       return { name: 'shell', summary: oneLine(asString(item.command) ?? '') };
     case 'file_change': {
-      const paths = asArray(item.changes).map((change) => asString(asObject(change)?.path) ?? '');
+      const paths = asArray(item.changes).map((change) => asString(asObject(change)?.path));
       return { name: 'edit', summary: oneLine(paths.join(' ')) };
     }
     case 'mcp_tool_call': {

@@ -165,7 +165,7 @@ class OpencodeReader extends StreamReader {
 
   #reportedError(error: JsonObject): AgentError {
     const data = asObject(error.data) ?? {};
-    const name = asString(error.name) ?? '';
+    const name = asString(error.name);
     const message = asString(data.message) || name || 'opencode reported an error without a message.';
     if (name === 'MessageAbortedError') return { class: 'interrupted', message };
     const kind =

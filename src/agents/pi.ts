@@ -144,7 +144,7 @@ class PiReader extends StreamReader {
     const events: AgentEvent[] = [];
     const text = asArray(message.content)
       .map(asObject)
-      .flatMap((block) => (block?.type === 'text' ? [asString(block.text) ?? ''] : []))
+      .flatMap((block) => (block?.type === 'text' ? [asString(block.text)] : []))
       .join('\n');
     if (this.#stop !== 'error' && this.#stop !== 'aborted') {
       this.#limit = null;

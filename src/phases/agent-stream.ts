@@ -74,7 +74,10 @@ export class AgentStream {
       isBusy: () => this.#toolsOpen > 0,
       isWaiting: () => this.#limited,
       isOver: () => this.refused || this.loop !== null || this.#isBroke(),
-      flush: () => this.#lines.flush(),
+      flush: () => {
+        this.#lines.flush();
+        errors.flush();
+      },
     };
   }
 

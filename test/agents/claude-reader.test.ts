@@ -80,6 +80,7 @@ describe('the claude reader', () => {
     });
     expect(replay(readerFor('claude'), [rejected], FAILED).result.error).toMatchObject({
       class: 'limit',
+      message: 'The usage limit is reached until 2026-11-15T20:07:02.000Z.',
       resetAt: '2026-11-15T20:07:02.000Z',
       sure: true,
     });
@@ -143,6 +144,9 @@ describe('the claude reader', () => {
     const reader = readerFor('claude');
     expect(reader.line(line({ type: 'system', subtype: 'init', session_id: 's1', model: 'opus' }))).toEqual([
       { type: 'session', id: 's1', model: 'opus' },
+    ]);
+    expect(readerFor('claude').line(line({ type: 'system', subtype: 'init', session_id: 's1' }))).toEqual([
+      { type: 'session', id: 's1', model: null },
     ]);
     const content = [{ type: 'thinking', text: 'hm' }, { type: 'text', text: 'hi' }, { type: 'text' }];
     expect(reader.line(line({ type: 'assistant', message: { content } }))).toEqual([

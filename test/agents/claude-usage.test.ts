@@ -41,6 +41,7 @@ describe('what claude has used', () => {
       answer('a', { type: 'tool_use', id: 't', name: 'Bash', input: { command: 'x'.repeat(26) } }),
       answer('b', text('ok'), { parent_tool_use_id: 't' }),
       answer('a', text('')),
+      JSON.stringify({ type: 'assistant', message: { content: [] } }),
     ];
     const [first, second, third, end, ...more] = usagesOf(lines);
     expect(more).toEqual([]);
@@ -72,16 +73,16 @@ describe('what claude has used', () => {
   });
 
   it('remembers the last 200 messages', () => {
-    const repeated = (count: number) => {
+    const repeated = (count: number, ...again: string[]) => {
       const ids = Array.from({ length: count }, (_, index) => String(index));
-      return usagesOf([...ids, '0'].map((id) => answer(id, text('')))).at(-1)?.inputTokens;
+      return usagesOf([...ids, ...again].map((id) => answer(id, text('')))).at(-1)?.inputTokens;
     };
-    expect([repeated(200), repeated(201)]).toEqual([200 * 100, 202 * 100]);
+    expect([repeated(200, '5', '0'), repeated(201, '0')]).toEqual([200 * 100, 202 * 100]);
   });
 
   it('counts a message again after a result', () => {
-    const lines = [answer('a', text('')), result(0, 0), answer('a', text(''))];
-    expect(usagesOf(lines).at(-1)?.inputTokens).toBe(100);
+    const said = answer('a', text('x'.repeat(40)));
+    expect(usagesOf([said, result(0, 0), said]).at(-1)).toMatchObject({ inputTokens: 100, outputTokens: 10 });
   });
 
   it('has what a result tells, be it only tokens or only dollars', () => {
@@ -149,6 +150,8 @@ describe('what claude has used', () => {
     };
     expect(cost(result(0, 0.03, { ...turn, ...both }))).toBe(0.02);
     expect(cost(result(0, 0.03, { ...turn, modelUsage: { a: { outputTokens: 999 } } }))).toBe(0.03);
+    expect(cost(result(500, 0.03, { modelUsage: { m: { inputTokens: 999 } } }))).toBe(0.03);
+    expect(cost(result(0, 0.03, { usage: undefined, ...models(500) }))).toBe(0.02);
     const usageBefore = { ...BEFORE, inputTokens: null, outputTokens: 1000 };
     expect(usagesOf([result(500, 0.03, models(999))], { usageBefore }).at(-1)?.costUsd).toBe(0.03);
   });

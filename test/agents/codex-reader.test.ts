@@ -7,6 +7,7 @@ describe('the codex reader', () => {
 
   it.each([
     ['unexpected status 401 Unauthorized: no, url: http://x/429', 'auth'],
+    ['unexpected status 403 Forbidden', 'auth'],
     ['unexpected status 503 Service Unavailable: no', 'overloaded'],
     ['exceeded retry limit, last status: 429 Too Many Requests', 'limit'],
     ['exceeded retry limit, last status: 500 Internal Server Error', 'overloaded'],

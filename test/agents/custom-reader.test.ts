@@ -22,6 +22,16 @@ describe('the custom reader', () => {
     );
   });
 
+  it('shows every line, and says how it ended', () => {
+    const reader = ADAPTERS.custom?.reader(CONTEXT);
+    expect(reader?.line('hello')).toEqual([{ type: 'text', text: 'hello' }]);
+    const end = (code: number | null) =>
+      ADAPTERS.custom?.reader(CONTEXT).end({ code, signal: null, stderrTail: '' }).error;
+    expect(end(3)).toEqual({ class: 'exit', message: 'the agent ended with exit code 3.' });
+    expect(end(null)).toEqual({ class: 'exit', message: 'the agent ended with exit code unknown.' });
+    expect(end(126)?.class).toBe('config');
+  });
+
   it.each([
     ['Error: 429 Too Many Requests\nretry-after: 20', 'limit', 20],
     ['rate limited, try again in 2 minutes', 'limit', 120],
@@ -44,6 +54,7 @@ describe('the custom reader', () => {
   it('reads the tagged block when a result is wanted', () => {
     expect(run(['a', '<signalbox>{"n":', '1}</signalbox>'], 0, true).data).toEqual({ n: 1 });
     expect(run(['a'], 0, true)).toMatchObject({ ok: true, data: undefined });
+    expect(run(['<signalbox>1</signalbox>'], 0).data).toBeUndefined();
   });
 
   it('fails when a line was too long to be read, and names the file', () => {

@@ -32,6 +32,23 @@ describe('the rehearsal reader', () => {
     });
   });
 
+  it('tells of tools and limits', () => {
+    const tool = { type: 'tool', name: 'edit', summary: 'a.txt' };
+    const limit = { type: 'limit', message: 'enough' };
+    const { events } = run([tool, { ...tool, done: true }, { ...tool, summary: 'b', done: true }, limit]);
+    expect(events).toEqual([
+      { ...tool, done: false },
+      { ...tool, done: true, fingerprint: expect.any(String) },
+      { ...tool, summary: 'b', done: true, fingerprint: expect.any(String) },
+      { ...limit, resetAt: null, sure: false },
+    ]);
+  });
+
+  it('has the text of a result only when that counts', () => {
+    const failed = [{ type: 'text', text: 'working' }, { type: 'result', text: 'done' }, { type: 'error' }];
+    expect(run(failed, 1).result.text).toBe('working');
+  });
+
   it('passes limits and errors on', () => {
     expect(
       run([{ type: 'limit', resetAt: '2026-11-15T20:00:00Z', message: 'enough' }], 1).result.error,

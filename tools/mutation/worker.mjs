@@ -25,7 +25,11 @@ async function measure(urls) {
     for (const [index, { name, run }] of all.entries()) {
       reached = new Set();
       const start = performance.now();
-      await run();
+      await Promise.resolve()
+        .then(run)
+        .catch((cause) => {
+          throw new Error(`Fails without a mutant: ${name}`, { cause });
+        });
       tests.push({ url, index, name, ms: performance.now() - start, reached: [...reached] });
     }
   }

@@ -1,0 +1,79 @@
+import { describe, expect, it } from 'vitest';
+import { checkedSessionId, oneLine } from '../../src/agents/reading/stream-reader.ts';
+import { ENDED, line, readerFor, replay } from './support.ts';
+
+describe('one line of a text', () => {
+  it.each([
+    [' a \n\t b\r\nc ', 'a b c'],
+    ['x'.repeat(160), 'x'.repeat(160)],
+    ['x'.repeat(161), `${'x'.repeat(159)}…`],
+    // Only the beginning of a long text is looked at.
+    [`a${' '.repeat(638)}b`, 'a b'],
+    [`a${' '.repeat(639)}b`, 'a'],
+  ])('%j', (text, flat) => {
+    expect(oneLine(text)).toBe(flat);
+  });
+});
+
+describe('a session id', () => {
+  it('has letters, digits and few signs', () => {
+    expect(checkedSessionId('A.b:c-1_2')).toBe('A.b:c-1_2');
+  });
+
+  it.each(['--last', 'a b', '../a', '', `${'x'.repeat(70)}/`])('is not %j', (id) => {
+    expect(() => checkedSessionId(id)).toThrow(
+      expect.objectContaining({
+        code: 'agent/session-id',
+        message: `${JSON.stringify(id.slice(0, 60))} is not a session id.`,
+        hint: expect.stringContaining('signalbox sessions'),
+      }),
+    );
+    expect(readerFor('codex').line(line({ type: 'thread.started', thread_id: id }))).toEqual([]);
+  });
+
+  it('is told once', () => {
+    const reader = readerFor('codex');
+    const begun = line({ type: 'thread.started', thread_id: 's' });
+    expect([reader.line(begun), reader.line(begun)]).toEqual([[{ type: 'session', id: 's' }], []]);
+  });
+});
+
+describe('a result', () => {
+  const done = line({ type: 'turn.completed' });
+  const answer = line({ type: 'item.completed', item: { type: 'agent_message', text: '{"a":1}' } });
+
+  it('is read only where one is wanted', () => {
+    const data = (wantsData: boolean) =>
+      replay(readerFor('codex', { wantsData }), [answer, done], ENDED).result.data;
+    expect([data(true), data(false)]).toEqual([{ a: 1 }, undefined]);
+  });
+
+  it('keeps the usage that was known', () => {
+    const used = line({ type: 'turn.completed', usage: { input_tokens: 5 } });
+    expect(replay(readerFor('codex'), [used, done], ENDED).result.usage?.inputTokens).toBe(5);
+  });
+});
+
+describe('tools', () => {
+  const start = (toolCallId: string, args = {}) =>
+    line({ type: 'tool_execution_start', toolCallId, toolName: 'bash', args });
+  const end = (toolCallId: string) => line({ type: 'tool_execution_end', toolCallId });
+
+  it('have a name and their most telling input', () => {
+    const about = { type: 'tool', name: 'bash', summary: 'https://x' };
+    const reader = readerFor('pi');
+    expect(reader.line(start('a', { query: 'why', url: 'https://x' }))).toEqual([{ ...about, done: false }]);
+    expect(reader.line(end('a'))).toEqual([{ ...about, done: true, fingerprint: expect.any(String) }]);
+    expect(reader.line(end('a'))).toEqual([]);
+  });
+
+  it.each([
+    [1000, 1],
+    [1001, 0],
+  ])('of %d that never end, the first has %d end', (count, ends) => {
+    const reader = readerFor('pi');
+    for (let id = 0; id < count; id += 1) reader.line(start(String(id)));
+    expect(reader.line(end('0'))).toHaveLength(ends);
+    expect(reader.line(end(String(count - 1)))).toHaveLength(1);
+  });
+});
