@@ -8,7 +8,7 @@ import {
   type AtWork,
   admit,
   crowded,
-  gotThrough,
+  wasAnswered,
 } from '../model/limits/admission.ts';
 import {
   isLimiting,
@@ -109,7 +109,7 @@ class WorkIndex {
     for (const entry of ticket.phaseHistory) {
       const { agent, startedAt: at } = entry;
       if (entry.status === 'limit') this.limited.set(key, ticket);
-      else if (agent !== null && gotThrough(entry) && !(at < (this.#answered.get(agent)?.at ?? '')))
+      else if (agent !== null && wasAnswered(entry) && !(at < (this.#answered.get(agent)?.at ?? '')))
         this.#answered.set(agent, { at, ticket });
     }
   }

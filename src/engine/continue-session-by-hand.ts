@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { adapterFor } from '../agents/adapters.ts';
 import { processStart } from '../machine/process-identity-and-signals.ts';
-import { sayHolder, wayToFree } from '../model/claim.ts';
+import { howToFree, sayHolder } from '../model/claim.ts';
 import { HeldError, IllegalMoveError, InputError } from '../model/errors.ts';
 import { refKey, type TicketRef } from '../model/ids.ts';
 import type { Attempt, Ticket } from '../model/ticket.ts';
@@ -107,7 +107,7 @@ export async function withSessionClaim(
   const ticket = await store.updateTicket(ref, (latest) => {
     if (latest.claim && holder.isLive(latest.claim)) {
       throw new HeldError('ticket/held', `${refKey(ref)} is driven by ${sayHolder(latest.claim)}.`, {
-        hint: wayToFree(latest.claim, ref, holder.leaseLeft(latest.claim)),
+        hint: howToFree(latest.claim, ref, holder.leaseLeft(latest.claim)),
         details: { holder: latest.claim },
       });
     }

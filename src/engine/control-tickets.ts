@@ -1,4 +1,4 @@
-import { sayHolder, wayToFree } from '../model/claim.ts';
+import { howToFree, sayHolder } from '../model/claim.ts';
 import { HeldError, IllegalMoveError } from '../model/errors.ts';
 import { refKey, type TicketRef } from '../model/ids.ts';
 import { type Plan, sharesWorkspace, stoppedTogether } from '../model/plan.ts';
@@ -87,7 +87,7 @@ function refuseInSession({ holder }: EngineContext, { claim, planId, ticketId }:
   if (claim?.by !== 'session' || !holder.isLive(claim)) return;
   const ref = { planId, ticketId };
   throw new HeldError('ticket/held', `${refKey(ref)} is held by ${sayHolder(claim)}.`, {
-    hint: wayToFree(claim, ref, holder.leaseLeft(claim)),
+    hint: howToFree(claim, ref, holder.leaseLeft(claim)),
     details: { holder: claim },
   });
 }

@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs';
 import { readJob } from '../machine/jobs/start-and-read-job.ts';
-import { sayHolder, wayToFree } from '../model/claim.ts';
+import { howToFree, sayHolder } from '../model/claim.ts';
 import { HeldError, IllegalMoveError, messageOf, WorkspaceError } from '../model/errors.ts';
 import { refKey, refOf, type TicketRef } from '../model/ids.ts';
 import type { Plan } from '../model/plan.ts';
@@ -154,7 +154,7 @@ export async function releaseFor(engine: EngineContext, ref: TicketRef, insidePh
     };
   if (ticket.claim && holder.isLive(ticket.claim)) {
     throw new HeldError('ticket/held', `${refKey(ref)} is driven by ${sayHolder(ticket.claim)}.`, {
-      hint: wayToFree(ticket.claim, ref, holder.leaseLeft(ticket.claim)),
+      hint: howToFree(ticket.claim, ref, holder.leaseLeft(ticket.claim)),
     });
   }
   const released = await workspaces.release(workspace);

@@ -16,7 +16,7 @@ import { actionOf, edgesOf } from '../model/workflow.ts';
 import {
   type ActionEnd,
   type ActionRequest,
-  afterStraying,
+  endAfterReturn,
   failureBy,
   mayBeDone,
   type PhaseContext,
@@ -156,7 +156,7 @@ async function endOf(
   if (agent) engine.machine.memory.begin(key, agent, jobDir);
   const done = refused ?? (await perform(context).finally(() => engine.machine.memory.end(key)));
   const ended = await askPersonIfEndUnknown(engine, context, done);
-  const seen = agent && !refused ? await afterStraying(context, ended) : ended;
+  const seen = agent && !refused ? await endAfterReturn(context, ended) : ended;
   return {
     ...redactAll(seen, engine.redact),
     ...(agent ? { launches: launchesOf(jobDir) } : {}),

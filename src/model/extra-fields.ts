@@ -23,7 +23,7 @@ export function parseKeepingExtra<T>(schema: { parse(data: unknown): T }, data: 
   return keepExtra(raw, schema.parse(raw));
 }
 
-/** What a schema made of `raw`, with the fields that the schema left out kept aside. */
+/** The parsed value `known` of `raw`, with the fields that the schema does not know stored aside. */
 export function keepExtra<T>(raw: unknown, known: T): T {
   return keep(raw, known) as T;
 }
@@ -39,7 +39,7 @@ function keep(raw: unknown, known: unknown): unknown {
   return isKept ? result : setAside(result, order, raw, extra);
 }
 
-/** Notes in `known` the fields `extra` of `raw`. */
+/** Stores the fields `extra` of `raw` in `known`. */
 export function setAside<T extends object>(
   known: T,
   order: readonly string[],

@@ -45,7 +45,7 @@ export interface StateRef {
   ticketId: string | null;
 }
 
-/** What changed. `unknown`: it cannot be said, so everything has to be read again. A new or deleted plan is a change of the plan. */
+/** What changed. `unknown`: everything has to be read again. A new or deleted plan counts as a change of the plan. */
 export type Changed = readonly StateRef[] | 'unknown';
 
 export function refKey(ref: TicketRef): string {
@@ -95,7 +95,7 @@ export function slug(text: string, max = 40): string {
   );
 }
 
-/** Where finished work is gathered while the base itself is checked out. */
+/** The branch that finished work is merged into while the base itself is checked out. */
 export const integrationBranch = (base: string) => `signalbox/${base}`;
 
 /** The branches that work is merged into; null where there is none, or none is known. */
@@ -106,7 +106,7 @@ export interface Trunks {
   trunk: string | null;
 }
 
-/** Why a ticket must not work on this branch: what it commits there would be merged unseen. */
+/** Why a ticket must not work on this branch: its commits would be merged without a check. */
 export function ownBranchProblem(branch: string, { base, trunk }: Trunks): string | undefined {
   const name = base?.replace(/^origin\//, '');
   if (branch === base || branch === name) return 'is the base that its work is merged into';
@@ -121,8 +121,8 @@ export function namesAbove(branch: string): string[] {
   return parts.slice(1).map((_, index) => parts.slice(0, index + 1).join('/'));
 }
 
-/** True when git can have only one of the two. */
-export function exclude(a: string, b: string): boolean {
+/** True when git can have only one of the two branches. */
+export function cannotCoexist(a: string, b: string): boolean {
   return a.startsWith(`${b}/`) || b.startsWith(`${a}/`);
 }
 

@@ -2,12 +2,12 @@
 export const ISSUE_PHASES = ['spec', 'testgen', 'exec', 'security_review', 'qa'] as const;
 export type IssuePhase = (typeof ISSUE_PHASES)[number];
 
-/** The phase that does the work: nothing is built upon an issue without it. */
+/** The phase that does the work. Other issues cannot build on an issue without it. */
 export const WORK_PHASE: IssuePhase = 'exec';
 
-/** Those that run without being asked for. */
+/** Phases that run by default. */
 export const DEFAULT_PHASES: readonly IssuePhase[] = ['spec', 'exec', 'qa'];
-/** Those that an option or a label adds. */
+/** Phases that an option or a label adds. */
 export const OPTIONAL_PHASES = ['testgen', 'security_review'] as const;
 
 /** The phase a text names, `security-review` for `security_review` too; undefined for any other text. */

@@ -262,7 +262,7 @@ export interface PlanSchema {
 }
 
 /**
- * The schema of a plan as it was read from a file; undefined for kinds that are not ours. A `kind` that names none, such as null,
+ * The schema of a plan as it was read from a file; undefined for kinds that Signalbox does not have. A `kind` that names none, such as null,
  * is an extra field.
  */
 export function planSchemaFor(data: unknown): z.ZodType<Plan> | undefined {
@@ -279,7 +279,7 @@ export function planSchemaFor(data: unknown): z.ZodType<Plan> | undefined {
   }
 }
 
-/** Checks a plan of any kind; `added` is for the fields of kinds that are not ours. */
+/** Checks a plan of any kind; `added` is the schema for the fields of registered kinds. */
 export function safeParsePlan(data: unknown, added: PlanSchema | null): SafeParsed<Plan> {
   const own = planSchemaFor(data);
   if (own) return own.safeParse(data);

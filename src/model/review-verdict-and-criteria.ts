@@ -8,7 +8,7 @@ interface Verdict {
   gaps: string[];
 }
 
-/** The verdict that needs no word. */
+/** The verdict that is not mentioned. */
 const READY = 'READY_FOR_MERGE';
 const UNVERIFIED = 'NEEDS_VERIFICATION';
 
@@ -29,8 +29,8 @@ export function verdictOf({ context, phaseHistory }: Ticket): Verdict | undefine
   };
 }
 
-/** What a tick alone would hide: a verdict that is not a plain yes, with the reason. */
-export function reservation(ticket: Ticket): string {
+/** A verdict that is not a plain yes, with the reason; empty otherwise. Shown beside the tick. */
+export function verdictWithReservation(ticket: Ticket): string {
   const judged = verdictOf(ticket);
   if (!judged || judged.verdict === READY) return '';
   const why = judged.gaps.length > 0 ? `not met or not verified: ${judged.gaps.join('; ')}` : judged.summary;
@@ -42,7 +42,7 @@ export function needsVerification(ticket: Ticket): boolean {
   if (verdictOf(ticket)?.verdict !== UNVERIFIED) return false;
   const { phaseHistory, context } = ticket;
   const [qa, gate] = [lastOf(phaseHistory, 'qa'), lastOf(phaseHistory, 'qa_gate')];
-  // Phases that an earlier run went through are known by what they captured alone.
+  // Phases of an earlier run are known only by what they captured.
   const decision = gate < 0 && qa < 0 ? context.qa_gate_decision : gate > qa && phaseHistory[gate]?.outcome;
   return decision !== 'approve';
 }
@@ -58,12 +58,12 @@ export function sayNotMerged(why: string, commands: readonly string[]): string {
   return `${NOT_MERGED}${why}.${THEN}${commands.join(' && ')}`;
 }
 
-/** What `integrate` said where it left the work on its branch. */
+/** The message of `integrate` if it did not merge the branch. */
 export function notMerged(output: string | null | undefined): string | undefined {
   return output?.split('\n').find((line) => line.startsWith(NOT_MERGED));
 }
 
-/** The same without the commands, for who has nothing that these would find. */
+/** The same without commands, for callers whose state is temporary. */
 export function whyNotMerged(said: string): string {
   return said.split(THEN)[0] ?? said;
 }
@@ -83,11 +83,11 @@ export function unchecked({ phaseHistory }: Pick<Ticket, 'phaseHistory'>): strin
 }
 
 /** Outcomes that send an issue back, although the phase itself went well. */
-const SETBACKS: readonly (string | null | undefined)[] = ['AC_NOT_MET', 'fail', 'failure', 'reject'];
+const FAILED_OUTCOMES: readonly (string | null | undefined)[] = ['AC_NOT_MET', 'fail', 'failure', 'reject'];
 
-/** The one place that says whether a phase brought its issue forward; lines, callbacks, log and stats all ask here. */
-export function wentWell({ status, outcome }: { status: string; outcome?: string | null }): boolean {
-  return status === 'success' && !SETBACKS.includes(outcome);
+/** Whether a phase succeeded and brought its issue forward. Lines, callbacks, log and stats use it. */
+export function isSuccess({ status, outcome }: { status: string; outcome?: string | null }): boolean {
+  return status === 'success' && !FAILED_OUTCOMES.includes(outcome);
 }
 
 /** An acceptance criterion with its judgement. */
@@ -108,9 +108,9 @@ export function judgedIn(value: Json | undefined): Judged[] {
   });
 }
 
-/** How a criterion was judged: by an entry that names it and nothing else. One that says no wins. */
+/** The judgement of a criterion, by an entry that names exactly it. A negative one wins. */
 export function judgementOf(criterion: string, judged: readonly Judged[]): Judged | undefined {
-  const own = judged.filter((each) => bare(each.criterion) === bare(criterion));
+  const own = judged.filter((each) => normalizedCriterion(each.criterion) === normalizedCriterion(criterion));
   return own.find(({ met }) => !met) ?? own[0];
 }
 
@@ -151,8 +151,8 @@ export function schemaForCriteria(
   return { ...schema, properties: { ...properties, criteria } };
 }
 
-/** A criterion without what people and agents add or drop when they copy one: marks, numbers, quotes, spaces. */
-function bare(criterion: string): string {
+/** A criterion without marks, numbers, quotes and spaces, which change when people and agents copy it. */
+function normalizedCriterion(criterion: string): string {
   const inside = criterion
     .normalize('NFKC')
     .trim()

@@ -8,9 +8,9 @@ export interface Wishes {
   efforts: Record<string, string>;
   /** Wall-clock limit of agent phases. */
   timeoutSeconds: number | null;
-  /** False: one attempt of everything, and no turn that puts a result right. */
+  /** False: never retry, and no turn that repairs a result. */
   retry: boolean;
-  /** How often work may come back to a phase that loops; 1 means that nothing comes back. */
+  /** Maximum number of visits of a phase in a loop; 1: no loop. */
   loops: { phase: string; visits: number } | null;
   /** False: gates ask a person and run no script or action. */
   looks?: boolean;
@@ -93,7 +93,7 @@ export function canAskForOthers({ phases }: Workflow): boolean {
   return others !== undefined && Object.values(assign.capture ?? {}).includes(OTHERS);
 }
 
-/** Every unit that is asked for has to be answered for, and no other one may be. */
+/** The schema requires an answer for every requested unit, and for no other. */
 function withOthers(
   output: Record<string, Json>,
   { together = [], owners }: SpecWishes,

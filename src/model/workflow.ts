@@ -11,7 +11,7 @@ const PhaseId = z
   )
   // Counters are kept by phase id in plain objects.
   .refine((id) => !(id in Object.prototype), 'a phase id must not be a word of JavaScript objects');
-/** Ten years; what is much longer leads to times that no clock has. */
+/** Ten years. Much longer times are out of range for dates. */
 const MAX_SECONDS = 315_360_000;
 const Seconds = z.number().positive().max(MAX_SECONDS);
 const Name = z.string().min(1);
@@ -266,7 +266,7 @@ export function edgesOf(phase: Phase): Record<string, string> {
   return all;
 }
 
-/** What an exit code alone can say. */
+/** Outcomes by exit code. */
 export const EXIT_OUTCOMES = ['success', 'failure', 'timeout'];
 
 /** Trying again would change nothing: exit code 65 of a script. Without an edge of its own it is a failure. */

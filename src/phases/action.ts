@@ -99,7 +99,7 @@ async function perform(
   }
 }
 
-/** As the command line shows an error. */
+/** An error's message and hint, as the command line shows them. */
 function said({ message, hint }: SignalboxError): string {
   return `❌ ${[message, ...(hint?.split('\n') ?? [])].join('\n   ')}`;
 }

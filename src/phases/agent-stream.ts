@@ -25,7 +25,7 @@ interface StreamOptions {
   wantsData: boolean;
   /** What earlier turns of the same attempt have used. */
   spent: Usage | null;
-  /** Asked all the time, because time passes between two reports: why the agent must end. */
+  /** Why the agent must end. Called often, because time passes between two reports. */
   overBudget(usage: Usage | null): Hold | null;
 }
 
@@ -54,7 +54,7 @@ export class AgentStream {
     this.#options = options;
     this.#spent = options.spent;
     const { adapter, usageBefore, wantsData } = options;
-    // The time is read when it is needed: "in an hour" counts from the moment at which it was said.
+    // Read for each message, because "in an hour" counts from the time of the message.
     this.#reader = adapter.reader({
       get now() {
         return context.now();
@@ -102,7 +102,7 @@ export class AgentStream {
 
   #show(event: AgentEvent): void {
     const { onSession, onText, onTool, onWarning } = this.#context;
-    // Any other event shows that it is at work again.
+    // Any other event shows that it works again.
     this.#limited = event.type === 'limit' || (this.#limited && event.type === 'warning');
     this.refused = event.type === 'refused';
     this.#answered ||= event.type === 'text' || event.type === 'tool';
@@ -128,7 +128,7 @@ export class AgentStream {
     }
   }
 
-  /** Counts equal calls in a row. Words in between are no change. */
+  /** Counts equal calls in a row. Text between them does not end the row. */
   #repeat(name: string, fingerprint: string | undefined): void {
     if (fingerprint === undefined) return;
     const times = fingerprint === this.#same.fingerprint ? this.#same.times + 1 : 1;

@@ -23,7 +23,7 @@ import { type Ask, AttemptConfigError, type Turn, type TurnEnd, takeTurn } from 
 import { excerpt } from './attempt-output.ts';
 import { cutShortBy, variablesOf } from './attempt-variables-and-environment.ts';
 import { TIP_BEFORE, tipBefore } from './check-evidence.ts';
-import { hasBegun, land, nativeCap, ownBudget } from './handle-used-up-budget.ts';
+import { commitAndEnd, hasBegun, nativeCap, ownBudget } from './handle-used-up-budget.ts';
 import {
   FINGERPRINT_FILE,
   factsOf,
@@ -34,7 +34,7 @@ import {
   parked,
 } from './judge-agent-attempt.ts';
 import type { PhaseContext } from './phase-context.ts';
-import { cleanHead, HEAD_BEFORE, takenOut } from './restore-shared-tree.ts';
+import { cleanHead, HEAD_BEFORE, removeChanges } from './restore-shared-tree.ts';
 
 type Context = PhaseContext<PhaseOf<'agent'>>;
 
@@ -51,7 +51,7 @@ export async function performAgent(context: Context): Promise<AttemptEnd> {
   if (problem) return failure('config', `agent "${agent.name}": ${problem}`);
   try {
     const end = await work(context, agent, adapter);
-    return isReadOnly(context, agent) ? await takenOut(context, end) : end;
+    return isReadOnly(context, agent) ? await removeChanges(context, end) : end;
   } catch (error) {
     if (error instanceof AttemptConfigError || error instanceof InputError)
       return failure('config', isTooLarge(error) ? explained(error) : error.message);
@@ -105,16 +105,16 @@ async function work(context: Context, agent: AgentConfig, adapter: AgentAdapter)
   };
   const turn = await takeTurn(context, first);
   if ('end' in turn) {
-    if (turn.broke) return land(context, first, ask, turn.broke, turn.end);
+    if (turn.broke) return commitAndEnd(context, first, ask, turn.broke, turn.end);
     // The budget was raised meanwhile.
     if (turn.end.type === 'parked' && hasBegun(context, first))
-      return land(context, first, ask, ownBudget('it was asked to stop'), turn.end);
+      return commitAndEnd(context, first, ask, ownBudget('it was asked to stop'), turn.end);
     return turn.limit ? parked(context, turn.limit, turn.end) : turn.end;
   }
   let { result } = turn;
   if (result.error?.class === 'budget' && context.allowance) {
     const hold = context.allowance.over(result.usage) ?? ownBudget(result.error.message);
-    return land(context, first, ask, hold, factsOf(result));
+    return commitAndEnd(context, first, ask, hold, factsOf(result));
   }
   if (result.ok && schema && asked) {
     const checked = checkResult(context, schema, result);
@@ -124,7 +124,7 @@ async function work(context: Context, agent: AgentConfig, adapter: AgentAdapter)
       const repaired = await repair(context, first, result, checked.problem, { schema, asked }, ask);
       if ('end' in repaired) {
         const { broke, end } = repaired;
-        return broke ? land(context, first, ask, broke, end) : end;
+        return broke ? commitAndEnd(context, first, ask, broke, end) : end;
       }
       result = repaired.result;
     }

@@ -51,8 +51,8 @@ function feedbackFor(pinned: PinnedWorkflow, ticket: Ticket, attempt: Attempt): 
 }
 
 /**
- * The last attempt of another visit, unless it simply succeeded. A first phase that only reads decides where to go; its
- * outcome is nothing to fix.
+ * The last attempt of another visit, unless it succeeded. The outcome of a first phase that only reads is a choice, not a
+ * problem to fix.
  */
 function sentBackBy({ workflow }: PinnedWorkflow, before: Attempt[], attempt: Attempt): Attempt | undefined {
   const last = before.findLast((entry) => entry.phase !== attempt.phase || entry.visit !== attempt.visit);

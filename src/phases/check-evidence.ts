@@ -5,7 +5,7 @@ import { attemptKey } from '../model/ticket.ts';
 import type { Expect, PhaseOf } from '../model/workflow.ts';
 import { isSpecStateFile } from '../workspaces/workspaces.ts';
 import type { PhaseContext } from './phase-context.ts';
-import { restoredLost } from './restore-shared-tree.ts';
+import { restoreLostWork } from './restore-shared-tree.ts';
 
 const NO_FILES = { dirty: false, files: false };
 
@@ -21,7 +21,7 @@ export async function missingEvidence(context: PhaseContext, expect: Expect): Pr
     committed: notWork !== null && notWork !== undefined,
   };
   const seen = await context.workspaces.evidence(worktree, base.commit, wish);
-  if (seen.lost) return restoredLost(context);
+  if (seen.lost) return restoreLostWork(context);
   if (seen.ahead < commits) {
     const all = await context.workspaces.evidence(worktree, base.commit);
     const dirty = all.dirty.length > 0 ? ` (${all.dirty.length} uncommitted files)` : '';
@@ -44,8 +44,8 @@ export async function missingEvidence(context: PhaseContext, expect: Expect): Pr
 }
 
 /**
- * Whether an attempt that nothing tells the end of may have done its work: a phase that expects commits has not without one of its own.
- * Actions and polls look before they act.
+ * Whether an attempt without a record of its end may have done its work. A phase that expects commits has not if it made none.
+ * Actions and polls check before they act.
  */
 export async function mayBeDone({ phase, place, attempt, workspaces }: PhaseContext): Promise<boolean> {
   if (phase.type !== 'agent' || !phase.expect?.commits)
@@ -58,7 +58,7 @@ export async function mayBeDone({ phase, place, attempt, workspaces }: PhaseCont
 
 const GLOBS: Record<string, string> = { '**/': '(?:.*/)?', '**': '.*', '*': '[^/]*', '?': '[^/]' };
 
-/** `*` stays inside a directory, `**` crosses them, `?` is one character; a directory includes all below it. */
+/** `*` matches inside one directory, `**` across directories, `?` one character; a directory matches all files below it. */
 function matches(file: string, pattern: string): boolean {
   const body = pattern
     .replace(/[.+^${}()|[\]\\]/g, '\\$&')

@@ -13,7 +13,7 @@ type Context = PhaseContext<PhaseOf<'agent'>>;
 
 const PROCESSES = 512;
 
-/** Why an agent cannot be sandboxed here, or cannot do without while others are, or undefined. */
+/** Why an agent cannot be sandboxed here, or why it has to be because others are; undefined if all is well. */
 export function sandboxProblem(context: Context, agent: AgentConfig, path: string): string | undefined {
   if (agent.sandbox !== 'bwrap') return obeyed(context, agent);
   if (process.platform !== 'linux') return 'sandbox: bwrap is for Linux alone';
@@ -27,13 +27,13 @@ export function sandboxesOthers({ settings }: Context): boolean {
 }
 
 /** Files in the repository that a CLI has no option to ignore: settings, and variables for itself and its shell. */
-const OBEYED: Readonly<Record<string, readonly string[]>> = {
+const FILES_CLI_OBEYS: Readonly<Record<string, readonly string[]>> = {
   pi: ['.pi/settings.json'],
   gemini: ['.env', '.gemini/.env'],
 };
 
 function obeyed(context: Context, { adapter }: AgentConfig): string | undefined {
-  const files = (Object.hasOwn(OBEYED, adapter) ? OBEYED[adapter] : undefined) ?? [];
+  const files = (Object.hasOwn(FILES_CLI_OBEYS, adapter) ? FILES_CLI_OBEYS[adapter] : undefined) ?? [];
   const file = files.find((each) => existsSync(join(context.place.worktree, each)));
   if (!file || !sandboxesOthers(context)) return undefined;
   return `${adapter} would obey ${file} of the repository, where sandboxed agents can write; set sandbox: bwrap for it, too`;
@@ -59,7 +59,7 @@ export async function enterSandbox(
   const git = await gitSettings({ dir: kept, userHome, env });
   const most = agent.sandboxProcesses ?? PROCESSES;
   const cgroup = makePidsGroup(groupName(place.worktree), most);
-  // Nothing of this kind binds root.
+  // Such limits do not apply to root.
   const prlimit =
     cgroup === null && process.getuid?.() !== 0 ? findExecutable('prlimit', { PATH: path }) : undefined;
   const hidden = await hiddenPlaces(context, env);
@@ -90,23 +90,23 @@ export async function enterSandbox(
   return { gitDir: enclave.gitDir, env: home.env, wrap };
 }
 
-/** Beside the ticket's jobs, and swept away with them. */
+/** A directory beside the ticket's jobs, deleted with them. */
 const HOME = 'home';
 
-/** Where it is, or will be: a job's directory is made later. */
+/** The path with links resolved, also of a job directory that is created later. */
 function realOf(path: string): string {
   if (existsSync(path)) return realpathSync(path);
   return dirname(path) === path ? path : join(realOf(dirname(path)), basename(path));
 }
 
-/** Brings the branch home once everything inside has ended. */
+/** Fetches the branch back after all processes in the sandbox have ended. */
 export async function leaveSandbox(context: Context, agent: AgentConfig): Promise<void> {
   if (agent.sandbox !== 'bwrap') return;
   await dropPidsGroup(findPidsGroup(groupName(context.place.worktree)));
   await context.workspaces.closeEnclave(context.place.worktree, context.place.branch);
 }
 
-/** By worktree, in which one agent works at a time: what a killed engine left is used again. */
+/** The control group's name by worktree, in which one agent works at a time: the group of a killed engine is used again. */
 function groupName(worktree: string): string {
   return createHash('sha256').update(worktree).digest('hex').slice(0, 16);
 }
@@ -163,7 +163,7 @@ function tools(
   return [
     ...dirs,
     ...modules,
-    ...(command ? [...besides(command, hidden), ...besides(realpathSync(command), hidden)] : []),
+    ...(command ? [...packageOf(command, hidden), ...packageOf(realpathSync(command), hidden)] : []),
     dirname(env.SIGNALBOX_NODE ?? process.execPath),
     ...files,
   ];
@@ -173,7 +173,7 @@ function tools(
  * The outermost directory of packages; for a program that is in none, the one with the file; the file alone where that
  * directory is hidden, such as the home itself.
  */
-function besides(file: string, hidden: readonly string[]): string[] {
+function packageOf(file: string, hidden: readonly string[]): string[] {
   const end = file.indexOf('/node_modules/');
   const dir = realOf(dirname(file));
   const own = hidden.some((each) => isInside(each, dir)) ? [join(dir, basename(file))] : [dir];

@@ -6,7 +6,7 @@ import { renderArg } from '../workflows/templates/render-template.ts';
 import { lastWords } from './attempt-output.ts';
 import { variablesOf } from './attempt-variables-and-environment.ts';
 import type { PhaseContext } from './phase-context.ts';
-import { lookOnce } from './script.ts';
+import { checkOnce } from './script.ts';
 
 type Gate = PhaseContext<PhaseOf<'gate'>>;
 
@@ -17,7 +17,7 @@ type Gate = PhaseContext<PhaseOf<'gate'>>;
 export async function performGate(context: Gate): Promise<AttemptEnd> {
   const { phase, attempt } = context;
   const now = Date.parse(context.now());
-  // A question from the future was asked by a clock that was ahead.
+  // A start in the future was recorded by a clock that was ahead.
   const began = Math.min(Date.parse(attempt.startedAt), now);
   const deadline = phase.timeoutSeconds ? began + phase.timeoutSeconds * 1000 : null;
   if (deadline !== null && now >= deadline) {
@@ -25,7 +25,7 @@ export async function performGate(context: Gate): Promise<AttemptEnd> {
     return { type: 'failed', outcome: 'timeout', error: { class: 'timeout', message } };
   }
   const looks = looksOutside(phase);
-  const seen = looks ? await look(context) : null;
+  const seen = looks ? await checkForAnswer(context) : null;
   if (seen && 'decision' in seen) {
     const { decision, message } = seen;
     const captured = { [`${phase.id}_decision`]: decision, [`${phase.id}_message`]: message };
@@ -38,10 +38,10 @@ export async function performGate(context: Gate): Promise<AttemptEnd> {
   // An open question has no choices to name.
   const asks = decisions === 'answer' ? question.trim() : `${question.trim()} (${decisions})`;
   const reason = seen?.problem ? `${asks}; could not look for an answer: ${seen.problem}` : asks;
-  return { type: 'waiting', gate: true, reason, until: nextLook(context, deadline), looks };
+  return { type: 'waiting', gate: true, reason, until: nextCheck(context, deadline), looks };
 }
 
-function nextLook({ phase, settings, now }: Gate, deadline: number | null): string | null {
+function nextCheck({ phase, settings, now }: Gate, deadline: number | null): string | null {
   const interval = Math.max(phase.intervalSeconds ?? settings.pollInterval, 0.05) * 1000;
   const times = [deadline, looksOutside(phase) ? Date.parse(now()) + interval : null];
   const [first] = times.filter((time) => time !== null).sort((a, b) => a - b);
@@ -50,12 +50,12 @@ function nextLook({ phase, settings, now }: Gate, deadline: number | null): stri
 
 type Seen = { decision: string; message: string } | { problem: string | null };
 
-async function look(context: Gate): Promise<Seen> {
+async function checkForAnswer(context: Gate): Promise<Seen> {
   const { phase, place } = context;
   const { id, command, args = [], action, with: inputs } = phase;
   const poll = { id, type: 'poll', command, args, action, with: inputs } as const;
-  // The question may be open for weeks: the repository still exists when the worktree may be gone.
-  const result = await lookOnce({ ...context, phase: poll, place: { ...place, worktree: place.repo } });
+  // Uses the repository: a gate may be open for weeks, and the worktree may be gone by then.
+  const result = await checkOnce({ ...context, phase: poll, place: { ...place, worktree: place.repo } });
   if (result?.reason !== 'exited')
     return { problem: result?.reason === 'timeout' ? 'it took too long' : null };
   if (result.exit.code === 1 || result.exit.code === EXIT.notNow) return { problem: null };

@@ -17,7 +17,7 @@ const PROMPT =
  * Ends an attempt whose budget is used up. Where its session can continue and something is not committed, one short turn
  * asks for that; it is bounded by time and turns, since there is no money left to bound it by. It is a launch, too.
  */
-export async function land(
+export async function commitAndEnd(
   context: PhaseContext<PhaseOf<'agent'>>,
   first: Turn,
   ask: Ask,
@@ -37,7 +37,7 @@ export async function land(
   const can = first.adapter.capabilities.resume && sessionId !== null && !context.signal.aborted;
   const dir = landingOf(first);
   if (!can) return end(facts.usage);
-  // One that has begun may have committed everything and ended by now: its cost still has to be read.
+  // A turn that has started may have committed everything and ended; its cost still has to be read.
   if (!hasBegun(context, first)) {
     if (!(await hasUncommitted(context)) || context.allowance?.launch()) return end(facts.usage);
   }

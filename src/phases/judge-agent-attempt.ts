@@ -11,14 +11,14 @@ import { feedbackText } from '../workflows/template-variables.ts';
 import { capture, excerpt } from './attempt-output.ts';
 import { missingEvidence } from './check-evidence.ts';
 import type { PhaseContext } from './phase-context.ts';
-import { cameBack } from './restore-shared-tree.ts';
+import { returnToBranch } from './restore-shared-tree.ts';
 
 type Context = PhaseContext<PhaseOf<'agent'>>;
 
 /** A file in the job directory of a phase that may only read: the fingerprint of the tree before the attempt. */
 export const FINGERPRINT_FILE = 'before.txt';
 
-/** How an attempt ended, by its result and by the state of the worktree. */
+/** Decides how an attempt ended, from its result and the state of the worktree. */
 export async function judge(
   context: Context,
   result: AgentResult,
@@ -51,9 +51,9 @@ export async function judge(
   }
   if (!result.ok)
     return fail(result.error?.class ?? 'protocol', result.error?.message ?? 'ended without a result');
-  const strayed = await cameBack(context);
+  const strayed = await returnToBranch(context);
   if (strayed) return fail('evidence', strayed);
-  const moved = await misplaced(context);
+  const moved = await workspaceProblem(context);
   if (moved) return fail('workspace', moved);
   if (before && before !== (await fingerprint(context)))
     return fail('evidence', 'the phase may only read, but the working tree was changed');
@@ -89,8 +89,8 @@ function claimedIn(result: AgentResult): Claimed {
   return claimedBy(readSignal(result.text), outcome ? { outcome, ...reason } : null);
 }
 
-/** Commits on another branch, or in a replaced tree, are no evidence. */
-async function misplaced(context: Context): Promise<string | undefined> {
+/** Why the worktree is not what it should be: commits on another branch, or in a replaced tree, are no evidence. */
+async function workspaceProblem(context: Context): Promise<string | undefined> {
   const { repo, branch, worktree, inPlace } = context.place;
   try {
     await context.workspaces.verify({ repo, branch, path: worktree, inPlace });

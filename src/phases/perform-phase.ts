@@ -14,7 +14,7 @@ import { performStep } from './script.ts';
 export { mayBeDone } from './check-evidence.ts';
 export { failureBy } from './judge-agent-attempt.ts';
 export type { ActionEnd, ActionRequest, EvidenceRules, PhaseContext, Place } from './phase-context.ts';
-export { afterStraying } from './restore-shared-tree.ts';
+export { endAfterReturn } from './restore-shared-tree.ts';
 
 /** Performs one attempt. An exception is a failed attempt like any other; only a state that cannot be written is not. */
 export async function perform(context: PhaseContext): Promise<AttemptEnd> {
@@ -24,7 +24,7 @@ export async function perform(context: PhaseContext): Promise<AttemptEnd> {
   } catch (caught) {
     const error = asStorageErrorIn(caught, context.settings.stateDir);
     if (isStorageError(error)) throw error;
-    // Whatever went wrong, the attempt is over: none of its processes may continue.
+    // The attempt is over, so none of its processes may continue.
     if (readJob(context.jobDir).state === 'running') await stopJob(context.jobDir, 'stopped');
     // Git was busy when the stop came; the worktree is checked again when the ticket continues.
     if (error instanceof GitError && context.signal.aborted)

@@ -5,7 +5,7 @@ import { ownOutcomes, type PhaseOf } from '../model/workflow.ts';
 import { capture, excerpt } from './attempt-output.ts';
 import type { PhaseContext } from './phase-context.ts';
 import { endOfJob } from './run-job.ts';
-import { exitFailure, finishStep, lookOnce } from './script.ts';
+import { checkOnce, exitFailure, finishStep } from './script.ts';
 
 /** Checks once: exit code 0 is ready, 1 not yet, 75 could not check; others have failed. The timeout counts from the first check. */
 export async function performPoll(context: PhaseContext<PhaseOf<'poll'>>): Promise<AttemptEnd> {
@@ -15,7 +15,7 @@ export async function performPoll(context: PhaseContext<PhaseOf<'poll'>>): Promi
   // A clock that jumped back must not make the wait longer.
   const waited = Math.max(0, Date.parse(context.now()) - began) / 1000;
   const check = settings.timeouts.pollCheckSeconds;
-  const result = await lookOnce(context);
+  const result = await checkOnce(context);
   const early = endOfJob(result, check, null);
   if (early?.type === 'interrupted' || !result)
     return early ?? { type: 'interrupted', reason: 'stopped', deliberate: true };

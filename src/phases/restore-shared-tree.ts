@@ -4,7 +4,7 @@ import type { AttemptEnd } from '../model/state/attempt-end-and-backoff.ts';
 import type { PhaseContext } from './phase-context.ts';
 
 /** Returns a shared tree to its branch after an agent left it; undefined where it did not. */
-export async function cameBack({
+export async function returnToBranch({
   place,
   rules,
   workspaces,
@@ -25,15 +25,15 @@ export async function cameBack({
 }
 
 /** The end of a failed attempt, with a note where its tree had to be returned to its branch. */
-export async function afterStraying(context: PhaseContext, end: AttemptEnd): Promise<AttemptEnd> {
+export async function endAfterReturn(context: PhaseContext, end: AttemptEnd): Promise<AttemptEnd> {
   if (end.type !== 'failed') return end;
-  const strayed = await cameBack(context);
+  const strayed = await returnToBranch(context);
   if (!strayed) return end;
   return { ...end, error: { ...end.error, message: `${end.error.message}; ${strayed}` } };
 }
 
 /** The branch lost what was there before this work; the work of other tickets is restored at once. */
-export async function restoredLost({ place, rules, workspaces, ticket }: PhaseContext): Promise<string> {
+export async function restoreLostWork({ place, rules, workspaces, ticket }: PhaseContext): Promise<string> {
   const { repo, branch, worktree: path, base } = place;
   const gone = `the branch no longer contains ${base.commit.slice(0, 12)}, which the work began from`;
   if (!rules) return gone;
@@ -69,10 +69,10 @@ export async function cleanHead({
  * Removes from a shared tree what an attempt that may only read left there, however it ended: the next ticket would
  * include it. It is kept on a ref and reported.
  */
-export async function takenOut(context: PhaseContext, end: AttemptEnd): Promise<AttemptEnd> {
+export async function removeChanges(context: PhaseContext, end: AttemptEnd): Promise<AttemptEnd> {
   const to = readText(join(context.jobDir, HEAD_BEFORE));
   if (!context.rules || to === undefined || end.type === 'waiting') return end;
-  const strayed = await cameBack(context);
+  const strayed = await returnToBranch(context);
   const { repo, branch, worktree: path } = context.place;
   const { planId, ticketId } = context.ticket;
   const { keptAt } = await context.workspaces.rewind({

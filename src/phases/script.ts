@@ -60,8 +60,8 @@ function scriptJob(
   };
 }
 
-/** Checks once, for a poll or gate. A check has no effect that could be lost: one that was cut off is ended and repeated. */
-export async function lookOnce(context: PhaseContext<PhaseOf<'poll'>>): Promise<StepResult | null> {
+/** Checks once, for a poll or gate. A check has no effect, so an interrupted one is ended and repeated. */
+export async function checkOnce(context: PhaseContext<PhaseOf<'poll'>>): Promise<StepResult | null> {
   const { jobDir, resumed, settings } = context;
   const { state } = readJob(jobDir);
   if (resumed && (state === 'running' || state === 'lost'))

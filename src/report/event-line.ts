@@ -1,5 +1,5 @@
 import type { EngineEvent } from '../model/events.ts';
-import { isVerbal, type Naming, nameOf, withNames } from '../model/state/explain-ticket.ts';
+import { type Naming, nameOf, startsWithVerb, withNames } from '../model/state/explain-ticket.ts';
 import { duration, oneLine, type Style, untilText, usageText, whichAttempt } from './style-and-phrases.ts';
 import { cells } from './table.ts';
 
@@ -112,7 +112,7 @@ function statusLine(
       return `${style.yellow('‖')} ${who} ${oneLine(reason ?? 'paused')}`;
     case 'ready':
       if (reason === null) return undefined;
-      if (isVerbal(reason)) return `${style.yellow('◌')} ${who} ${oneLine(reason)}`;
+      if (startsWithVerb(reason)) return `${style.yellow('◌')} ${who} ${oneLine(reason)}`;
       return `${style.yellow('◌')} ${who} waits${until}: ${oneLine(reason)}`;
     case 'queued':
       return reason === null ? undefined : `${style.dim('◌')} ${who} ${oneLine(reason)}`;

@@ -6,8 +6,8 @@ import { planProblems } from '../model/plans/plan-problems.ts';
 import { ticketOf } from '../model/plans/plans-view.ts';
 import { unchecked } from '../model/review-verdict-and-criteria.ts';
 import { blockedBy, stoppedBy, stuckBlocker } from '../model/state/blockers-and-stop-on-failure.ts';
-import { asAsked, type Explanation, explain } from '../model/state/explain-ticket.ts';
-import { behind } from '../model/state/shared-workspace-turns.ts';
+import { asShown, type Explanation, explain } from '../model/state/explain-ticket.ts';
+import { waitsForTicketInTree } from '../model/state/shared-workspace-turns.ts';
 import { openAttempt, openTasksOf, type Ticket } from '../model/ticket.ts';
 import type { Holder, StoreProblem, StoreView } from '../store/store-interface.ts';
 import {
@@ -52,7 +52,10 @@ export function statusOf({ view: stored, holder, daemon, now }: StatusInput): Pl
       if (!ticket) continue;
       const driven = ticket.claim !== null && holder.isLive(ticket.claim);
       const leaseMs = ticket.claim ? holder.leaseLeft(ticket.claim) : undefined;
-      const hold = blockedBy(view, plan, entry) ?? stoppedBy(view, plan, entry) ?? behind(view, plan, ticket);
+      const hold =
+        blockedBy(view, plan, entry) ??
+        stoppedBy(view, plan, entry) ??
+        waitsForTicketInTree(view, plan, ticket);
       const wrong = broken.find(({ ticketId }) => ticketId === entry.ticketId) ?? broken[0];
       const blocked = wrong?.message ?? hold?.reason ?? null;
       const { why, next } = superseded(
@@ -84,7 +87,7 @@ function wayFor(
 function asSeen(view: StoreView, holder: StatusInput['holder']): StoreView {
   const tickets = new Map(view.tickets);
   for (const [key, ticket] of tickets) {
-    const asked = asAsked(ticket);
+    const asked = asShown(ticket);
     if (asked !== ticket && ticket.claim && holder.isLive(ticket.claim)) tickets.set(key, asked);
   }
   return { ...view, tickets };

@@ -9,7 +9,7 @@ import { FORGE_EFFECTS } from '../../src/github/effect-journal.ts';
 import { ACCESS } from '../../src/model/agent.ts';
 import { LEASE_MS, RENEW_MS } from '../../src/model/claim.ts';
 import { PLAN_STATUSES, Plan, PlanBase, PlanEntry } from '../../src/model/plan-schema.ts';
-import { HOPELESS } from '../../src/model/state/attempt-end-and-backoff.ts';
+import { NOT_RETRYABLE } from '../../src/model/state/attempt-end-and-backoff.ts';
 import { legalCommands } from '../../src/model/state/commands.ts';
 import { ERROR_CLASSES } from '../../src/model/ticket.ts';
 import {
@@ -123,7 +123,7 @@ describe('operations', () => {
     const rows = rowsOf(OPERATIONS, 'Class');
     expect(sorted(rows.keys())).toEqual(sorted(ERROR_CLASSES));
     const never = [...rows].filter(([, row]) => row[2] === 'no').map(([name]) => name);
-    expect(sorted(never)).toEqual(sorted(HOPELESS));
+    expect(sorted(never)).toEqual(sorted(NOT_RETRYABLE));
     const free = [...rows].filter(([, row]) => row[2] === 'consumes nothing').map(([name]) => name);
     expect(sorted(free)).toEqual(['interrupted', 'limit', 'shortage', 'stopped']);
   });

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { exclude, namesAbove, ownBranchProblem } from '../../src/model/ids.ts';
+import { cannotCoexist, namesAbove, ownBranchProblem } from '../../src/model/ids.ts';
 
 describe('the branch of a ticket', () => {
   it.each([
@@ -30,7 +30,7 @@ describe('the branch of a ticket', () => {
       .map((parts) => parts.join('/'));
     fc.assert(
       fc.property(name, name, (a, b) => {
-        expect(exclude(a, b)).toBe(namesAbove(a).includes(b) || namesAbove(b).includes(a));
+        expect(cannotCoexist(a, b)).toBe(namesAbove(a).includes(b) || namesAbove(b).includes(a));
       }),
     );
   });

@@ -2,8 +2,8 @@ import { describe, expect, it } from 'vitest';
 import { noUsage } from '../../src/model/limits/usage.ts';
 import {
   type AttemptEnd,
-  HOPELESS,
   MAX_INTERRUPTIONS,
+  NOT_RETRYABLE,
 } from '../../src/model/state/attempt-end-and-backoff.ts';
 import { reduce, type TicketEvent } from '../../src/model/state/reduce.ts';
 import { ERROR_CLASSES, type Ticket } from '../../src/model/ticket.ts';
@@ -204,7 +204,7 @@ describe('failed', () => {
     expect(hold?.reason).toBe('attempt 2 failed: it broke');
   });
 
-  it.each(ERROR_CLASSES.map((name) => [name, HOPELESS.has(name) ? 'help' : 'a']))(
+  it.each(ERROR_CLASSES.map((name) => [name, NOT_RETRYABLE.has(name) ? 'help' : 'a']))(
     '%s leads to %s',
     (name, phase) => {
       expect(apply(open('a'), end(failed(name))).currentPhase).toBe(phase);

@@ -2,9 +2,9 @@ import { describe, expect, it } from 'vitest';
 import {
   needsVerification,
   notMerged,
-  reservation,
   sayNotMerged,
   verdictOf,
+  verdictWithReservation,
   whyNotMerged,
 } from '../../src/model/review-verdict-and-criteria.ts';
 import { attempt, ticket } from './build.ts';
@@ -33,7 +33,7 @@ describe('a verdict', () => {
     ['nothing of work that was done since', judged('NEEDS_VERIFICATION', [['qa'], ['exec']]), ''],
     ['what an earlier run found', judged('NEEDS_VERIFICATION', []), 'NEEDS_VERIFICATION: Looked.'],
     ['nothing where there is none', ticket({}), ''],
-  ])('says %s', (_name, of, wanted) => expect(reservation(of)).toBe(wanted));
+  ])('says %s', (_name, of, wanted) => expect(verdictWithReservation(of)).toBe(wanted));
 
   it('is known whatever it is', () => {
     expect(verdictOf(judged('READY_FOR_MERGE'))).toEqual({

@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
-import { MAX_RETURNS, sendBack, wayBack } from '../../src/model/state/send-back-after-failed-merge.ts';
+import { edgeBackToWork, MAX_RETURNS, sendBack } from '../../src/model/state/send-back-after-failed-merge.ts';
 import { Ticket } from '../../src/model/ticket-schema.ts';
 import { Workflow } from '../../src/model/workflow.ts';
 
@@ -44,7 +44,7 @@ describe('the way back', () => {
   ];
   it.each(rows)('of %s after %j is the edge of %s to %s', (name, phases, from, to) => {
     const workflow = shipped(name);
-    const way = wayBack(workflow, walked(workflow, phases));
+    const way = edgeBackToWork(workflow, walked(workflow, phases));
     expect(way?.from ?? null).toBe(from);
     expect(way?.to ?? null).toBe(to);
   });
@@ -52,10 +52,10 @@ describe('the way back', () => {
   it('never leads to a phase that the run leaves out, or to one that only reads', () => {
     const workflow = shipped('issue');
     const phases = ['spec', 'exec', 'checks', 'qa'];
-    expect(wayBack(workflow, walked(workflow, phases, { skipPhases: ['exec'] }))).toBeUndefined();
+    expect(edgeBackToWork(workflow, walked(workflow, phases, { skipPhases: ['exec'] }))).toBeUndefined();
     for (const file of readdirSync(DIR)) {
       const each = shipped(file.replace('.yaml', ''));
-      const way = wayBack(
+      const way = edgeBackToWork(
         each,
         walked(
           each,

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { Plan } from '../../src/model/plan-schema.ts';
 import { eligible, type WorkView } from '../../src/model/state/eligible.ts';
-import { behind } from '../../src/model/state/shared-workspace-turns.ts';
+import { waitsForTicketInTree } from '../../src/model/state/shared-workspace-turns.ts';
 import type { Ticket } from '../../src/model/ticket.ts';
 import { Ticket as TicketSchema } from '../../src/model/ticket-schema.ts';
 
@@ -165,7 +165,7 @@ describe('behind', () => {
     const all = picture({}, { a: { ...begun, status }, b: {} });
     const [plan] = all.plans;
     const b = all.tickets.get('p/b');
-    expect(plan && b && behind(all, plan, b)?.reason).toBe(reason);
+    expect(plan && b && waitsForTicketInTree(all, plan, b)?.reason).toBe(reason);
   });
 });
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { begin, editOpen, enter, follow, settle } from '../../src/model/state/enter-and-leave-phases.ts';
+import { begin, editOpen, enter, settle, takeEdge } from '../../src/model/state/enter-and-leave-phases.ts';
 import { at, attempt, history, NOW, phaseIn, running, script, ticket, workflow } from './build.ts';
 
 describe('settle', () => {
@@ -201,7 +201,7 @@ describe('follow', () => {
     script('d'),
   );
   const go = (from: string, outcome: string, error: string | null = null) =>
-    follow(flow, running(from, { error }), phaseIn(flow, from), outcome, NOW);
+    takeEdge(flow, running(from, { error }), phaseIn(flow, from), outcome, NOW);
 
   it.each([
     ['a', 'pass', 'b'],

@@ -3,13 +3,13 @@ import { join } from 'node:path';
 import { Liquid } from 'liquidjs';
 import { describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
-import { within } from '../../src/model/text/clean-quote-plural.ts';
+import { escapeTags } from '../../src/model/text/clean-quote-plural.ts';
 import { commandOf, edgesOf, type Phase, Workflow } from '../../src/model/workflow.ts';
 import { root } from './agent.ts';
 
 const partials = { root: join(root, 'prompts') };
 const liquid = new Liquid({ strictVariables: true, strictFilters: true, lenientIf: true, ...partials });
-liquid.registerFilter('within', (value: unknown, ...marks: string[]) => within(String(value), marks));
+liquid.registerFilter('within', (value: unknown, ...marks: string[]) => escapeTags(String(value), marks));
 const variables = {
   planId: 'teatime',
   ticketId: 'parser',

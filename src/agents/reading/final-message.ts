@@ -1,5 +1,5 @@
 import { messageOf } from '../../model/errors.ts';
-import { cleanText, within } from '../../model/text/clean-quote-plural.ts';
+import { cleanText, escapeTags } from '../../model/text/clean-quote-plural.ts';
 import { parseJson } from '../../model/text/json.ts';
 import { visibleLines } from '../../model/text/markdown-lines.ts';
 import type { Json } from '../../model/ticket.ts';
@@ -90,9 +90,9 @@ export function repairAnew(
   return [
     'Your task was the text between the `<asked>` tags, and you have done it. Your answer is between the `<answered>` tags.',
     '',
-    `<asked>\n${within(first.prompt, ['asked'])}\n</asked>`,
+    `<asked>\n${escapeTags(first.prompt, ['asked'])}\n</asked>`,
     '',
-    `<answered>\n${within(first.answer, ['answered'])}\n</answered>`,
+    `<answered>\n${escapeTags(first.answer, ['answered'])}\n</answered>`,
     '',
     repairPrompt(problem, schema),
   ].join('\n');

@@ -1,5 +1,5 @@
 import type { EngineEvent } from '../../model/events.ts';
-import { wentWell } from '../../model/review-verdict-and-criteria.ts';
+import { isSuccess } from '../../model/review-verdict-and-criteria.ts';
 import type { PreparedRun } from './request-and-result-types.ts';
 
 export type ProgressEvent = 'start' | 'complete' | 'failed';
@@ -23,7 +23,7 @@ export function progressFeed(
     const issue = numberOf(event.ticketId) ?? event.ticketId;
     if (event.type === 'attempt:start')
       return void call(issue, event.phase, 'start', { iteration: event.visit });
-    const ok = wentWell(event);
+    const ok = isSuccess(event);
     const error = event.error?.message ?? (ok ? undefined : `ended with ${event.outcome ?? event.status}`);
     call(issue, event.phase, ok ? 'complete' : 'failed', {
       durationSeconds: event.ms / 1000,

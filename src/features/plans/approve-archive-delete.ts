@@ -1,7 +1,7 @@
 import { keepUsage } from '../../engine/admission-and-allowance.ts';
 import { type EngineContext, emit } from '../../engine/context.ts';
 import { workspaceFor } from '../../engine/ticket-workspace.ts';
-import { wayToFree } from '../../model/claim.ts';
+import { howToFree } from '../../model/claim.ts';
 import { IllegalMoveError } from '../../model/errors.ts';
 import type { Plan } from '../../model/plan.ts';
 import { plural } from '../../model/text/clean-quote-plural.ts';
@@ -85,7 +85,7 @@ function assertFree(engine: EngineContext, ticket: Ticket): void {
       ? `A person is in a session of ${ticketId} of plan "${planId}".`
       : `Plan "${planId}" is at work on ${ticketId}.`,
     {
-      hint: inSession ? wayToFree(claim, ticket) : `Pause it first: signalbox pause-plan ${planId}`,
+      hint: inSession ? howToFree(claim, ticket) : `Pause it first: signalbox pause-plan ${planId}`,
       details: { holder: claim },
     },
   );

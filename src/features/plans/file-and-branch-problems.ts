@@ -2,7 +2,7 @@ import type { EngineContext } from '../../engine/context.ts';
 import { branchOf, ifKnown, repoOf, workspaceFor } from '../../engine/ticket-workspace.ts';
 import { scriptInstead } from '../../model/actions.ts';
 import { WorkspaceError } from '../../model/errors.ts';
-import { defaultBranch, exclude, idProblem, refKey } from '../../model/ids.ts';
+import { cannotCoexist, defaultBranch, idProblem, refKey } from '../../model/ids.ts';
 import type { Plan } from '../../model/plan.ts';
 import { hasBegun } from '../../model/plans/edit-rules.ts';
 import { planOf, ticketsOf } from '../../model/plans/plans-view.ts';
@@ -77,7 +77,7 @@ function sameBranch(engine: EngineContext, plan: Plan, ticket: Ticket, view: Sto
       const name = refKey(found);
       if (found.status === 'complete' || own.includes(name)) continue;
       const theirs = found.branch ?? defaultBranch(found);
-      if (theirs !== branch && !exclude(theirs, branch)) continue;
+      if (theirs !== branch && !cannotCoexist(theirs, branch)) continue;
       if ((found.repo ?? other.repo) === null || repoOf(found, other, engine.settings) !== repo) continue;
       const message =
         theirs === branch

@@ -4,7 +4,7 @@ import type { Attempt, Hold, Ticket } from '../ticket.ts';
 import type { PhaseOf } from '../workflow.ts';
 import { type Budgets, type Pending, pursesOf, type Sum, usedUp } from './budget.ts';
 
-/** An agent as far as it matters for whether it may start. */
+/** What decides whether an agent may start. */
 interface Candidate {
   account?: string | undefined;
   fallback?: string | undefined;
@@ -91,9 +91,9 @@ function own<T>(record: Readonly<Record<string, T>>, key: string): T | undefined
   return Object.hasOwn(record, key) ? record[key] : undefined;
 }
 
-/** An agent's process at work. */
+/** A running agent process. */
 export interface AtWork {
-  /** Megabytes that agents of its name came to use. */
+  /** Megabytes that agents of its name used at their peak. */
   expected: number;
   /** Megabytes that it uses now; null when it is not measured. */
   now: number | null;
@@ -101,22 +101,22 @@ export interface AtWork {
   age: number;
 }
 
-/** After this time a process that is not measured has its full size, so that free memory already accounts for it. */
-const GROWN_MS = 60_000;
+/** A process that is not measured has its full size after this time, so that free memory already accounts for it. */
+const FULL_SIZE_AFTER_MS = 60_000;
 
 interface Room {
   agent: string;
-  /** Megabytes that one more would need; 0 turns the question off. */
+  /** Megabytes that one more would need; 0 turns the check off. */
   need: number;
   free: number;
   atWork: readonly AtWork[];
 }
 
-/** Why one more agent would not fit into memory, or null. One may always run. What has just begun will still grow. */
+/** Why one more agent would not fit into memory, or null. One may always run. Agents that have just started will still grow. */
 export function crowded({ agent, need, free, atWork }: Room): string | null {
   if (need <= 0 || atWork.length === 0) return null;
   const promised = atWork.reduce((sum, { expected, now, age }) => {
-    if (now === null) return sum + (age < GROWN_MS ? expected : 0);
+    if (now === null) return sum + (age < FULL_SIZE_AFTER_MS ? expected : 0);
     return sum + Math.max(0, expected - now);
   }, 0);
   const left = Math.max(0, Math.round(free - promised));
@@ -137,7 +137,7 @@ interface LimitQuestion {
   /** All tickets that are known: the limit is derived from their attempts, so nothing can disagree with them. */
   tickets: Iterable<Ticket>;
   accountOf(agent: string): string;
-  /** Reports up to this time do not count: a person said to try all the same. */
+  /** Reports up to this time do not count: a person retried in spite of them. */
   after: string | null;
   now: string;
 }
@@ -153,10 +153,10 @@ function limitOf({ account, tickets, accountOf, after, now }: LimitQuestion): Ac
   for (const ticket of tickets) {
     for (const entry of ticket.phaseHistory) {
       if (entry.agent === null || accountOf(entry.agent) !== account) continue;
-      if (gotThrough(entry)) worked = Math.max(worked, Date.parse(entry.startedAt));
+      if (wasAnswered(entry)) worked = Math.max(worked, Date.parse(entry.startedAt));
       const until = Date.parse(entry.resetAt ?? '');
       const met = Date.parse(entry.completedAt ?? '');
-      // One that was met in the future was met before the clock jumped back.
+      // A limit with a time in the future was met before the clock was set back.
       if (entry.status !== 'limit' || !(until > time) || !(met > from) || met > time + CLOCK_SLACK_MS)
         continue;
       if (!limit || until > limit.until) limit = { entry, by: refKey(ticket), until };
@@ -167,7 +167,7 @@ function limitOf({ account, tickets, accountOf, after, now }: LimitQuestion): Ac
   return { until, reason: limit.entry.error?.message ?? 'a usage limit was met', by: limit.by };
 }
 
-/** A model answered it. */
-export function gotThrough(entry: Attempt): boolean {
+/** Whether a model answered the attempt. */
+export function wasAnswered(entry: Attempt): boolean {
   return entry.status === 'success' || (entry.status !== 'limit' && entry.usage !== null);
 }

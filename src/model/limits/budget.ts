@@ -7,7 +7,7 @@ import type { Budget } from '../ticket-schema.ts';
 const SCOPES = ['phase', 'ticket', 'plan', 'day'] as const;
 type Scope = (typeof SCOPES)[number];
 
-/** The settings. Phases, tickets and plans may have budgets of their own, which go before these. */
+/** Budgets of the settings. Those of phases, tickets and plans override them. */
 export interface Budgets extends Record<Scope, Budget> {
   /** Whether work continues after an attempt whose cost is unknown. */
   unknown: 'allow' | 'block';
@@ -18,7 +18,7 @@ export interface Purse {
   scope: Scope;
   budget: Budget;
   spent: Required<Budget>;
-  /** An attempt whose dollars or tokens are not known, where the budget is about those. */
+  /** An attempt whose dollars or tokens are unknown, if the budget limits those. */
   unknown: string | null;
   /** How many other attempts are running: they keep using time. */
   running: number;
@@ -60,7 +60,7 @@ export function pursesOf(input: PurseInput): Purse[] {
   return scopes.map((scope) => {
     const budget = wanted[scope] ?? {};
     const narrow = scope === 'phase' || scope === 'ticket';
-    // Only without an open attempt of its own does a ticket have the same sum as all the others.
+    // A ticket without an open attempt has the same sum as all the others.
     const key = narrow || open ? undefined : `${scope} ${scope === 'plan' ? plan.id : ''}`;
     const known = key === undefined ? undefined : sums?.get(key);
     if (known) return { scope, budget, ...known };
@@ -75,7 +75,7 @@ export function pursesOf(input: PurseInput): Purse[] {
   });
 }
 
-/** What belongs to other tickets, of one plan or (null) of all. */
+/** Entries of other tickets, of one plan or (null) of all. */
 function others<T extends TicketRef>(all: Iterable<T>, ticket: Ticket, planId: string | null): T[] {
   const key = refKey(ticket);
   return [...all].filter((each) => (planId === null || each.planId === planId) && refKey(each) !== key);
@@ -98,7 +98,7 @@ function sum(
   for (const ticket of tickets) {
     for (const entry of ticket.phaseHistory) {
       if (!counts(entry)) continue;
-      // What it cost is known when it ends, so that is the day it counts for.
+      // The cost is known at its end, so it counts for that day.
       const end = entry.completedAt ?? now;
       if (day === null || dayOf(entry.startedAt) >= day) spent.launches += entry.launches ?? 1;
       if (day !== null && dayOf(end) < day) continue;
@@ -113,12 +113,14 @@ function sum(
   return { spent, unknown, running };
 }
 
-/** What never came to a model cost nothing. */
-const FREE: ReadonlySet<string> = new Set(['auth', 'billing', 'config']);
+/** Error classes of attempts that cost nothing, because no model was called. */
+const FREE_ERROR_CLASSES: ReadonlySet<string> = new Set(['auth', 'billing', 'config']);
 
 function isFree({ error, usage }: Attempt): boolean {
-  // A workspace fails before the agent starts, without a word about usage, or by what the agent did to it.
-  return error !== null && (FREE.has(error.class) || (error.class === 'workspace' && usage === null));
+  // A workspace fails before the agent starts, without usage, or because of what the agent did to it.
+  return (
+    error !== null && (FREE_ERROR_CLASSES.has(error.class) || (error.class === 'workspace' && usage === null))
+  );
 }
 
 function isUnknown(entry: Attempt, budget: Budget): boolean {
@@ -131,7 +133,7 @@ function isUnknown(entry: Attempt, budget: Budget): boolean {
   );
 }
 
-/** In and out; what is written to a cache was sent, what is read from one was not. */
+/** Input and output tokens. Tokens written to a cache count, tokens read from one do not. */
 export function tokensOf(usage: Usage | null): number {
   return (usage?.inputTokens ?? 0) + (usage?.outputTokens ?? 0) + (usage?.cacheWriteTokens ?? 0);
 }
@@ -150,7 +152,7 @@ export function usedUp(purses: readonly Purse[], unknown: Budgets['unknown'], no
   return null;
 }
 
-/** What an attempt under way has used by now. */
+/** What a running attempt has used so far. */
 interface UsedNow {
   usage: Usage | null;
   seconds: number;
@@ -158,14 +160,14 @@ interface UsedNow {
   ago: number;
 }
 
-/** Why the attempt under way must end; or null. */
+/** Why the running attempt must end; or null. */
 export function overdrawn(purses: readonly Purse[], now: UsedNow, time: string): Hold | null {
   const used = { usd: now.usage?.costUsd ?? 0, tokens: tokensOf(now.usage), seconds: now.seconds };
   for (const purse of purses) {
     for (const key of ['usd', 'tokens', 'seconds'] as const) {
       const most = purse.budget[key];
       const total = purse.spent[key] + used[key] + (key === 'seconds' ? purse.running * now.ago : 0);
-      // The message names the limit and not how late the check came.
+      // The message names the limit, not the value at the time of the check.
       if (most !== undefined && total >= most)
         return holdOf(purse, key, key === 'seconds' ? most : total, time);
     }
@@ -173,7 +175,7 @@ export function overdrawn(purses: readonly Purse[], now: UsedNow, time: string):
   return null;
 }
 
-/** Why the attempt under way, with so many launches, may not start one more process; or null. */
+/** Why the running attempt, with this many launches, may not start one more process; or null. */
 export function noLaunchLeft(purses: readonly Purse[], launches: number, now: string): Hold | null {
   const purse = purses.find(
     ({ budget, spent }) => spent.launches + launches >= (budget.launches ?? Number.POSITIVE_INFINITY),
@@ -218,7 +220,7 @@ function amount(key: (typeof MEASURES)[number], value: number): string {
 
 /** Days are those of UTC: engines in different places agree on them. */
 function dayOf(time: string): string {
-  // As we write times ourselves: reading thousands of them takes long.
+  // A shortcut for times in our own format: parsing thousands of dates is slow.
   if (time.length === 24 && time.endsWith('Z')) return time.slice(0, 10);
   const parsed = Date.parse(time);
   return Number.isNaN(parsed) ? '' : new Date(parsed).toISOString().slice(0, 10);

@@ -35,7 +35,7 @@ export function usageOf({ phaseHistory }: Ticket): Usage | null {
   return totalUsage(phaseHistory.map(({ usage }) => usage));
 }
 
-/** What one run used, out of a session's running total. A total below the earlier one was counted anew. */
+/** What one run used, out of a session's running total. A total below the earlier one means that the CLI started counting again. */
 export function subtractUsage(total: Usage, before: Usage | null): Usage {
   if (!before) return total;
   const rest = noUsage();

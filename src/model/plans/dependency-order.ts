@@ -29,7 +29,7 @@ export function orderByDependencies<T extends Orderable>(items: readonly T[]): O
       }
     }
   }
-  const order = free(waiting, followers);
+  const order = orderOfFreeItems(waiting, followers);
   const done = new Set(order);
   const stuck = items.flatMap((_, index) => (done.has(index) ? [] : [index]));
   return {
@@ -39,8 +39,8 @@ export function orderByDependencies<T extends Orderable>(items: readonly T[]): O
   };
 }
 
-/** Everything that can be done, the first given first whenever there is a choice. */
-function free(waiting: readonly ReadonlySet<number>[], followers: readonly number[][]): number[] {
+/** All items that can be done, in input order as far as dependencies allow. */
+function orderOfFreeItems(waiting: readonly ReadonlySet<number>[], followers: readonly number[][]): number[] {
   const left = waiting.map((before) => before.size);
   const ready = left.flatMap((count, index) => (count === 0 ? [index] : []));
   // What comes before `done` is the order; the rest is sorted.
@@ -66,7 +66,7 @@ function insert(sorted: number[], value: number, from: number): void {
 
 /** One shortest cycle through each item that is in one, unless an earlier cycle already names it. */
 function cycles(stuck: readonly number[], waiting: readonly ReadonlySet<number>[]): number[][] {
-  const inside = waitedFor(stuck, waiting);
+  const inside = itemsInCycles(stuck, waiting);
   const named = new Set<number>();
   const found: number[][] = [];
   for (const start of stuck) {
@@ -78,8 +78,8 @@ function cycles(stuck: readonly number[], waiting: readonly ReadonlySet<number>[
   return found;
 }
 
-/** Leaves out what only waits for a cycle: there may be thousands of these, and none is in one. */
-function waitedFor(stuck: readonly number[], waiting: readonly ReadonlySet<number>[]): Set<number> {
+/** Leaves out items that only wait for a cycle and are in none: there may be thousands. */
+function itemsInCycles(stuck: readonly number[], waiting: readonly ReadonlySet<number>[]): Set<number> {
   const inside = new Set(stuck);
   const followers = new Map(stuck.map((index) => [index, 0]));
   const count = (index: number, by: number) => {

@@ -22,8 +22,8 @@ export type TicketEdit = Partial<
 >;
 export type EntryEdit = Partial<Pick<PlanEntry, 'order' | 'blockedBy' | 'group'>>;
 
-/** Decided once and for all when a ticket begins: its worktree, its branch and its way are made of them. */
-const FIXED = ['repo', 'workflow', 'branch', 'worktree', 'skipPhases', 'blockedBy', 'group'];
+/** Fields that cannot change after the start of a ticket: its worktree, branch and phases depend on them. */
+const FIXED_AT_START = ['repo', 'workflow', 'branch', 'worktree', 'skipPhases', 'blockedBy', 'group'];
 
 export function hasBegun(ticket: Ticket): boolean {
   return ticket.phaseHistory.length > 0 || ticket.base !== null || ticket.claim !== null;
@@ -44,7 +44,7 @@ export function checkEdit(ticket: Ticket, fields: readonly string[]): void {
         hint: 'Add another ticket for what is left to do.',
       },
     );
-  const fixed = fields.filter((field) => FIXED.includes(field));
+  const fixed = fields.filter((field) => FIXED_AT_START.includes(field));
   if (fixed.length > 0 && hasBegun(ticket))
     throw new IllegalMoveError(
       'ticket/begun',
@@ -53,7 +53,7 @@ export function checkEdit(ticket: Ticket, fields: readonly string[]): void {
     );
 }
 
-/** Throws unless tickets of this plan are a planner's to change. */
+/** Throws unless a planner may change tickets of this plan. */
 export function checkEditable(plan: Plan): void {
   if (plan.kind)
     throw new IllegalMoveError(

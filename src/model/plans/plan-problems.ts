@@ -186,7 +186,7 @@ interface Kept {
 }
 
 interface Options {
-  /** Of other plans nobody asks what is wrong with them. */
+  /** Whether problems of the plan are needed. */
   isWanted(planId: string): boolean;
   /** What is wrong with a plan whatever else there is. */
   first(plan: Plan): PlanProblem | undefined;
@@ -197,7 +197,7 @@ export class KeptProblems {
   readonly #options: Options;
   readonly #plans = new Map<string, Kept>();
   readonly #problems = new Map<string, PlanProblem>();
-  /** The entries of plans that were looked at, also of those that others wait for. */
+  /** The entries of plans that were checked, and of plans that they wait for. */
   readonly #entries = new Map<string, readonly PlanEntry[]>();
   /** By plan, those whose tickets wait for it. */
   readonly #behind = new Map<string, Set<string>>();
@@ -294,7 +294,7 @@ class Places {
     return this.#clashes > 0;
   }
 
-  /** Takes a ticket as it is now. True: that may have made a difference. */
+  /** Updates a ticket. True: the result may have changed. */
   put(ticketId: string, ticket: Ticket | undefined): boolean {
     const before = this.#tickets.get(ticketId) ?? NO_PLACE;
     const after = ticket && !this.#isShared ? this.#placesOf(ticket) : NO_PLACE;

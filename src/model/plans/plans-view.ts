@@ -63,7 +63,7 @@ export function entryOf(
   return remembered(entries, tickets, make).get(ticketId);
 }
 
-/** Looking something up in a list of thousands would be felt when it is done for each of them. */
+/** Caches an index by object: searching a list of thousands for each of its items is slow. */
 function remembered<T extends object, V>(cache: WeakMap<T, V>, key: T, make: () => V): V {
   const known = cache.get(key) ?? make();
   cache.set(key, known);

@@ -8,14 +8,14 @@ export interface AttemptFacts {
   usage?: Usage | null;
   /** How often its agent was started. */
   launches?: number;
-  /** When its process ended, where that was before it was noticed. */
+  /** When its process ended, if the engine noticed that later. */
   endedAt?: string;
   /** How it judged the ticket's acceptance criteria, where it did. */
   criteria?: Judged[];
 }
 
 /**
- * How an attempt ended, and with that which way the ticket goes.
+ * How an attempt ended, which decides the ticket's next edge.
  * `done` takes the edge of its outcome; `failed` is tried again first; `parked`, `interrupted` and `waiting` consume nothing.
  */
 export type AttemptEnd = AttemptFacts &
@@ -49,7 +49,7 @@ export type AttemptEnd = AttemptFacts &
         lost?: boolean;
         asks?: boolean;
       }
-    /** `person`: what is waited for is for a person to do. */
+    /** `person`: a person has to do what it waits for. */
     | {
         type: 'waiting';
         until: string | null;
@@ -60,8 +60,8 @@ export type AttemptEnd = AttemptFacts &
       }
   );
 
-/** Trying again cannot help with these: a person has to change something. */
-export const HOPELESS: ReadonlySet<string> = new Set([
+/** Error classes for which a retry cannot help: a person has to change something. */
+export const NOT_RETRYABLE: ReadonlySet<string> = new Set([
   'auth',
   'billing',
   'config',
@@ -71,10 +71,10 @@ export const HOPELESS: ReadonlySet<string> = new Set([
   'budget',
 ]);
 
-/** Of an agent that halts and says nothing else. */
+/** The reason of an agent that halts without giving one. */
 export const NO_REASON = 'It gave no reason.';
 
-/** An engine or agent that dies over and over is a failure after all. */
+/** After this many interruptions in a row the attempt has failed. */
 export const MAX_INTERRUPTIONS = 5;
 
 const LONGEST_DELAY_SECONDS = 365 * 86_400;
@@ -118,7 +118,7 @@ const MAX_SHORTAGE_MS = 60_000;
 /** After this time a person is asked, and the wait continues. */
 const ASK_AFTER_MS = 3_600_000;
 
-/** A shortage of this computer is waited for: each time as long as it has lasted so far, within bounds. */
+/** The hold for a shortage of this computer. Each wait is as long as the shortage has lasted so far, within bounds. */
 export function shortageHold(reason: string, since: string, now: string): Hold {
   const lasted = Math.max(0, Date.parse(now) - Date.parse(since) || 0);
   const wait = Math.min(MAX_SHORTAGE_MS, Math.max(MIN_SHORTAGE_MS, lasted));

@@ -20,8 +20,8 @@ export function blockedBy(view: PlansView, plan: Plan, entry: PlanEntry): Hold |
   return { kind: 'blocked', reason: `waits for ${reasons.join(', ')}`, until: null, ...superseded };
 }
 
-/** In a plan of these nothing begins, whatever happens elsewhere. */
-const RESTING: Readonly<Partial<Record<Plan['status'], string>>> = {
+/** Plan statuses in which no ticket starts, with the words for a message. */
+const WHY_PLAN_RESTS: Readonly<Partial<Record<Plan['status'], string>>> = {
   draft: 'its plan is a draft',
   paused: 'its plan is paused',
   archived: 'its plan is archived',
@@ -46,7 +46,7 @@ export function stuckBlocker(
       if (seen.has(key) || !own || !ticket) continue;
       seen.add(key);
       const stands = ['failed', 'paused', 'needs_attention'].includes(ticket.status);
-      const rests = RESTING[own.status] !== undefined && ticket.status !== 'complete';
+      const rests = WHY_PLAN_RESTS[own.status] !== undefined && ticket.status !== 'complete';
       if (stands || rests) return { plan: own, ticket, waiter: at };
       const next = entryOf(own, ref);
       if (next) ahead.push({ plan: own, entry: next });
@@ -60,20 +60,20 @@ function sayBlocker(blocker: Ticket, plan: Plan | undefined): string {
   const { status } = blocker;
   const newer = newerRunOf(blocker);
   if (newer !== undefined) return `superseded by ${newer}`;
-  const rests = plan && RESTING[plan.status];
+  const rests = plan && WHY_PLAN_RESTS[plan.status];
   if (rests && status !== 'running') return rests;
   if (blocker.status === 'failed' || blocker.status === 'paused') return blocker.status;
   if (blocker.status === 'needs_attention') return 'needs attention';
   return blocker.hold?.kind === 'blocked' ? 'itself blocked' : 'not complete yet';
 }
 
-/** That a ticket which has not begun will not, since another has failed; null where nothing of that kind is the case. */
+/** The hold of a ticket that will not start because another one has failed; null if none has. */
 export function stoppedBy(view: PlansView, plan: Plan, waiting: PlanEntry): Hold | null {
   const failed = firstFailure(view, plan);
   return failed === undefined || failed === waiting.ticketId ? null : haltedHold(failed);
 }
 
-/** The failure after which nothing of a plan is started any more, of later groups neither. */
+/** The failure after which no further ticket of a plan starts, in any group. */
 export function firstFailure(view: PlansView, plan: Plan): string | undefined {
   if (!plan.stopOnFailure) return undefined;
   return plan.tickets.find(({ ticketId }) => isFailure(ticketOf(view, { planId: plan.id, ticketId })))

@@ -2,11 +2,11 @@ import { IllegalMoveError } from '../errors.ts';
 import { refKey } from '../ids.ts';
 import { openAttempt, type Ticket, type TicketStatus } from '../ticket.ts';
 import { decisionsOf, phaseOf, type Workflow } from '../workflow.ts';
-import { editOpen, enter, noteOf, settle } from './enter-and-leave-phases.ts';
+import { editOpen, enter, historyEntry, settle } from './enter-and-leave-phases.ts';
 
 /** What a person does to a ticket. */
 export type TicketCommand =
-  /** `goesOnBy`: only a step of another command, which has gone on by then. */
+  /** `goesOnBy`: the pause is a step of another command, which continues before that time. */
   | { type: 'pause'; by: string; goesOnBy?: string }
   | { type: 'stop'; by: string }
   /** `ready`: its blockers are complete. */
@@ -27,7 +27,7 @@ const LEGAL: Record<TicketStatus, readonly TicketCommand['type'][]> = {
 
 export function legalCommands(ticket: Ticket): TicketCommand['type'][] {
   const legal = LEGAL[ticket.status].filter((name) => name !== 'respond' || ticket.hold?.kind === 'gate');
-  // Pausing again finishes a stop that was itself cut off.
+  // Pausing again finishes a stop that was interrupted.
   return ticket.status === 'paused' && openAttempt(ticket) ? [...legal, 'pause', 'stop'] : legal;
 }
 
@@ -45,13 +45,13 @@ export function command(workflow: Workflow, ticket: Ticket, cmd: TicketCommand, 
       return settle(ticket, now, { status: 'paused', hold });
     }
     case 'resume':
-      if (ticket.claim && openAttempt(ticket)) throw busy(ticket, 'resume');
+      if (ticket.claim && openAttempt(ticket)) throw attemptStillOpen(ticket, 'resume');
       return settle(ticket, now, { status: cmd.ready ? 'ready' : 'queued' });
     case 'retry':
-      if (mayLive(ticket)) throw busy(ticket, 'retry');
+      if (mayHaveProcess(ticket)) throw attemptStillOpen(ticket, 'retry');
       return retry(workflow, ticket, cmd.ready, now);
     case 'skip':
-      if (mayLive(ticket)) throw busy(ticket, 'skip');
+      if (mayHaveProcess(ticket)) throw attemptStillOpen(ticket, 'skip');
       return skip(workflow, ticket, cmd, now);
     case 'respond':
       return respond(workflow, ticket, cmd, now);
@@ -79,13 +79,13 @@ const VERBS: Readonly<Record<string, string>> = { respond: 'respond to' };
 const SAID: Readonly<Partial<Record<TicketStatus, string>>> = { needs_attention: 'needs attention' };
 
 /** The open attempt may have a process, unless it only waits for the next poll or for an answer. */
-function mayLive(ticket: Ticket): boolean {
+function mayHaveProcess(ticket: Ticket): boolean {
   const waits = ticket.claim === null && (ticket.hold?.kind === 'gate' || ticket.hold?.kind === 'poll');
   return openAttempt(ticket) !== undefined && !waits;
 }
 
-/** Its attempt has to be closed first. */
-function busy(ticket: Ticket, name: string): IllegalMoveError {
+/** The error for a command that needs the open attempt to be closed first. */
+function attemptStillOpen(ticket: Ticket, name: string): IllegalMoveError {
   const phase = openAttempt(ticket)?.phase;
   const legal = legalCommands(ticket).filter((way) => way === 'pause' || way === 'stop');
   return new IllegalMoveError('ticket/busy', `Cannot ${name} ${refKey(ticket)}: ${phase} is still running.`, {
@@ -103,7 +103,7 @@ function fresh(ticket: Ticket, phase: string): Ticket {
   return { ...rest, visits: { ...ticket.visits, [phase]: 0 }, retries: { ...ticket.retries, [phase]: 0 } };
 }
 
-/** Goes back to the phase that failed, with its counters at zero. A terminal is not run again: what led to it is. */
+/** Returns to the failed phase and resets its counters. For a terminal, the phase before it runs again. */
 function retry(workflow: Workflow, ticket: Ticket, ready: boolean, now: string): Ticket {
   const here = phaseOf(workflow, ticket.currentPhase ?? '');
   const last = ticket.phaseHistory.findLast(
@@ -114,11 +114,11 @@ function retry(workflow: Workflow, ticket: Ticket, ready: boolean, now: string):
   const goAhead = ticket.hold?.kind === 'limit' ? { goAhead: now } : {};
   const looked = ticket.hold?.unpriced ? { lookedAt: now } : {};
   const base = { ...closeOpen(ticket, 'interrupted', now), error: null, ...goAhead, ...looked };
-  return arrive(workflow, fresh(base, target), target, ready ? 'ready' : 'queued', now);
+  return enterByCommand(workflow, fresh(base, target), target, ready ? 'ready' : 'queued', now);
 }
 
-/** Enters a phase by a person's wish: it then waits for an engine, unless the way led to an end. */
-function arrive(
+/** Enters a phase because of a command. The ticket then waits for an engine, unless it has reached an end. */
+function enterByCommand(
   workflow: Workflow,
   ticket: Ticket,
   target: string,
@@ -144,12 +144,12 @@ function skip(
   }
   const left = openAttempt(ticket) ? closeOpen(ticket, 'skipped', now) : noteSkipped(ticket, now);
   const base = fresh({ ...left, error: null }, cmd.phase);
-  return arrive(workflow, base, cmd.phase, cmd.ready ? 'ready' : 'queued', now);
+  return enterByCommand(workflow, base, cmd.phase, cmd.ready ? 'ready' : 'queued', now);
 }
 
 function noteSkipped(ticket: Ticket, now: string): Ticket {
   if (ticket.currentPhase === null) return ticket;
-  const entry = noteOf(ticket, ticket.currentPhase, 'skipped', now);
+  const entry = historyEntry(ticket, ticket.currentPhase, 'skipped', now);
   return { ...ticket, phaseHistory: [...ticket.phaseHistory, entry] };
 }
 
@@ -185,5 +185,5 @@ function respond(
     [`${phase.id}_decision`]: cmd.decision,
     [`${phase.id}_message`]: cmd.message,
   };
-  return arrive(workflow, { ...decided, context, error: null }, target, 'ready', now);
+  return enterByCommand(workflow, { ...decided, context, error: null }, target, 'ready', now);
 }

@@ -17,7 +17,7 @@ export interface WorkView extends PlansView {
 }
 
 export interface Limits {
-  /** Tickets with a phase at work, all plans together. */
+  /** Maximum number of tickets with a running phase, all plans together. */
   maxConcurrency: number;
   /** refKeys of tickets that some live engine drives now and that count against the limit. */
   busy: ReadonlySet<string>;
@@ -27,9 +27,9 @@ export interface Limits {
   admits?(plan: Plan, ticket: Ticket): Hold | null | undefined;
   /** Whether tickets of a plan may begin; undefined: all may. */
   readiness?(plan: Plan): Readiness;
-  /** Nobody asks which plans wait for the limit of all plans together. */
+  /** Skips finding out which plans wait for the limit of all plans together. */
   ignoresCrowded?: boolean;
-  /** Whether this engine may touch a plan or ticket at all (a foreground run drives only its own). */
+  /** Whether this engine may drive a plan or ticket (a foreground run drives only its own). */
   mine(plan: Plan, entry: PlanEntry): boolean;
 }
 
@@ -39,7 +39,7 @@ export type Readiness = 'ready' | 'unknown' | { hold: Hold; again: string };
 interface Crowded extends TicketRef {
   status: Ticket['status'];
   phase: string | null;
-  /** Nothing of its plan is at work. */
+  /** Nothing of its plan is running. */
   alone: boolean;
 }
 
@@ -104,7 +104,7 @@ export function eligible(given: WorkView, limits: Limits, now: string, shortlist
       if (candidate) candidates.push({ ...candidate, index });
     }
   }
-  candidates.sort(inTurn);
+  candidates.sort(compareTurns);
   fill(view, candidates, limits, decision, now);
   return decision;
 }
@@ -119,7 +119,7 @@ function sceneOf(view: WorkView, shortlist: Shortlist | undefined): Scene {
   return { ...view, failed, list: shortlist, ready: shortlist.ready() };
 }
 
-/** Without a shortlist every ticket is looked at. */
+/** Considers every ticket, for callers without a shortlist. */
 function everything(view: WorkView): Scene['list'] {
   const active = view.plans.filter(({ status }) => status === 'active');
   const isOver = (plan: Plan) => isAllComplete(plan, ticketsOf(view, plan));
@@ -153,10 +153,11 @@ function consider(
       return undefined;
     }
   }
-  const held = ticket.status === 'ready' && !isDue(ticket, now) ? askAgain(limits, plan, ticket) : undefined;
+  const held =
+    ticket.status === 'ready' && !isDue(ticket, now) ? currentHold(limits, plan, ticket) : undefined;
   if (held) {
     wakeBy(decision, held.kind === 'memory' ? later(now, MEMORY_CHECK_MS) : held.until);
-    if (isNews(ticket.hold, held))
+    if (isWorthWriting(ticket.hold, held))
       decision.changes.push(settle(ticket, now, { status: 'ready', hold: held }));
     return undefined;
   }
@@ -169,8 +170,8 @@ function consider(
   return { plan, entry, ticket, slot, lift };
 }
 
-/** What keeps an agent from starting may have ended before its time, or never said when it would. */
-function askAgain(limits: Limits, plan: Plan, ticket: Ticket): Hold | null | undefined {
+/** The current hold of a ticket whose agent may not start. It may have ended early, or it has no end time. */
+function currentHold(limits: Limits, plan: Plan, ticket: Ticket): Hold | null | undefined {
   const kind = ticket.hold?.kind;
   // Its plan was not ready; whether it is now is asked before it begins.
   if (kind === 'broken' && ticket.phaseHistory.length === 0) return null;
@@ -178,8 +179,8 @@ function askAgain(limits: Limits, plan: Plan, ticket: Ticket): Hold | null | und
   return limits.admits?.(plan, ticket);
 }
 
-/** Amounts of free memory are not worth a write each, nor is another report of the same limit. */
-function isNews(before: Hold | null, after: Hold): boolean {
+/** Whether a changed hold is worth a write. Another amount of free memory or another report of the same limit is not. */
+function isWorthWriting(before: Hold | null, after: Hold): boolean {
   if (before?.kind !== after.kind || before.until !== after.until) return true;
   return after.kind === 'budget' && before.reason !== after.reason;
 }
@@ -188,7 +189,7 @@ function later(now: string, ms: number): string {
   return new Date(Date.parse(now) + ms).toISOString();
 }
 
-/** Held back until its turn comes, which is decided anew each time. */
+/** Whether it waits for its turn, which is decided at each call. */
 function waitsItsTurn({ hold }: Ticket): boolean {
   return hold?.kind === 'delay' || hold?.kind === 'starts';
 }
@@ -198,8 +199,8 @@ function wakeBy(decision: Decision, until: string | null): void {
     decision.wakeAt = until;
 }
 
-/** What has begun is finished first; then by order, then as listed. */
-function inTurn(a: Candidate, b: Candidate): number {
+/** Compares two tickets: started ones first, then by order, then as listed. */
+function compareTurns(a: Candidate, b: Candidate): number {
   const begun = Number(b.ticket.phaseHistory.length > 0) - Number(a.ticket.phaseHistory.length > 0);
   return (
     begun ||
@@ -217,7 +218,7 @@ function* merged(view: Scene, candidates: readonly Candidate[], limits: Limits):
     const key = ready && refKey({ planId: ready.plan.id, ticketId: ready.entry.ticketId });
     const ticket = key === undefined ? undefined : view.tickets.get(key);
     const other = ready && ticket && { ...ready, ticket, slot: true, lift: false };
-    if (!ready || (next && other && inTurn(next, other) < 0)) {
+    if (!ready || (next && other && compareTurns(next, other) < 0)) {
       if (!next) return;
       at += 1;
       yield next;
@@ -287,7 +288,7 @@ function fill(view: Scene, candidates: Candidate[], limits: Limits, decision: De
       const readiness = limits.readiness?.(plan) ?? 'ready';
       if (readiness !== 'ready') {
         perPlan.set(plan.id, used + 1);
-        // The others wait for the answer, as they would for a slot.
+        // The others wait for the result, as for a slot.
         if (readiness === 'unknown') free--;
         else {
           wakeBy(decision, readiness.again);

@@ -47,7 +47,8 @@ export function enter(workflow: Workflow, ticket: Ticket, target: string, now: s
     return settle(ticket, now, { status: 'failed', error });
   }
   if (phase.type === 'terminal') return finish({ ...ticket, currentPhase: target }, phase, now);
-  if (isUsedUp(ticket, phase)) return giveUp(workflow, { ...ticket, currentPhase: target }, phase, now);
+  if (isUsedUp(ticket, phase))
+    return takeFailureEdge(workflow, { ...ticket, currentPhase: target }, phase, now);
   const visit = (ticket.visits[target] ?? 0) + 1;
   const entered: Ticket = {
     ...ticket,
@@ -57,7 +58,7 @@ export function enter(workflow: Workflow, ticket: Ticket, target: string, now: s
   };
   const most = phase.maxVisits ?? MAX_VISITS;
   if (visit > most) return exhaust(workflow, entered, phase, most, now);
-  return ticket.skipPhases.includes(target) ? pass(workflow, entered, phase, now) : entered;
+  return ticket.skipPhases.includes(target) ? skipPhase(workflow, entered, phase, now) : entered;
 }
 
 /** Whether a phase has had all the attempts that its visits may have together. */
@@ -66,8 +67,8 @@ export function isUsedUp(ticket: Ticket, phase: Phase): boolean {
   return most !== undefined && (ticket.tries?.[phase.id] ?? 0) >= most;
 }
 
-/** Keeps the error that led here. */
-function giveUp(workflow: Workflow, ticket: Ticket, phase: Phase, now: string): Ticket {
+/** Takes the failure edge of a phase that was visited too often, and keeps the error. */
+function takeFailureEdge(workflow: Workflow, ticket: Ticket, phase: Phase, now: string): Ticket {
   const error = ticket.error ?? `Phase "${phase.id}" has used up its attempts.`;
   const edge = edgesOf(phase).failure;
   return edge
@@ -75,17 +76,17 @@ function giveUp(workflow: Workflow, ticket: Ticket, phase: Phase, now: string): 
     : settle(ticket, now, { status: 'failed', error });
 }
 
-/** Counts an attempt that came to something. */
-export function counted(ticket: Ticket, phase: Phase): Ticket {
+/** Counts an attempt that has an outcome. */
+export function countAttempt(ticket: Ticket, phase: Phase): Ticket {
   if (!('maxAttempts' in phase) || phase.maxAttempts === undefined) return ticket;
   return { ...ticket, tries: { ...ticket.tries, [phase.id]: (ticket.tries?.[phase.id] ?? 0) + 1 } };
 }
 
 /** Records a skipped phase and takes the edge of success. */
-function pass(workflow: Workflow, ticket: Ticket, phase: Phase, now: string): Ticket {
+function skipPhase(workflow: Workflow, ticket: Ticket, phase: Phase, now: string): Ticket {
   const noted = {
     ...ticket,
-    phaseHistory: [...ticket.phaseHistory, noteOf(ticket, phase.id, 'skipped', now)],
+    phaseHistory: [...ticket.phaseHistory, historyEntry(ticket, phase.id, 'skipped', now)],
   };
   const target = positiveEdge(phase);
   return target
@@ -94,7 +95,7 @@ function pass(workflow: Workflow, ticket: Ticket, phase: Phase, now: string): Ti
 }
 
 /** An entry of the history for something that took no time. */
-export function noteOf(ticket: Ticket, phase: string, status: Attempt['status'], now: string): Attempt {
+export function historyEntry(ticket: Ticket, phase: string, status: Attempt['status'], now: string): Attempt {
   const visit = ticket.visits[phase] ?? 1;
   return {
     phase,
@@ -125,7 +126,7 @@ function exhaust(workflow: Workflow, ticket: Ticket, phase: Phase, most: number,
   const visit = ticket.visits[phase.id] ?? 0;
   const message = `Phase "${phase.id}" was entered ${visit} times; at most ${most} are allowed.${causeOf(ticket)}`;
   const error = { class: 'visits', message };
-  const entry: Attempt = { ...noteOf(ticket, phase.id, 'failure', now), outcome: 'failure', error };
+  const entry: Attempt = { ...historyEntry(ticket, phase.id, 'failure', now), outcome: 'failure', error };
   const noted = { ...ticket, phaseHistory: [...ticket.phaseHistory, entry], error: message };
   const edge = edgesOf(phase).failure;
   // A second time means that the failure edge itself leads back here.
@@ -139,14 +140,14 @@ function finish(ticket: Ticket, phase: Extract<Phase, { type: 'terminal' }>, now
   return settle(ticket, now, { status: 'needs_attention', error });
 }
 
-/** What its workflow says about an end, with the commands as this ticket needs them. */
+/** The workflow's description of an end, with the ticket's own ids in the commands. */
 function aboutEnd({ description }: Extract<Phase, { type: 'terminal' }>, ticket: Ticket): string {
   if (!description) return 'a person must look';
   return description.replaceAll('<plan>', ticket.planId).replaceAll('<ticket>', ticket.ticketId);
 }
 
 /** Takes the edge of an outcome; without one, success completes the ticket and anything else fails it. */
-export function follow(
+export function takeEdge(
   workflow: Workflow,
   ticket: Ticket,
   phase: Phase,

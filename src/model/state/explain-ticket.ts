@@ -1,7 +1,7 @@
 import { type Claim, onceLeaseIsOver, sayOther } from '../claim.ts';
 import type { TicketRef } from '../ids.ts';
 import { type Plan, sharesWorkspace } from '../plan.ts';
-import { reservation } from '../review-verdict-and-criteria.ts';
+import { verdictWithReservation } from '../review-verdict-and-criteria.ts';
 import { type Hold, isMarkedBlocked, openAttempt, type Ticket } from '../ticket.ts';
 
 /** What is known about engines when a ticket's state is explained. */
@@ -39,7 +39,7 @@ function explainStatus(ticket: Ticket, plan: Plan, around: Surroundings): Explan
   const names = `${ticket.planId} ${ticket.ticketId}`;
   switch (ticket.status) {
     case 'complete':
-      return { why: reservation(ticket), next: '' };
+      return { why: verdictWithReservation(ticket), next: '' };
     case 'failed':
       return { why: ticket.error ?? 'failed', next: `signalbox retry ${names}` };
     case 'paused':
@@ -72,12 +72,12 @@ function attention(ticket: Ticket, plan: Plan, names: string): Explanation {
   }
   return {
     why: ticket.error ?? ticket.hold?.reason ?? 'a person must look',
-    next: wayOn(ticket) ?? `signalbox retry ${names}`,
+    next: commandOfWorkflow(ticket) ?? `signalbox retry ${names}`,
   };
 }
 
 /** The command that the workflow gives for the end where the ticket is. Other texts never name one. */
-function wayOn({ error, hold, currentPhase }: Ticket): string | undefined {
+function commandOfWorkflow({ error, hold, currentPhase }: Ticket): string | undefined {
   if (hold || currentPhase === null || !error?.startsWith(`${currentPhase}: `)) return undefined;
   return /`(signalbox [^`]+)`/.exec(error)?.[1];
 }
@@ -107,7 +107,7 @@ function running(ticket: Ticket, plan: Plan, around: Surroundings): Explanation 
 
 function waiting(ticket: Ticket, plan: Plan, around: Surroundings): Explanation {
   const begun = ticket.phaseHistory.length > 0;
-  // A reason that an engine wrote down may be old; what is the case now counts.
+  // The stored reason may be outdated, so the current one is used.
   const isOld = ticket.hold?.kind === 'blocked' && ticket.hold.until === null && around.blocked === null;
   const hold = isOld || isPast(ticket.hold, around.now) ? null : ticket.hold;
   if (plan.status !== 'active' && plan.status !== 'complete') {
@@ -153,13 +153,13 @@ const ENDS_BY_ITSELF: ReadonlySet<Hold['kind']> = new Set([
   'budget',
 ]);
 
-/** A wait whose time has come; the `until` of other kinds is only the next check. */
+/** Whether the time of a wait is over. For other kinds, `until` is only the next check. */
 function isPast(hold: Hold | null, now = 0): boolean {
   return hold !== null && ENDS_BY_ITSELF.has(hold.kind) && Date.parse(hold.until ?? '') <= now;
 }
 
-/** As people should see it: a gate also asks while it checks for an answer elsewhere. */
-export function asAsked(ticket: Ticket): Ticket {
+/** The ticket as it is shown: a gate that checks for an answer elsewhere still asks. */
+export function asShown(ticket: Ticket): Ticket {
   const asks = ticket.status === 'running' ? openAttempt(ticket)?.asks : undefined;
   if (asks === undefined) return ticket;
   return {
@@ -181,17 +181,17 @@ export function heldBy(claim: Claim, ticket: Ticket, plan: Plan): Hold {
   return { ...((isAsked && ticket.hold) || hold), reason };
 }
 
-/** Whether a reason is one of these: they are shown, and never stored. */
+/** Whether a reason was made by `heldBy`. Such reasons are never stored. */
 export function saysHolder(reason: string): boolean {
   return reason.startsWith(DRIVEN) || INSIDE.test(reason);
 }
 
 /** Whether a reason continues the name of its ticket, as in "a waits for b". */
-export function isVerbal(reason: string): boolean {
+export function startsWithVerb(reason: string): boolean {
   return reason.startsWith('waits for ') || reason.startsWith(DRIVEN);
 }
 
-/** How tickets are called where people read. */
+/** How tickets are named in output. */
 export interface Naming {
   /** Put the plan before the ticket: a daemon works on many. */
   withPlan: boolean;

@@ -42,12 +42,12 @@ export function isDue(ticket: Ticket, now: string): boolean {
   );
 }
 
-/** A person has to do something before it moves, or nothing is left to do. */
+/** Whether a ticket with this status is finished or waits for a person. */
 export function isRest(status: TicketStatus): boolean {
   return status === 'complete' || status === 'failed' || status === 'paused' || status === 'needs_attention';
 }
 
-/** Nothing more will be printed for this ticket by itself. A paused one may still be waiting for its agent to end. */
+/** Whether nothing more will happen to this ticket without a person. A paused one may still wait for its agent to end. */
 export function rests(ticket: Ticket, now: string): boolean {
   return (
     isRest(ticket.status) &&

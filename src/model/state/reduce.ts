@@ -5,12 +5,20 @@ import {
   type AttemptEnd,
   type AttemptFacts,
   backoffSeconds,
-  HOPELESS,
   MAX_INTERRUPTIONS,
+  NOT_RETRYABLE,
   overloadWait,
   shortageHold,
 } from './attempt-end-and-backoff.ts';
-import { begin, counted, editOpen, follow, isUsedUp, noteOf, settle } from './enter-and-leave-phases.ts';
+import {
+  begin,
+  countAttempt,
+  editOpen,
+  historyEntry,
+  isUsedUp,
+  settle,
+  takeEdge,
+} from './enter-and-leave-phases.ts';
 
 /** What an engine does to a ticket. What a person does is in commands.ts. */
 export type TicketEvent =
@@ -25,14 +33,14 @@ export type TicketEvent =
   | { type: 'note'; note: string }
   | { type: 'warning'; warning: string }
   | { type: 'end'; end: AttemptEnd }
-  /** It cannot be driven as it is: it waits for a person, and is let go of. */
+  /** The ticket cannot be driven: it is released and waits for a person. */
   | { type: 'broken'; reason: string }
-  /** Lets go of the ticket; `tip` is the last commit of its branch, where it is complete. */
+  /** Releases the ticket; `tip` is the last commit of its branch if it is complete. */
   | { type: 'release'; tip?: string | undefined };
 
 /**
  * The next state of a ticket. Pure: the same arguments give the same ticket, for every engine.
- * What is over changes no more, and what a person paused is not set going again, whatever an engine reports late.
+ * Late reports of an engine change neither a finished ticket nor one that a person paused.
  */
 export function reduce(workflow: Workflow, ticket: Ticket, event: TicketEvent, now: string): Ticket {
   switch (event.type) {
@@ -78,7 +86,7 @@ function claim(
   if (isOver(ticket) || ticket.status === 'paused') return ticket;
   if (ticket.status === 'needs_attention' && ticket.hold?.kind !== 'gate') return ticket;
   const begun = begin(workflow, { ...ticket, claim: event.claim, workflowHash: event.workflowHash }, now);
-  // One that begins at its end, or nowhere, gives an engine nothing to do.
+  // A ticket that starts at a terminal, or at an unknown phase, has nothing to run.
   const idle = phaseOf(workflow, begun.currentPhase ?? '')?.type === 'terminal';
   if (idle || isOver(begun) || begun.hold?.kind === 'broken') return { ...begun, claim: null };
   return settle(begun, now, { status: 'running' });
@@ -96,7 +104,7 @@ function asked(ticket: Ticket, reason: string, now: string): Ticket {
   return settle(ticket, now, { status: 'needs_attention', hold, error: reason });
 }
 
-/** Needs no workflow, which may be what is broken. What is over or paused stays so. */
+/** Holds a ticket that cannot be driven. Needs no workflow, which may be broken. Finished and paused tickets do not change. */
 export function broken(ticket: Ticket, reason: string, now: string): Ticket {
   const closed = editOpen(ticket, (attempt) => ({ ...attempt, status: 'interrupted', completedAt: now }));
   const free = { ...closed, claim: null };
@@ -109,7 +117,7 @@ function start(ticket: Ticket, event: { attempt: number; agent: string | null },
   const phase = ticket.currentPhase ?? '';
   const { attempt: number, agent } = event;
   const attempt: Attempt = {
-    ...noteOf(ticket, phase, 'running', now),
+    ...historyEntry(ticket, phase, 'running', now),
     attempt: number,
     agent,
     completedAt: null,
@@ -124,7 +132,10 @@ function end(workflow: Workflow, ticket: Ticket, given: AttemptEnd, now: string)
   const driven = ticket.status === 'running' || ticket.status === 'paused';
   if (!driven && given.type !== 'interrupted') return ticket;
   const end =
-    diedAgain(ticket, phase, open, given) ?? overloaded(ticket, given, now) ?? ranShort(given) ?? given;
+    failAfterSecondDeath(ticket, phase, open, given) ??
+    waitForOverload(ticket, given, now) ??
+    waitForShortage(given) ??
+    given;
   if (end.type === 'waiting') return wait(ticket, end, now);
   const closed = editOpen(ticket, (attempt) => close(attempt, end, now));
   switch (end.type) {
@@ -133,8 +144,8 @@ function end(workflow: Workflow, ticket: Ticket, given: AttemptEnd, now: string)
       // The answer replaces the earlier error as the reason.
       const isAnswer = phase.type === 'poll' || phase.type === 'gate';
       const error = end.outcome === 'success' || isAnswer ? null : closed.error;
-      const tried = end.outcome === 'halt' ? closed : counted(closed, phase);
-      return follow(workflow, { ...tried, context, error }, phase, end.outcome, now);
+      const tried = end.outcome === 'halt' ? closed : countAttempt(closed, phase);
+      return takeEdge(workflow, { ...tried, context, error }, phase, end.outcome, now);
     }
     case 'parked':
       if (closed.status === 'paused') return closed;
@@ -159,7 +170,7 @@ function wait(ticket: Ticket, end: Extract<AttemptEnd, { type: 'waiting' }>, now
   const looked = editOpen(ticket, (attempt) => ({
     ...attempt,
     ...asks,
-    // One that begins in the future was begun by a clock that was ahead: its time in all is counted from here.
+    // A start in the future was recorded by a clock that was ahead, so the time is counted from now.
     startedAt: Date.parse(attempt.startedAt) > Date.parse(now) ? now : attempt.startedAt,
     checks: (attempt.checks ?? 0) + 1,
   }));
@@ -171,7 +182,7 @@ function wait(ticket: Ticket, end: Extract<AttemptEnd, { type: 'waiting' }>, now
   return settle(looked, now, { status: end.gate ? 'needs_attention' : 'ready', hold });
 }
 
-/** Clocks of files and of engines may differ a little. */
+/** The end of an attempt, never before its start: clocks of files and engines may differ a little. */
 function endOf({ startedAt }: Attempt, { endedAt }: AttemptFacts, now: string): string {
   if (endedAt === undefined) return now;
   const known = endedAt < startedAt ? startedAt : endedAt;
@@ -209,20 +220,25 @@ function close(attempt: Attempt, end: Exclude<AttemptEnd, { type: 'waiting' }>, 
   }
 }
 
-/** Where attempts are counted over all visits, an agent may die once for nothing in each; after that it has failed. */
-function diedAgain(ticket: Ticket, phase: Phase, open: Attempt, end: AttemptEnd): AttemptEnd | undefined {
+/** If attempts are counted over all visits, an agent may be killed once per attempt; after that the attempt has failed. */
+function failAfterSecondDeath(
+  ticket: Ticket,
+  phase: Phase,
+  open: Attempt,
+  end: AttemptEnd,
+): AttemptEnd | undefined {
   if (end.type !== 'interrupted' || !end.died || end.deliberate || ticket.status !== 'running') return;
   if (!('maxAttempts' in phase) || phase.maxAttempts === undefined) return;
   const before = ticket.phaseHistory.slice(0, ticket.phaseHistory.indexOf(open));
-  // An entry with an outcome was the last one; a person has sent the ticket on since.
+  // Entries up to one with an outcome do not count: a person has moved the ticket since.
   const since = before.slice(before.findLastIndex(({ outcome }) => outcome !== null) + 1);
   const isSecond = since.some((entry) => entry.phase === phase.id && entry.error?.class === 'interrupted');
   const { type, reason, deliberate, died, ...facts } = end;
   return isSecond ? { ...facts, type: 'failed', error: { class: 'crash', message: reason } } : undefined;
 }
 
-/** An overloaded provider is waited for, as long as that is reasonable; then it is a failure like any other. */
-function overloaded(ticket: Ticket, end: AttemptEnd, now: string): AttemptEnd | undefined {
+/** Waits for an overloaded provider for a limited time; after that the attempt has failed. */
+function waitForOverload(ticket: Ticket, end: AttemptEnd, now: string): AttemptEnd | undefined {
   if (end.type !== 'failed' || end.error.class !== 'overloaded') return undefined;
   const { type, error, outcome, until: named, jitter = 0, ...facts } = end;
   const open = ticket.phaseHistory.at(-1);
@@ -242,8 +258,8 @@ function overloaded(ticket: Ticket, end: AttemptEnd, now: string): AttemptEnd | 
   };
 }
 
-/** What this computer is short of is waited for, however long that takes. */
-function ranShort(end: AttemptEnd): AttemptEnd | undefined {
+/** Waits for a shortage of this computer to end, without a time limit. */
+function waitForShortage(end: AttemptEnd): AttemptEnd | undefined {
   if (end.type !== 'failed' || end.error.class !== 'shortage') return undefined;
   const { type, error, outcome, until, jitter, ...facts } = end;
   return { ...facts, type: 'parked', kind: 'shortage', until: null, reason: error.message };
@@ -255,7 +271,7 @@ function shortSince({ phaseHistory }: Ticket): string {
   return phaseHistory[before + 1]?.completedAt ?? '';
 }
 
-/** Nothing is consumed, unless it keeps happening. A ticket that a person paused stays paused. */
+/** An interruption consumes no attempt, unless it happens too often. A paused ticket stays paused. */
 function interrupted(
   workflow: Workflow,
   ticket: Ticket,
@@ -266,11 +282,12 @@ function interrupted(
   if (ticket.status === 'paused') return ticket;
   let inARow = 0;
   for (const entry of ticket.phaseHistory.toReversed()) {
-    // An entry with an outcome was the one too many; a person has sent the ticket on since.
+    // Entries up to one with an outcome do not count: a person has moved the ticket since.
     if (entry.status !== 'interrupted' || entry.outcome !== null) break;
     if (entry.error?.class === 'interrupted') inARow++;
   }
-  if (inARow <= MAX_INTERRUPTIONS) return died ? rested(ticket, phase, inARow - 1, reason, now) : ticket;
+  if (inARow <= MAX_INTERRUPTIONS)
+    return died ? waitBeforeRetry(ticket, phase, inARow - 1, reason, now) : ticket;
   const message = `Phase "${phase.id}" was interrupted ${inARow} times in a row (${reason}).`;
   return failed(workflow, ticket, phase, { error: { class: 'crash', message } }, now);
 }
@@ -286,27 +303,27 @@ function failed(
   const rule = retryOf(phase);
   const failures = (ticket.retries[phase.id] ?? 0) + 1;
   const noted = {
-    ...counted(ticket, phase),
+    ...countAttempt(ticket, phase),
     retries: { ...ticket.retries, [phase.id]: failures },
     error: `${phase.id}: ${end.error.message}`,
   };
-  if (failures > rule.max || isUsedUp(noted, phase) || HOPELESS.has(end.error.class)) {
+  if (failures > rule.max || isUsedUp(noted, phase) || NOT_RETRYABLE.has(end.error.class)) {
     const isRefused = end.error.class === REFUSED && Object.hasOwn(edgesOf(phase), REFUSED);
     const outcome = end.outcome ?? (isRefused ? REFUSED : 'failure');
     const over = { ...noted, phaseHistory: withOutcome(noted.phaseHistory, outcome) };
-    return sentBack(workflow, follow(workflow, over, phase, outcome, now), phase, now);
+    return waitAfterSendBack(workflow, takeEdge(workflow, over, phase, outcome, now), phase, now);
   }
-  return rested(noted, phase, failures, end.error.message, now);
+  return waitBeforeRetry(noted, phase, failures, end.error.message, now);
 }
 
 /** Waits before repetition number `n` for as long as the phase asks for. */
-function rested(ticket: Ticket, phase: Phase, n: number, message: string, now: string): Ticket {
+function waitBeforeRetry(ticket: Ticket, phase: Phase, n: number, message: string, now: string): Ticket {
   const number = ticket.phaseHistory.at(-1)?.attempt ?? n;
   return backOff(ticket, phase, n, `attempt ${number} failed: ${message}`, now);
 }
 
-/** A phase whose attempts are counted over all visits waits as long after the failure of another as after its own. */
-function sentBack(workflow: Workflow, ticket: Ticket, from: Phase, now: string): Ticket {
+/** If attempts of a phase are counted over all visits, it also waits after the failure of a phase that leads back to it. */
+function waitAfterSendBack(workflow: Workflow, ticket: Ticket, from: Phase, now: string): Ticket {
   const phase = phaseOf(workflow, ticket.currentPhase ?? '');
   if (ticket.status !== 'running' || !phase || phase.id === from.id || !('maxAttempts' in phase))
     return ticket;

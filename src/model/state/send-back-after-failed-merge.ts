@@ -1,29 +1,29 @@
 import type { Ticket } from '../ticket.ts';
 import { edgesOf, phaseOf, positiveEdge, type Workflow } from '../workflow.ts';
-import { enter, noteOf, settle } from './enter-and-leave-phases.ts';
+import { enter, historyEntry, settle } from './enter-and-leave-phases.ts';
 
-/** So often a ticket is sent back by merges; after that a person decides, or it would go round for ever. */
+/** Maximum number of times that merges send a ticket back; after that a person decides. */
 export const MAX_RETURNS = 3;
 
 /** The edge by which a complete ticket goes back to work. */
-interface WayBack {
+interface EdgeBack {
   /** The phase whose edge is taken, as if it had ended that way. */
   from: string;
   outcome: string;
   to: string;
 }
 
-/** What is said of work that cannot be merged: a sentence, and the log or the files behind it. */
+/** Why work cannot be merged: a sentence, and the log or the files. */
 export interface Findings {
   message: string;
   output: string;
 }
 
 /**
- * The latest phase of a ticket's way that leads, when it does not go well, back to an agent that worked on it.
+ * The ticket's latest phase with a failure edge that leads back to an agent that worked on it.
  * In most workflows that is the merge or the checks, and the agent that implements.
  */
-export function wayBack(workflow: Workflow, ticket: Ticket): WayBack | undefined {
+export function edgeBackToWork(workflow: Workflow, ticket: Ticket): EdgeBack | undefined {
   const walked = new Set(ticket.phaseHistory.map((entry) => entry.phase));
   for (const { phase: id } of ticket.phaseHistory.toReversed()) {
     const phase = phaseOf(workflow, id);
@@ -47,21 +47,21 @@ function failureFirst(outcome: string): number {
 export function sendBack(workflow: Workflow, ticket: Ticket, findings: Findings, now: string): Ticket {
   if (ticket.status !== 'complete') return ticket;
   const returns = ticket.phaseHistory.filter((entry) => entry.error?.class === 'merge').length;
-  const way = returns < MAX_RETURNS ? wayBack(workflow, ticket) : undefined;
+  const way = returns < MAX_RETURNS ? edgeBackToWork(workflow, ticket) : undefined;
   const noted = note(ticket, way, findings, now);
   if (!way) return settle(noted, now, { status: 'needs_attention', error: `merge: ${findings.message}` });
-  // As after a person's retry, the phase has its visits and attempts anew.
+  // Resets the visits and attempts of the phase, as a person's retry does.
   const { tries: _, ...fresh } = noted;
   const visits = { ...fresh.visits, [way.to]: 0 };
   const there = enter(workflow, { ...fresh, visits, status: 'running', hold: null }, way.to, now);
   return there.status === 'running' ? settle(there, now, { status: 'ready' }) : there;
 }
 
-/** The entry from which the next prompt has its feedback. */
-function note(ticket: Ticket, way: WayBack | undefined, { message, output }: Findings, now: string): Ticket {
+/** Adds the history entry with the feedback for the next prompt. */
+function note(ticket: Ticket, way: EdgeBack | undefined, { message, output }: Findings, now: string): Ticket {
   const phase = way?.from ?? ticket.phaseHistory.at(-1)?.phase ?? ticket.currentPhase ?? 'merge';
   const entry = {
-    ...noteOf(ticket, phase, 'failure', now),
+    ...historyEntry(ticket, phase, 'failure', now),
     outcome: way?.outcome ?? 'failure',
     output,
     error: { class: 'merge', message },

@@ -4,7 +4,7 @@ import { type PlansView, ticketsOf } from '../plans/plans-view.ts';
 import { plural } from '../text/clean-quote-plural.ts';
 import { type Hold, isOver, type Ticket } from '../ticket.ts';
 
-/** Whether a ticket has still to begin; one whose tree was taken from it begins anew. */
+/** Whether a ticket has not started yet, or has to start again because its work was taken out of the tree. */
 export function isYetToBegin(plan: Plan, ticket: Ticket): boolean {
   return (
     ticket.phaseHistory.length === 0 || (sharesWorkspace(plan) && ticket.base === null && !isOver(ticket))
@@ -18,8 +18,8 @@ export function ticketInTree(picture: PlansView, plan: Plan): Ticket | undefined
 }
 
 /**
- * Why the next ticket of a plan does not begin yet: `hold` where it is worth telling, `null` where another one is simply
- * at work. Undefined when it is its turn. Each plan is searched once, for all of its tickets.
+ * Why the next ticket of a plan does not start yet: a hold to report, or `null` if another ticket is running. Undefined when it
+ * is its turn. Each plan is searched once, for all of its tickets.
  */
 export function turnsOf(
   picture: PlansView,
@@ -38,12 +38,12 @@ function turnOf(picture: PlansView, plan: Plan, now: string): (ticket: Ticket) =
   const hold = before ? stuck(before) : overBudget(picture, plan);
   if (hold !== undefined) return () => hold;
   const last = plan.delaySeconds ? lastEnd(picture, plan) : undefined;
-  const pause = last && tooSoon(plan, last, now);
+  const pause = last && pauseBetweenUnits(plan, last, now);
   return () => pause;
 }
 
-/** What a ticket that has still to begin waits for, where that is another one in the tree that needs a person. */
-export function behind(picture: PlansView, plan: Plan, ticket: Ticket): Hold | null {
+/** The hold of a ticket that has not started, if the ticket in the tree needs a person. */
+export function waitsForTicketInTree(picture: PlansView, plan: Plan, ticket: Ticket): Hold | null {
   const before = isYetToBegin(plan, ticket) ? ticketInTree(picture, plan) : undefined;
   return before ? stuck(before) : null;
 }
@@ -89,11 +89,11 @@ interface Ended {
   at: number;
 }
 
-/** The pause hangs on what it follows, not on what comes next: all that wait agree on its end. */
-function tooSoon(plan: Plan, last: Ended, now: string): Hold | undefined {
+/** The pause depends on the last ticket only, so that all waiting tickets have the same end time. */
+function pauseBetweenUnits(plan: Plan, last: Ended, now: string): Hold | undefined {
   if (!plan.delaySeconds) return undefined;
   const until = last.at + Math.round(plan.delaySeconds * 1000 * jitter(`${last.key}@${last.at}`));
-  // A wait that is longer than it can be was noted before the clock jumped back.
+  // A wait longer than possible was recorded before the clock was set back.
   const left = until - Date.parse(now);
   if (!(left > 0) || left > plan.delaySeconds * 2000) return undefined;
   const reason = `pause of about ${plan.delaySeconds} s between tickets`;

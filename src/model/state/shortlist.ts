@@ -31,15 +31,15 @@ interface Listed {
   isPlain: boolean;
   /** Places of failures that stop the plan. */
   failures: Set<number>;
-  /** Places of entries that are told when their blockers change. */
+  /** Places of entries that are updated when their blockers change. */
   waiting: Set<number>;
   /** The first of `turns` that is ready; -1: none. */
   first: number;
 }
 
 /**
- * Which tickets a decision has to look at, kept while plans and tickets change. The others can be left out: with any limits and
- * at any time nothing would be decided about them.
+ * The tickets that a decision has to consider, updated while plans and tickets change. No decision would change the others, with
+ * any limits and at any time.
  */
 export class Shortlist {
   readonly #isWanted: (planId: string) => boolean;
@@ -178,7 +178,7 @@ export class Shortlist {
     if (mayBeHeld !== listed.waiting.has(place)) this.#listen(listed, place, mayBeHeld);
   }
 
-  /** Has an entry told, or told no more, when one of its blockers changes. */
+  /** Starts or stops updating an entry when one of its blockers changes. */
   #listen({ plan, waiting }: Listed, place: number, listens: boolean): void {
     const { ticketId = '', blockedBy: names = [] } = plan.tickets[place] ?? {};
     if (names.length === 0) return;

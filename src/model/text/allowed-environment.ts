@@ -1,5 +1,5 @@
-/** What programs need to run; none of it gives access to anything. */
-const ORDINARY: readonly string[] = [
+/** Variables that programs need to run. None of them gives access to anything. */
+const ORDINARY_VARIABLES: readonly string[] = [
   'PATH HOME USER LOGNAME SHELL PWD TMPDIR TMP TEMP',
   'LANG LANGUAGE LC_* TZ TERM TERMINFO TERMINFO_DIRS COLORTERM TERM_PROGRAM NO_COLOR FORCE_COLOR COLUMNS LINES',
   'HTTP_PROXY HTTPS_PROXY ALL_PROXY NO_PROXY http_proxy https_proxy all_proxy no_proxy',
@@ -61,7 +61,7 @@ export function allowedEnvironment(
   env: Readonly<Record<string, string>>,
   asked: readonly string[],
 ): Record<string, string> {
-  const ordinary = matcher(ORDINARY);
+  const ordinary = matcher(ORDINARY_VARIABLES);
   const wanted = matcher(asked);
   return Object.fromEntries(
     Object.entries(env).filter(

@@ -45,14 +45,14 @@ export function endOfCharacter(text: string, end: number): number {
   return before >= 0xd800 && before <= 0xdbff ? end - 1 : end;
 }
 
-/** Characters that can pass for the `<` and `/` of a tag. */
+/** Characters that look like the `<` and `/` of a tag. */
 const OPENS = '[<\\uff1c\\ufe64\\u2039\\u3008]';
 const SLASH = '[/\\\\\\uff0f\\u2044\\u2215\\u29f8]';
 /** Invisible characters between them. */
 const GAP = '[\\s\\p{Cf}\\p{Cc}]*';
 
-/** Text from outside for use between tags such as `<ticket>` and `</ticket>`: it can neither close nor open one. */
-export function within(text: string, marks: readonly string[]): string {
+/** Escapes foreign text for use between tags such as `<ticket>` and `</ticket>`, so that it can neither open nor close one. */
+export function escapeTags(text: string, marks: readonly string[]): string {
   if (marks.length === 0) return text;
   const names = marks.map((mark) => [...mark].map(literally).join('[\\p{Cf}\\p{Cc}]*'));
   const tag = new RegExp(`${OPENS}(?=${GAP}(?:${SLASH}${GAP})*(?:${names.join('|')}))`, 'giu');

@@ -18,7 +18,7 @@ export function isObject(value: unknown): value is JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-// The next three return undefined for a value of another type.
+// Return undefined for a value of another type.
 
 export function asObject(value: unknown): JsonObject | undefined {
   return isObject(value) ? value : undefined;
@@ -32,7 +32,7 @@ export function asNumber(value: unknown): number | undefined {
   return typeof value === 'number' && Number.isFinite(value) ? value : undefined;
 }
 
-// These return an empty value for it.
+// Return an empty value for a value of another type.
 
 export function asRecord(value: unknown): JsonObject {
   return isObject(value) ? value : {};

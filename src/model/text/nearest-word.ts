@@ -3,7 +3,7 @@ export function nearest(word: string, candidates: Iterable<string>): string | un
   let best: string | undefined;
   let bestDistance = Number.POSITIVE_INFINITY;
   for (const candidate of candidates) {
-    const distance = closeness(fold(word), fold(candidate));
+    const distance = limitedDistance(fold(word), fold(candidate));
     if (distance < bestDistance) [best, bestDistance] = [candidate, distance];
   }
   return best;
@@ -20,7 +20,7 @@ function fold(text: string): string {
 }
 
 /** Edit distance, or infinity when it is more than a third of the longer word. */
-function closeness(a: string, b: string): number {
+function limitedDistance(a: string, b: string): number {
   const limit = Math.floor(Math.max(a.length, b.length) / 3);
   if (Math.abs(a.length - b.length) > limit) return Number.POSITIVE_INFINITY;
   const distance = editDistance(a, b);

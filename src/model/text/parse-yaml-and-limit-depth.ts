@@ -1,6 +1,6 @@
 import { isNode, Lexer, LineCounter, Parser, parseDocument } from 'yaml';
 
-/** Deeper than any file of ours, and far less than what makes the parser run out of memory. */
+/** Deeper than any of our files, and far below the depth that makes the parser run out of memory. */
 export const MAX_YAML_DEPTH = 100;
 
 /** Where YAML is nested deeper than that; undefined for all other text. */
@@ -14,7 +14,7 @@ export function tooDeepAt(text: string): number | undefined {
   return undefined;
 }
 
-/** A quick look that is never wrong about a deep text: each level needs a bracket, or half a column before the text of a line. */
+/** A quick check that never misses a deep text: each level needs a bracket, or half a column of indentation. */
 function mayBeDeep(text: string): boolean {
   let open = 0;
   let indent = 0;

@@ -3,7 +3,7 @@ import { isSecretName } from './allowed-environment.ts';
 export const REDACTED = '[redacted]';
 
 /** Keys with a known format: of forges, models, clouds, chats, payments, registries, JSON Web Tokens. */
-const SHAPES = new RegExp(
+const KEY_FORMATS = new RegExp(
   [
     'gh[pousr]_[A-Za-z0-9]{30,}',
     'github_pat_[A-Za-z0-9_]{30,}',
@@ -71,14 +71,14 @@ function add(values: Set<string>, name: string, value: string): void {
 const PASSWORD_IN_URL = /:\/\/[^\s/:@]*:([^\s/@]+)@/;
 const WORDS = /^(?:disabled|enabled|default|required|optional|undefined|anonymous)$/i;
 /** Names that say where a secret is, not what it is. */
-const PLACE = /_(?:SOCK|FILE|PATH|DIR|HOME)$/i;
+const PATH_NAME = /_(?:SOCK|FILE|PATH|DIR|HOME)$/i;
 const DIRECTORY = /_PWD$/i;
 const HOOK = /WEBHOOK/i;
 const ADDRESS = /_(?:URL|URI|ENDPOINT|HOST|ISSUER)$/i;
 
 /** Whether the value of a variable with a secret's name is one: not a path, a short number, a switch or a plain address. */
 function isSecretValue(name: string, value: string): boolean {
-  if (value.length < MIN_CHARS || WORDS.test(value) || PLACE.test(name)) return false;
+  if (value.length < MIN_CHARS || WORDS.test(value) || PATH_NAME.test(name)) return false;
   if (DIRECTORY.test(name) && value.startsWith('/')) return false;
   if (/^[\d.]+$/.test(value)) return value.length >= MIN_DIGITS;
   // The path of a webhook is its secret.
@@ -114,7 +114,10 @@ export function redactor(secrets: readonly string[]): Redact {
   return (text) => {
     let clean = text;
     for (const secret of known) if (clean.includes(secret)) clean = clean.replaceAll(secret, REDACTED);
-    return clean.replace(WHOLE_KEY, REDACTED).replace(SHAPES, REDACTED).replace(IN_ADDRESS, `$1${REDACTED}`);
+    return clean
+      .replace(WHOLE_KEY, REDACTED)
+      .replace(KEY_FORMATS, REDACTED)
+      .replace(IN_ADDRESS, `$1${REDACTED}`);
   };
 }
 

@@ -1,6 +1,6 @@
 import type { EngineEvent } from '../../model/events.ts';
-import { wentWell } from '../../model/review-verdict-and-criteria.ts';
-import { isVerbal, saysHolder, withNames } from '../../model/state/explain-ticket.ts';
+import { isSuccess } from '../../model/review-verdict-and-criteria.ts';
+import { saysHolder, startsWithVerb, withNames } from '../../model/state/explain-ticket.ts';
 import { oneLine, untilText, usageText, whichAttempt, wholeSeconds } from '../style-and-phrases.ts';
 
 const HEARTBEAT_MS = 60_000;
@@ -97,7 +97,7 @@ export class RunLines {
 
   #ended(event: Extract<EngineEvent, { type: 'attempt:end' }>, name: string): void {
     const { ticketId, phase, status, outcome, error, usage } = event;
-    const well = wentWell(event);
+    const well = isSuccess(event);
     const how = well
       ? `${event.note ? '–' : '✓'} (${wholeSeconds(event.ms)})`
       : status === 'limit'
@@ -150,7 +150,7 @@ export class RunLines {
     );
     if (status === 'paused') return void this.#say(`‖ ${name} ${reason}`);
     const until = isGate ? '' : untilText(hold, Date.now());
-    this.#say(`◌ ${name} ${isVerbal(reason) ? reason : `waits${until}: ${reason}`}`);
+    this.#say(`◌ ${name} ${startsWithVerb(reason) ? reason : `waits${until}: ${reason}`}`);
   }
 
   #progress(): void {

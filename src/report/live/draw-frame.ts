@@ -1,5 +1,5 @@
 import { totalUsage } from '../../model/limits/usage.ts';
-import { isVerbal, type Naming, nameOf, withNames } from '../../model/state/explain-ticket.ts';
+import { type Naming, nameOf, startsWithVerb, withNames } from '../../model/state/explain-ticket.ts';
 import type { TicketStatus } from '../../model/ticket.ts';
 import { oneLine, type Style, untilText, usageText, whichAttempt } from '../style-and-phrases.ts';
 import { cells, cut, spread } from '../table.ts';
@@ -136,7 +136,7 @@ export function liveRow(ticket: LiveTicket, naming: Naming, now: number): LiveRo
     case 'running':
       return { ...row, kind: 'running', text: `${which && `[${which}] `}${reason || ticket.activity}` };
     case 'ready':
-      if (isVerbal(reason)) return { ...row, kind: 'queued', text: reason };
+      if (startsWithVerb(reason)) return { ...row, kind: 'queued', text: reason };
       if (hold) return { ...row, kind: 'waiting', text: `waits${until}: ${reason}` };
       return { ...row, kind: 'queued', text: free };
     case 'queued':

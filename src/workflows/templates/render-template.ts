@@ -1,6 +1,6 @@
 import type { Liquid, LiquidOptions, Template } from 'liquidjs';
 import { InputError, messageOf } from '../../model/errors.ts';
-import { capital, within } from '../../model/text/clean-quote-plural.ts';
+import { capital, escapeTags } from '../../model/text/clean-quote-plural.ts';
 import { composeCommand } from '../../model/text/shell-quote.ts';
 import { MAX_PROMPT_BYTES } from '../find-workflows-prompts-scripts.ts';
 
@@ -166,7 +166,7 @@ export async function createEngine(
   delete liquid.filters.raw;
   liquid.registerFilter('within', (value: unknown, ...marks: unknown[]) => {
     if (marks.length === 0) throw new Error('the filter "within" needs the name of a mark');
-    return within(printable(value), marks.map(String));
+    return escapeTags(printable(value), marks.map(String));
   });
   const parsed = new Map<string, Template[]>();
   return {

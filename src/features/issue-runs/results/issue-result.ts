@@ -1,7 +1,12 @@
 import { totalUsage } from '../../../model/limits/usage.ts';
 import type { Plan } from '../../../model/plan.ts';
 import { stoppedTogether } from '../../../model/plan.ts';
-import { notMerged, reservation, verdictOf, wentWell } from '../../../model/review-verdict-and-criteria.ts';
+import {
+  isSuccess,
+  notMerged,
+  verdictOf,
+  verdictWithReservation,
+} from '../../../model/review-verdict-and-criteria.ts';
 import { withNames } from '../../../model/state/explain-ticket.ts';
 import type { Attempt, Ticket } from '../../../model/ticket.ts';
 import { isSuperseded, newerRunOf } from '../../../model/ticket.ts';
@@ -17,7 +22,7 @@ export function issueResult(ticket: Ticket, plan: Plan): IssueResult {
       completedAt !== null && status !== 'skipped' && error?.class !== 'visits',
   );
   const failed = attempts.findLast(
-    (entry) => entry.error !== null || (entry.status === 'success' && !wentWell(entry)),
+    (entry) => entry.error !== null || (entry.status === 'success' && !isSuccess(entry)),
   );
   const success = ticket.status === 'complete';
   const begun = attempts.length > 0;
@@ -94,7 +99,7 @@ function judgedAs(
   attempts: readonly Attempt[],
 ): Pick<IssueResult, 'verdict' | 'reservation' | 'notMerged' | 'fastForward'> {
   const judged = verdictOf(ticket);
-  const but = reservation(ticket);
+  const but = verdictWithReservation(ticket);
   const output = attempts.findLast(({ phase }) => phase === 'integrate')?.output;
   const left = notMerged(output);
   // As `signalbox integrate` printed it.
@@ -154,7 +159,7 @@ function phaseResult(entry: Attempt): PhaseResult {
   const gaps = criteria?.filter(({ met }) => !met).map(({ criterion }) => criterion) ?? [];
   return {
     phase: entry.phase,
-    success: wentWell(entry),
+    success: isSuccess(entry),
     durationSeconds: workedIn(entry),
     ...(entry.error ? { error: entry.error.message, failureCategory: entry.error.class } : {}),
     ...(entry.output ? { output: entry.output } : {}),

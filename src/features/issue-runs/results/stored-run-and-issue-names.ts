@@ -4,7 +4,7 @@ import { sayItem } from '../../../issues/work-item.ts';
 import { readJob } from '../../../machine/jobs/start-and-read-job.ts';
 import type { Plan } from '../../../model/plan.ts';
 import type { ExecutionConfig, IssueRun } from '../../../model/plan-schema.ts';
-import { notMerged, reservation } from '../../../model/review-verdict-and-criteria.ts';
+import { notMerged, verdictWithReservation } from '../../../model/review-verdict-and-criteria.ts';
 import type { Attempt, Ticket } from '../../../model/ticket.ts';
 
 /** The phase of the issue workflow that waits for a person. */
@@ -52,7 +52,7 @@ export function issueName(ticket: Ticket): string {
 
 /** What a tick alone would hide: of a phase of an issue, or of the issue. */
 export function remarksOf(ticket: Ticket, phase: string | null): string[] {
-  if (phase === null) return [reservation(ticket)].filter(Boolean);
+  if (phase === null) return [verdictWithReservation(ticket)].filter(Boolean);
   const last = ticket.phaseHistory.findLast((entry) => entry.phase === phase && entry.completedAt !== null);
   return [notMerged(last?.output) ?? ''].filter(Boolean);
 }
