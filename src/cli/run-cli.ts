@@ -83,6 +83,8 @@ function lineWriter(stream: OutputStream, color: boolean): (lines: Lines) => voi
 async function runCommand(io: Io): Promise<void> {
   const [first, ...rest] = io.argv;
   if (first === '--version' || first === '-V') return io.out(__VERSION__);
+  if (first === undefined && io.tty && io.stdin.isTTY())
+    return (await import('./commands/doctor-and-overview.ts')).overview(io);
   const plain = first === 'status' ? plainOptions(rest) : undefined;
   if (plain) return status(io, plain);
   const { createProgram, refuseUnknownCommand } = await import('./build-command-parser.ts');

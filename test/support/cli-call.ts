@@ -2,23 +2,25 @@ import { EventEmitter } from 'node:events';
 import { closeSync, mkdtempSync, openSync, readFileSync, rmSync, writeFileSync, writeSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { OutputStream, ProcessIo } from '../../src/cli/io.ts';
+import type { OutputStream, ProcessIo, Terminal } from '../../src/cli/io.ts';
 import { runCli } from '../../src/cli/run-cli.ts';
 import { type Ended, says } from './cli.ts';
 
 /** A call of the command line inside this process: as `Running`, without the time that a process takes to start. */
 export class CliCall {
   readonly ended: Promise<Ended>;
-  readonly #stdout = new MemoryStream();
+  readonly #stdout: MemoryStream;
   readonly #stderr = new MemoryStream();
   readonly #signals = new EventEmitter();
   alive = true;
 
   constructor(
     args: readonly string[],
-    options: { cwd: string; env: NodeJS.ProcessEnv; input?: string; terminal?: boolean },
+    /** `terminal`: standard input is one; with `columns` standard output is one, too. */
+    options: { cwd: string; env: NodeJS.ProcessEnv; input?: string; terminal?: boolean; columns?: number },
   ) {
-    const { input = '', terminal = false, ...place } = options;
+    const { input = '', terminal = false, columns, ...place } = options;
+    this.#stdout = new MemoryStream(columns);
     this.ended = this.#run(args, place, new Input(input, terminal));
   }
 
@@ -96,9 +98,14 @@ class Input {
 
 /** Text in memory, or in a file as soon as another program needs a descriptor for it. */
 class MemoryStream implements OutputStream {
-  readonly terminal = undefined;
+  readonly terminal: Terminal | undefined;
   #memory = '';
   #file: { fd: number; dir: string } | undefined;
+
+  constructor(columns?: number) {
+    if (columns === undefined) return;
+    this.terminal = { columns: () => columns, rows: () => 24, onResize: () => () => undefined };
+  }
 
   get fd(): number {
     if (!this.#file) {

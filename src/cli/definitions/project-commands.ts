@@ -60,7 +60,7 @@ export const PROJECT_COMMANDS: readonly CommandDefinition[] = [
     notes:
       'Says how to fix what is missing. Exits with 1 when something required is missing; "!" marks what is only worth knowing.',
     examples: ['doctor', 'doctor --agents', 'doctor --json'],
-    load: async () => (await import('../commands/doctor.ts')).doctor,
+    load: async () => (await import('../commands/doctor-and-overview.ts')).doctor,
   },
   {
     usage: 'stats',

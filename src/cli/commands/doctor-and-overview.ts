@@ -1,0 +1,207 @@
+import { existsSync, readdirSync } from 'node:fs';
+import { join, relative } from 'node:path';
+import { ADAPTERS } from '../../agents/adapters.ts';
+import {
+  agentFindings,
+  rangeText,
+  SUPPORT_COLUMNS,
+  type SurveyedAgent,
+  supportsOf,
+  surveyAgents,
+} from '../../agents/installed-agents.ts';
+import { agentsToCheck, type DoctorFinding, missingProgram } from '../../config/doctor/check-programs.ts';
+import { configFinding, examine, isHealthy } from '../../config/doctor/doctor.ts';
+import { packageDir, repositoryOf } from '../../config/find-config-and-state.ts';
+import { loadSettings } from '../../config/load-settings.ts';
+import type { Settings } from '../../config/settings-table.ts';
+import { checksOf } from '../../features/checks/run-checks.ts';
+import { identityFindings } from '../../features/preflight/find-start-problems.ts';
+import { findExecutable } from '../../machine/find-program.ts';
+import { SignalboxError } from '../../model/errors.ts';
+import { shellWord } from '../../model/text/shell-quote.ts';
+import { statusOf } from '../../report/status-text.ts';
+import { oneLine, type Style, style } from '../../report/style-and-phrases.ts';
+import { table } from '../../report/table.ts';
+import { checkAll } from '../../workflows/check/check-workflow.ts';
+import { createWorkspaces } from '../../workspaces/workspaces.ts';
+import { type Io, outJson } from '../io.ts';
+import { type GlobalOptions, openSettings, openState } from '../open-state-and-check-flags.ts';
+
+export async function doctor(io: Io, options: GlobalOptions & { agents?: boolean }): Promise<void> {
+  const load = { cwd: io.cwd, env: io.env, configPath: options.config, packageDir: packageDir() };
+  let configError: SignalboxError | null = null;
+  const settings = await loadSettings(load).catch((error: unknown) => {
+    if (!(error instanceof SignalboxError)) throw error;
+    configError = error;
+    const { HOME, SIGNALBOX_HOME, SIGNALBOX_CONFIG } = io.env;
+    return loadSettings({ ...load, env: { HOME, SIGNALBOX_HOME, SIGNALBOX_CONFIG }, withoutFiles: true });
+  });
+  const agents = options.agents ? await surveyAgents({ settings, env: io.env }) : undefined;
+  const findings = agents
+    ? [...(configError ? [configFinding({ settings, configError })] : []), ...agentFindings(agents)]
+    : [
+        ...(await examine({
+          settings,
+          configError,
+          env: io.env,
+          nodeVersion: process.versions.node,
+          checkWorkflows: checkAll,
+        })),
+        ...(await identityHere(io)),
+      ];
+  const ok = isHealthy(findings);
+  if (!ok) io.exit(1);
+  if (options.json) return outJson(io, { ok, agents, findings });
+  const colors = style(io.color);
+  if (agents) io.out([...agentsText(agents, colors), ...(findings.length > 0 ? [''] : [])]);
+  const width = Math.max(...findings.map(({ what }) => what.length));
+  for (const { level, what, detail, fix } of findings) {
+    const [mark, paint] = MARKS[level];
+    io.out(`${colors[paint](mark)} ${what.padEnd(width)}  ${detail}`);
+    const margin = ' '.repeat(width + 4);
+    io.out((fix?.split('\n') ?? []).map((line, at) => `${margin}${at === 0 ? '→' : ' '} ${line}`));
+  }
+}
+
+/** Nothing outside a repository. */
+async function identityHere({ cwd, env }: Io): Promise<DoctorFinding[]> {
+  try {
+    return await identityFindings({ workspaces: createWorkspaces({ env }) }, cwd);
+  } catch (error) {
+    if (error instanceof SignalboxError) return [];
+    throw error;
+  }
+}
+
+const MARKS = { ok: ['✓', 'green'], warn: ['!', 'yellow'], bad: ['✗', 'red'] } as const;
+
+/** Two tables: installed agents, and what their adapters can do. */
+function agentsText(surveyed: readonly SurveyedAgent[], style: Style): string[] {
+  const found = table(
+    ['AGENT', 'ADAPTER', 'VERSION', 'TESTED', 'LOGGED IN', 'FOUND'],
+    surveyed.map((one) => [
+      `${one.agent}${one.isDefault ? ' (default)' : ''}`,
+      one.adapter === one.agent ? '' : one.adapter,
+      one.standing === 'older' || one.standing === 'newer'
+        ? style.yellow(one.version ?? '')
+        : (one.version ?? ''),
+      one.tested ? rangeText(one.tested) : '',
+      loginText(one),
+      one.path === null ? style.dim('no') : oneLine(one.path),
+    ]),
+    style,
+  );
+  const adapters = Object.values(ADAPTERS).filter(({ name }) =>
+    surveyed.some(({ adapter }) => adapter === name),
+  );
+  const supports = table(
+    ['ADAPTER', ...SUPPORT_COLUMNS.map(({ title }) => title.toUpperCase())],
+    adapters.map((adapter) => [adapter.name, ...SUPPORT_COLUMNS.map(({ of }) => of(supportsOf(adapter)))]),
+    style,
+  );
+  return [...found, '', ...supports];
+}
+
+function loginText({ path, login }: SurveyedAgent): string {
+  if (path === null || login === null) return '';
+  return login.seen ? `yes (${login.by})` : 'no sign';
+}
+
+const SPECS = join('.kiro', 'specs');
+const MOST_LISTED = 3;
+
+/** What `signalbox` alone shows on a terminal: what is here, what needs a person, and what to type next. Writes nothing. */
+export async function overview(io: Io): Promise<void> {
+  const colors = style(io.color);
+  const settings = await openSettings(io, {});
+  const top = repositoryOf(io.cwd);
+  const agents = agentsToCheck({ settings, env: io.env })
+    .filter((agent) => agent.adapter !== 'rehearsal' && !missingProgram({ settings, env: io.env }, agent))
+    .map(({ name }) => name);
+  const specs = top === null ? [] : specsIn(join(top, SPECS)).map((dir) => relative(io.cwd, dir));
+  const facts = [
+    ['Agents', agents.join(', ') || 'none found; the agent "rehearsal" needs neither key nor network'],
+    ...(top === null
+      ? [['Repository', 'none here; Signalbox works on a git repository']]
+      : [
+          ['Repository', top],
+          ['Forge', await forgeOf(io, settings, top)],
+          ['Checks', await checksHere(settings, top)],
+          ['Specs', specs.join(', ') || 'none'],
+        ]),
+  ];
+  const open = await openWork(io);
+  const agent = agents.length > 0 ? '' : ' --agent rehearsal';
+  const next = [
+    ...(open.length > 0 ? [['Look', 'signalbox status']] : []),
+    ...(top === null ? [] : [['Run', `signalbox run --task "Fix the typo in README"${agent}`]]),
+    ...specs
+      .slice(0, 1)
+      .map((dir) => ['Spec', `signalbox spec ${shellWord(dir)}${agent.replace('agent', 'backend')}`]),
+    ['Set up', 'signalbox doctor'],
+    ['Help', 'signalbox --help'],
+  ];
+  io.out([
+    'Runs coding agents on your tasks and issues, each in its own git worktree.',
+    '',
+    ...pairs(facts),
+    ...(open.length > 0 ? ['', colors.bold('Open'), ...open] : []),
+    '',
+    colors.bold('Next'),
+    ...pairs(next),
+  ]);
+}
+
+function pairs(rows: readonly (readonly string[])[]): string[] {
+  const width = Math.max(...rows.map(([left = '']) => left.length));
+  return rows.map(([left = '', right = '']) => `  ${left.padEnd(width)}  ${oneLine(right, 300)}`);
+}
+
+function specsIn(dir: string): string[] {
+  if (!existsSync(dir)) return [];
+  return readdirSync(dir)
+    .map((name) => join(dir, name))
+    .filter((path) => existsSync(join(path, 'tasks.md')));
+}
+
+async function forgeOf(io: Io, { ghCommand }: Settings, repo: string): Promise<string> {
+  const stays = 'work stays on its branch';
+  if (!(await createWorkspaces({ env: io.env }).hasRemote(repo))) return `no remote called origin: ${stays}`;
+  return findExecutable(ghCommand, io.env)
+    ? 'origin, and gh for pull requests'
+    : `origin, but no gh: ${stays}`;
+}
+
+async function checksHere({ checks }: Settings, repo: string): Promise<string> {
+  try {
+    const found = await checksOf(checks, repo);
+    return found.map(({ command }) => command).join(', ') || 'none found';
+  } catch (error) {
+    if (error instanceof SignalboxError) return error.message;
+    throw error;
+  }
+}
+
+/** Tickets that need a person, then how many others are open. */
+async function openWork(io: Io): Promise<string[]> {
+  const { store, view } = await openState(io, {}, (state) => state.glance());
+  const holder = store.holder('status');
+  const daemon = holder.daemon() !== undefined;
+  const tickets = statusOf({ view, holder, daemon, now: Date.now() }).flatMap((each) => each.tickets);
+  const needed = tickets.filter(
+    ({ ticket: { status } }) => status === 'failed' || status === 'needs_attention',
+  );
+  const rest = tickets.filter(({ ticket }) => ticket.status !== 'complete').length - needed.length;
+  const lines = needed
+    .slice(0, MOST_LISTED)
+    .flatMap(({ ticket, why, next }) => [
+      `  ${ticket.planId}/${ticket.ticketId} needs you: ${oneLine(why, 200)}`,
+      ...(next ? [`    → ${oneLine(next, 300)}`] : []),
+    ]);
+  const hidden = needed.length - MOST_LISTED;
+  const counts = [
+    ...(hidden > 0 ? [`${hidden} more need you`] : []),
+    ...(rest > 0 ? [`${rest} running or waiting`] : []),
+  ];
+  return [...lines, ...(counts.length > 0 ? [`  ${counts.join(', ')}`] : [])];
+}

@@ -1,0 +1,53 @@
+import { mkdirSync, readdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect } from 'vitest';
+import { CliCall } from '../support/cli-call.ts';
+import { git, it, type World } from './support.ts';
+
+/** `signalbox` alone on a terminal of 80 columns, without colours. */
+async function overview({ env, repo }: World, cwd = repo): Promise<string> {
+  const place = { cwd, env: { ...env, NO_COLOR: '1' }, terminal: true, columns: 80 };
+  const { code, out, err } = await new CliCall([], place).ended;
+  expect({ code, err }).toEqual({ code: 0, err: '' });
+  for (const line of out.split('\n')) expect(line.length, line).toBeLessThanOrEqual(80);
+  return out;
+}
+
+describe.concurrent('signalbox without a command, on a terminal', () => {
+  it('shows what is here and what to type next, and writes nothing', async ({ world }) => {
+    writeFileSync(
+      join(world.repo, 'package.json'),
+      JSON.stringify({ scripts: { test: 'true', lint: 'true', other: 'true' } }),
+    );
+    mkdirSync(join(world.repo, '.kiro', 'specs', 'limits'), { recursive: true });
+    writeFileSync(join(world.repo, '.kiro', 'specs', 'limits', 'tasks.md'), '- [ ] 1. Do it\n');
+    const before = [readdirSync(world.home), git(world.repo, 'status', '--porcelain')];
+    const out = await overview(world);
+    expect(out).toContain('\n  Checks      npm run lint, npm run test\n');
+    expect(out).toContain('\n  Specs       .kiro/specs/limits\n');
+    expect(out).toMatch(/\n {2}Forge {7}(origin, |no remote called origin: )/);
+    expect(out).toContain('\nNext\n  Run     signalbox run --task "Fix the typo in README"');
+    expect(out).toContain('\n  Spec    signalbox spec .kiro/specs/limits');
+    expect(out).not.toContain('Open');
+    expect([readdirSync(world.home), git(world.repo, 'status', '--porcelain')]).toEqual(before);
+  });
+
+  it('says what needs a person and how many tickets are open besides', async ({ world }) => {
+    const failed = { status: 'failed', currentPhase: 'implement', error: 'no tests' } as const;
+    world.plan('sprint', {
+      tickets: { a: failed, b: failed, c: failed, d: failed, e: {}, f: { status: 'complete' } },
+    });
+    const out = await overview(world);
+    expect(out).toContain('\nOpen\n  sprint/a needs you: ');
+    expect(out).toContain('\n    → signalbox retry sprint a\n');
+    expect(out).toContain('\n  1 more need you, 1 running or waiting\n');
+    expect(out).toContain('\n  Look    signalbox status\n');
+  });
+
+  it('says so outside a repository', async ({ world }) => {
+    mkdirSync(join(world.dir, 'elsewhere'));
+    const out = await overview(world, join(world.dir, 'elsewhere'));
+    expect(out).toContain('Repository  none here; Signalbox works on a git repository\n');
+    expect(out).not.toContain('signalbox run');
+  });
+});
