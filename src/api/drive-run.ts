@@ -4,15 +4,15 @@ import { releasePlanClaim } from '../engine/claim-and-complete-plan.ts';
 import type { EngineContext } from '../engine/context.ts';
 import { runPlan } from '../engine/run-plan.ts';
 import type { RunLogWriter } from '../features/issue-runs/logs/write-log.ts';
-import { harmless, progressFeed } from '../features/issue-runs/progress-callbacks.ts';
+import { ignoringErrors, progressFeed } from '../features/issue-runs/progress-callbacks.ts';
 import type {
   IssueResult,
   RunResult,
   WorktreeInfo,
 } from '../features/issue-runs/request-and-result-types.ts';
-import { atLeast, issueResult, rounded } from '../features/issue-runs/results/issue-result.ts';
+import { issueResult, rounded, runSeconds } from '../features/issue-runs/results/issue-result.ts';
 import { numberOf } from '../features/issue-runs/results/stored-run-and-issue-names.ts';
-import { restSuperseded } from '../features/issue-runs/resume-run.ts';
+import { pauseIfSuperseded } from '../features/issue-runs/resume-run.ts';
 import type { Env } from '../machine/home-path.ts';
 import { messageOf } from '../model/errors.ts';
 import type { EngineEvent } from '../model/events.ts';
@@ -65,12 +65,12 @@ export async function driveRun(open: Opened, run: RunToDrive): Promise<Course> {
     } finally {
       signal?.removeEventListener('abort', onAbort);
     }
-    await restSuperseded(engine, planId);
+    await pauseIfSuperseded(engine, planId);
   }
   const plan = engine.store.plan(planId);
   const tickets = engine.store.tickets(planId);
   const results = tickets.map((ticket) => issueResult(ticket, plan));
-  if (!detached) await spend(atLeast(spentBefore + open.seconds(), results));
+  if (!detached) await spend(runSeconds(spentBefore + open.seconds(), results));
   // A signal after the last issue completed has stopped nothing.
   const aborted = signal?.aborted === true && tickets.some(({ status }) => status !== 'complete');
   if (!detached) open.write((log) => log.finish({ aborted }), planId);
@@ -124,7 +124,9 @@ export function openRun(
     if (event.type === 'attempt:end' || event.type === 'ticket:status')
       opened.write((log) => (signal?.aborted ? log.finish({ aborted: true }) : log.update()), event.planId);
     if (onEvent)
-      harmless(onEvent, (error) => events.push(problem(event.planId, `onEvent: ${messageOf(error)}`)))(event);
+      ignoringErrors(onEvent, (error) => events.push(problem(event.planId, `onEvent: ${messageOf(error)}`)))(
+        event,
+      );
   };
   const opened: Opened = {
     engine: openEngine({ settings, env, by: 'run', listen }),

@@ -11,7 +11,7 @@ import {
 } from '../features/issue-runs/options/build-execution-config.ts';
 import { checkMerged, parseBatches } from '../features/issue-runs/options/check-options-and-parse-batches.ts';
 import { completeOptions } from '../features/issue-runs/options/resolve-options.ts';
-import { harmless, type PhasePlanCallback } from '../features/issue-runs/progress-callbacks.ts';
+import { ignoringErrors, type PhasePlanCallback } from '../features/issue-runs/progress-callbacks.ts';
 import type {
   IssueResult,
   ManifestOfRun,
@@ -19,8 +19,12 @@ import type {
   RunOptions,
   RunResult,
 } from '../features/issue-runs/request-and-result-types.ts';
-import { atLeast } from '../features/issue-runs/results/issue-result.ts';
-import { numberOf, spentOn, storedRun } from '../features/issue-runs/results/stored-run-and-issue-names.ts';
+import { runSeconds } from '../features/issue-runs/results/issue-result.ts';
+import {
+  numberOf,
+  secondsSpentOn,
+  storedRun,
+} from '../features/issue-runs/results/stored-run-and-issue-names.ts';
 import { takeRun } from '../features/issue-runs/resume-run.ts';
 import { numberedItem } from '../issues/caller-described-issues.ts';
 import { InputError } from '../model/errors.ts';
@@ -213,7 +217,7 @@ export class RunOrchestrator {
       const plan = engine.store.plan(runId);
       const tickets = startableTickets(engine.store.tickets(plan));
       await requireReady(open.engine, { plan, tickets, signal: init.signal });
-      const spentSeconds = spentOn(engine, runId);
+      const spentSeconds = secondsSpentOn(engine, runId);
       if (stored?.log) {
         checkLogPlace(stored.log, repositoryOf(engine.store.plan(runId).repo ?? '/') ?? '/');
         open.log = openRunLog(open.engine, { path: stored.log, planId: runId, config, spentSeconds });
@@ -237,7 +241,7 @@ export class RunOrchestrator {
     const { settings, signal, onProgress, onPhasePlan, onEvent, output } = init;
     const { verbose, quiet, detach } = config;
     // A callback that throws once still gets the next lines, the result last.
-    const print = output && harmless(output);
+    const print = output && ignoringErrors(output);
     const shown =
       print &&
       runOutput({
@@ -264,7 +268,7 @@ export class RunOrchestrator {
       ...(onPhasePlan ? { onPhasePlan } : {}),
       onEvent: listen,
     });
-    if (init.onOrchestratorReady) harmless(init.onOrchestratorReady)(orchestrator);
+    if (init.onOrchestratorReady) ignoringErrors(init.onOrchestratorReady)(orchestrator);
     try {
       const { spentBefore = 0, ...course } = await work(orchestrator);
       const failed = course.results.some(({ success, pending }) => !success && !pending);
@@ -274,7 +278,10 @@ export class RunOrchestrator {
         exitCode: !failed || course.dryRun?.length ? 0 : signal?.aborted ? 130 : 1,
         config,
         mergedOptions,
-        wallClockDurationSeconds: atLeast(spentBefore + (performance.now() - began) / 1000, course.results),
+        wallClockDurationSeconds: runSeconds(
+          spentBefore + (performance.now() - began) / 1000,
+          course.results,
+        ),
       };
       shown?.end(result);
       return result;

@@ -14,13 +14,13 @@ export interface RelatedPlan {
   notes: string[];
 }
 
-/** Runs the tests that the ticket's changes touch as one job. What cannot be found out is no failure: the full checks come later. */
+/** Runs the tests that the ticket's changes affect as one job. Tests that cannot be determined are no failure: full checks follow. */
 export const relatedAction: Action = async ({ engine, place }) => {
   const { checks, notes } = await relatedTests(engine.workspaces, place.worktree, place.base.commit || null);
   return checks.length === 0 ? { exit: EXIT.done, out: notes.join('\n') } : { job: checkJob(checks, notes) };
 };
 
-/** More files than this are as good as everything. */
+/** With more changed files than this, all tests are run. */
 const MAX_FILES = 500;
 const CODE = /\.([cm]?[jt]sx?|vue|svelte|astro|json|css|scss|less|graphql|html|snap)$/;
 const NAMED_TEST = /\.(test|spec)\.[cm]?[jt]sx?$/;
@@ -136,7 +136,7 @@ function pythonTests(dir: string, file: string): string[] {
   return [...new Set(wanted)].filter((each) => existsSync(join(dir, each)));
 }
 
-/** Files that cannot be taken for options. */
+/** The command with files whose names cannot be read as options. */
 function named(command: readonly string[], files: readonly string[]): string[] | undefined {
   return files.length > 0 ? [...command, ...files.map((file) => `./${file}`)] : undefined;
 }

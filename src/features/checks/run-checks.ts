@@ -24,7 +24,7 @@ export const checksAction: Action = async ({ engine, place }) => {
  */
 export async function checksOf(configured: readonly string[] | null, worktree: string): Promise<Check[]> {
   if (configured) return configured.map(plainly);
-  const found = [...packageScripts(worktree).map(plainly), ...(await wholeRuns(worktree))];
+  const found = [...packageScripts(worktree).map(plainly), ...(await fullTestRuns(worktree))];
   return found.length > 0 || existsSync(join(worktree, 'package.json')) ? found : makeRun(worktree);
 }
 
@@ -54,7 +54,7 @@ function readPackage(file: string): { scripts?: Record<string, string> } {
  * Runs commands in order and stops at the first that fails. Its arguments: `report` or nothing, lines to print first, and for
  * each command what `wordsOf` gives. With `report` it prints no verdict, but the exit code of each command to descriptor 3.
  */
-const LOOP = `
+const CHECK_SCRIPT = `
 report=$1; [ -z "$2" ] || printf '%s\\n' "$2"; shift 2
 passed=0
 while [ $# -gt 0 ]; do
@@ -78,14 +78,14 @@ done
 
 /** The command of one job that runs checks, after these notes. */
 export function checkJob(checks: readonly Check[], notes: readonly string[] = [], report = ''): string[] {
-  return ['/bin/sh', '-c', LOOP, 'checks', report, notes.join('\n'), ...checks.flatMap(wordsOf)];
+  return ['/bin/sh', '-c', CHECK_SCRIPT, 'checks', report, notes.join('\n'), ...checks.flatMap(wordsOf)];
 }
 
 function wordsOf({ command, script, cwd = '.', ok = [0], needs }: Check): string[] {
   return [command, cwd, ok.join(' '), needs?.script ?? '', needs?.note ?? '', script];
 }
 
-/** What a check came to. */
+/** The result of a check. */
 export type Verdict =
   | { green: true }
   | {
@@ -169,20 +169,20 @@ export interface Check {
 }
 
 /** Projects inside a repository are rarely deeper. */
-const DEPTH = 3;
+const MAX_PROJECT_DEPTH = 3;
 const OTHERS =
   /^(\..*|node_modules|vendor|third_party|testdata|fixtures|examples?|dist|build|target|venv|env|site-packages)$/;
 
-/** Nothing of pytest's own is left in the worktree; what the user wants of it stays. */
+/** Options that keep pytest from writing caches into the worktree; the user's own options are kept. */
 export const NO_PYTEST_CACHES =
   'export PYTHONDONTWRITEBYTECODE=1 PYTEST_ADDOPTS="-p no:cacheprovider $PYTEST_ADDOPTS"';
 
 /** Every test of a project, by the runners other than those of package.json scripts that it has. */
-async function wholeRuns(root: string): Promise<Check[]> {
+async function fullTestRuns(root: string): Promise<Check[]> {
   return [...(await pytestRuns(root, root)), ...(await goRuns(root)), ...(await cargoRuns(root, root))];
 }
 
-/** The target that Makefiles have for it; for projects of which nothing else is known. */
+/** The target `test` or `check` of a Makefile, for projects without another known runner. */
 function makeRun(root: string): Check[] {
   const file = ['GNUmakefile', 'makefile', 'Makefile'].find((name) => existsSync(join(root, name)));
   if (!file) return [];
@@ -248,14 +248,14 @@ function runOf({ root, dir, argv, probe, missing, first, fine }: Run): Check {
   };
 }
 
-/** What a function finds in the directories below one, in order. Others get their turn in between: trees may be large. */
+/** Collects results from all directories below one, in order. Yields in between, because trees may be large. */
 async function below(
   root: string,
   dir: string,
   find: (root: string, dir: string) => Promise<Check[]>,
 ): Promise<Check[]> {
   const depth = relative(root, dir).split('/').filter(Boolean).length;
-  if (depth >= DEPTH) return [];
+  if (depth >= MAX_PROJECT_DEPTH) return [];
   const entries = (await readdir(dir, { withFileTypes: true }))
     .filter((entry) => entry.isDirectory() && !OTHERS.test(entry.name))
     .map(({ name }) => join(dir, name))

@@ -25,7 +25,7 @@ interface Manifest {
 
 const PACKAGES = ['vitest', 'jest', 'mocha', 'ava'] as const;
 
-/** What the test script calls goes before what is merely installed. */
+/** The Node test runner: the one that the test script calls, else an installed one. */
 function nodeRunner(dir: string, root: string): Runner | undefined {
   const manifest = readManifest(join(dir, 'package.json'));
   if (!manifest) return undefined;
@@ -69,7 +69,7 @@ function readManifest(file: string): Manifest | undefined {
     const value = JSON.parse(readFileSync(file, 'utf8')) as Manifest | null;
     return typeof value === 'object' && value !== null ? value : undefined;
   } catch (error) {
-    // Broken in the middle of the work: the full checks report it.
+    // The file is broken for now; the full checks will report it.
     if (error instanceof SyntaxError) return undefined;
     throw error;
   }

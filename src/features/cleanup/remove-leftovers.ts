@@ -73,7 +73,7 @@ function oldFiles(engine: EngineContext): Found[] {
     if (Date.parse(engine.now()) - mtimeMs <= days * DAY_MS) continue;
     const item = stale('log', path, null, `not written to for more than ${plural(days, 'day')}`);
     item.bytes = size;
-    // Everything that the daemon writes to a deleted file is lost.
+    // The daemon's log is kept: writes to a deleted file would be lost.
     if (daemon) item.keep = 'a daemon is running and may write to it';
     const remove = async () => {
       rmSync(path, { force: true });

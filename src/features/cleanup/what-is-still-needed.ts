@@ -10,7 +10,7 @@ import type { StoreView } from '../../store/store-interface.ts';
 import type { WorkspaceSpec } from '../../workspaces/workspaces.ts';
 
 /** An unknown plan may belong to another installation: its worktree counts as left over only after this time. */
-const QUIET_MS = 3_600_000;
+const UNKNOWN_PLAN_MS = 3_600_000;
 
 /** A ticket and where its work is; null where that is unknown. */
 export interface InventoryTicket {
@@ -96,7 +96,7 @@ export function needsPath({ tickets }: Inventory, path: string): boolean {
   return tickets.some(({ done, spec }) => !done && spec && real(spec.path) === real(path));
 }
 
-/** Whether an unfinished ticket works on the branch, starts from it or builds upon it. */
+/** Whether an unfinished ticket works on the branch or starts from it. */
 export function needsBranch({ tickets }: Inventory, commonDir: string, branch: string): boolean {
   return tickets.some(
     ({ done, spec, commonDir: own }) =>
@@ -114,7 +114,7 @@ export function whyStale(
   const ref = parseRef(owner, '');
   if (idProblem(ref.planId) || idProblem(ref.ticketId)) return undefined;
   if (!store.exists({ planId: ref.planId, ticketId: null })) {
-    const quiet = left || Date.parse(engine.now()) - usedAt > QUIET_MS;
+    const quiet = left || Date.parse(engine.now()) - usedAt > UNKNOWN_PLAN_MS;
     return quiet ? `there is no plan ${ref.planId} in ${settings.stateDir}` : undefined;
   }
   const counted = inventory.tickets.find(({ ticket }) => refKey(ticket) === owner);

@@ -49,7 +49,7 @@ export async function withDependencies(
     over.flatMap((item) => [item.key, ...(isForeign(item) ? [] : [`number:${item.number}`])]),
   );
   let good = [...issues];
-  // An issue that is refused takes those that depend on it with it.
+  // Issues that depend on a refused one are refused, too.
   for (let count = -1; count !== good.length; ) {
     count = good.length;
     const left = new Set([...good.map(({ key }) => key), ...finished.keys()]);
@@ -57,14 +57,14 @@ export async function withDependencies(
       const open = item.done ? [] : item.dependsOn.filter((key) => !left.has(key) && !closed.has(key));
       const named = before.find((each) => each.item && open.includes(each.item.key));
       if (open.length > 0)
-        refused.push(named ? waitsForNamed(item, named) : waits(item, open, issues, unread(found, open)));
+        refused.push(named ? waitsForNamed(item, named) : waits(item, open, issues, whyNotRead(found, open)));
       return open.length === 0;
     });
   }
   return good;
 }
 
-/** For an issue whose dependency was asked for too, and refused for a reason. */
+/** The refusal of an issue whose dependency is part of the run and was refused. */
 function waitsForNamed(item: WorkItem, { reference, locked, waiting, reason }: Refused): Refused {
   const which = locked ? `is ${reason}` : waiting ? reason : `is not run: ${reason}`;
   const hint = locked
@@ -74,7 +74,7 @@ function waitsForNamed(item: WorkItem, { reference, locked, waiting, reason }: R
 }
 
 /** Why one of these could not be read, without the full stop; undefined when all were. */
-function unread(found: FetchResult | null, open: readonly string[]): string | undefined {
+function whyNotRead(found: FetchResult | null, open: readonly string[]): string | undefined {
   const key = open.find((each) => !found?.items.some((item) => item.key === each));
   const about = (reference: string) => key?.endsWith(reference.replace(/^.*#/, '#')) === true;
   const problem = found?.problems.find(({ reference }) => about(reference)) ?? found?.problems[0];

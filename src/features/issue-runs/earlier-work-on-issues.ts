@@ -40,7 +40,8 @@ export class EarlierIssues {
     const found: Ticket[] = [];
     for (const ticket of this.#tickets) {
       const own = this.repoOf(ticket);
-      if (own === undefined || nameIn(own, sourceKey(ticket) ?? '') !== nameIn(repo, key)) continue;
+      if (own === undefined || keyInRepository(own, sourceKey(ticket) ?? '') !== keyInRepository(repo, key))
+        continue;
       if (own === repo || (await this.#commonDir(own)) === (await this.#commonDir(repo))) found.push(ticket);
     }
     return found;
@@ -57,7 +58,7 @@ export class EarlierIssues {
     return (await Promise.all([...new Set(keys)].map((each) => this.of(each, repo)))).flat();
   }
 
-  /** The last branch of these tickets that is still there: an issue keeps it, whatever its title becomes. */
+  /** The latest existing branch of these tickets: an issue keeps it when its title changes. */
   async branchOf(tickets: readonly Ticket[]): Promise<string | undefined> {
     for (const ticket of [...tickets].reverse()) {
       const repo = this.repoOf(ticket);
@@ -72,7 +73,7 @@ export class EarlierIssues {
     try {
       return (await this.#engine.workspaces.tip({ repo, branch })) !== undefined;
     } catch (error) {
-      // The checkout that it was run in is not there any more.
+      // The checkout of that run is gone.
       if (error instanceof WorkspaceError) return false;
       throw error;
     }
@@ -86,7 +87,7 @@ export class EarlierIssues {
 }
 
 /** An issue's key as every checkout of the repository has it: files without an id are keyed by their path. */
-function nameIn(repo: string, key: string): string {
+function keyInRepository(repo: string, key: string): string {
   const [, path] = /^markdown:(\/.*)$/s.exec(key) ?? [];
   return path === undefined ? key : `markdown:${relative(repo, path)}`;
 }
@@ -104,13 +105,13 @@ export function sourceKey(ticket: Ticket): string | undefined {
   return ticket.source?.key;
 }
 
-/** It was complete before its run, which only took note of it. */
-export function isNoted(ticket: Ticket): boolean {
+/** Whether the issue was complete before this ticket's run, which only recorded it. */
+export function wasAlreadyComplete(ticket: Ticket): boolean {
   return ticket.source?.already === true;
 }
 
 /** Phases that only prepare another one: once that succeeded, they are not needed. */
-const SERVES: Record<string, string> = { spec: WORK_PHASE, testgen: WORK_PHASE, smart_tests: 'checks' };
+const PREPARES_FOR: Record<string, string> = { spec: WORK_PHASE, testgen: WORK_PHASE, smart_tests: 'checks' };
 
 interface LeftInput {
   /** All tickets of the issue, oldest first. */
@@ -119,20 +120,20 @@ interface LeftInput {
   workflow: Workflow;
   /** Phases that are wanted now, in their order. */
   wanted: readonly string[];
-  /** It no longer waits. */
+  /** The issue is closed, so it waits for nothing. */
   closed: boolean;
 }
 
 /**
  * The one rule for "done before": phases that succeeded cover all that is wanted now, and their work still exists, on its
- * branch or merged. Where they cover a part, the issue continues from there. Neither: all of it is left to do.
+ * branch or merged. If they cover a part, the issue continues from there. Otherwise all of it is left to do.
  */
 export async function leftToDo(
   engine: EngineContext,
   input: LeftInput,
 ): Promise<Pick<Candidate, 'done' | 'resumed'>> {
   const { tickets, workflow, wanted, closed } = input;
-  const complete = tickets.filter((ticket) => ticket.status === 'complete' && !isNoted(ticket));
+  const complete = tickets.filter((ticket) => ticket.status === 'complete' && !wasAlreadyComplete(ticket));
   const last = complete.at(-1);
   if (!last) return {};
   const covered = coveredBy(complete, workflow);
@@ -140,11 +141,11 @@ export async function leftToDo(
   const worked = covered.has(WORK_PHASE);
   if (place === 'gone' && !(closed && worked)) return {};
   const missing = wanted.filter((phase) => {
-    const other = SERVES[phase];
+    const other = PREPARES_FOR[phase];
     return !covered.has(phase) && !(other && wanted.includes(other) && covered.has(other));
   });
   const [phase] = missing;
-  // Merged work without a branch leaves nothing that could be checked or opened.
+  // Merged work without a branch cannot be checked or get a pull request.
   const over = worked && (closed || place !== 'branch');
   if (phase === undefined || over) return { done: { ...doneBefore(last), merged: place !== 'branch' } };
   if (![...covered].some((each) => wanted.includes(each))) return {};
@@ -165,7 +166,7 @@ export async function finishedWork(
   engine: EngineContext,
   { tickets, earlier, workflow }: Pick<LeftInput, 'tickets' | 'earlier' | 'workflow'>,
 ): Promise<Ticket | undefined> {
-  const complete = tickets.filter((ticket) => ticket.status === 'complete' && !isNoted(ticket));
+  const complete = tickets.filter((ticket) => ticket.status === 'complete' && !wasAlreadyComplete(ticket));
   const last = complete.at(-1);
   if (!last || !coveredBy(complete, workflow).has(WORK_PHASE)) return undefined;
   return (await placeOf(engine, earlier, last)) === 'gone' ? undefined : last;

@@ -21,7 +21,7 @@ export interface DoneBefore {
   tip: string | null;
   /** The ticket that completed it. */
   by: string;
-  /** Its work is in the base, or at least not on its branch any more. */
+  /** Its work is in the base, or at least no longer on its branch. */
   merged: boolean;
 }
 
@@ -51,7 +51,7 @@ export interface Candidate extends WorkItem {
   done?: DoneBefore;
   /** Set where a part of it is done. */
   resumed?: Resumed;
-  /** Tickets of earlier runs that this run takes the place of. */
+  /** Tickets of earlier runs that this run replaces. */
   supersedes: string[];
   /** Reported when the run begins. */
   note?: string;
@@ -113,7 +113,7 @@ export function planIssues(input: IssuePlanInput): { plan: IssueRunPlan; tickets
   return { plan, tickets: order.map((issue) => ticketOf(input, issue)) };
 }
 
-/** What a link starts from: the one before, and where that is merged, the last that is not. */
+/** The issue that a link of a chain starts from: the one before; if that is merged, the last one that is not. */
 function linksBefore(links: readonly Candidate[]): string[] {
   const last = links.at(-1);
   const open = last?.done?.merged ? links.findLast(({ done }) => !done?.merged) : last;

@@ -3,20 +3,21 @@ import type { IssueRunPlan } from '../../model/plan.ts';
 import { entryOf } from '../../model/plans/plans-view.ts';
 import { blockedBy, firstFailure } from '../../model/state/blockers-and-stop-on-failure.ts';
 import type { Ticket } from '../../model/ticket.ts';
-import { beginWithPushed, refreshPrerequisites } from './take-in-pushed-work.ts';
+import { refreshPrerequisites, startWithPushedCommits } from './take-in-pushed-work.ts';
 
 /** Plans that `signalbox run <issues>` makes: issues that start from what people and other issues have pushed. */
 export const issuesKind: PlanKind<IssueRunPlan> = {
   kind: 'run',
   hooks: (context) => ({
     startFrom: (_plan, ticket, workspace) => refreshPrerequisites(context, ticket, workspace),
-    catchUp: (_plan, ticket, workspace) => beginWithPushed(context, ticket, workspace),
-    stoppedAt: (plan, tickets) => leftAlone(context, plan, tickets).map(({ since }) => since ?? ''),
+    catchUp: (_plan, ticket, workspace) => startWithPushedCommits(context, ticket, workspace),
+    stoppedAt: (plan, tickets) =>
+      ticketsWithoutEngine(context, plan, tickets).map(({ since }) => since ?? ''),
   }),
 };
 
 /** Tickets that would continue if an engine ran the plan: its daemon is gone, or a person answered after the run ended. */
-function leftAlone(
+function ticketsWithoutEngine(
   { store, holder }: EngineContext,
   plan: IssueRunPlan,
   tickets: readonly Ticket[],

@@ -21,7 +21,7 @@ import { branchOfItem, type Candidate, phasesAhead, planIssues, WORKFLOW } from 
 import { redoUnstackedIssues, stopAtRefused } from './redo-or-refuse-chained-issues.ts';
 import type { IssueRunRequest, PreparedRun, Refused } from './request-and-result-types.ts';
 
-/** Finds out everything that can be known before anything is changed. */
+/** Plans an issue run without changing anything. */
 export async function prepareIssueRun(engine: EngineContext, request: IssueRunRequest): Promise<PreparedRun> {
   const { config, batches } = request;
   const { force } = config;
@@ -103,7 +103,7 @@ async function repositoryAt(engine: EngineContext, cwd: string): Promise<string>
   }
 }
 
-/** Fetches what the caller does not know. Bad references, and in a chain or sequence anything missing, refuse the whole run. */
+/** Fetches the issues. A bad reference refuses the whole run; in a chain or sequence, a missing issue does, too. */
 async function collectItems(engine: EngineContext, request: IssueRunRequest, root: string) {
   const { known = [] } = request;
   const open = request.references.filter((text) => !known.some((item) => item.id === text.replace(/^#/, '')));
@@ -130,7 +130,7 @@ async function collectItems(engine: EngineContext, request: IssueRunRequest, roo
   return { items, places, keys, refused };
 }
 
-/** Each task is new work: its id and branch are those of no other. */
+/** Adds tasks as new work, with ids and branches that no other work has. */
 async function withTasks(
   { store, workspaces }: EngineContext,
   { tasks = [] }: IssueRunRequest,
@@ -226,7 +226,7 @@ async function checkBases(
 ): Promise<Candidate[]> {
   if (base === undefined) return [...issues];
   const kept: Candidate[] = [];
-  // A base that does not exist is a wrong call, not a workspace that cannot be made.
+  // A missing base is wrong input, not a workspace error.
   const known = <T>(repo: string, answer: Promise<T>): Promise<T> =>
     answer.catch((error: unknown) => {
       if (!(error instanceof WorkspaceError)) throw error;

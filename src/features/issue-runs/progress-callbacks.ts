@@ -4,7 +4,7 @@ import type { PreparedRun } from './request-and-result-types.ts';
 
 export type ProgressEvent = 'start' | 'complete' | 'failed';
 
-/** `issue` is the number, or the id of work that has none. What the callback returns is ignored, and so is what it throws, at once or as a promise. */
+/** `issue` is the number, or the id of work that has none. Results and errors of the callback are ignored, also of promises. */
 export type ProgressCallback = (
   issue: number | string,
   phase: string,
@@ -17,7 +17,7 @@ export function progressFeed(
   callback: ProgressCallback,
   numberOf: (ticketId: string) => number | null,
 ): (event: EngineEvent) => void {
-  const call = harmless(callback);
+  const call = ignoringErrors(callback);
   return (event) => {
     if (event.type !== 'attempt:start' && event.type !== 'attempt:end') return;
     const issue = numberOf(event.ticketId) ?? event.ticketId;
@@ -38,13 +38,13 @@ export type PhasePlanCallback = (issue: number | string, phases: readonly string
 
 /** Reports the phases ahead of each issue of the run. */
 export function reportPhases({ items, phases, tickets }: PreparedRun, callback: PhasePlanCallback): void {
-  const call = harmless(callback);
+  const call = ignoringErrors(callback);
   const done = new Set(tickets.filter(({ status }) => status === 'complete').map((each) => each.ticketId));
   for (const { id, number } of items) if (!done.has(id)) call(number ?? id, phases.get(id) ?? []);
 }
 
-/** Wraps a caller's function so that it cannot stop the work: what it throws or rejects with goes to `report` only. */
-export function harmless<A extends unknown[]>(
+/** Wraps a caller's function so that its errors cannot stop the work: they only go to `report`. */
+export function ignoringErrors<A extends unknown[]>(
   callback: (...args: A) => unknown,
   report: (error: unknown) => void = () => undefined,
 ): (...args: A) => void {

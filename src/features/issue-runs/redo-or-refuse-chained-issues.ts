@@ -11,8 +11,8 @@ import { type Candidate, type DoneBefore, groupOf, type RunMode } from './plan-i
 import type { Refused } from './request-and-result-types.ts';
 
 /**
- * Only links that were done one upon the other are skipped. One without the finished work of the link before it is done
- * again, and gets a note.
+ * Skips only done links that were built on one another. A link that lacks the finished work of the link before it is done again,
+ * with a note.
  */
 export async function redoUnstackedIssues(
   engine: EngineContext,
@@ -22,12 +22,12 @@ export async function redoUnstackedIssues(
   let firm = true;
   for (const link of orderByDependencies(issues).order) {
     const { done } = link;
-    // Every link has what is in the base already.
+    // Every link already contains what is in the base.
     if (done && (await isInBase(engine, link, done))) {
       link.done = { ...done, merged: true };
       continue;
     }
-    firm = firm && workOf(link) !== undefined && (!before || (await isUpon(engine, link, before)));
+    firm = firm && workOf(link) !== undefined && (!before || (await isBuiltOn(engine, link, before)));
     if (done && !firm && before) {
       delete link.done;
       link.supersedes.push(done.by);
@@ -56,8 +56,8 @@ async function isInBase(
   return (await landed(engine, work, ['history'])) !== null;
 }
 
-/** Whether a done link was built upon the other: it has its commits, or began with what there was of it elsewhere. */
-async function isUpon(
+/** Whether a done link was built on the other: it has its commits, or started from its merged work. */
+async function isBuiltOn(
   engine: EngineContext,
   { done, place: { repo } }: Candidate,
   before: Candidate,
@@ -83,7 +83,7 @@ interface LineInput {
   groups: readonly (readonly string[])[] | null;
 }
 
-/** Where one issue runs after the other, none starts behind one that cannot be run: those are refused. */
+/** Refuses issues behind one that cannot be run, if issues run one after the other. */
 export function stopAtRefused({ mode, asked, issues, refused, groups }: LineInput): Candidate[] {
   const why = (item: WorkItem) => refused.find((each) => each.item?.key === item.key);
   const line = orderByDependencies(asked).order.toSorted(

@@ -50,7 +50,7 @@ export interface IssueResult {
   prCreationError?: string;
   /** Why there is none, although nothing is wrong. */
   prSkippedReason?: string;
-  /** Brings merged work into the checkout of the base, where that could not be touched. */
+  /** The command that brings merged work into the checkout of the base, if that could not be updated. */
   fastForward?: string;
   failureCategory?: string;
   /** It was complete before this run and was not run again. */
@@ -62,7 +62,7 @@ export interface IssueResult {
   waiting?: boolean;
   /** It was stopped; nothing has failed. */
   stopped?: boolean;
-  /** A newer run has taken its place: nothing has failed here. */
+  /** A newer run has replaced it; nothing has failed here. */
   superseded?: boolean;
   /** It waits for its turn: nothing has failed. Only where a run was left to a daemon. */
   pending?: boolean;
@@ -89,7 +89,7 @@ export interface PlannedIssue {
   batch: number | null;
   branch: string;
   worktree: string;
-  /** What is to be known of it before: its branch began elsewhere. */
+  /** A note before the run, such as that its branch started elsewhere. */
   note?: string;
 }
 
@@ -103,7 +103,7 @@ export interface WorktreeInfo {
 export interface ManifestOfRun {
   /** Kept in the log of the run. */
   stack: string | null;
-  /** Installs the dependencies of new worktrees where the project has a lock file of it; otherwise that of another decides. */
+  /** Installs the dependencies of new worktrees if the project has its lock file; otherwise another lock file decides. */
   packageManager?: string | null | undefined;
 }
 
@@ -155,7 +155,7 @@ export interface Refused {
   locked?: { pid: number; hostname: string; startedAt: string; command: string };
   /** It waits for approval in an earlier run. */
   waiting?: boolean;
-  /** It could be run, but not after what comes before it. */
+  /** It could be run, but an issue before it cannot. */
   notStarted?: boolean;
 }
 

@@ -29,7 +29,7 @@ export async function takeRun(engine: EngineContext, planId: string): Promise<Pl
   return plan;
 }
 
-/** Issues that newer runs took over and finished are complete here as well: dependent issues start from that work. */
+/** Completes issues that newer runs have taken over and finished, so that dependent issues start from that work. */
 export async function adoptFinished(engine: EngineContext, planId: string): Promise<void> {
   const { store, settings, now } = engine;
   const plan = store.plan(planId);
@@ -70,8 +70,8 @@ function latestOf(ticket: Ticket, tickets: readonly Ticket[]): Ticket | undefine
   return latest;
 }
 
-/** Pauses a run when newer runs have all issues that it has left: nothing in it will move. */
-export async function restSuperseded(engine: EngineContext, planId: string): Promise<void> {
+/** Pauses a run when newer runs have taken over all of its unfinished issues. */
+export async function pauseIfSuperseded(engine: EngineContext, planId: string): Promise<void> {
   const { store, holder, now } = engine;
   const view = store.view();
   const before = view.plans.find(({ id }) => id === planId);

@@ -10,12 +10,12 @@ import { isOver, supersededHold, type Ticket } from '../../model/ticket.ts';
 import { EarlierIssues, sourceKey } from './earlier-work-on-issues.ts';
 import { liveClaim } from './prepare-issue-run.ts';
 import type { PreparedRun } from './request-and-result-types.ts';
-import { restSuperseded } from './resume-run.ts';
+import { pauseIfSuperseded } from './resume-run.ts';
 
 /**
- * Writes the plan, takes over from earlier runs, and makes the workspaces of everything that can start. The plan is ours
- * from the beginning, so that a daemon leaves it alone. False, and nothing is written, when another run that began at the
- * same time has one of the issues: prepare again.
+ * Writes the plan, takes over from earlier runs, and creates the workspaces of everything that can start. This process claims the
+ * plan from the beginning, so that no daemon runs it. False, and nothing is written, if another run that started at the same time
+ * has one of the issues: prepare again.
  */
 export async function startIssueRun(
   engine: EngineContext,
@@ -24,7 +24,7 @@ export async function startIssueRun(
 ): Promise<boolean> {
   const { store, holder } = engine;
   for (const { hash, text } of workflows) await store.pin(hash, text);
-  // Finding out who has an issue and taking it are one step among all runs of this state.
+  // Checking who has an issue and taking it are one step for all runs of this state directory.
   const created = await store.alone('runs', async () => {
     if (await isTaken(engine, plan, tickets)) return false;
     await store.create({ ...plan, claim: holder.claim(engine.now()) }, tickets);
@@ -68,11 +68,11 @@ async function supersede(engine: EngineContext, ticket: Ticket): Promise<void> {
       if (isOver(old)) return old;
       return settle(old, engine.now(), { status: 'paused', hold: supersededHold(ticket.planId) });
     });
-    await restSuperseded(engine, planId);
+    await pauseIfSuperseded(engine, planId);
   }
 }
 
-/** One that cannot be made fails its own issue, at its first phase, with the reason. */
+/** Creates a workspace. If that fails, its issue fails at its first phase with the reason. */
 async function makeWorkspace(
   engine: EngineContext,
   plan: Plan,

@@ -19,9 +19,9 @@ import {
   ownBaseOf,
   ticketPull,
 } from '../pull-requests/ticket-pull-request-and-errors.ts';
-import { EarlierIssues, isNoted, sourceKey } from './earlier-work-on-issues.ts';
+import { EarlierIssues, sourceKey, wasAlreadyComplete } from './earlier-work-on-issues.ts';
 
-/** What was pushed so recently need not be asked for again. */
+/** After a push, origin is not asked again for this time. */
 const RECENT_MS = 60_000;
 
 /**
@@ -36,7 +36,7 @@ export async function refreshPrerequisites(
 ): Promise<TicketWorkspace | null> {
   const ended = ticket.phaseHistory.filter(({ status }) => status !== 'running' && status !== 'skipped');
   const worked = ended.some(({ phase, status }) => phase === WORK_PHASE && status === 'success');
-  // Work that is done or under way keeps what it began with.
+  // Work that has started keeps its starting point.
   if (spec.stackOn.length === 0 || worked || ended.at(-1)?.status === 'success') return null;
   const prerequisites = new Prerequisites(engine, ticket, spec, ended.length === 0);
   for (const blocker of prerequisites.blockersOf(ticket))
@@ -46,7 +46,7 @@ export async function refreshPrerequisites(
   return changed ? { ...spec, stackOn, mergedOn, stackThere } : null;
 }
 
-/** Finds out what became of an issue's prerequisites on origin. */
+/** Finds the state of an issue's prerequisites on origin. */
 class Prerequisites {
   readonly stackOn: string[] = [];
   readonly mergedOn: string[];
@@ -90,7 +90,7 @@ class Prerequisites {
     this.#checked.add(branch);
     const pushed = await lastPushed(this.#engine, blocker, { repo, branch });
     const age = Date.parse(now()) - Date.parse(pushed?.at ?? '');
-    const ofThisRun = blocker.planId === this.#ticket.planId && !isNoted(blocker) && this.#isFirst;
+    const ofThisRun = blocker.planId === this.#ticket.planId && !wasAlreadyComplete(blocker) && this.#isFirst;
     const there =
       !pushed || (ofThisRun && age < RECENT_MS)
         ? 'unknown'
@@ -101,17 +101,17 @@ class Prerequisites {
     if (pull && pull !== 'unknown') {
       if (pull.left) this.stackOn.push(branch);
       if (pull.intoBase) return void this.mergedOn.push(branch);
-      // Merged into the branch that it was stacked on, it is wherever that one is.
+      // A prerequisite merged into the branch below it is part of that branch.
       const below = this.blockersOf(own).find((each) => branchOf(each) === pull.into);
       if (below) return this.check(below);
     }
     if (!this.stackOn.includes(branch)) this.stackOn.push(branch);
     if (there === undefined || signal?.aborted) return;
-    const news = await this.#newsOf(branch, there, pushed.commit);
+    const news = await this.#newCommitsOn(branch, there, pushed.commit);
     if (news) this.stackThere[branch] = news;
   }
 
-  /** A question without an answer is reported, and the work continues from what is local. */
+  /** Reports a failed question to origin; the work then continues from the local state. */
   async #asked<T>(branch: string, answer: Promise<T>): Promise<T | 'unknown'> {
     try {
       return await answer;
@@ -122,12 +122,12 @@ class Prerequisites {
     }
   }
 
-  /** The ticket that did the work; a run that found it complete only took note of it. */
+  /** The ticket that did the work; later runs may only have recorded it as complete. */
   async #workedOn(blocker: Ticket): Promise<Ticket> {
-    if (!isNoted(blocker)) return blocker;
+    if (!wasAlreadyComplete(blocker)) return blocker;
     this.#earlier ??= new EarlierIssues(this.#engine);
     const tickets = await this.#earlier.of(sourceKey(blocker) ?? '', this.#spec.repo);
-    return tickets.findLast((each) => each.status === 'complete' && !isNoted(each)) ?? blocker;
+    return tickets.findLast((each) => each.status === 'complete' && !wasAlreadyComplete(each)) ?? blocker;
   }
 
   /** Where the ticket's pull request was merged, and whether commits are here that were not in it. */
@@ -140,8 +140,8 @@ class Prerequisites {
     return { into, intoBase: base === into, left: await isLeftOver(work, pull) };
   }
 
-  /** What origin's branch has that is to be built upon; undefined when that is here already. */
-  async #newsOf(branch: string, there: string, known: string): Promise<StackedThere | undefined> {
+  /** The commits on origin's branch to start from; undefined if they are already here. */
+  async #newCommitsOn(branch: string, there: string, known: string): Promise<StackedThere | undefined> {
     const { workspaces } = this.#engine;
     const { repo } = this.#spec;
     const has = (commit: string, ancestor: string) => workspaces.contains({ repo, commit, ancestor });
@@ -174,10 +174,10 @@ class Prerequisites {
 }
 
 /**
- * An issue that is run once more begins with what people have pushed to its branch since: at the end it could not be
- * pushed any more. Only checked where an earlier run has pushed the branch.
+ * Lets an issue that runs again start with commits that people pushed to its branch: otherwise its push would be refused at the
+ * end. Only checked if an earlier run has pushed the branch.
  */
-export async function beginWithPushed(
+export async function startWithPushedCommits(
   engine: EngineContext,
   ticket: Ticket,
   spec: WorkspaceSpec,
@@ -193,7 +193,7 @@ export async function beginWithPushed(
     done = await engine.workspaces.patient({ signal }).catchUp(wish);
   } catch (error) {
     if (!(error instanceof GitError) || signal?.aborted) throw error;
-    // Deleted there, it is pushed anew; whether origin can be reached shows at the push.
+    // A branch that was deleted on origin is pushed again; the push reports if origin cannot be reached.
     if (!/couldn't find remote ref/.test(error.stderr))
       report(engine, ticket, `What people pushed to ${branch} could not be checked: ${error.message}`);
     return;
@@ -204,7 +204,7 @@ export async function beginWithPushed(
     report(engine, ticket, `${branch} continues with ${count(done.by)} that other people pushed to it.`);
 }
 
-/** What origin had last by our own doing, in this run or an earlier one. */
+/** The commit that this run or an earlier one pushed last. */
 async function lastPushed(
   engine: EngineContext,
   ticket: Ticket,

@@ -29,12 +29,12 @@ export interface LeftOut extends TicketRef {
   pending?: true;
 }
 
-export function leaving(car: TrainCar, reason: string): LeftOut {
+export function leaveOut(car: TrainCar, reason: string): LeftOut {
   return { ...car.ref, branch: car.key, reason };
 }
 
 /** A branch whose work is already in the base, by other commits. */
-export interface Already extends TicketRef {
+export interface AlreadyMerged extends TicketRef {
   branch: string;
   /** Where it is, in words: `main`, or `main by pull request #3`. */
   into: string;
@@ -47,7 +47,7 @@ export interface Trainload {
   base: string;
   cars: TrainCar[];
   left: LeftOut[];
-  already: Already[];
+  already: AlreadyMerged[];
 }
 
 interface Ready {
@@ -80,7 +80,7 @@ export async function loadTrains(
     const key = `${ready.commonDir}\n${base}`;
     const load = loads.get(key) ?? { repo: spec.repo, base, cars: [], left: [], already: [] };
     loads.set(key, load);
-    const reason = notYet(engine, ready, view);
+    const reason = whyNotReady(engine, ready, view);
     const ref = refOf(tickets.at(-1) as Ticket);
     const already = reason ? null : await alreadyIn(engine, spec, tickets);
     const { branch } = spec;
@@ -88,7 +88,7 @@ export async function loadTrains(
     else if (already) load.already.push({ ...ref, branch, into: already.where });
     else load.cars.push(carOf(ready, ref, view));
   }
-  for (const load of loads.values()) await arrange(engine, load, view, branches);
+  for (const load of loads.values()) await orderCars(engine, load, view, branches);
   return [...loads.values()].filter(
     ({ cars, left, already }) => cars.length + left.length + already.length > 0,
   );
@@ -169,7 +169,7 @@ async function isInBase(
   );
 }
 
-/** Where the work of complete tickets came by other commits than theirs. */
+/** Branches whose work reached the base by other commits, such as a squash. */
 async function alreadyIn(
   engine: EngineContext,
   spec: WorkspaceSpec,
@@ -177,7 +177,7 @@ async function alreadyIn(
 ): Promise<Landed | null> {
   const commit = await engine.workspaces.tip(spec);
   if (commit === undefined || tickets.some(({ status }) => status !== 'complete')) return null;
-  // A train that merges pull requests asks for each of them anyway.
+  // A train that merges pull requests queries each of them later.
   const asks = engine.settings.merge.pr ? [] : (['pull-request'] as const);
   return landed(engine, { ...spec, tickets, commit }, ['changes', ...asks]);
 }
@@ -195,7 +195,11 @@ function newest(found: readonly Ready[]): Ready[] {
 }
 
 /** Why a branch with finished work cannot be merged yet. */
-function notYet(engine: EngineContext, { plan, tickets, spec }: Ready, view: StoreView): string | undefined {
+function whyNotReady(
+  engine: EngineContext,
+  { plan, tickets, spec }: Ready,
+  view: StoreView,
+): string | undefined {
   const open = tickets.find((ticket) => !isReady(engine, ticket));
   if (open) return `${open.ticketId} works on the same branch and is ${open.status}`;
   const held = tickets.find(
@@ -217,7 +221,7 @@ function carOf({ spec, tickets, plan }: Ready, ref: TicketRef, view: StoreView):
 }
 
 /** Puts the cars in order, and leaves out those that need work which is neither in the base nor in the train. */
-async function arrange(
+async function orderCars(
   engine: EngineContext,
   load: Trainload,
   view: StoreView,
@@ -243,7 +247,7 @@ async function arrange(
     [...missing.keys()].map(({ key }) => key),
   );
   for (const car of without) if (!missing.has(car)) missing.set(car, `waits for ${car.dependsOn.join(', ')}`);
-  for (const [car, reason] of missing) load.left.push(leaving(car, reason));
+  for (const [car, reason] of missing) load.left.push(leaveOut(car, reason));
   load.cars = orderByDependencies(load.cars.filter((car) => !missing.has(car))).order;
 }
 
@@ -272,7 +276,7 @@ function awaitsMerge(engine: EngineContext, ticket: Ticket): boolean {
   return phase.command === scriptInstead('pull-request-poll') && phase.args[0] === 'merge';
 }
 
-/** A run may be stopped while it polls a pull request: the work is still ready. A ticket that was paused by itself is not. */
+/** Whether a ticket was stopped with its run while it polled a pull request: its work is ready. One that was paused alone is not. */
 function stoppedWithRun(engine: EngineContext, { planId, status, hold }: Ticket): boolean {
   return status === 'paused' && hold?.reason === stoppedTogether(engine.store.plan(planId));
 }

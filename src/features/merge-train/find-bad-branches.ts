@@ -2,7 +2,13 @@ import { SignalboxError } from '../../model/errors.ts';
 import { plural } from '../../model/text/clean-quote-plural.ts';
 import type { Track, Trains } from '../../workspaces/workspaces.ts';
 import type { Verdict } from '../checks/run-checks.ts';
-import { type Already, dependentsOf, type LeftOut, leaving, type TrainCar } from './collect-branches.ts';
+import {
+  type AlreadyMerged,
+  dependentsOf,
+  type LeftOut,
+  leaveOut,
+  type TrainCar,
+} from './collect-branches.ts';
 
 /** A car that is merged on top of those before it. */
 export interface Placed {
@@ -24,7 +30,7 @@ export interface Sorted {
   faults: Fault[];
   left: LeftOut[];
   /** The base already has their changes. */
-  already: Already[];
+  already: AlreadyMerged[];
 }
 
 interface SortOptions {
@@ -39,7 +45,7 @@ interface SortOptions {
  * Finds the cars that pass together. Merges all on top of each other and checks the result once. If that fails, finds the
  * first failing car by bisection, takes it out, and tries those behind it again.
  */
-export async function sortOut(cars: readonly TrainCar[], options: SortOptions): Promise<Sorted> {
+export async function findPassingCars(cars: readonly TrainCar[], options: SortOptions): Promise<Sorted> {
   const { track, say } = options;
   let last = '';
   const given = options.check;
@@ -58,9 +64,9 @@ export async function sortOut(cars: readonly TrainCar[], options: SortOptions): 
       `Checking ${plural(sorted.placed.length + chain.placed.length, 'branch', 'branches')} on ${track.from}…`,
     );
     if ((await check(end.commit)).green) return take(sorted, chain);
-    if (!known) await mustBeGreen(check, options.track, say);
+    if (!known) await requirePassingBase(check, options.track, say);
     known = true;
-    const red = await firstRed(chain.placed.length, async (length) => {
+    const red = await firstFailingCount(chain.placed.length, async (length) => {
       const { commit } = chain.placed[length - 1] as Placed;
       say(`${last} Checking the first ${sorted.placed.length + length}…`);
       return (await check(commit)).green;
@@ -69,22 +75,22 @@ export async function sortOut(cars: readonly TrainCar[], options: SortOptions): 
     const verdict = await check(culprit.commit);
     if (verdict.green) throw new SignalboxError('merge/unsteady', 'The checks do not say the same twice.');
     const faulty = todo.indexOf(culprit.car);
-    // Everything before the culprit is settled; the rest is tried again without it.
+    // The cars before the failing one are done; the rest is tried again without it.
     const before = new Set(todo.slice(0, faulty).map(({ key }) => key));
     take(sorted, chain, (branch) => before.has(branch));
     const others = sorted.placed.map(({ car }) => car.ref.ticketId);
     sorted.faults.push({ car: culprit.car, with: others, red: verdict });
     say(`✗ ${culprit.car.ref.ticketId}: ${verdict.message}`);
     const rest = todo.slice(faulty + 1);
-    const behind = await needing(rest, culprit.car, culprit.tip, options);
+    const behind = await carsThatNeed(rest, culprit.car, culprit.tip, options);
     sorted.left.push(...behind.map((car) => waits(car, culprit.car)));
     todo = rest.filter((car) => !behind.includes(car));
   }
   return sorted;
 }
 
-/** If the base itself fails, no branch is to blame. */
-async function mustBeGreen(
+/** Throws if the base itself fails the checks: then no branch is the cause. */
+async function requirePassingBase(
   check: (commit: string) => Promise<Verdict>,
   { tip, from }: Pick<Track, 'tip' | 'from'>,
   say: (line: string) => void,
@@ -113,15 +119,15 @@ async function mergeCars(
     if ('commit' in merged) {
       ours = merged.commit;
       chain.placed.push({ car, ...merged });
-    } else if ('nothing' in merged && !(await isNothing(trains, track, ours, { branch, message }))) {
-      // Other cars bring the same changes, but may still be taken out: it stays in the train.
+    } else if ('nothing' in merged && !(await addsNothingToBase(trains, track, ours, { branch, message }))) {
+      // It stays in the train: the cars with the same changes may still be taken out.
       chain.placed.push({ car, tip: merged.tip, commit: ours });
     } else if ('nothing' in merged) {
       chain.already.push({ ...car.ref, branch, into: track.from });
     } else {
       const others = [...base, ...chain.placed].map((placed) => placed.car.ref.ticketId);
       chain.faults.push({ car, with: others, conflict: merged.conflict });
-      const behind = await needing(open, car, merged.tip, { trains });
+      const behind = await carsThatNeed(open, car, merged.tip, { trains });
       const culprit = car;
       chain.left.push(...behind.map((each) => waits(each, culprit)));
       open = open.filter((each) => !behind.includes(each));
@@ -131,7 +137,7 @@ async function mergeCars(
 }
 
 /** Whether a branch that adds nothing to the train adds nothing to the base either. */
-async function isNothing(
+async function addsNothingToBase(
   trains: SortOptions['trains'],
   { tip }: SortOptions['track'],
   ours: string,
@@ -140,8 +146,8 @@ async function isNothing(
   return ours === tip || 'nothing' in (await trains.mergeInto(tip, car));
 }
 
-/** Cars that wait for the culprit or contain its commits. */
-export async function needing(
+/** Cars that depend on the failing one or contain its commits. */
+export async function carsThatNeed(
   cars: readonly TrainCar[],
   culprit: TrainCar,
   tip: string,
@@ -166,14 +172,14 @@ function take(sorted: Sorted, chain: Sorted, wanted: (branch: string) => boolean
 }
 
 function waits(car: TrainCar, culprit: TrainCar): LeftOut {
-  return leaving(car, `waits for ${culprit.ref.ticketId}`);
+  return leaveOut(car, `waits for ${culprit.ref.ticketId}`);
 }
 
 /**
- * How many cars make a train red, of a train that is green with none and red with all of them: one car less and it is
- * green. Asks about as seldom as possible.
+ * The smallest number of cars with which the checks fail, for a train that passes with none and fails with all of them. Uses
+ * bisection.
  */
-export async function firstRed(
+export async function firstFailingCount(
   length: number,
   isGreen: (count: number) => Promise<boolean>,
 ): Promise<number> {

@@ -12,8 +12,8 @@ import type { Track, TrackSpec, Trains } from '../../workspaces/workspaces.ts';
 import { byPullRequest } from '../landed/find-landed-work.ts';
 import { forgeWork, mergedPull } from '../pull-requests/ticket-pull-request-and-errors.ts';
 import { isStackedOn } from '../pull-requests/ticket-stack.ts';
-import { type Already, isReady, type LeftOut, leaving, type TrainCar } from './collect-branches.ts';
-import { needing, type Placed } from './find-bad-branches.ts';
+import { type AlreadyMerged, isReady, type LeftOut, leaveOut, type TrainCar } from './collect-branches.ts';
+import { carsThatNeed, type Placed } from './find-bad-branches.ts';
 import {
   type Candidate,
   type Destination,
@@ -40,11 +40,11 @@ export async function findPulls(
   engine: EngineContext,
   cars: readonly TrainCar[],
   { trains, base, patience }: FindOptions,
-): Promise<{ pulls: Pulls; cars: TrainCar[]; left: LeftOut[]; already: Already[] }> {
+): Promise<{ pulls: Pulls; cars: TrainCar[]; left: LeftOut[]; already: AlreadyMerged[] }> {
   const to = { base, isInSameStack: (branch: string, car: TrainCar) => isStackedOn(engine, car.ref, branch) };
   const pulls: Pulls = { to, open: new Map() };
   const left: LeftOut[] = [];
-  const already: Already[] = [];
+  const already: AlreadyMerged[] = [];
   for (const car of cars) {
     const work = await forgeWork(engine, car.ref);
     const all = await findPullRequests(work.head, work.gh);
@@ -68,14 +68,14 @@ export async function findPulls(
     const reason = open
       ? `pull request #${open.number} lacks its last commit; push it with: ${push}`
       : `it has no pull request; open one with: ${push}`;
-    left.push(leaving(car, reason));
+    left.push(leaveOut(car, reason));
   }
   const against = await lastObjections(engine, [...pulls.open.values()], to, patience);
   for (const { car } of pulls.open.values()) {
     const objection = against.get(car.key);
     if (!objection) continue;
     const pending = objection.passing === 'checks' ? { pending: true as const } : {};
-    left.push({ ...leaving(car, objection.reason), ...pending });
+    left.push({ ...leaveOut(car, objection.reason), ...pending });
   }
   const ready = cars.filter(({ key }) => pulls.open.has(key) && !against.has(key));
   const out = new Set(left.map(({ branch }) => branch));
@@ -84,7 +84,7 @@ export async function findPulls(
     if (missing === undefined) continue;
     out.add(car.key);
     ready.splice(ready.indexOf(car), 1);
-    left.push(leaving(car, `waits for ${missing}`));
+    left.push(leaveOut(car, `waits for ${missing}`));
   }
   return { pulls, cars: ready, left, already };
 }
@@ -133,11 +133,11 @@ export async function landPulls(
       const { car } = each;
       const gone = new Set([car, ...landed.map((done) => done.car)]);
       const others = cars.filter((other) => !gone.has(other));
-      const behind = await needing(others, car, each.tip, { trains });
-      const waits = behind.map((other) => leaving(other, `waits for ${car.key}`));
+      const behind = await carsThatNeed(others, car, each.tip, { trains });
+      const waits = behind.map((other) => leaveOut(other, `waits for ${car.key}`));
       return {
         landed,
-        left: [leaving(car, messageOf(error)), ...waits],
+        left: [leaveOut(car, messageOf(error)), ...waits],
         stale: others.length > behind.length,
       };
     }
@@ -155,7 +155,7 @@ async function landPull(
   const candidate = open.get(car.key);
   if (!candidate)
     throw new SignalboxError('merge/no-pull-request', `${refKey(car.ref)} has no pull request.`);
-  // Its own workflow may have continued: then an agent is working on the branch.
+  // Its own workflow may have continued, so that an agent works on the branch.
   if (!isReady(engine, engine.store.ticket(car.ref)))
     throw new SignalboxError('merge/moved', 'it is being worked on again');
   // Reviews may have come in during the checks.

@@ -27,7 +27,7 @@ export interface Destination {
 /** A reason not to merge a pull request. */
 interface Objection {
   reason: string;
-  /** It may pass: checks still run, or GitHub cannot be asked now. */
+  /** The reason is temporary: checks still run, or GitHub cannot be reached now. */
   passing?: 'checks' | 'later';
 }
 
@@ -54,13 +54,13 @@ export async function objections(
     const objection: Objection | undefined =
       'later' in seen
         ? { reason: seen.later, passing: 'later' }
-        : pull && (await against(engine, car, pull, to));
+        : pull && (await objectionToCar(engine, car, pull, to));
     if (objection) found.set(car.key, objection);
   }
   return found;
 }
 
-async function against(
+async function objectionToCar(
   engine: EngineContext,
   car: TrainCar,
   pull: Watched,
@@ -73,7 +73,7 @@ async function against(
     return { reason: `${name} is a draft; say that it is ready with: gh pr ready ${pull.url}` };
   const objection = objectionTo(pull, engine.settings.forge.reviewers);
   if (objection !== undefined) return { reason: `${name} ${objection}` };
-  const news = car.waiting ? await newsOf(engine, car) : undefined;
+  const news = car.waiting ? await newCommentsOn(engine, car) : undefined;
   if (news !== undefined) return { reason: `${name} has news: ${news}` };
   const pending = pendingChecks(pull);
   if (pending.length === 0) return undefined;
@@ -84,8 +84,8 @@ async function against(
   };
 }
 
-/** What people said since, which the ticket's own workflow will answer. */
-async function newsOf(engine: EngineContext, car: TrainCar): Promise<string | undefined> {
+/** New comments of people, which the ticket's own workflow will answer. */
+async function newCommentsOn(engine: EngineContext, car: TrainCar): Promise<string | undefined> {
   const standing = await watchPull(engine, car.ref, 'merge');
   const said = 'outcome' in standing && (standing.outcome === 'changes' || standing.outcome === 'moved');
   return said ? standing.message.split('\n').slice(0, 2).join(' ') : undefined;
@@ -121,7 +121,7 @@ export async function lastObjections(
       patience.say(`Waiting for checks of ${waiting}, ${inMinutes(left)} at most; Ctrl-C merges nothing.`);
     said = waiting;
     await pause(Math.min(Math.max(every, 100), left), patience.signal);
-    // While GitHub cannot be asked, the last answer counts.
+    // While GitHub cannot be reached, the last answer is used.
     try {
       const now = await objections(engine, candidates, to);
       if (![...now.values()].some(({ passing }) => passing === 'later')) found = now;

@@ -10,8 +10,8 @@ import type { Ticket } from '../../model/ticket.ts';
 import { excerpt } from '../../phases/attempt-output.ts';
 import type { Track, TrackSpec, Trains } from '../../workspaces/workspaces.ts';
 import { Notifier } from '../notifications/notify.ts';
-import { type Already, isReady, type LeftOut, leaving, type Trainload } from './collect-branches.ts';
-import { type Fault, type Sorted, sortOut } from './find-bad-branches.ts';
+import { type AlreadyMerged, isReady, type LeftOut, leaveOut, type Trainload } from './collect-branches.ts';
+import { type Fault, findPassingCars, type Sorted } from './find-bad-branches.ts';
 import {
   findPulls,
   type LandedPull,
@@ -43,8 +43,8 @@ export interface TrainResult {
   landed: Landed[];
   returned: Returned[];
   left: LeftOut[];
-  /** Nothing had to be done for these. */
-  already: Already[];
+  /** Branches that were already in the base. */
+  already: AlreadyMerged[];
   /** The commands that had to pass. */
   checks: string[];
   /** Why what landed was not checked at all; null when it was, or nothing landed. */
@@ -104,14 +104,14 @@ async function drive(engine: EngineContext, load: Trainload, options: Drive): Pr
   for (let tries = 1; ; ) {
     const track = await trains.track(spec);
     const check = checks ? (commit: string) => checks.check(commit) : null;
-    const sorted = await sortOut(cars, { trains, track, check, say });
+    const sorted = await findPassingCars(cars, { trains, track, check, say });
     engine.crash('merge:checked');
     const landing = await land(engine, sorted, pulls, { cars, trains, spec, track });
     done.push(...landing.landed.map((each) => reportLanded(engine, each, landing.track.branch)));
     left.push(...landing.left);
     if (!landing.stale) {
       engine.crash('merge:landed');
-      const returned = await giveBack(engine, sorted, landing.track.from);
+      const returned = await returnFaulty(engine, sorted, landing.track.from);
       const noChecks = engine.settings.checks ? 'The setting `checks` is empty.' : NO_CHECKS;
       return {
         repo: load.repo,
@@ -181,8 +181,8 @@ function reportLanded(
   return { ...car.ref, branch: car.key, pullRequest: pullRequest ?? null };
 }
 
-/** Runs after the merge, so that the base has the work that a returned branch must be fixed against. */
-async function giveBack(
+/** Sends faulty branches back. Runs after the merge, so that the base has the work that they must be fixed against. */
+async function returnFaulty(
   engine: EngineContext,
   { faults }: Sorted,
   onto: string,
@@ -192,12 +192,12 @@ async function giveBack(
   for (const fault of faults) {
     // An engine polls its pull request and will react to the same problem.
     if (fault.car.waiting) {
-      left.push(leaving(fault.car, findingsOf(fault, onto).message));
+      left.push(leaveOut(fault.car, findingsOf(fault, onto).message));
       continue;
     }
     const back = await returnTicket(engine, fault, onto);
     if (back) returned.push(back);
-    else left.push(leaving(fault.car, 'its ticket has changed in the meantime'));
+    else left.push(leaveOut(fault.car, 'its ticket has changed in the meantime'));
     engine.crash('merge:returned');
   }
   return { returned, left };
@@ -210,7 +210,7 @@ export interface Preview {
   /** In the order in which they would be merged. */
   order: { planId: string; ticketId: string; branch: string; title: string; conflict: string[] }[];
   left: LeftOut[];
-  already: Already[];
+  already: AlreadyMerged[];
 }
 
 /** The branches that a train would merge, in order and with their conflicts. Changes nothing. */
@@ -224,7 +224,7 @@ export async function previewTrain(
     const track = await trains.track({ base: load.base, recordedBase: null, remote: pr });
     const found = await withPulls(engine, load, { pr, trains, patience: null });
     const options = { trains, track, check: null, say: () => undefined };
-    const { faults, left, already } = await sortOut(found.cars, options);
+    const { faults, left, already } = await findPassingCars(found.cars, options);
     const out = new Set([...left, ...already].map(({ branch }) => branch));
     const order = found.cars
       .filter(({ key }) => !out.has(key))

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { type Car, dependentsOf } from '../../../src/features/merge-train/collect-branches.ts';
-import { firstRed } from '../../../src/features/merge-train/find-bad-branches.ts';
+import { firstFailingCount } from '../../../src/features/merge-train/find-bad-branches.ts';
 import { orderByDependencies } from '../../../src/model/plans/dependency-order.ts';
 
 /** Cars that only wait for cars with a smaller number, in any order. */
@@ -52,7 +52,7 @@ describe('the first red car', () => {
       fc.asyncProperty(fc.integer({ min: 1, max: 200 }), fc.nat(199), async (length, place) => {
         const culprit = (place % length) + 1;
         let asked = 0;
-        const found = await firstRed(length, async (count) => {
+        const found = await firstFailingCount(length, async (count) => {
           asked++;
           return count < culprit;
         });
@@ -66,7 +66,7 @@ describe('the first red car', () => {
     await fc.assert(
       fc.asyncProperty(fc.array(fc.boolean(), { minLength: 1, maxLength: 40 }), async (greens) => {
         const isGreen = (count: number) => count === 0 || (count < greens.length && greens[count] === true);
-        const found = await firstRed(greens.length, async (count) => isGreen(count));
+        const found = await firstFailingCount(greens.length, async (count) => isGreen(count));
         expect([isGreen(found - 1), isGreen(found)]).toEqual([true, false]);
       }),
     );

@@ -13,8 +13,8 @@ export interface Rotation {
 const NAME = /^run-\d{8}-\d{6}-[0-9a-f]{4}\.json$/;
 
 /**
- * Keeps the newest logs beside this one, by number and by size together, and those of runs that are under way. Nothing
- * but logs counts, or is deleted, whatever its name. Returns what could not be done: no run is lost for it.
+ * Deletes old logs beside this one, beyond a number and a total size, but not those of unfinished runs. Only real logs are counted
+ * and deleted. Returns problems as notes, because they must not stop the run.
  */
 export function rotateLogs(
   path: string,
@@ -30,7 +30,7 @@ export function rotateLogs(
   }
   const fits = (count: number, bytes: number) => count <= maxFiles - 1 && bytes <= maxSizeMB * 1e6;
   const all = files.reduce((sum, file) => sum + file.bytes, 0);
-  // Reading them is not worth it where even all of them have room.
+  // If all of them fit, they need not be read.
   if (fits(files.length, all)) return [];
   let count = 0;
   let bytes = 0;

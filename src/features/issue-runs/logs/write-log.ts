@@ -10,7 +10,7 @@ import type { ExecutionConfig } from '../../../model/plan-schema.ts';
 import { isOver, type Ticket } from '../../../model/ticket.ts';
 import { modeOf } from '../options/build-execution-config.ts';
 import type { IssueResult } from '../request-and-result-types.ts';
-import { atLeast, issueResult } from '../results/issue-result.ts';
+import { issueResult, runSeconds } from '../results/issue-result.ts';
 import { storedRun } from '../results/stored-run-and-issue-names.ts';
 import { type IssueLog, type RunLog, readLog } from './read-and-rotate-logs.ts';
 
@@ -28,7 +28,7 @@ interface RunLogOptions {
   path: string;
   planId: string;
   config: ExecutionConfig;
-  /** How long the run took until now, as far as the file does not know it better. */
+  /** How long the run took until now, used if the log has no value. */
   spentSeconds?: number;
   /** Issues that were asked for and not taken into the run. */
   refused?: readonly IssueResult[];
@@ -113,7 +113,7 @@ export function runLog(input: RunLogInput): RunLog {
       waiting: count((issue) => issue.waiting),
       stopped: count(({ status }) => status === 'stopped'),
       aborted,
-      totalDurationSeconds: atLeast(input.seconds, own),
+      totalDurationSeconds: runSeconds(input.seconds, own),
     },
   };
 }
@@ -130,7 +130,7 @@ function makePlace(path: string): void {
     // Logs should not show up as changes of the repository.
     if (isNew) writeFileSync(join(path, '.gitignore'), '*\n', { flag: 'wx' });
   } catch (error) {
-    // Another run that begins at the same time was quicker.
+    // Another run created it at the same time.
     if ((error as NodeJS.ErrnoException).code !== 'EEXIST')
       throw refused(messageOf(error).replace(/\.$/, ''));
   }
@@ -141,7 +141,7 @@ function issueLog(result: IssueResult, labels: string[], over: boolean): IssueLo
   return { ...result, labels, status: statusOf(result, over) };
 }
 
-/** It does not change without a person, even while others run. */
+/** Whether a ticket changes only by a person, even while others run. */
 function rests(ticket: Ticket): boolean {
   return isOver(ticket) || ticket.status === 'needs_attention';
 }
@@ -207,7 +207,7 @@ export function checkLogPlace(file: string, repo: string): void {
   while (!existsSync(dir) && dir !== dirname(dir)) dir = dirname(dir);
   const real = realpathSync(dir);
   const root = realpathSync(repo);
-  // Git takes what it finds among its own files for its own.
+  // Git would take a log among its own files for one of its files.
   if (isWithin(join(root, '.git'), join(real, relative(dir, dirname(file)))))
     throw new InputError(
       'run/log',

@@ -7,7 +7,7 @@ interface Rule {
   when(options: RunOptions): boolean;
   says(options: RunOptions): string;
   hint: string;
-  /** True where one half may come from settings: only options of one call can contradict each other. */
+  /** True if one of the options may come from settings: only options of one call can contradict each other. */
   asked?: true;
 }
 
@@ -17,7 +17,7 @@ const names = ({ phases = '' }: RunOptions, phase: IssuePhase) =>
     .split(',')
     .some((name) => issuePhase(name) === phase);
 
-/** An option that has nothing to work on where all phases that it is about are left out. */
+/** The rule for an option that has no effect without one of these phases. */
 function needs(
   option: 'integrate' | 'pr' | 'qualityLoop' | 'securityReview' | 'testgen',
   about: {
@@ -120,7 +120,7 @@ function refuse(rules: readonly Rule[], options: RunOptions): void {
   if (broken) throw new InputError('run/combination', broken.says(options), { hint: broken.hint });
 }
 
-/** Forms of a reference; whether there is such an issue or file is found out when it is read. */
+/** Forms of a reference. Whether the issue or file exists is checked when it is read. */
 const FORMS = [
   /^#?[1-9]\d*$/,
   /^[\w.-]+\/[\w.-]+#[1-9]\d*$/,

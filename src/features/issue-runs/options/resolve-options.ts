@@ -13,7 +13,7 @@ import type { Given, MergedRunOptions, RunOptions, SettingsOfRuns } from '../req
 import { checkCombination, checkMerged, namesNothing } from './check-options-and-parse-batches.ts';
 import { parsePhases, rulesWithout } from './phases-and-label-rules.ts';
 
-/** On options that were merged; copies made by spreading keep it. */
+/** Marks merged options; copies made by spreading keep it. */
 const MERGED = Symbol('merged');
 
 /**
@@ -27,7 +27,7 @@ export function mergeRunOptions(
 ): MergedRunOptions {
   const home = userHome(env);
   const explicit = readOptions(cliOptions, home, named);
-  // In options that were merged before, a value may be no more than a default or a setting.
+  // In merged options, a value may be only a default or a setting.
   const again = MERGED in cliOptions;
   (again ? checkMerged : checkCombination)(nested(explicit));
   const variables = variableValues(env, home);
@@ -197,7 +197,7 @@ function fold(options: RunOptions): Values {
   return said;
 }
 
-/** An option that does nothing would be taken for one that works. */
+/** The error for an unknown option, which would otherwise be ignored silently. */
 function unknownOption(name: string): InputError {
   const text = `There is no option ${JSON.stringify(name.slice(0, 80))}.${didYouMean(name, KNOWN)}`;
   return new InputError('run/unknown-option', text, { hint: `Options: ${[...KNOWN].sort().join(', ')}.` });

@@ -16,7 +16,7 @@ import { GATE, storedRun } from './stored-run-and-issue-names.ts';
 /** The result of an issue. Success is decided here alone: the ticket is complete, or it is not. */
 export function issueResult(ticket: Ticket, plan: Plan): IssueResult {
   const { source } = ticket;
-  // That a phase was not entered once more is on record, but nothing ran.
+  // Leaves out entries that only record that a phase was not entered again.
   const attempts = ticket.phaseHistory.filter(
     ({ completedAt, status, error }) =>
       completedAt !== null && status !== 'skipped' && error?.class !== 'visits',
@@ -142,7 +142,7 @@ export function reasonOf(ticket: Ticket): string {
   if (ticket.status === 'paused') return ticket.hold?.reason ?? 'paused';
   if (ticket.hold?.kind === 'gate') return 'waits for approval';
   if (isWaiting(ticket)) return ticket.hold?.reason ?? 'not started';
-  // That it could not go back once more is a consequence; what sent it back is the reason.
+  // The reason is what sent it back, not that it could not go back once more.
   const sender = ticket.phaseHistory.findLast(
     (entry) => entry.status !== 'skipped' && entry.error?.class !== 'visits',
   );
@@ -189,7 +189,10 @@ export function workedSeconds(ticket: Ticket): number {
 }
 
 /** How long a run took: no less than any of its issues, because agents of a killed run continue. */
-export function atLeast(seconds: number, results: readonly Pick<IssueResult, 'durationSeconds'>[]): number {
+export function runSeconds(
+  seconds: number,
+  results: readonly Pick<IssueResult, 'durationSeconds'>[],
+): number {
   return rounded(Math.max(seconds, ...results.map(({ durationSeconds }) => durationSeconds)));
 }
 

@@ -20,7 +20,7 @@ export function storedRun(
 }
 
 /** Seconds that a run took so far: its finished parts, and a killed one up to its last activity. */
-export function spentOn(engine: EngineContext, planId: string): number {
+export function secondsSpentOn(engine: EngineContext, planId: string): number {
   const { store, holder } = engine;
   const plan = store.plan(planId);
   const spent = storedRun(plan)?.spentSeconds ?? 0;
@@ -28,12 +28,14 @@ export function spentOn(engine: EngineContext, planId: string): number {
   const began = Date.parse(plan.claim.renewedAt);
   const signs = store
     .tickets(planId)
-    .flatMap((ticket) => ticket.phaseHistory.map((attempt) => Date.parse(signOf(engine, ticket, attempt))));
+    .flatMap((ticket) =>
+      ticket.phaseHistory.map((attempt) => Date.parse(lastActivityOf(engine, ticket, attempt))),
+    );
   return spent + Math.max(0, ...signs.map((sign) => sign - began)) / 1000;
 }
 
 /** When an attempt was last active. Its agent may continue after the run was killed; a gate only waits. */
-function signOf({ machine, now }: EngineContext, ticket: Ticket, attempt: Attempt): string {
+function lastActivityOf({ machine, now }: EngineContext, ticket: Ticket, attempt: Attempt): string {
   const { phase, startedAt, completedAt } = attempt;
   if (phase === GATE) return startedAt;
   if (completedAt !== null) return completedAt;
@@ -50,7 +52,7 @@ export function issueName(ticket: Ticket): string {
   return sayItem({ id: ticket.ticketId, number: numberOf(ticket) });
 }
 
-/** What a tick alone would hide: of a phase of an issue, or of the issue. */
+/** Remarks to show beside the tick of an issue or of one of its phases. */
 export function remarksOf(ticket: Ticket, phase: string | null): string[] {
   if (phase === null) return [verdictWithReservation(ticket)].filter(Boolean);
   const last = ticket.phaseHistory.findLast((entry) => entry.phase === phase && entry.completedAt !== null);
