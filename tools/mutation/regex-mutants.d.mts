@@ -1,0 +1,1 @@
+export function regexMutants(pattern: string, flags: string): { pattern: string; flags: string }[];
