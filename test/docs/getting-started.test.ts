@@ -1,49 +1,70 @@
-import { mkdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { delimiter, dirname, join } from 'node:path';
-import { afterAll, expect, it } from 'vitest';
-import { CLI, type Ended, environment, run, scratch } from './cli.ts';
-import { type Block, doc } from './markdown.ts';
+import { expect, it, onTestFinished } from 'vitest';
+import { CLI, environment, run, scratch } from './cli.ts';
+import { doc } from './markdown.ts';
 
-const home = scratch();
-const bin = join(home, 'bin');
-const state = join(home, '.signalbox');
-const env = {
-  ...environment(home),
-  PATH: [bin, dirname(process.execPath), process.env.PATH].join(delimiter),
-};
-
-afterAll(() => rmSync(home, { recursive: true, force: true, maxRetries: 5 }));
-
-/** Does what a block asks of the reader, in a home of its own. */
-async function follow(block: Block): Promise<[string, Ended][]> {
-  if (block.lang === 'json' || block.lang === 'yaml') {
-    const path = join(state, block.lang === 'json' ? 'state' : '', block.title ?? '');
-    mkdirSync(dirname(path), { recursive: true });
-    writeFileSync(path, block.text);
-    return [];
-  }
-  if (block.lang === 'sh')
-    return [[block.text, await run('/bin/sh', ['-ec', block.text], { cwd: home, env })]];
-  const done: [string, Ended][] = [];
-  for (const line of block.text.split('\n').filter((each) => each !== '')) {
-    const command = line.replace(/^\$ /, '');
-    done.push([command, await run('/bin/sh', ['-c', command], { cwd: home, env })]);
-  }
-  return done;
-}
-
-it('getting started can be followed from the first command to the last', async () => {
+/** Does everything that a page asks of the reader, in a home of its own, and returns what was printed, by command. */
+async function follow(page: string): Promise<{ printed: Map<string, string>; log: string }> {
+  const home = scratch();
+  onTestFinished(() => rmSync(home, { recursive: true, force: true, maxRetries: 5 }));
+  const bin = join(home, 'bin');
   mkdirSync(bin);
   symlinkSync(CLI, join(bin, 'signalbox'));
-  const blocks = doc('docs/getting-started.md').blocks.filter(({ section }) => section !== 'Install');
-  const done: [string, Ended][] = [];
-  for (const block of blocks) done.push(...(await follow(block)));
+  const env = {
+    ...environment(home),
+    PATH: [bin, dirname(process.execPath), process.env.PATH].join(delimiter),
+  };
+  const printed = new Map<string, string>();
+  let cwd = home;
+  for (const { lang, title = '', text } of doc(page).blocks.filter(({ section }) => section !== 'Install')) {
+    if (lang === 'yaml') {
+      writeFileSync(join(home, '.signalbox', title), text);
+      continue;
+    }
+    const commands = lang === 'sh' ? [text] : text.trim().split('\n');
+    for (const line of commands.map((each) => each.replace(/^\$ /, ''))) {
+      const command = line.replace('RUN', () => runIn(cwd));
+      const { code, out, err } = await run('/bin/sh', ['-ec', command], { cwd, env });
+      expect(code, `${command}\n${out}\n${err}`).toBe(0);
+      printed.set(line, out);
+      const into = /^cd ~\/(\S+)$/m.exec(command)?.[1];
+      if (into) cwd = join(home, into);
+    }
+  }
+  const { out: log } = await run('git', ['log', '--format=%s', '--all'], { cwd, env });
+  return { printed, log };
+}
 
-  // Whether claude is installed is not ours to say.
-  const failed = done.filter(([command, { code }]) => code !== 0 && command !== 'signalbox doctor');
-  expect(failed).toEqual([]);
-  const ran = done.find(([command]) => command === 'signalbox run tea')?.[1].out;
-  expect(ran).toContain('2/2 complete');
-  const { out } = await run('git', ['log', '--format=%s'], { cwd: join(home, 'src/teatime'), env });
-  expect(out).toContain('Merge ticket/tea/cli: Add the teatime command');
+/** The id that the first run printed, from the name of its log. */
+function runIn(repo: string): string {
+  return (
+    readdirSync(join(repo, '.signalbox', 'logs'))
+      .sort()
+      .find((name) => name.startsWith('run-'))
+      ?.replace('.json', '') ?? ''
+  );
+}
+
+it('getting started leads from the first command to a merged change', async () => {
+  const { printed, log } = await follow('docs/getting-started.md');
+  expect(printed.get('signalbox run --task "Add a greeting" --agent rehearsal')).toContain(
+    '1 passed, 0 failed',
+  );
+  expect(printed.get('signalbox diff RUN add-a-greeting')).toContain('diff --git');
+  expect(log).toMatch(/^Merge feature\/farewell-add-a-farewell: Add a farewell$/m);
+  expect(log).toMatch(/^Merge feature\/add-a-greeting: Add a greeting$/m);
+});
+
+it('the first plan runs both tickets and leaves them merged', { tags: 'full' }, async () => {
+  const { printed, log } = await follow('docs/first-plan.md');
+  expect(printed.get('signalbox run tea')).toContain('2/2 complete');
+  expect(log).toContain('Merge ticket/tea/cli: Add the teatime command');
+});
+
+it('the first workflow asks, goes back after a rejection, and merges', { tags: 'full' }, async () => {
+  const { printed, log } = await follow('docs/first-workflow.md');
+  expect(printed.get('signalbox run tea || true')).toContain('[visit 2]');
+  expect(printed.get('signalbox run tea')).toContain('1/1 complete');
+  expect(log).toContain('Merge ticket/tea/greeting: Add a greeting');
 });

@@ -36,7 +36,7 @@ describe('npm commands in the docs', () => {
 
   it('are scripts of package.json, and what they start exists', () => {
     const named = new Set([...lines.matchAll(/npm (?:run )?([a-z]+)/g)].map(([, name = '']) => name));
-    for (const npmOwn of ['ci', 'install', 'pack']) named.delete(npmOwn);
+    for (const npmOwn of ['ci', 'install', 'uninstall', 'pack']) named.delete(npmOwn);
     expect([...named].filter((name) => !(name in scripts))).toEqual([]);
     const started = [...named].flatMap((name) => /node (\S+\.mjs)/.exec(scripts[name] ?? '')?.[1] ?? []);
     for (const file of started) expect(() => readFileSync(join(ROOT, file)), file).not.toThrow();
@@ -46,6 +46,11 @@ describe('npm commands in the docs', () => {
     const named = [...lines.matchAll(/signalbox-(\S+)\.tgz/g)].map(([, found]) => found);
     expect(new Set(named)).toEqual(new Set([version]));
   });
+});
+
+it('`npx signalbox` is only for a checkout, so only the page that installs it says so', () => {
+  const named = DOCS.filter(({ text }) => text.includes('npx signalbox')).map(({ file }) => file);
+  expect(named).toEqual(['docs/getting-started.md']);
 });
 
 it('the docs are part of the package', () => {
