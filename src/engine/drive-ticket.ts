@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs';
 import { stopJob } from '../machine/jobs/stop-job.ts';
-import { explained, HeldError, InputError } from '../model/errors.ts';
+import { explained, HeldError, InputError, shortageOf } from '../model/errors.ts';
 import { refKey, refOf, type TicketRef } from '../model/ids.ts';
 import type { Plan } from '../model/plan.ts';
 import { isDue, next, type Step } from '../model/state/next-step-or-rest.ts';
@@ -52,6 +52,7 @@ export async function driveTicket(
   try {
     pinned = await pinnedFor(engine, found, plan);
   } catch (error) {
+    if (shortageOf(error)) throw error;
     return holdBroken(engine, ref, explained(error));
   }
   const writer = new TicketWriter(engine, pinned.workflow, found);

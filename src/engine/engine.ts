@@ -1,6 +1,6 @@
 import { asStorageErrorIn } from '../machine/files/make-directory-and-storage-errors.ts';
 import type { Claim } from '../model/claim.ts';
-import { messageOf, SignalboxError } from '../model/errors.ts';
+import { messageOf, SignalboxError, shortageOf } from '../model/errors.ts';
 import { type Changed, refKey, refOf } from '../model/ids.ts';
 import type { Plan, PlanEntry } from '../model/plan.ts';
 import { KeptProblems, type PlanProblem } from '../model/plans/plan-problems.ts';
@@ -36,6 +36,8 @@ type EngineLimits = Pick<EngineOptions, 'maxConcurrency' | 'checkEveryMs'>;
 const TIDY_EVERY_MS = 3_600_000;
 /** Interval of checks of finished plans. */
 const FULL_CHECK_MS = 60_000;
+/** Time until the next attempt when this computer is short of something. */
+const SHORTAGE_MS = 5_000;
 
 /** Starts and stops tickets. All decisions come from the pure model; the engine puts their effects in order. */
 export class Engine {
@@ -54,6 +56,7 @@ export class Engine {
   #unusable: readonly StoreProblem[] = [];
   #wake: () => void = () => undefined;
   #woken = false;
+  #isFirst = true;
   #stopping: 'pause' | 'leave' | undefined;
   #failure: unknown;
   #tidyAfter = 0;
@@ -103,25 +106,39 @@ export class Engine {
   }
 
   async #passes(): Promise<void> {
-    let isFirst = true;
     while (!this.#stopping && !this.#failure) {
-      this.#woken = false;
-      Object.assign(this.#options, await this.#options.refresh?.());
-      this.#readChanges();
-      await recoverOrphans(this.#engine);
-      const view = this.#engine.store.glance();
-      this.#running.applyPauses(view);
-      const decision = this.#decide(view);
-      this.#reportHeld(view);
-      this.#reportCrowded(decision);
-      const full = this.#options.mode === 'once' && !isFirst;
-      // What waits for the preflight of its plan still belongs to the first pass.
-      isFirst &&= this.#readiness.isChecking;
-      const moved = await this.#carryOut(full ? { ...decision, dispatch: [] } : decision);
-      if (this.#isDone(view, decision, { full, moved })) return;
-      this.#tidy();
-      await this.#sleep(decision.wakeAt);
+      try {
+        const decision = await this.#pass();
+        if (!decision) return;
+        await this.#sleep(decision.wakeAt);
+      } catch (error) {
+        const shortage = isFatal(error) ? undefined : shortageOf(error);
+        if (!shortage) throw error;
+        this.#problem(this.#options.scope?.planId ?? '', null, shortage, null);
+        this.#woken = false;
+        await this.#sleep(new Date(Date.parse(this.#engine.now()) + SHORTAGE_MS).toISOString());
+      }
     }
+  }
+
+  /** Undefined: everything is done. */
+  async #pass(): Promise<Decision | undefined> {
+    this.#woken = false;
+    Object.assign(this.#options, await this.#options.refresh?.());
+    this.#readChanges();
+    await recoverOrphans(this.#engine);
+    const view = this.#engine.store.glance();
+    this.#running.applyPauses(view);
+    const decision = this.#decide(view);
+    this.#reportHeld(view);
+    this.#reportCrowded(decision);
+    const full = this.#options.mode === 'once' && !this.#isFirst;
+    // What waits for the preflight of its plan still belongs to the first pass.
+    this.#isFirst &&= this.#readiness.isChecking;
+    const moved = await this.#carryOut(full ? { ...decision, dispatch: [] } : decision);
+    if (this.#isDone(view, decision, { full, moved })) return undefined;
+    this.#tidy();
+    return decision;
   }
 
   /** Reads what changed. The timer finds changes that no watch has reported. */
@@ -378,7 +395,7 @@ export class Engine {
 
   #isDone(view: StoreView, decision: Decision, { full, moved }: { full: boolean; moved: boolean }): boolean {
     if (this.#options.mode === 'forever' || this.#running.size > 0 || this.#woken) return false;
-    if (this.#readiness.isChecking) return false;
+    if (this.#readiness.isChecking || this.#running.isAnyResting) return false;
     if (full) return decision.completed.length === 0 || !moved;
     if (moved) return false;
     return this.#options.mode === 'once' || (decision.wakeAt === null && !this.#othersAtWork(view));

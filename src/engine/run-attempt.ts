@@ -129,7 +129,10 @@ async function runAttempt(
   if (fresh) emit(engine, { type: 'attempt:start', agent, kind: step.phase.type, ...about });
   else if (step.phase.type !== 'poll' && step.phase.type !== 'gate')
     emit(engine, { type: 'attempt:adopt', ...about });
-  const end = await endOf(engine, context, { agent, refused });
+  const ended = await endOf(engine, context, { agent, refused });
+  const { held } = input;
+  const since = held?.kind === 'shortage' ? held.since : undefined;
+  const end = ended.type === 'waiting' && ended.shortSince && since ? { ...ended, shortSince: since } : ended;
   engine.crash('attempt:performed');
   await recorder.settled();
   await writer.apply({ type: 'end', end }, (ticket) => {

@@ -1,6 +1,6 @@
 import { asStorageErrorIn, assertWritable } from '../machine/files/make-directory-and-storage-errors.ts';
 import { readJob } from '../machine/jobs/start-and-read-job.ts';
-import { messageOf, type SignalboxError } from '../model/errors.ts';
+import { messageOf, type SignalboxError, shortageOf } from '../model/errors.ts';
 import { refKey, type TicketRef } from '../model/ids.ts';
 import { planOf } from '../model/plans/plans-view.ts';
 import { command } from '../model/state/commands.ts';
@@ -30,7 +30,7 @@ const RETRY_UNRECORDED_MS = 5_000;
 interface RunningOptions {
   maxConcurrency: number;
   outside: OutsideChanges;
-  /** Called when a ticket is no longer driven. */
+  /** Called when a ticket is no longer driven, or is to be tried again. */
   onEnd(): void;
   /** An error that stops everything, because nothing can be recorded. */
   onFatal(error: unknown): void;
@@ -41,7 +41,7 @@ export class RunningTickets {
   readonly #engine: EngineContext;
   readonly #options: RunningOptions;
   readonly #tickets = new Map<string, Running>();
-  /** Tickets whose files could no longer be written, and when to try again; some still have our claim. */
+  /** Tickets that could not be driven on, mostly as their files could not be written, and when to try again; some have our claim. */
   readonly #lost = new Map<string, number>();
 
   constructor(engine: EngineContext, options: RunningOptions) {
@@ -56,8 +56,16 @@ export class RunningTickets {
   /** Keys of all of them, and of those that take a slot. */
   keys(): { driven: Set<string>; busy: Set<string> } {
     const busy = [...this.#tickets].filter(([, running]) => running.slot).map(([key]) => key);
-    const resting = [...this.#lost].filter(([, until]) => performance.now() < until).map(([key]) => key);
-    return { driven: new Set([...this.#tickets.keys(), ...resting]), busy: new Set(busy) };
+    return { driven: new Set([...this.#tickets.keys(), ...this.#resting()]), busy: new Set(busy) };
+  }
+
+  /** Some are tried again later. */
+  get isAnyResting(): boolean {
+    return this.#resting().length > 0;
+  }
+
+  #resting(): string[] {
+    return [...this.#lost].filter(([, until]) => performance.now() < until).map(([key]) => key);
   }
 
   isAtWorkIn(planId: string): boolean {
@@ -99,8 +107,11 @@ export class RunningTickets {
     const key = refKey(ref);
     const error = asStorageErrorIn(caught, this.#engine.machine.stateDir);
     if (isFatal(error)) return this.#untilWritable(key, error);
+    const shortage = shortageOf(error);
     if (!this.#lost.has(key))
-      this.#engine.listen({ type: 'problem', ...ref, message: messageOf(error), path: null });
+      this.#engine.listen({ type: 'problem', ...ref, message: shortage ?? messageOf(error), path: null });
+    // What is recorded of it is true, and what runs for it continues.
+    if (shortage) return this.#rest(key);
     try {
       // It may be readable again at the next check, and nothing was started for it.
       if (!writer && wasOutOfReach(error, this.#engine.store.location(ref))) throw error;
@@ -113,8 +124,13 @@ export class RunningTickets {
     } catch (worse) {
       if (isFatal(worse)) return this.#untilWritable(key, worse);
       // It cannot be written, and what ran for it has ended: other tickets continue.
-      this.#lost.set(key, performance.now() + RETRY_UNRECORDED_MS);
+      this.#rest(key);
     }
+  }
+
+  #rest(key: string): void {
+    this.#lost.set(key, performance.now() + RETRY_UNRECORDED_MS);
+    setTimeout(() => this.#options.onEnd(), RETRY_UNRECORDED_MS).unref();
   }
 
   /** Waits until something can be written; then the ticket continues from what is recorded. */

@@ -27,9 +27,11 @@ export function createNameResolver(command: () => string, env: Record<string, st
     if (!reader?.isOpen) {
       const args = ['cat-file', '--batch-command=%(objectname)', '--buffer'];
       // Not in the repository, which may be deleted meanwhile.
-      reader = new Reader(
-        startHelper(command(), args, { cwd: '/', env: { ...env, ...LOCAL_ONLY_ENV, GIT_DIR: commonDir } }),
-      );
+      const variables = { ...env, ...LOCAL_ONLY_ENV, GIT_DIR: commonDir };
+      const helper = startHelper(command(), args, { cwd: '/', env: variables });
+      // The other command meets the same error, and reports it.
+      if (!helper) return Promise.resolve(undefined);
+      reader = new Reader(helper);
       readers.set(commonDir, reader);
     }
     return reader.ask(names);

@@ -77,8 +77,8 @@ function tryCreate(path: string): boolean {
     return true;
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'EEXIST') return false;
-    // Created but not written, as on a full disk: no process holds it.
-    remove(path);
+    // Created but not written, as on a full disk: no process holds it. One that could not be opened may be another's.
+    if ((error as NodeJS.ErrnoException).syscall !== 'open') remove(path);
     throw error;
   }
 }

@@ -15,6 +15,7 @@ import {
 import { hostname } from 'node:os';
 import { sep } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
+import { shortageOf } from '../model/errors.ts';
 import { readText } from './files/read-and-remove-files.ts';
 import { run, runSync } from './run-process.ts';
 
@@ -130,7 +131,8 @@ export function processStart(pid: number): string | undefined {
       const stat = readFileSync(`/proc/${pid}/stat`, 'latin1');
       const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
       return fields[0] === 'Z' || fields[0] === 'X' ? undefined : fields[19];
-    } catch {
+    } catch (error) {
+      if (shortageOf(error)) throw error;
       return undefined;
     }
   }

@@ -173,11 +173,20 @@ export function runShown(
   });
 }
 
-export type Helper = ReturnType<typeof startHelper>;
+export type Helper = NonNullable<ReturnType<typeof startHelper>>;
 
 /** Starts a program that answers on stdout what it is asked on stdin, and ends when that is closed, as when this process is gone. */
 export function startHelper(file: string, args: readonly string[], { cwd, env }: { cwd: string; env: Env }) {
-  return spawn(file, args, { cwd, env: { ...env }, detached: true, stdio: ['pipe', 'pipe', 'ignore'] });
+  const start = () =>
+    spawn(file, args, { cwd, env: { ...env }, detached: true, stdio: ['pipe', 'pipe', 'ignore'] });
+  let child: ReturnType<typeof start>;
+  try {
+    child = start();
+  } catch {
+    return undefined;
+  }
+  child.on('error', () => undefined);
+  return child.pid === undefined ? undefined : child;
 }
 
 /** The output of a quick system command that is needed at once; empty when it fails. */

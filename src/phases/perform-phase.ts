@@ -1,7 +1,7 @@
 import { asStorageErrorIn, isStorageError } from '../machine/files/make-directory-and-storage-errors.ts';
 import { readJob } from '../machine/jobs/start-and-read-job.ts';
 import { stopJob } from '../machine/jobs/stop-job.ts';
-import { messageOf } from '../model/errors.ts';
+import { messageOf, shortageOf } from '../model/errors.ts';
 import type { AttemptEnd } from '../model/state/attempt-end-and-backoff.ts';
 import { GitError } from '../workspaces/workspaces.ts';
 import { performAgent } from './agent.ts';
@@ -24,8 +24,14 @@ export async function perform(context: PhaseContext): Promise<AttemptEnd> {
   } catch (caught) {
     const error = asStorageErrorIn(caught, context.settings.stateDir);
     if (isStorageError(error)) throw error;
-    // The attempt is over, so none of its processes may continue.
-    if (readJob(context.jobDir).state === 'running') await stopJob(context.jobDir, 'stopped');
+    const { state } = readJob(context.jobDir);
+    const shortage = shortageOf(error);
+    // What the process does or did counts, as soon as it can be seen again.
+    if (shortage && state === 'running') throw error;
+    if (shortage && state === 'ended')
+      return { type: 'waiting', gate: false, until: null, reason: shortage, shortSince: context.now() };
+    // Whatever else went wrong, the attempt is over: none of its processes may continue.
+    if (state === 'running') await stopJob(context.jobDir, 'stopped');
     // Git was busy when the stop came; the worktree is checked again when the ticket continues.
     if (error instanceof GitError && context.signal.aborted)
       return { type: 'interrupted', reason: 'stopped', deliberate: true };

@@ -2,7 +2,6 @@ import { type FollowOptions, followJob, type JobResult } from '../machine/jobs/f
 import { isInProcess, stopInProcess } from '../machine/jobs/record-in-process-work.ts';
 import { type JobSpec, readJob, startJob } from '../machine/jobs/start-and-read-job.ts';
 import { stopJob } from '../machine/jobs/stop-job.ts';
-import { shortageOf } from '../model/errors.ts';
 import type { AttemptEnd } from '../model/state/attempt-end-and-backoff.ts';
 import type { PhaseContext } from './phase-context.ts';
 
@@ -21,9 +20,6 @@ export interface JobRun {
 
 const NOTHING = { exit: { code: null, signal: null }, ms: 0, stdoutTail: '', stderrTail: '' };
 
-/** The exit code of a job whose process could not be started. */
-const CANNOT_START = 126;
-
 /** Runs a job to its end, or adopts one that an earlier engine started. Null: it was lost and has to run again. */
 export async function runJob(context: PhaseContext, run: JobRun): Promise<JobResult | null> {
   const adopted = await adoptJob(context, run);
@@ -32,10 +28,7 @@ export async function runJob(context: PhaseContext, run: JobRun): Promise<JobRes
   if (context.signal.aborted) return { ...NOTHING, reason: 'stopped' };
   const { exited } = startJob({ ...job, dir: run.dir });
   context.onProcess();
-  const result = await follow(context, run, exited);
-  const failed = result.exit.code === CANNOT_START ? new Error(result.stderrTail.trim()) : undefined;
-  if (failed && shortageOf(failed)) throw failed;
-  return result;
+  return follow(context, run, exited);
 }
 
 /**

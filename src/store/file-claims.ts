@@ -11,9 +11,19 @@ import { readJson } from '../machine/files/read-and-remove-files.ts';
 import { writeAtomic } from '../machine/files/write-atomic-and-note-facts.ts';
 import { isAlive, ownIdentity, type ProcessIdentity } from '../machine/process-identity-and-signals.ts';
 import { type Claim, LEASE_MS, onceLeaseIsOver, RENEW_MS, sayHolder } from '../model/claim.ts';
-import { HeldError } from '../model/errors.ts';
+import { HeldError, shortageOf } from '../model/errors.ts';
 import type { Layout } from './layout-and-view.ts';
 import type { Holder } from './store-interface.ts';
+
+/** Where nothing can be opened to look at processes, heartbeats count, which need no file. */
+function ifSeen(claim: Claim): boolean | undefined {
+  try {
+    return isAlive(claim);
+  } catch (error) {
+    if (shortageOf(error)) return undefined;
+    throw error;
+  }
+}
 
 /** A holder whose heartbeat is a file, and whose liveness on this host is that of its process. */
 export class FileHolder implements Holder {
@@ -73,13 +83,13 @@ export class FileHolder implements Holder {
 
   /** By its process on this host, by its heartbeat on another. */
   isLive(claim: Claim): boolean {
-    const alive = isAlive(claim);
+    const alive = ifSeen(claim);
     if (alive === false && claim.agent) return isAlive({ ...claim, ...claim.agent }) === true;
     return alive ?? this.#leaseOf(claim) > 0;
   }
 
   leaseLeft(claim: Claim): number | undefined {
-    return isAlive(claim) === undefined ? this.#leaseOf(claim) : undefined;
+    return ifSeen(claim) === undefined ? this.#leaseOf(claim) : undefined;
   }
 
   #leaseOf({ token }: Claim): number {

@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process';
-import { mkdirSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect } from 'vitest';
 import { shortageOf } from '../../src/model/errors.ts';
@@ -58,6 +58,33 @@ describe('a shortage', () => {
     );
     expect(out).toMatch(/git +\S+\/git spawn \S+ EMFILE/);
     expect(out).not.toContain('Install git');
+  });
+
+  it('of open files in a running engine is a wait: nothing fails, and finished work is not done again', {
+    tags: 'full',
+  }, async ({ world, skip }) => {
+    world.agent('agent', 'note working; go; commit');
+    world.config({ maxConcurrency: 1 });
+    world.workflow('work', [{ id: 'build', type: 'agent', prompt: 'Build.', maxRetries: 0 }]);
+    world.plan('p', { tickets: { a: {}, b: {} } });
+    const run = world.start(['run', 'p', '--plain']);
+    await world.call('working');
+    const open = readdirSync(`/proc/${run.pid}/fd`).length;
+    const allow = (files: number) =>
+      spawnSync('prlimit', ['--pid', String(run.pid), `--nofile=${files}:`]).status === 0;
+    // One that it inherited has a higher number than it may have itself.
+    const isClean = readdirSync(`/proc/${run.pid}/fd`).every((fd) => Number(fd) < 2 * open);
+    skip(!isClean || !allow(open - 8), 'the limit of another process cannot be changed');
+    world.go();
+    await run.says('too many files are open');
+    await world.call('end');
+    allow(1024);
+    const { code, out, err } = await run.ended;
+    expect(code, out + err).toBe(0);
+    expect(out + err).not.toContain('✗ build');
+    expect(world.calls('start', { ticket: 'p/a' })).toHaveLength(1);
+    expect(story(world.ticket('p', 'a'))).toEqual(['build success']);
+    expect(story(world.ticket('p', 'b')).at(-1)).toBe('build success');
   });
 
   it('is recognized by what the system or git says', () => {

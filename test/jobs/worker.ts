@@ -11,6 +11,7 @@ import {
   startJob,
 } from '../../src/machine/jobs/start-and-read-job.ts';
 import { stopJob } from '../../src/machine/jobs/stop-job.ts';
+import { shortageOf } from '../../src/model/errors.ts';
 
 // The processes of the jobs' tests: started, watched and killed by them.
 
@@ -79,6 +80,18 @@ const jobs: Record<string, () => Promise<void>> = {
     while (readJob(ends.dir).state !== 'ended') await delay(5);
     const waitedMs = performance.now() - began;
     say({ followed, now, stopped, files, later: readJob(ends.dir), waitedMs });
+  },
+
+  /** Starts a job whose supervisor is the last process that this user may have. */
+  async crowded() {
+    const spec = JSON.parse(readFileSync(path, 'utf8')) as JobSpec;
+    const most = readdirSync('/proc/self/task').length + 1;
+    execFileSync('prlimit', ['--pid', String(process.pid), `--nproc=${most}:`]);
+    const { exited } = startJob(spec);
+    await followJob({ dir: spec.dir, exited, wallMs: 60_000, idleMs: null, signal }).then(
+      (result) => say(result),
+      (error: unknown) => say({ shortage: shortageOf(error) }),
+    );
   },
 
   /** Starts a job and says how much memory following it took, in bytes. */

@@ -31,6 +31,13 @@ function lockOf(holder: unknown, secondsOld = 0): string {
 const heldError = (path: string, timeoutMs = 100) =>
   withLock(path, () => 'got it', { timeoutMs }).catch((error: unknown) => error as HeldError);
 
+it('a lock of another process stays where no file can be opened', { tags: 'full' }, async () => {
+  const path = lockOf(ownIdentity());
+  const few = ['sh', '-c', 'ulimit -n 64; exec "$@"', 'sh'];
+  expect(await worker.run(['crowded', path], few)).toBe('EMFILE');
+  expect(existsSync(path)).toBe(true);
+});
+
 describe('withLock in one process', () => {
   it('lets one in after the other, first come, first served', async () => {
     const path = join(scratch(), 'x.lock');

@@ -44,6 +44,22 @@ const jobs: Record<string, () => Promise<void> | void> = {
     clearInterval(alive);
   },
 
+  /** Takes a lock, or tries to, with no file left to open. */
+  async crowded() {
+    const files: number[] = [];
+    const use = () => files.push(openSync('/dev/null', 'r'));
+    try {
+      for (;;) use();
+    } catch {
+      // From here on nothing can be opened.
+    }
+    const said = await withLock(dir, () => 'fine', { timeoutMs: 200 }).catch(
+      (error: NodeJS.ErrnoException) => error.code,
+    );
+    closeSync(files.pop() ?? 0);
+    say(said);
+  },
+
   /** Replaces a file over and over; each text is one letter, many times. */
   rewrite() {
     for (let n = 0; ; n++) {

@@ -41,6 +41,8 @@ const REASONS: Record<string, string> = {
   EROFS: 'it is on a read-only file system',
   EACCES: 'permission denied',
   EPERM: 'permission denied',
+  EMFILE: 'too many files are open',
+  ENFILE: 'too many files are open',
 };
 
 /** Whether the permission to write is missing. */
@@ -56,7 +58,7 @@ interface Place {
 
 const STATE: Place = { name: 'the state directory', setting: 'stateDir' };
 
-/** Whether an error says that nothing can be written: a full or read-only disk, or missing rights. */
+/** Whether an error says that nothing can be written: a full or read-only disk, missing rights, no file left to open. */
 export function isStorageTrouble(error: unknown): boolean {
   return Object.hasOwn(REASONS, (error as NodeJS.ErrnoException).code ?? '');
 }
@@ -72,16 +74,26 @@ export function asStorageError(error: unknown, root: string, { name, setting } =
   const reason = REASONS[code];
   if (!reason) return error;
   return new SignalboxError('state/storage', `Cannot write ${name} ${root}: ${reason}.`, {
-    hint: `The previous state is intact. ${code === 'EROFS' || isForbidden(error) ? 'Make it writable' : 'Make room'} or choose another ${setting}, then start again.`,
+    hint: `The previous state is intact. ${wayOut(code, setting)}, then start again.`,
     details: { path: root },
     cause: error,
   });
 }
 
+const shortOfFiles = (error: unknown) =>
+  ['EMFILE', 'ENFILE'].includes((error as NodeJS.ErrnoException).code ?? '');
+
+function wayOut(code: string, setting: string): string {
+  if (code.endsWith('FILE')) return 'Raise the limit on open files (ulimit -n) or close other programs';
+  const way = ['EROFS', 'EACCES', 'EPERM'].includes(code) ? 'Make it writable' : 'Make room';
+  return `${way} or choose another ${setting}`;
+}
+
 /** Explains a write that failed inside a directory; returns any other error as it is. */
 export function asStorageErrorIn(error: unknown, root: string): unknown {
   const { path } = error as NodeJS.ErrnoException;
-  return path?.startsWith(`${root}/`) ? asStorageError(error, root) : error;
+  // Without a file to open, reading fails as well.
+  return path?.startsWith(`${root}/`) && !shortOfFiles(error) ? asStorageError(error, root) : error;
 }
 
 /** Creates a missing directory, and throws if nothing can be written to it. Leaves no file behind. */

@@ -13,7 +13,7 @@ import {
 } from 'node:fs';
 import { type FileHandle, open, readdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { InputError, WorkspaceError } from '../../model/errors.ts';
+import { InputError, shortageOf, WorkspaceError } from '../../model/errors.ts';
 import { parseJson } from '../../model/text/json.ts';
 import { run } from '../run-process.ts';
 
@@ -41,11 +41,12 @@ export function statIfVisible(file: string): Stats | undefined {
   }
 }
 
-/** The text of one of Signalbox's own files; undefined if it cannot be read. */
+/** The text of one of Signalbox's own files; undefined if it cannot be read. Throws when no file can be opened at the moment. */
 export function readText(path: string): string | undefined {
   try {
     return readFileSync(path, 'utf8');
-  } catch {
+  } catch (error) {
+    if (shortageOf(error)) throw error;
     return undefined;
   }
 }

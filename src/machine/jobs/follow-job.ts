@@ -14,7 +14,7 @@ const WAITING_MS = 10_000;
 export interface FollowOptions {
   dir: string;
   /** From `startJob`, for a job that this process started; a job that was taken over is polled instead. */
-  exited?: Promise<JobExit | undefined>;
+  exited?: Promise<JobExit | Error | undefined>;
   wallMs: number;
   idleMs: number | null;
   /** Called with every chunk of stdout, in order, once. The buffer is used again: copy what is to be kept. */
@@ -41,24 +41,31 @@ export interface JobResult {
 
 /** Follows a job's files until it has ended and nothing of it is left. Memory use does not grow with its output. */
 export async function followJob(options: FollowOptions): Promise<JobResult> {
-  const done = recordFollowed(options.dir);
+  const { dir } = options;
+  const done = recordFollowed(dir);
+  const reader = new OutputReader(join(dir, 'stdout'), options.onOutput);
+  const errors = new OutputReader(join(dir, 'stderr'), options.onErrors);
   try {
-    return await untilGone(options);
+    return await untilGone(options, reader, errors);
   } finally {
+    reader.close();
+    errors.close();
     done();
   }
 }
 
-async function untilGone(options: FollowOptions): Promise<JobResult> {
+async function untilGone(
+  options: FollowOptions,
+  reader: OutputReader,
+  errors: OutputReader,
+): Promise<JobResult> {
   const { dir, signal } = options;
   const begin = startOf(dir);
-  const reader = new OutputReader(join(dir, 'stdout'), options.onOutput);
-  const errors = new OutputReader(join(dir, 'stderr'), options.onErrors);
   let lastOutput = performance.now();
   let ended = false;
   let wake = (): void => undefined;
   /** What the supervisor reported because it cannot record it. */
-  let reported: JobExit | undefined;
+  let reported: JobExit | Error | undefined;
   options.exited?.then((exit) => {
     reported = exit;
     ended = true;
@@ -77,14 +84,11 @@ async function untilGone(options: FollowOptions): Promise<JobResult> {
     if (errors.pull().printed || printed) lastOutput = performance.now();
     if (!options.exited && readJob(dir).state !== 'running') break;
     if (ended) break;
-    if (signal.aborted && signal.reason instanceof SignalboxError) {
-      reader.close();
-      errors.close();
-      throw signal.reason;
-    }
+    if (signal.aborted && signal.reason instanceof SignalboxError) throw signal.reason;
     stop = reasonToStop(options, begin, lastOutput);
     if (stop) break;
   }
+  if (reported instanceof Error) throw reported;
   const cutOff = stop && readJob(dir).state !== 'ended' ? stop : undefined;
   if (stop) await stopJob(dir, stop);
   else await killLeftovers(dir);
@@ -94,8 +98,6 @@ async function untilGone(options: FollowOptions): Promise<JobResult> {
     await turn();
     cut = signal.aborted;
   }
-  reader.close();
-  errors.close();
   const job = readJob(dir);
   const record = job.state === 'ended' ? job : undefined;
   const exit = record?.exit ?? reported;

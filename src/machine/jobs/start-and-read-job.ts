@@ -15,6 +15,7 @@ import {
 } from 'node:fs';
 import type { Socket } from 'node:net';
 import { join } from 'node:path';
+import { shortageOf } from '../../model/errors.ts';
 import { readJson, readText } from '../files/read-and-remove-files.ts';
 import { signalOf } from '../launch-program.ts';
 import {
@@ -71,9 +72,9 @@ const RESERVE_BYTES = 64;
 
 /**
  * Starts a job's process in its own session. It outlives this process; `exited` resolves when it ends before, with the exit
- * that the supervisor itself reported where it could not record it.
+ * that the supervisor itself reported where it could not record it, or with the shortage for which the command did not begin.
  */
-export function startJob(spec: JobSpec): { exited: Promise<JobExit | undefined> } {
+export function startJob(spec: JobSpec): { exited: Promise<JobExit | Error | undefined> } {
   rmSync(spec.dir, { recursive: true, force: true });
   mkdirSync(spec.dir, { recursive: true, mode: 0o700 });
   const files = { ...spec.files, ...(spec.stdin === null ? {} : { 'prompt.md': spec.stdin }) };
@@ -96,8 +97,9 @@ export function startJob(spec: JobSpec): { exited: Promise<JobExit | undefined> 
   const words = ['-c', SUPERVISOR, 'signalbox-job', spec.dir, input, umask, ...argv];
   const env = { ...spec.env, [MARKER]: spec.dir };
   const child = withoutInherited((stdio) => spawn('/bin/sh', words, { cwd, env, detached: true, stdio }));
-  const exited = new Promise<JobExit | undefined>((resolve) => {
+  const exited = new Promise<JobExit | Error | undefined>((resolve) => {
     child.once('error', (error) => {
+      if (shortageOf(error)) return resolve(error);
       // Neither the directory nor a shell: there is no supervisor to say so.
       const why = existsSync(cwd) ? error.message : `the directory ${cwd} does not exist`;
       writeFileSync(join(spec.dir, 'stderr'), `cannot start: ${why}\n`, { mode: 0o600 });
@@ -107,12 +109,19 @@ export function startJob(spec: JobSpec): { exited: Promise<JobExit | undefined> 
     child.stdout?.once('data', (code: Buffer) =>
       resolve(exitOf({ code: Number.parseInt(String(code), 10) })),
     );
-    child.once('close', () => resolve(undefined));
+    // A supervisor that ends by itself leaves a record, unless it could not fork.
+    child.once('close', (code) =>
+      resolve(code && code !== NO_OUTPUT && readJob(spec.dir).state === 'lost' ? CANNOT_FORK : undefined),
+    );
   });
   (child.stdout as Socket | null)?.unref();
   child.unref();
   return { exited };
 }
+
+const CANNOT_FORK = new Error('The supervisor of the job cannot fork.');
+/** The exit code of a supervisor that cannot write what the command prints. */
+const NO_OUTPUT = 125;
 
 /** Allocates disk space for these files before the start. */
 export function reserveRoom(dir: string, ...names: string[]): void {
@@ -217,7 +226,7 @@ trap x=1 TERM INT HUP QUIT
 trap : PIPE
 field20() { shift 19; t=$1; }
 if [ -r /proc/$$/stat ]; then read -r s < /proc/$$/stat; field20 \${s##*) }; else t=$(ps -o lstart= -p $$); fi
-printf '%s\\n%s\\n' "$$" "$t" 1<> "$d/pid" && true > "$d/stdout" && true > "$d/stderr" || exit 125
+printf '%s\\n%s\\n' "$$" "$t" 1<> "$d/pid" && true > "$d/stdout" && true > "$d/stderr" || exit ${NO_OUTPUT}
 (exec < "$in" > "$d/stdout" 2> "$d/stderr"; umask "$u"; exec "$@")
 c=$?
 until printf '{"code":%-54d}\\n' "$c" 1<> "$d/${RESERVE}"; do

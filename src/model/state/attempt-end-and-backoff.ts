@@ -49,7 +49,10 @@ export type AttemptEnd = AttemptFacts &
         lost?: boolean;
         asks?: boolean;
       }
-    /** `person`: a person has to do what it waits for. */
+    /**
+     * `person`: a person has to do what it waits for. `shortSince`: its process has ended, but since this time the computer is too short
+     * of something to judge the result.
+     */
     | {
         type: 'waiting';
         until: string | null;
@@ -57,6 +60,7 @@ export type AttemptEnd = AttemptFacts &
         gate: boolean;
         looks?: boolean;
         person?: boolean;
+        shortSince?: string;
       }
   );
 

@@ -166,6 +166,10 @@ function end(workflow: Workflow, ticket: Ticket, given: AttemptEnd, now: string)
 }
 
 function wait(ticket: Ticket, end: Extract<AttemptEnd, { type: 'waiting' }>, now: string): Ticket {
+  if (end.shortSince !== undefined && ticket.status !== 'paused') {
+    const hold = shortageHold(end.reason, end.shortSince, now);
+    return settle(ticket, now, { status: 'ready', hold });
+  }
   const asks = end.gate ? { asks: end.reason } : {};
   const looked = editOpen(ticket, (attempt) => ({
     ...attempt,
