@@ -1,5 +1,5 @@
 import { describe, expect } from 'vitest';
-import { troubleOf } from '../../src/features/pull-requests/ticket-pull-request-and-errors.ts';
+import { temporaryTroubleOf } from '../../src/features/pull-requests/ticket-pull-request-and-errors.ts';
 import { GhError } from '../../src/github/gh/run-gh.ts';
 import { BudgetBook } from '../../src/github/rate-limit.ts';
 import { WorkspaceError } from '../../src/model/errors.ts';
@@ -19,7 +19,7 @@ describe('what is waited out', () => {
       git("fatal: unable to access 'https://github.com/': Failed to connect to github.com port 443\n"),
     ];
     for (const error of passing) {
-      const trouble = await troubleOf(parts, error);
+      const trouble = await temporaryTroubleOf(parts, error);
       expect(trouble?.reason).toBe(error.message);
       expect(Date.parse(trouble?.until ?? '')).toBeGreaterThan(Date.now() + 30_000);
     }
@@ -30,7 +30,7 @@ describe('what is waited out', () => {
       git('git@github.com: Permission denied (publickey).\nfatal: Could not read from remote repository.\n'),
       new Error('something else'),
     ];
-    for (const error of lasting) expect(await troubleOf(parts, error)).toBeUndefined();
+    for (const error of lasting) expect(await temporaryTroubleOf(parts, error)).toBeUndefined();
   });
 
   it('is a limit, until the time that GitHub names, and everybody knows of it then', async ({ world }) => {
@@ -39,7 +39,7 @@ describe('what is waited out', () => {
     const resetAt = '2031-01-01T00:00:00.000Z';
     bench.gh.change((state) => Object.assign(state.rateLimit, { remaining: 0, resetAt }));
     const error = new GhError('rate-limited', 'No.', { details: { host: 'github.com' } });
-    expect(await troubleOf(parts, error)).toMatchObject({ until: resetAt });
+    expect(await temporaryTroubleOf(parts, error)).toMatchObject({ until: resetAt });
     const book = new BudgetBook(parts.machine.githubCache);
     expect(book.low('github.com', 0, parts.now())).toMatchObject({ remaining: 0, resetAt });
   });

@@ -11,7 +11,7 @@ import {
 } from '../../features/merge-train/run-merge-train.ts';
 import { commentOnPull } from '../../features/pull-requests/answer-review.ts';
 import type { ForgeStep } from '../../features/pull-requests/pull-request-actions.ts';
-import { forgeStep, waitingOut } from '../../features/pull-requests/pull-request-actions.ts';
+import { forgeStep, waitingForTrouble } from '../../features/pull-requests/pull-request-actions.ts';
 import { BudgetBook } from '../../github/rate-limit.ts';
 import { Machine } from '../../machine/machine.ts';
 import type { ActionInputs } from '../../model/actions.ts';
@@ -155,7 +155,7 @@ export function githubCommand(step: ForgeStep | 'comment') {
     const call = { engine, ref, inputs: options, inPhase: inPhase(io) };
     if (step !== 'comment') return outStep(io, options, await forgeStep(step, call));
     const { key = '', bodyFile = '' } = options;
-    const end = await waitingOut(call, async () => {
+    const end = await waitingForTrouble(call, async () => {
       const data = await commentOnPull(engine, ref, { key, text: textOf(bodyFile, io) });
       return { exit: EXIT.done, out: data.url, data };
     });

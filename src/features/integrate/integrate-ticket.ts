@@ -9,19 +9,19 @@ import { needsVerification, sayNotMerged } from '../../model/review-verdict-and-
 import type { Ticket } from '../../model/ticket.ts';
 import { tipOf } from '../../model/ticket.ts';
 import type { Integrated, WorkspaceSpec } from '../../workspaces/workspaces.ts';
-import { landed } from '../landed/find-landed-work.ts';
+import { findLanded } from '../landed/find-landed-work.ts';
 import { ancestorsOf } from '../pull-requests/ticket-stack.ts';
 
 /** Errors that only a person can fix: sending an agent back to work would not help. */
 const NEEDS_A_PERSON = new Set(['merge/base-conflict', 'workspace/no-base-branch', 'workspace/target-busy']);
 
-/** Merges a ticket's branch for a phase or for a person, who may also merge what is still to be verified. */
+/** Merges a ticket's branch for a phase or a person. A person may also merge work that is not verified yet. */
 export async function integrateStep({
   engine,
   ref,
   inPhase,
 }: Pick<ActionCall, 'engine' | 'ref'> & { inPhase: boolean }): Promise<StepEnd> {
-  const left = inPhase ? await leftToVerify(engine, ref) : undefined;
+  const left = inPhase ? await whyNotMerged(engine, ref) : undefined;
   if (left !== undefined) return { exit: EXIT.done, out: left, data: { left } };
   try {
     const data = await integrateTicket(engine, ref);
@@ -74,10 +74,10 @@ async function checkWork(
 }
 
 /**
- * Why a run does not merge a ticket by itself: a person has to verify it, or unmerged work that it builds on. Undefined
- * where nothing is in the way.
+ * Why a run does not merge a ticket itself: a person has to verify it, or unmerged work that it builds on. Undefined if it can be
+ * merged.
  */
-async function leftToVerify(engine: EngineContext, ref: TicketRef): Promise<string | undefined> {
+async function whyNotMerged(engine: EngineContext, ref: TicketRef): Promise<string | undefined> {
   const ticket = engine.store.ticket(ref);
   const open: Ticket[] = [];
   for (const each of [ticket, ...ancestorsOf(ticket, engine.store.glance())])
@@ -100,6 +100,7 @@ async function isMerged(engine: EngineContext, ticket: Ticket): Promise<boolean>
   const spec = workspaceFor(ticket, store.plan(ticket.planId), settings, store.glance());
   const tip = (await readTip(engine, spec)) ?? tipOf(ticket);
   return (
-    tip !== null && (await landed(engine, { ...spec, tickets: [ticket], commit: tip }, ['history'])) !== null
+    tip !== null &&
+    (await findLanded(engine, { ...spec, tickets: [ticket], commit: tip }, ['history'])) !== null
   );
 }

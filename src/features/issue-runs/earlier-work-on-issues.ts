@@ -7,7 +7,7 @@ import type { Plan } from '../../model/plan.ts';
 import { notMerged } from '../../model/review-verdict-and-criteria.ts';
 import { type Ticket, tipOf } from '../../model/ticket.ts';
 import type { Workflow } from '../../model/workflow.ts';
-import { whereIs } from '../landed/find-landed-work.ts';
+import { whereIsWork } from '../landed/find-landed-work.ts';
 import type { Candidate, DoneBefore } from './plan-issues.ts';
 
 /** Tickets of issues, by the issue and the repository they are of; worktrees of one repository are the same one. */
@@ -192,7 +192,7 @@ async function placeOf(engine: EngineContext, earlier: EarlierIssues, ticket: Ti
   const repo = earlier.repoOf(ticket);
   if (branch === null || repo === undefined) return 'gone';
   const planBase = earlier.planOf(ticket)?.base ?? null;
-  return whereIs(engine, ticket, { repo, branch, base: planBase, recordedBase: base });
+  return whereIsWork(engine, ticket, { repo, branch, base: planBase, recordedBase: base });
 }
 
 function doneBefore(ticket: Ticket): Omit<DoneBefore, 'merged'> {

@@ -5,7 +5,7 @@ import { WORK_PHASE } from '../../model/issue-phases.ts';
 import { orderByDependencies } from '../../model/plans/dependency-order.ts';
 import { blockersOf, planOf, ticketOf } from '../../model/plans/plans-view.ts';
 import { tipOf } from '../../model/ticket.ts';
-import { landed } from '../landed/find-landed-work.ts';
+import { findLanded } from '../landed/find-landed-work.ts';
 import { sourceKey } from './earlier-work-on-issues.ts';
 import { type Candidate, type DoneBefore, groupOf, type RunMode } from './plan-issues.ts';
 import type { Refused } from './request-and-result-types.ts';
@@ -53,7 +53,7 @@ async function isInBase(
   if (tip === null) return false;
   const base = planOf(engine.store.glance(), parseRef(by, '').planId)?.base ?? null;
   const work = { repo: place.repo, branch, base, recordedBase: null, tickets: [], commit: tip };
-  return (await landed(engine, work, ['history'])) !== null;
+  return (await findLanded(engine, work, ['history'])) !== null;
 }
 
 /** Whether a done link was built on the other: it has its commits, or started from its merged work. */

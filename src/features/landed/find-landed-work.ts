@@ -16,7 +16,7 @@ export interface Work extends BranchSpec {
   commit: string;
 }
 
-/** How it can be known that work is in its base, cheapest first. */
+/** Ways to find out that work is in its base, cheapest first. */
 const WAYS = ['record', 'history', 'changes', 'pull-request'] as const;
 type Way = (typeof WAYS)[number];
 
@@ -26,8 +26,8 @@ export interface Landed {
   where: string;
 }
 
-/** Whether work is in the base that it is for, as far as the given ways show it. */
-export async function landed(
+/** Whether work is in its base, by the given ways. */
+export async function findLanded(
   engine: EngineContext,
   work: Work,
   ways: readonly Way[] = WAYS,
@@ -87,7 +87,11 @@ async function mergedPullOf(engine: EngineContext, ticket: Ticket): Promise<Pull
 }
 
 /** Where the work of a complete ticket is by now. GitHub is asked only where git does not find it. */
-export async function whereIs(engine: EngineContext, ticket: Ticket, spec: BranchSpec): Promise<Whereabouts> {
+export async function whereIsWork(
+  engine: EngineContext,
+  ticket: Ticket,
+  spec: BranchSpec,
+): Promise<Whereabouts> {
   try {
     const place = await engine.workspaces.whereabouts({ ...spec, tip: tipOf(ticket) });
     if (place !== 'gone' || pullNumberOf(ticket) === null) return place;

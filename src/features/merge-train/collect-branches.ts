@@ -11,7 +11,7 @@ import { entryOf, planOf, ticketOf, ticketsOf } from '../../model/plans/plans-vi
 import { isOver, type Ticket } from '../../model/ticket.ts';
 import type { StoreView } from '../../store/store-interface.ts';
 import type { WorkspaceSpec } from '../../workspaces/workspaces.ts';
-import { type Landed, landed } from '../landed/find-landed-work.ts';
+import { findLanded, type Landed } from '../landed/find-landed-work.ts';
 
 /** A branch in the train, and the ticket that gets it back if it cannot be merged. Its key is the branch's name. */
 export interface TrainCar extends Car {
@@ -165,7 +165,7 @@ async function isInBase(
   const commit = await engine.workspaces.tip(spec);
   return (
     commit === undefined ||
-    (await landed(engine, { ...spec, tickets, commit }, ['record', 'history'])) !== null
+    (await findLanded(engine, { ...spec, tickets, commit }, ['record', 'history'])) !== null
   );
 }
 
@@ -179,7 +179,7 @@ async function alreadyIn(
   if (commit === undefined || tickets.some(({ status }) => status !== 'complete')) return null;
   // A train that merges pull requests queries each of them later.
   const asks = engine.settings.merge.pr ? [] : (['pull-request'] as const);
-  return landed(engine, { ...spec, tickets, commit }, ['changes', ...asks]);
+  return findLanded(engine, { ...spec, tickets, commit }, ['changes', ...asks]);
 }
 
 async function placeOf(engine: EngineContext, ticket: Ticket, plan: Plan, view: StoreView) {

@@ -6,7 +6,7 @@ import type { Watch, Watched } from '../../github/query-pull-requests.ts';
 import { SignalboxError } from '../../model/errors.ts';
 import { refKey } from '../../model/ids.ts';
 import type { ForgeWork } from '../pull-requests/ticket-pull-request-and-errors.ts';
-import { troubleOf } from '../pull-requests/ticket-pull-request-and-errors.ts';
+import { temporaryTroubleOf } from '../pull-requests/ticket-pull-request-and-errors.ts';
 import { watchPull } from '../pull-requests/watch-pull-request.ts';
 import type { TrainCar } from './collect-branches.ts';
 
@@ -126,7 +126,7 @@ export async function lastObjections(
       const now = await objections(engine, candidates, to);
       if (![...now.values()].some(({ passing }) => passing === 'later')) found = now;
     } catch (error) {
-      if (!(await troubleOf(engine, error))) throw error;
+      if (!(await temporaryTroubleOf(engine, error))) throw error;
     }
   }
 }

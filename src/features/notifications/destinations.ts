@@ -59,7 +59,7 @@ function desktop(engine: EngineContext, platform: NodeJS.Platform): NotifyPlace 
       program === 'osascript'
         ? [program, ...script.flatMap((line) => ['-e', line]), text]
         : [program, '--app-name=Signalbox', '--', 'Signalbox', text];
-    await runProgram(argv, { ...common(engine), signal, input: '' });
+    await runProgram(argv, { ...programOptions(engine), signal, input: '' });
   };
   return { name: 'desktop', label: `the desktop (${program})`, send };
 }
@@ -67,7 +67,7 @@ function desktop(engine: EngineContext, platform: NodeJS.Platform): NotifyPlace 
 function command(engine: EngineContext, line: string): NotifyPlace {
   const send = async (notice: Notice, signal: AbortSignal) => {
     const json = JSON.stringify(notice);
-    const { cwd, env, timeoutMs } = common(engine);
+    const { cwd, env, timeoutMs } = programOptions(engine);
     const own = {
       SIGNALBOX_EVENT: notice.event,
       SIGNALBOX_EVENT_TEXT: notice.text,
@@ -105,19 +105,19 @@ export async function runProgram(argv: readonly string[], options: SendOptions):
   throw new Error(said ? `${how}: ${said}` : how);
 }
 
-/** In the user's home: it is there, and belongs to no project. */
-function common({ settings: { userHome }, env }: EngineContext) {
+/** Options of notification programs. They run in the user's home, which belongs to no project. */
+function programOptions({ settings: { userHome }, env }: EngineContext) {
   return { cwd: existsSync(userHome) ? userHome : '/', env, timeoutMs: TIMEOUT_MS };
 }
 
 function webhook(url: string, http: Partial<HttpOptions>): NotifyPlace {
   const send = (notice: Notice, signal: AbortSignal) =>
-    postJson(url, { ...notice, text: forChat(notice.text) }, { ...http, signal });
+    postJson(url, { ...notice, text: escapeForChat(notice.text) }, { ...http, signal });
   return { name: 'webhook', label: `the webhook ${maskedUrl(url)}`, send };
 }
 
-/** Slack and its like take `<…>` and `@channel` for links and calls; here they are words of an agent or an issue. */
-export function forChat(text: string): string {
+/** Escapes `<…>` and `@channel`, which chat services would read as links and mentions. */
+export function escapeForChat(text: string): string {
   const plain = text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;');
   return plain.replace(/@(?=(?:channel|here|everyone|all|group)\b)/gi, '@\u200b');
 }
@@ -142,7 +142,7 @@ const LONGEST_WAIT_MS = 5_000;
 
 type Answer = { ok: true } | { ok: false; said: string; again: boolean; afterMs: number };
 
-/** Posts JSON, a few times where it may help. Errors never name the address: it may hold a key. */
+/** Posts JSON, with a few retries for temporary errors. Errors never name the address: it may contain a key. */
 export async function postJson(
   url: string,
   body: unknown,

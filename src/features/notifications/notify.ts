@@ -20,7 +20,7 @@ import {
 const MAX_FINISHED_AGE_MS = 7 * 86_400_000;
 const MAX_FINISHED_PLANS = 100;
 /** How long the end of an engine waits for notices to be sent. The next engine sends the others. */
-const PATIENCE_MS = 20_000;
+const MAX_SEND_WAIT_MS = 20_000;
 
 /** Notifies people when they are needed: each notice once at each place, without holding up the engine. */
 export class Notifier implements Notifications {
@@ -71,7 +71,7 @@ export class Notifier implements Notifications {
 
   /** Resolves when everything is sent, or has been tried for long enough. */
   async settled(): Promise<void> {
-    const timer = setTimeout(() => this.#abort.abort(), PATIENCE_MS);
+    const timer = setTimeout(() => this.#abort.abort(), MAX_SEND_WAIT_MS);
     while (this.#tails.size > 0) await Promise.all(this.#tails.values());
     clearTimeout(timer);
   }
@@ -139,7 +139,7 @@ export async function tryPlaces(engine: EngineContext, options: PlaceOptions = {
   const text = 'Signalbox can reach you here.';
   const about = { plan: 'test', ticket: null, title: text, phase: null, reason: null };
   const notice: Notice = { event: 'test', text, ...about, at: engine.now() };
-  const signal = AbortSignal.timeout(PATIENCE_MS);
+  const signal = AbortSignal.timeout(MAX_SEND_WAIT_MS);
   return Promise.all(
     placesOf(engine, options).map(async (place) => {
       const { name, label } = place;
@@ -188,7 +188,7 @@ function ticketNotice(ticket: Ticket, on: readonly Occasion[]): Keyed[] {
   const what = event === 'failed' ? 'has failed' : 'needs attention';
   const text = `${refKey(ticket)} ${what}${reason ? `: ${reason}` : '.'}`;
   const key = `${ticketId} ${waits ? 'waits' : event} ${attempt ? attemptKey(attempt) : at}`;
-  // A shortage is a person's matter only after a while, in which the engine may have been started anew.
+  // A shortage is reported only after a while, in which the engine may have been restarted.
   const from = hold?.since !== undefined ? (hold.until ?? at) : at;
   return [
     { key, since: from, notice: { event, text, plan: planId, ticket: ticketId, title, phase, reason, at } },

@@ -7,7 +7,7 @@ import type { Plan } from '../../model/plan.ts';
 import { plural } from '../../model/text/clean-quote-plural.ts';
 import { isOver, type Ticket } from '../../model/ticket.ts';
 import type { WorkspaceSpec } from '../../workspaces/workspaces.ts';
-import { landed } from '../landed/find-landed-work.ts';
+import { findLanded } from '../landed/find-landed-work.ts';
 import { checkPlan } from './check-plan.ts';
 
 /** Makes a draft active; refuses while the check finds an error. */
@@ -67,11 +67,11 @@ export async function deletePlan(engine: EngineContext, planId: string, force: b
   engine.machine.removeJobs(planId);
 }
 
-/** A branch that is gone has nothing left to merge. */
+/** Whether a branch has unmerged work. A deleted branch has none. */
 async function isUnmerged(engine: EngineContext, ticket: Ticket, spec: WorkspaceSpec): Promise<boolean> {
   const commit = await engine.workspaces.tip(spec);
   if (commit === undefined) return false;
-  return (await landed(engine, { ...spec, tickets: [ticket], commit }, ['history'])) === null;
+  return (await findLanded(engine, { ...spec, tickets: [ticket], commit }, ['history'])) === null;
 }
 
 /** Refuses while an engine or a person's session has the ticket. */

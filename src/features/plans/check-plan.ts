@@ -110,7 +110,7 @@ async function checkTicket(
     else if (ticket.base === null && ticket.status !== 'complete')
       problems.push(...(await obstacles(engine, plan, ticket, view)).filter(({ place }) => place === 'base'));
   });
-  problems.push(...held(ticket));
+  problems.push(...ticketNeedsPerson(ticket));
   if (ticket.agent !== null && !Object.hasOwn(engine.settings.agents, ticket.agent))
     problems.push({ place: 'agent', message: unknownAgent(engine, ticket.agent) });
   await attempt('workflow', whereOf('workflow'), async () => {
@@ -140,7 +140,7 @@ async function checkTicket(
   return problems;
 }
 
-/** A prompt with this description would be refused. */
+/** Reports a description that is too long for a prompt. */
 function tooLong(
   { planId, ticketId, description }: Ticket,
   workflow: Workflow,
@@ -157,8 +157,8 @@ function tooLong(
   return [{ place: 'description', message, hint }];
 }
 
-/** Tickets that need a person although their files are right. */
-function held(ticket: Ticket): Finding[] {
+/** Reports a ticket that needs a person although its files are correct. */
+function ticketNeedsPerson(ticket: Ticket): Finding[] {
   const { status, hold, error, planId, ticketId } = ticket;
   const waits = status === 'failed' || (status === 'needs_attention' && hold?.kind !== 'gate');
   if (!waits) return [];

@@ -141,7 +141,7 @@ export async function requireWorkflow(
   if (workflow) await findWorkflows(workflow, settings.searchPath.workflows);
 }
 
-/** Branches, commits and pull requests are named after it. */
+/** Refuses an empty title: branches, commits and pull requests are named after it. */
 function checkTitle({ title }: TicketEdit): void {
   if (title === undefined || title.trim() !== '') return;
   throw new InputError('plan/value', 'title: must not be empty.', {

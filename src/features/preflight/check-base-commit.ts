@@ -12,7 +12,7 @@ import { stopJob } from '../../machine/jobs/stop-job.ts';
 import { explained, HeldError, WorkspaceError } from '../../model/errors.ts';
 import { checksOf, runCheck } from '../checks/run-checks.ts';
 
-/** So many commits have their results kept. */
+/** Maximum number of commits whose results are kept. */
 const MAX_KEPT_RESULTS = 100;
 
 interface BaseRequest {
@@ -35,7 +35,7 @@ export async function baseFindings(engine: EngineContext, request: BaseRequest):
   const start = await engine.workspaces.startingPoint(workspace);
   const key = keyOf(start.commit, own.checks);
   const since = engine.now();
-  // Before work is refused, a red result is confirmed: what was missing may be installed by now.
+  // A failed result is confirmed before work is refused: missing programs may be installed by now.
   const kept = () => {
     const known = baseResults(engine.machine)[key];
     return known && (mode === 'warn' || known.failed === null || known.at >= since) ? known : undefined;
@@ -83,7 +83,7 @@ async function checkBase(
       const meanwhile = kept();
       if (meanwhile) return meanwhile;
       const dir = join(machine.baseJobs, id);
-      // Of an engine that was killed in the middle.
+      // Left by a killed engine.
       await stopJob(dir, 'stopped', 0);
       rmSync(dir, { recursive: true, force: true });
       say(`preparing ${ref} (${commit.slice(0, 7)}) to run its checks once`);

@@ -28,7 +28,7 @@ interface Work {
   stepOf(phase: Phase): ActionName | undefined;
 }
 
-/** What would make work fail after agents were paid for it. Needs no network, unless origin's address does not say where it is. */
+/** Finds what would make work fail after agents were paid for it. Needs no network, unless the host of origin is unknown. */
 export async function preflight(engine: EngineContext, request: StartRequest): Promise<DoctorFinding[]> {
   const works = await worksOf(engine, request);
   const byRepo = new Map(works.map(({ workspace }) => [workspace.repo, [] as Work[]]));
@@ -86,7 +86,7 @@ async function worksOf(engine: EngineContext, { plan, tickets, pinned = [] }: St
   return works;
 }
 
-/** Not where a user's script runs instead. */
+/** The bundled step of a phase; undefined if a user's script replaces it. */
 function bundledStep(phase: Phase, { scripts }: PinnedWorkflow, packageDir: string): ActionName | undefined {
   const action = actionOf(phase);
   if (action) return scripts[scriptInstead(action)] ? undefined : action;
@@ -203,7 +203,7 @@ async function worktreePathFindings(
   return findings;
 }
 
-/** Undefined for what people have to correct first; that is reported where it is used. */
+/** Undefined after an input or workspace error, which is reported elsewhere. */
 async function orNothing<T>(work: () => T | Promise<T>): Promise<T | undefined> {
   try {
     return await work();

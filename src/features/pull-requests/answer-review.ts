@@ -22,7 +22,7 @@ export interface AnsweredReview {
 
 /** What an agent may say in a comment; the rest is in the ticket's log. */
 const MAX_COMMENT_CHARS = 10_000;
-/** A comment whose gh was killed has arrived by then, or never will. */
+/** After this time, a comment of a killed gh has arrived or never will. */
 const ARRIVAL_MS = 5_000;
 const POLL_MS = 500;
 

@@ -64,7 +64,7 @@ export async function openPullRequest(
 
   const from = open || isFork(head) ? null : ownBaseOf(work);
   const { pushed } = await push(work, { again, from }).catch((error: unknown) => {
-    throw withWayOut(error, ticket);
+    throw withSyncHint(error, ticket);
   });
   const stack = await stackOf(engine, ticket, work.view);
   const base = await baseBranch(work, stack);
@@ -75,7 +75,7 @@ export async function openPullRequest(
 }
 
 /** Adds the command that brings in commits that other people pushed. */
-function withWayOut(error: unknown, { planId, ticketId }: Ticket): unknown {
+function withSyncHint(error: unknown, { planId, ticketId }: Ticket): unknown {
   if (!(error instanceof WorkspaceError) || error.code !== 'workspace/push-rejected') return error;
   const { code, message, details } = error;
   const hint = `Bring them in: signalbox forge sync ${planId} ${ticketId}, then: signalbox retry ${planId} ${ticketId}`;
@@ -112,7 +112,7 @@ async function tipWithWork({ engine, ticket, spec }: ReturnType<typeof localWork
   );
 }
 
-/** The work was merged already, or a pull request with these very commits was closed. */
+/** The result if the work was merged already, or a pull request with these commits was closed. */
 function ended({ number, url, state }: PullRequest): OpenedPullRequest {
   if (state === 'MERGED') return { number, url, created: false, pushed: false };
   throw new SignalboxError(
@@ -139,13 +139,13 @@ async function create({ ticket, head, gh, journal, dir }: ForgeWork, { section, 
   return { ...made, created: true };
 }
 
-/** The commits are there with the push. Its title stays, and so does what people wrote into its text. */
+/** Updates the base and Signalbox's part of the text. Title and people's text are kept; the push has added the commits. */
 async function update(work: ForgeWork, pull: PullRequest, content: Content) {
   const { engine, ticket, head, gh, journal, dir } = work;
   const { number, url, body: old, baseRefName } = pull;
   journal.settle('create', { number, url });
   const body = mergeBody(old, content.section);
-  // Only a base that was another ticket's branch is ours to change.
+  // Changes the base only if it was another ticket's branch.
   const stacked = isStackedOn(engine, ticket, baseRefName);
   const base = stacked && content.base !== baseRefName ? content.base : null;
   const bodyFile = body === old.replace(/\r\n/g, '\n') ? null : writeBody(dir, body);

@@ -6,7 +6,7 @@ import type { CaughtUp } from '../../workspaces/workspaces.ts';
 import { answerReview } from './answer-review.ts';
 import { openPullRequest } from './open-pull-request.ts';
 import { mergeTicketPull, pushTicket, syncTicket } from './push-sync-merge.ts';
-import { isForGood, troubleOf } from './ticket-pull-request-and-errors.ts';
+import { isFinalRefusal, temporaryTroubleOf } from './ticket-pull-request-and-errors.ts';
 import { reviewOf, watchPull } from './watch-pull-request.ts';
 
 type Call = Pick<ActionCall, 'engine' | 'ref' | 'inputs'> & {
@@ -56,11 +56,11 @@ export type ForgeStep = keyof typeof STEPS | keyof typeof POLLS;
 
 export async function forgeStep(name: ForgeStep, call: Call): Promise<StepEnd> {
   if (name in POLLS) return poll(POLLS[name as keyof typeof POLLS], call);
-  return waitingOut(call, () => STEPS[name as keyof typeof STEPS](call));
+  return waitingForTrouble(call, () => STEPS[name as keyof typeof STEPS](call));
 }
 
-/** Trouble that passes does not fail a phase: its end says when to try again. What never passes is refused. */
-export async function waitingOut(
+/** Ends a phase with temporary trouble as "not now", with the time of the next try; final trouble is refused. */
+export async function waitingForTrouble(
   { engine, inPhase }: Pick<Call, 'engine' | 'inPhase'>,
   step: () => Promise<StepEnd>,
 ): Promise<StepEnd> {
@@ -68,8 +68,8 @@ export async function waitingOut(
     return await step();
   } catch (error) {
     if (!inPhase) throw error;
-    if (isForGood(error)) return { exit: EXIT.refused, err: said(error, ' '), data: null };
-    const trouble = await troubleOf(engine, error);
+    if (isFinalRefusal(error)) return { exit: EXIT.refused, err: said(error, ' '), data: null };
+    const trouble = await temporaryTroubleOf(engine, error);
     if (!trouble) throw error;
     return { exit: EXIT.notNow, out: `${trouble.until}\n${trouble.reason}`, data: null };
   }

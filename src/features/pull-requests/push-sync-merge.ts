@@ -52,7 +52,7 @@ export async function syncTicket(
   engine.crash('sync:ready');
   const done = await engine.workspaces.catchUp({ repo, path, branch, known, base, takeTheirs });
   engine.crash('sync:taken');
-  // From now on origin is known to have had this commit: without it, the branch was rewritten.
+  // Records the commit: if origin's branch lacks it later, the branch was rewritten.
   const open = done.state === 'conflict' || done.state === 'rewritten';
   if (!open && done.there !== known) work.journal.note('found', { commit: done.there });
   if (done.state === 'merged') await push(work, { again: false });

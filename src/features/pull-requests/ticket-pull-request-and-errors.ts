@@ -45,7 +45,7 @@ export interface ForgeWork extends LocalWork {
   journal: ForgeJournal;
   /** Directory for files of the ticket's pull request. */
   dir: string;
-  /** The commit that origin had last, pushed or taken over by us; null before the first push. */
+  /** The commit that Signalbox last pushed or took over; null before the first push. */
   known(): string | null;
   /** Drops what is cached of the branch's pull request, after a change to it. */
   forget(): Promise<void>;
@@ -142,14 +142,14 @@ export async function isLeftOver(
 }
 
 /** Failures of gh that are temporary. */
-const PASSING = new Set<GhFailure>(['network', 'timeout', 'server', 'rate-limited']);
+const TEMPORARY_FAILURES = new Set<GhFailure>(['network', 'timeout', 'server', 'rate-limited']);
 /** What git prints when the other side cannot be reached. */
 const UNREACHABLE =
   /could not resolve host|name resolution|connection (refused|reset|timed out|closed)|timed out|network is unreachable|no route to host|failed to connect|hung up unexpectedly|early EOF|HTTP 5\d\d|error: 5\d\d/i;
 const PAUSE_MS = 60_000;
 
 /** Why nothing can be done on GitHub now, and when to try again; undefined for errors that waiting does not fix. */
-export async function troubleOf(
+export async function temporaryTroubleOf(
   engine: EngineContext,
   error: unknown,
 ): Promise<{ reason: string; until: string } | undefined> {
@@ -159,7 +159,7 @@ export async function troubleOf(
     const unreachable = typeof stderr === 'string' && UNREACHABLE.test(stderr);
     return unreachable ? { reason: error.message, until: soon() } : undefined;
   }
-  if (!(error instanceof GhError) || !PASSING.has(error.failure)) return undefined;
+  if (!(error instanceof GhError) || !TEMPORARY_FAILURES.has(error.failure)) return undefined;
   if (error.failure !== 'rate-limited') return { reason: error.message, until: soon() };
   const { host } = error.details;
   const where = typeof host === 'string' ? host : 'github.com';
@@ -178,8 +178,8 @@ async function endOfLimit(engine: EngineContext, host: string): Promise<string |
   }
 }
 
-/** People decided otherwise on GitHub: another attempt would find the same. */
-const FOR_GOOD = new Set([
+/** Errors after a decision of people on GitHub: a retry would end the same way. */
+const FINAL_REFUSALS = new Set([
   'forge/closed',
   'forge/nothing',
   'workspace/base-not-pushed',
@@ -188,6 +188,6 @@ const FOR_GOOD = new Set([
   'workspace/push-rejected',
 ]);
 
-export function isForGood(error: unknown): error is SignalboxError {
-  return error instanceof SignalboxError && FOR_GOOD.has(error.code);
+export function isFinalRefusal(error: unknown): error is SignalboxError {
+  return error instanceof SignalboxError && FINAL_REFUSALS.has(error.code);
 }

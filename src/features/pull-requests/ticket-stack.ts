@@ -29,7 +29,7 @@ export async function stackOf(engine: EngineContext, ticket: Ticket, view: Store
   return { tickets, below };
 }
 
-/** Whether what waits for a ticket starts from its branch: in a run, which does not wait for merges. */
+/** Whether dependent tickets start from this ticket's branch, as in a run, which does not wait for merges. */
 function stacksUp({ planId, skipPhases }: Ticket, view: StoreView): boolean {
   return planOf(view, planId)?.kind === 'run' && skipPhases.includes('integrate');
 }
@@ -46,7 +46,7 @@ async function predecessor(
   const { commit } = ticket.base;
   const repo = repoOf(ticket, plan, settings);
   const spec = { repo, branch: branchOf(ticket), base: plan.base, recordedBase: ticket.base };
-  // One that was merged into the branch below it has left its place to that one.
+  // A ticket that was merged into the branch below it is replaced by the ticket of that branch.
   const below = [...new Set([...blockersOf(view, ticket), ...ancestorsOf(ticket, view)])];
   const candidates = below.filter((blocker) => {
     const owner = planOf(view, blocker.planId);
@@ -58,7 +58,7 @@ async function predecessor(
   return undefined;
 }
 
-/** Whether a branch is another ticket's of the same plan: a pull request on top of it is one that we put there. */
+/** Whether a branch belongs to another ticket of the same plan: Signalbox chose it as the base of a pull request. */
 export function isStackedOn(engine: EngineContext, { planId, ticketId }: TicketRef, branch: string): boolean {
   return engine.store.tickets(planId).some((other) => other.ticketId !== ticketId && other.branch === branch);
 }

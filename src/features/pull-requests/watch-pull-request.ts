@@ -20,11 +20,11 @@ import {
   ourWork,
   ownBaseOf,
   pullNumberOf,
+  temporaryTroubleOf,
   ticketPull,
-  troubleOf,
 } from './ticket-pull-request-and-errors.ts';
 
-/** `unsolved`: answered several times, and it is still the same. */
+/** `unsolved`: answered several times without a change. */
 type Watching =
   | (Standing & { unsolved?: string })
   /** `unseen`: GitHub could not be asked just now, so that nothing is known. */
@@ -37,7 +37,7 @@ export async function watchPull(engine: EngineContext, ref: TicketRef, awaited: 
   try {
     return await poll(await forgeWork(engine, ref), awaited);
   } catch (error) {
-    const trouble = await troubleOf(engine, error);
+    const trouble = await temporaryTroubleOf(engine, error);
     if (trouble) return { waiting: trouble.reason, unseen: true };
     throw error;
   }
@@ -62,7 +62,7 @@ async function poll(work: ForgeWork, awaited: PullWait): Promise<Watching> {
   if ('later' in seen) return { waiting: seen.later, unseen: true };
   const pull = ourPull(seen.pulls, ours, (each) => each.head) ?? null;
   if (pull?.state === 'MERGED') {
-    // A merge from here whose answer a crash lost.
+    // Records a merge from here whose answer was lost in a crash.
     const meant = journal.unsettled().find(({ what }) => what === 'merge')?.facts;
     const { number, url } = pull;
     if (meant?.number === number && meant.commit === pull.head) journal.settle('merge', { number, url });
@@ -110,7 +110,7 @@ function othersWaiting({ engine, ticket, spec, head }: ForgeWork): Watch[] {
       if (!plan || repoOf(other, plan, engine.settings) !== spec.repo) return [];
       return [{ branch: branchOf(other), number: pullNumberOf(other), owner: head.owner }];
     } catch (error) {
-      // A ticket that names no repository waits nowhere.
+      // A ticket without a repository has no pull request.
       if (error instanceof InputError) return [];
       throw error;
     }

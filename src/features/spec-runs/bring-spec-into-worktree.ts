@@ -27,7 +27,7 @@ export function tickMessage(unit: string, spec: string): string {
   return `Tick ${unit} of ${spec}`;
 }
 
-/** Where the spec's files are in a tree, from its top; a spec from elsewhere gets the usual place. */
+/** The path of the spec's files in a tree, from its top; a spec from elsewhere gets the usual path. */
 export function placeInTree(dir: string, root: string): string {
   const inside = relative(root, dir);
   const isOut = inside === '' || inside.startsWith('..') || isAbsolute(inside);
@@ -98,8 +98,8 @@ export async function bringPending(
 }
 
 /**
- * Requirements and design as the user has them, in a commit where git has or takes them: prompts are made from these.
- * What an agent changed on the branch stays until the user changes their file.
+ * Brings the user's requirements and design into the tree, in a commit if git tracks them: prompts are made from them. An agent's
+ * changes on the branch are kept until the user changes the file.
  */
 async function bringOthers(
   { workspaces }: EngineContext,

@@ -58,7 +58,7 @@ export async function checkBase(
   await named(() => workspaces.checkBase({ repo, base }), '--base', hint);
 }
 
-/** Git stores branches as files: `x` and `x/y` cannot both exist. */
+/** Refuses a branch `x/y` if `x` exists: git stores branches as files. */
 export async function refuseBranchAbove(
   { workspaces }: EngineContext,
   repo: string,
@@ -76,7 +76,7 @@ export async function refuseBranchAbove(
   );
 }
 
-/** Errors name the flag that gave the path or branch. */
+/** Adds to errors the flag that the path or branch came from. */
 async function named<T>(check: () => Promise<T>, flag: string, hint: string): Promise<T> {
   try {
     return await check();

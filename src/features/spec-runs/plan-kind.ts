@@ -26,7 +26,7 @@ export const specKind: PlanKind<SpecRunPlan> = {
         unit: unitVariables(ticket, plan, context.settings, context.store.glance()),
       }),
       evidence: (plan, ticket) => evidenceRules(ticket, plan),
-      left: (plan, ticket, workspace) => giveUpTree(context, plan, ticket, workspace),
+      left: (plan, ticket, workspace) => takeFailedUnitOut(context, plan, ticket, workspace),
       released: (planId) => unlockSpec(context, planId),
       // A unit that needs a person has stopped the whole spec.
       stoppedAt: (_plan, tickets) =>
@@ -44,10 +44,10 @@ function ownerAgent({ settings }: EngineContext, { context: { owner } }: Ticket)
 }
 
 /**
- * With `--on-failure continue`, a unit that has failed for good leaves the worktree at once. Where its work cannot be taken
- * out now, the next unit tries again.
+ * With `--on-failure continue`, takes the work of a failed unit out of the worktree at once. If that is not possible now, the next
+ * unit tries again.
  */
-async function giveUpTree(
+async function takeFailedUnitOut(
   engine: EngineContext,
   plan: SpecRunPlan,
   ticket: Ticket,
@@ -114,7 +114,7 @@ function otherUnits(ids: readonly string[], plan: Plan, view: PlansView): string
     .join('\n\n');
 }
 
-/** What complete units reported for others, newest last; the oldest are left out where it gets long. */
+/** What complete units reported for others, newest last; the oldest are left out if it gets long. */
 function lessons(plan: Plan, ticket: Ticket, view: PlansView): string {
   const done = ticketsOf(view, plan)
     .filter((other) => other.status === 'complete' && other.ticketId !== ticket.ticketId)

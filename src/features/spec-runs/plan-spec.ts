@@ -13,7 +13,7 @@ import { editOpen } from '../../model/state/enter-and-leave-phases.ts';
 import { isOver, openTasksOf, type Ticket } from '../../model/ticket.ts';
 import { type TicketUnit, UnitTicket } from '../../model/ticket-schema.ts';
 import { type EarlierRun, type SpecRunRequest, ticksOf } from './spec-run-request-and-state.ts';
-import { assigned, overridden } from './unit-assignments.ts';
+import { withAssignment, withPersonsAssignment } from './unit-assignments.ts';
 
 export const SPEC_WORKFLOW = 'spec-task';
 
@@ -66,7 +66,7 @@ export function planSpec(input: SpecPlanInput): SpecPlan {
     const earlier = setAside.get(unit.id);
     known.delete(unit.id);
     setAside.delete(unit.id);
-    const ticket = old ? renewed(input, unit, old) : restarted(input, unit, earlier);
+    const ticket = old ? updatedTicket(input, unit, old) : restarted(input, unit, earlier);
     if (!old) added.push(ticket);
     else if (ticket !== old) changed.push(ticket);
     return ticket;
@@ -87,7 +87,7 @@ export function planSpec(input: SpecPlanInput): SpecPlan {
   const tickets = [...complete, ...own];
   const kept: PlanSpec = {
     ...input.kept,
-    aside: [...setAside.values(), ...aside.flatMap((ticket) => closed(ticket, input.now))],
+    aside: [...setAside.values(), ...aside.flatMap((ticket) => recordOfSetAside(ticket, input.now))],
     gone: [...new Set([...(input.kept.gone ?? []), ...open.map(({ ticketId }) => ticketId)])],
   };
   const done = tickets.every(({ status }) => status === 'complete');
@@ -95,8 +95,8 @@ export function planSpec(input: SpecPlanInput): SpecPlan {
   return { plan, tickets, added, changed, dropped: open.filter((ticket) => !isBegun(ticket)), aside };
 }
 
-/** What the plan keeps of a ticket that is set aside. */
-function closed(ticket: Ticket, now: string): UnitTicket[] {
+/** The record that the plan keeps of a ticket that is set aside. */
+function recordOfSetAside(ticket: Ticket, now: string): UnitTicket[] {
   const ended = editOpen(ticket, (attempt) => ({ ...attempt, status: 'interrupted', completedAt: now }));
   return ended.unit ? [{ ...ended, base: null, claim: null }] : [];
 }
@@ -142,10 +142,10 @@ function fieldsOf({ spec, branch, worktree, together }: SpecPlanInput, unit: Uni
 }
 
 /**
- * A known ticket in this run: unchanged where it is done, with the present text where it has begun, from the beginning where
- * its unit wants something else now. While an agent works, or its result is unread, its text stays.
+ * A known ticket in this run: unchanged if it is done, with the current text if it has started, restarted if its unit asks for
+ * something else now. While an agent works, or its result is unread, its text does not change.
  */
-function renewed(input: SpecPlanInput, unit: Unit, old: Ticket): Ticket {
+function updatedTicket(input: SpecPlanInput, unit: Unit, old: Ticket): Ticket {
   const begun = old.phaseHistory.length > 0;
   const waits = old.status === 'needs_attention';
   if (unit.done && (isOver(old) || !begun || waits))
@@ -159,7 +159,7 @@ function renewed(input: SpecPlanInput, unit: Unit, old: Ticket): Ticket {
   const continues = begun && (same || (!isOver(old) && (!waits || asks)));
   if (!continues) return restarted(input, unit, old);
   const present = same || !input.isAtWork(old) ? withPresentText(input, unit, old) : old;
-  return overridden(present, input.assignments.get(unit.id));
+  return withPersonsAssignment(present, input.assignments.get(unit.id));
 }
 
 /** Tasks of a complete unit that were open may have been done since. */
@@ -195,7 +195,7 @@ function restarted(input: SpecPlanInput, unit: Unit, old: Ticket | undefined): T
     hold: null,
     since: input.now,
     workflowHash: input.together.get(unit.id)?.workflowHash ?? input.workflowHash,
-    ...(unit.done ? {} : assigned({ context: {} }, unit, input.assignments.get(unit.id))),
+    ...(unit.done ? {} : withAssignment({ context: {} }, unit, input.assignments.get(unit.id))),
     ...(unit.done || unit.blocked === null ? {} : blockedBy(unit.blocked)),
   };
   if (!old?.unit) {

@@ -39,7 +39,7 @@ import {
 } from './refuse-spec-run.ts';
 import { refuseLocked } from './spec-lock.ts';
 import { engineTicks, type SpecRunRequest } from './spec-run-request-and-state.ts';
-import { groupsOf, knownOwners, ownersOf, statedOwners, unknownOwner } from './unit-assignments.ts';
+import { groupsOf, knownOwners, ownersInStateFile, ownersOf, unknownOwner } from './unit-assignments.ts';
 import { stateFilesDir } from './write-state-files.ts';
 
 export interface PreparedSpec {
@@ -75,7 +75,7 @@ export async function prepareSpecRun(engine: EngineContext, request: SpecRunRequ
   if (before) refuseMoved(before, inPlace);
   const hashes = new Map(units.map((unit) => [unit.id, unitHash(unit)]));
   const beside = stateFilesDir(kept);
-  const stated = statedOwners(beside, original.name);
+  const stated = ownersInStateFile(beside, original.name);
   const owners = ownersOf(engine.settings);
   const strangers = [...stated.assignments].flatMap(([id, said]) =>
     hashes.has(id) ? unknownOwner(beside, id, said, owners) : [],

@@ -38,7 +38,7 @@ export function sayPlan({ name }: Plan): string {
   return `spec "${name}"`;
 }
 
-/** A daemon claims tickets, not plans: it has an active plan without another holder as long as something can continue. */
+/** Refuses a plan that a daemon runs. A daemon claims tickets, not plans: it runs every active plan without another holder. */
 export function refuseDaemon({ holder }: EngineContext, plan: Plan, tickets: readonly Ticket[]): void {
   const daemon = holder.daemon();
   const claim = tickets.flatMap(({ claim }) => claim ?? []).find((each) => holder.isLive(each));
@@ -72,7 +72,7 @@ export function refuseErrors(problems: readonly SpecProblem[]): void {
   });
 }
 
-/** Work that has begun in one place cannot continue in another. */
+/** Refuses to continue work in a worktree that started in the checkout, or the other way round. */
 export function refuseMoved({ plan, tickets }: EarlierRun, inPlace: boolean): void {
   const was = plan.workspace === 'checkout';
   if (was === inPlace || !tickets.some((ticket) => ticket.phaseHistory.length > 0)) return;
@@ -83,7 +83,7 @@ export function refuseMoved({ plan, tickets }: EarlierRun, inPlace: boolean): vo
   );
 }
 
-/** One branch cannot be in two worktrees: the one that the checkout is on is not free for the spec's own. */
+/** Refuses the branch that the checkout is on: one branch cannot be in two worktrees. */
 export async function refuseCheckedOut(
   { workspaces }: EngineContext,
   { plan, tickets }: EarlierRun,
@@ -103,7 +103,7 @@ export async function refuseCheckedOut(
   );
 }
 
-/** The user's uncommitted changes in the checkout must not get mixed up with the agent's. */
+/** Refuses a checkout with the user's uncommitted changes: they must not be mixed with the agent's. */
 export async function refuseDirty(
   engine: EngineContext,
   plan: Plan,
@@ -119,7 +119,7 @@ export async function refuseDirty(
   });
 }
 
-/** A deleted branch took the units with it that were complete on it, unless they were merged. */
+/** Refuses to continue after the branch was deleted: its complete units are lost unless they were merged. */
 export async function refuseLost(
   { workspaces }: EngineContext,
   { id, name, repo, base, workspace }: Plan,

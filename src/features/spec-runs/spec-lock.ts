@@ -109,7 +109,7 @@ function keyOf({ holder }: EngineContext, planId: string): string {
   return `${holder.token} ${planId}`;
 }
 
-/** Other hosts see by its age whether a lock is held. */
+/** Updates the time of locks: other hosts see by it whether a lock is held. */
 function renew(files: readonly string[]): void {
   const now = new Date();
   for (const file of files) if (existsSync(file)) utimesSync(file, now, now);
@@ -133,7 +133,7 @@ function read(file: string): SpecLock | undefined {
   }
 }
 
-/** Between runs of one plan in one state directory the plan's claims decide; all other runs use these locks. */
+/** Refuses a lock that another run holds. Runs of one plan in one state directory use the plan's claims instead. */
 function refuse(engine: EngineContext, planId: string | null, { name }: SpecPlace, file: string): void {
   const lock = read(file);
   if (

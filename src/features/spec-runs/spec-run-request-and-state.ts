@@ -69,7 +69,7 @@ export function haltReason(ticket: Ticket): string {
 }
 
 /** Whether nothing of a spec's plan changes by itself any more. */
-export function specRests(plan: Plan, tickets: readonly Ticket[]): boolean {
+export function isSpecAtRest(plan: Plan, tickets: readonly Ticket[]): boolean {
   if (plan.status !== 'active') return true;
   return !tickets.some(
     ({ status, hold }) =>

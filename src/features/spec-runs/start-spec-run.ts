@@ -55,7 +55,7 @@ export async function startSpecRun(
   return plan.id;
 }
 
-/** Another run may have started the spec since it was prepared. */
+/** Writes the plan, unless another run has started the spec since it was prepared. */
 async function create(engine: EngineContext, plan: Plan, tickets: readonly Ticket[]): Promise<void> {
   if (engine.store.hasPlan(plan.id)) {
     unlockSpec(engine, plan.id);
@@ -135,7 +135,7 @@ async function prepareTree(engine: EngineContext, planId: string): Promise<void>
   const open = tickets.find((ticket) => ticket.status !== 'complete');
   const ticket = open ?? tickets[0];
   if (!kept || !plan.repo || !ticket) return;
-  if (!open && !(await hasNews(engine, plan, kept, tickets))) return;
+  if (!open && !(await branchLacksEdits(engine, plan, kept, tickets))) return;
   const { root, commonDir } = await workspaces.checkRepo(plan.repo);
   excludeFiles(commonDir, root, stateFilesDir(kept));
   if (ticketInTree(view, plan)) {
@@ -154,8 +154,8 @@ async function prepareTree(engine: EngineContext, planId: string): Promise<void>
   if (!open) await releaseWorkspace(engine, ticket, workspace);
 }
 
-/** Whether the branch of a complete spec lacks something of the user's copy. A deleted branch lacks nothing. */
-async function hasNews(
+/** Whether the branch of a complete spec lacks edits of the user's copy. A deleted branch lacks nothing. */
+async function branchLacksEdits(
   engine: EngineContext,
   plan: Plan,
   kept: PlanSpec,

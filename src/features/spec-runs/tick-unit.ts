@@ -132,7 +132,7 @@ export async function tickUnit(
 }
 
 /**
- * Only a unit that is complete, or has come to its tick, is ticked. `phase` is the one in whose script this is called: a
+ * Refuses a unit that is neither complete nor at its tick phase. `phase` is the one in whose script this is called: a
  * workflow may tick in another phase of its own, but an agent may not.
  */
 function refuseUndone(ticket: Ticket, phase: string | undefined): void {
@@ -146,7 +146,7 @@ function refuseUndone(ticket: Ticket, phase: string | undefined): void {
   });
 }
 
-/** The worktree of a spec is released once all of it is complete. */
+/** Refuses a unit without a worktree: it is released once the whole spec is complete. */
 function refuseNoTree({ ticket, kept, workspace: { path }, original }: UnitPlace): void {
   if (existsSync(join(path, '.git'))) return;
   throw new IllegalMoveError('spec/no-tree', `${refKey(ticket)} cannot be ticked: ${path} is gone.`, {

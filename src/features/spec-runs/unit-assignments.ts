@@ -10,8 +10,8 @@ import { didYouMean } from '../../model/text/nearest-word.ts';
 import type { Ticket } from '../../model/ticket.ts';
 import { STATE_FILE } from './bring-spec-into-worktree.ts';
 
-/** A person's decision in the state file counts also for a unit that has begun. */
-export function overridden(ticket: Ticket, assignment: Assignment | undefined): Ticket {
+/** Applies a person's decision in the state file, also to a unit that has started. */
+export function withPersonsAssignment(ticket: Ticket, assignment: Assignment | undefined): Ticket {
   if (!assignment || isSame(assignmentOf(ticket), assignment)) return ticket;
   return { ...ticket, context: { ...ticket.context, ...contextOf(assignment, 'person') } };
 }
@@ -51,8 +51,8 @@ export function assignmentOf(
   };
 }
 
-/** A unit with a known owner skips its assignment; a checkpoint needs only the checks. */
-export function assigned(
+/** The fields of a ticket after its assignment: the phase to start with, and the owner. A checkpoint starts with the checks. */
+export function withAssignment(
   ticket: Pick<Ticket, 'context'>,
   unit: { open: readonly { checkpoint: boolean }[] },
   assignment: Assignment | undefined,
@@ -70,7 +70,7 @@ function contextOf({ type, owner_agent, criticality, reason }: Assignment, by: s
   return { unit_type: type, owner: owner_agent, criticality, assign_reason: reason ?? null, assigned_by: by };
 }
 
-/** With more units at once, agents decide carelessly. */
+/** Maximum number of units in one question: with more, agents decide carelessly. */
 const MAX_UNITS_AT_ONCE = 50;
 
 /** Ids of undecided units in groups of at least two: the agent of the first unit assigns the others as well. */
@@ -101,7 +101,7 @@ function decidedWith(ticket: Ticket): Map<string, Assignment> {
  * Stores the owners of units that have not begun: a person's decision in the state file, else that of the agent that assigned
  * a group. A unit that has an owner keeps it unless a person decides otherwise.
  */
-export async function giveOwners(
+export async function storeOwners(
   engine: EngineContext,
   tickets: readonly Ticket[],
   byHand: ReadonlyMap<string, Assignment>,
@@ -125,7 +125,7 @@ export async function giveOwners(
         const assignment = wanted(latest);
         const checkpoint = latest.unit?.checkpoint ?? false;
         return assignment
-          ? { ...latest, ...assigned(latest, { open: [{ checkpoint }] }, assignment) }
+          ? { ...latest, ...withAssignment(latest, { open: [{ checkpoint }] }, assignment) }
           : latest;
       });
     }),
@@ -174,7 +174,7 @@ export function unknownOwner(
 }
 
 /** The assignments in the state file. A file that cannot be read is reported, and replaced when the run begins. */
-export function statedOwners(
+export function ownersInStateFile(
   place: string,
   name: string,
 ): { assignments: ReadonlyMap<string, Assignment>; notes: string[] } {

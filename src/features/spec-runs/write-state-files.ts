@@ -18,8 +18,8 @@ import type { Plan, PlanSpec } from '../../model/plan.ts';
 import { type Attempt, openAttempt, type Ticket } from '../../model/ticket.ts';
 import { PROGRESS_FILE, STATE_FILE } from './bring-spec-into-worktree.ts';
 import { unlockSpec } from './spec-lock.ts';
-import { haltedTicket, haltReason, specRests, WORK_PHASES } from './spec-run-request-and-state.ts';
-import { assignmentOf, giveOwners, ownersOf, statedOwners, unknownOwner } from './unit-assignments.ts';
+import { haltedTicket, haltReason, isSpecAtRest, WORK_PHASES } from './spec-run-request-and-state.ts';
+import { assignmentOf, ownersInStateFile, ownersOf, storeOwners, unknownOwner } from './unit-assignments.ts';
 
 const WRITTEN_ON: ReadonlySet<EngineEvent['type']> = new Set([
   'attempt:start',
@@ -68,7 +68,7 @@ export class SpecFiles {
       if (!plan.spec || plan.status === 'archived') return;
       const tickets = store.tickets(plan);
       await writeSpecFiles(this.#engine, plan, plan.spec, tickets);
-      if (plan.claim === null && specRests(plan, tickets)) unlockSpec(this.#engine, planId);
+      if (plan.claim === null && isSpecAtRest(plan, tickets)) unlockSpec(this.#engine, planId);
     } catch (error) {
       // The files only show the run: the work continues without them.
       if (this.#reported) return;
@@ -88,7 +88,7 @@ async function writeSpecFiles(
   const place = stateFilesDir(kept);
   if (!existsSync(place)) return;
   await engine.machine.lock(`spec-files-${digest(place)}`, async () => {
-    const tickets = await giveOwners(engine, found, statedOwners(place, kept.name).assignments);
+    const tickets = await storeOwners(engine, found, ownersInStateFile(place, kept.name).assignments);
     for (const ticket of tickets) {
       const own = found.includes(ticket) ? undefined : assignmentOf(ticket);
       const { planId, ticketId } = ticket;

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { describe, expect } from 'vitest';
 import type { EngineContext } from '../../../src/engine/context.ts';
 import { workspaceFor } from '../../../src/engine/ticket-workspace.ts';
-import { landed, type Work, whereIs } from '../../../src/features/landed/find-landed-work.ts';
+import { findLanded, type Work, whereIsWork } from '../../../src/features/landed/find-landed-work.ts';
 import { complete } from '../../cli/merge-world.ts';
 import { partsOf } from '../../engine/parts.ts';
 import { git, it, type World } from '../../support/index.ts';
@@ -33,20 +33,20 @@ function squash({ repo }: World): void {
 describe('landed', () => {
   it('is null while only the branch has the work', async ({ world }) => {
     const { parts, work } = await finished(world);
-    expect(await landed(parts, work)).toBeNull();
+    expect(await findLanded(parts, work)).toBeNull();
   });
 
   it('finds commits in the history of the base', async ({ world }) => {
     const { parts, work } = await finished(world);
     git(world.repo, 'merge', '--quiet', '--no-ff', '--no-edit', 'ticket/p/a');
-    expect(await landed(parts, work)).toEqual({ how: 'history', where: 'main' });
+    expect(await findLanded(parts, work)).toEqual({ how: 'history', where: 'main' });
   });
 
   it('finds changes that came by another commit, unless only other ways are asked for', async ({ world }) => {
     const { parts, work } = await finished(world);
     squash(world);
-    expect(await landed(parts, work)).toEqual({ how: 'changes', where: 'main' });
-    expect(await landed(parts, work, ['record', 'history'])).toBeNull();
+    expect(await findLanded(parts, work)).toEqual({ how: 'changes', where: 'main' });
+    expect(await findLanded(parts, work, ['record', 'history'])).toBeNull();
   });
 
   it('believes a recorded merge of exactly this commit without asking git', async ({ world }) => {
@@ -58,16 +58,16 @@ describe('landed', () => {
     ];
     mkdirSync(dir, { recursive: true });
     writeFileSync(join(dir, 'forge.jsonl'), lines.map((line) => `${JSON.stringify(line)}\n`).join(''));
-    expect(await landed(parts, work)).toEqual({ how: 'record', where: 'main' });
+    expect(await findLanded(parts, work)).toEqual({ how: 'record', where: 'main' });
     const later = git(world.repo, 'rev-parse', 'main');
-    expect(await landed(parts, { ...work, commit: later }, ['record'])).toBeNull();
+    expect(await findLanded(parts, { ...work, commit: later }, ['record'])).toBeNull();
   });
 });
 
 describe('whereIs', () => {
   it('says branch, merged, kept or gone', async ({ world }) => {
     const { parts, work } = await finished(world);
-    const at = () => whereIs(parts, { ...parts.store.ticket(REF), tip: work.commit }, work);
+    const at = () => whereIsWork(parts, { ...parts.store.ticket(REF), tip: work.commit }, work);
     expect(await at()).toBe('branch');
     git(world.repo, 'branch', '--quiet', '--move', 'ticket/p/a', 'elsewhere');
     expect(await at()).toBe('kept');

@@ -1,6 +1,11 @@
 import { describe, expect, it as test } from 'vitest';
 import type { EngineContext } from '../../../src/engine/context.ts';
-import { forChat, placesOf, postJson, runProgram } from '../../../src/features/notifications/destinations.ts';
+import {
+  escapeForChat,
+  placesOf,
+  postJson,
+  runProgram,
+} from '../../../src/features/notifications/destinations.ts';
 import { Notifier } from '../../../src/features/notifications/notify.ts';
 import { partsOf } from '../../engine/parts.ts';
 import { it } from '../../support/index.ts';
@@ -60,7 +65,7 @@ describe('text for a chat', () => {
     ['a && b &lt; c', 'a &amp;&amp; b &amp;lt; c'],
     ['@here and @ann', '@\u200bhere and @ann'],
   ])('%j is said as %j', (text, wanted) => {
-    expect(forChat(text)).toBe(wanted);
+    expect(escapeForChat(text)).toBe(wanted);
   });
 
   it('is escaped where it is posted, and the rest is as it is', async ({ world }) => {
