@@ -1,6 +1,7 @@
 import type { ChildProcess } from 'node:child_process';
+import { readSync } from 'node:fs';
 import { constants } from 'node:os';
-import { type Lines, safeJson } from '../report/style-and-phrases.ts';
+import { type Lines, printable, safeJson } from '../report/style-and-phrases.ts';
 
 /** Where a command writes. */
 export interface OutputStream {
@@ -82,6 +83,14 @@ export function exitOf(child: ChildProcess): Promise<number> {
 
 export function outJson(io: Io, value: unknown): void {
   io.out(safeJson(value, 2).split('\n'));
+}
+
+/** Asks on the terminal; without one the answer is no. */
+export function confirmed(io: Io, question: string): boolean {
+  if (!io.tty || !io.stdin.isTTY()) return false;
+  io.stdout.write(`${printable(question)} [y/N] `);
+  const room = Buffer.alloc(100);
+  return /^y(es)?$/i.test(room.toString('utf8', 0, readSync(io.stdin.fd, room)).trim());
 }
 
 /** Prints the result: as JSON if that was asked for, else as text. */

@@ -136,7 +136,7 @@ describe.concurrent('help', () => {
 describe.concurrent('a command line that cannot be understood', () => {
   const wrong: [string[], string][] = [
     [['statsu'], 'Unknown command "statsu".\n   Did you mean: signalbox status\n   Help: signalbox --help'],
-    [['pause', 'p'], 'Missing required argument "ticket".\n   Help: signalbox pause --help'],
+    [['pause'], 'Missing required argument "plan".\n   Help: signalbox pause --help'],
     [
       ['status', '--paln', 'x'],
       'Unknown option "--paln".\n   Did you mean: --plan\n   Help: signalbox status --help',

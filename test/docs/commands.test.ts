@@ -59,7 +59,7 @@ describe('command lines', () => {
   it('that are wrong would be noticed', () => {
     for (const line of [
       'signalbox frobnicate',
-      'signalbox pause p',
+      'signalbox pause',
       'signalbox run p --bogus',
       'signalbox plan',
       'signalbox plan frobnicate p',

@@ -10,7 +10,13 @@ import { style } from '../../report/style-and-phrases.ts';
 import { readerRedactor } from '../../sandbox/secret-fingerprints.ts';
 import { loadSchemas } from '../../store/open-for-reading.ts';
 import { exitOf, type Io, inherited, outJson } from '../io.ts';
-import { type GlobalOptions, openSettings, openState } from '../open-state-and-check-flags.ts';
+import {
+  type GlobalOptions,
+  openSettings,
+  openState,
+  planNamed,
+  ticketNamed,
+} from '../open-state-and-read-arguments.ts';
 
 export async function attach(io: Io, options: GlobalOptions, given: string | undefined): Promise<void> {
   const { stateDir, store, view } = await openState(io, options);
@@ -69,12 +75,24 @@ interface Options extends GlobalOptions {
 export async function logs(
   io: Io,
   options: Options,
-  planId: string,
-  ticketId: string | undefined,
+  first: string | undefined,
+  second: string | undefined,
+): Promise<void> {
+  const { stateDir, store } = await openState(io, options);
+  const planId = planNamed(io, store, first);
+  const isPlan = second === undefined && store.hasPlan(planId);
+  const ref = isPlan ? undefined : ticketNamed(io, store, 'logs', [first, second]).ref;
+  return showLogs(io, options, { stateDir, store }, ref ?? { planId });
+}
+
+async function showLogs(
+  io: Io,
+  options: Options,
+  { stateDir, store }: Pick<Awaited<ReturnType<typeof openState>>, 'stateDir' | 'store'>,
+  { planId, ticketId }: { planId: string; ticketId?: string },
 ): Promise<void> {
   if (options.untilRest && !(options.follow && ticketId))
     throw new InputError('usage', '--until-rest needs a ticket and --follow.');
-  const { stateDir, store } = await openState(io, options);
   store.plan(planId);
   const seen = ticketId ? store.ticket({ planId, ticketId }).phaseHistory.map(({ phase }) => phase) : [];
   if (ticketId && options.phase && !options.follow && !seen.includes(options.phase))

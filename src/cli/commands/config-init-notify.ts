@@ -7,7 +7,7 @@ import { asStorageError, makeDirectory } from '../../machine/files/make-director
 import { expandPath, userHome } from '../../machine/home-path.ts';
 import { shellWord } from '../../model/text/shell-quote.ts';
 import { answer, type Io, outJson } from '../io.ts';
-import { type GlobalOptions, openEngine, openSettings } from '../open-state-and-check-flags.ts';
+import { type GlobalOptions, openEngine, openSettings } from '../open-state-and-read-arguments.ts';
 
 export async function configShow(io: Io, options: GlobalOptions): Promise<void> {
   const settings = await openSettings(io, options);

@@ -19,7 +19,7 @@ import {
   ownCommand,
   positiveInteger,
   trusted,
-} from '../open-state-and-check-flags.ts';
+} from '../open-state-and-read-arguments.ts';
 import { type EventView, eventView, signalCode, untilStopped } from '../show-events-until-stopped.ts';
 
 interface Options extends GlobalOptions {

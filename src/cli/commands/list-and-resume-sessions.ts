@@ -12,7 +12,7 @@ import type { Attempt } from '../../model/ticket.ts';
 import { oneLine, style } from '../../report/style-and-phrases.ts';
 import { table } from '../../report/table.ts';
 import { exitOf, type Io, inherited, outJson } from '../io.ts';
-import { type GlobalOptions, openEngine, openState } from '../open-state-and-check-flags.ts';
+import { type GlobalOptions, openEngine, openState, ticketNamed } from '../open-state-and-read-arguments.ts';
 
 interface Options extends GlobalOptions {
   phase?: string;
@@ -21,11 +21,12 @@ interface Options extends GlobalOptions {
 export async function listSessions(
   io: Io,
   options: Options,
-  planId: string,
-  ticketId: string,
+  ...words: (string | undefined)[]
 ): Promise<void> {
   const { store } = await openState(io, options);
-  const ticket = store.ticket({ planId, ticketId });
+  const { ref } = ticketNamed(io, store, 'sessions', words);
+  const { planId, ticketId } = ref;
+  const ticket = store.ticket(ref);
   if (options.phase) checkPhase(store, ticket, options.phase);
   const found = sessionsOf(ticket, options.phase);
   if (options.json) return outJson(io, found.map(shape));

@@ -20,7 +20,12 @@ import { InputError, SignalboxError } from '../../model/errors.ts';
 import { refKey, type TicketRef } from '../../model/ids.ts';
 import { shellWord } from '../../model/text/shell-quote.ts';
 import { type Io, outJson } from '../io.ts';
-import { type GlobalOptions, openEngine, openRunner, openSettings } from '../open-state-and-check-flags.ts';
+import {
+  type GlobalOptions,
+  openEngine,
+  openRunner,
+  openSettings,
+} from '../open-state-and-read-arguments.ts';
 import { signalCode, untilStopped } from '../show-events-until-stopped.ts';
 import { inPhase, outStep, ticketHere } from './workspace-checks-integrate-diff.ts';
 

@@ -8,51 +8,112 @@ import {
 } from '../../engine/control-tickets.ts';
 import { latestStopped, stoppedIn } from '../../engine/find-stopped-plan.ts';
 import { InputError } from '../../model/errors.ts';
+import { totalUsage } from '../../model/limits/usage.ts';
 import { runCommand } from '../../model/state/explain-ticket.ts';
-import { answer, type Io } from '../io.ts';
-import { type GlobalOptions, openEngine } from '../open-state-and-check-flags.ts';
+import { plural } from '../../model/text/clean-quote-plural.ts';
+import type { Ticket, Usage } from '../../model/ticket.ts';
+import { usageText } from '../../report/style-and-phrases.ts';
+import { answer, confirmed, type Io } from '../io.ts';
+import {
+  type GlobalOptions,
+  openEngine,
+  openState,
+  planNamed,
+  ticketNamed,
+} from '../open-state-and-read-arguments.ts';
 
 type Wish = Parameters<typeof carryOutCommand>[2];
-type TicketCommand = (io: Io, options: GlobalOptions, planId: string, ticketId: string) => Promise<void>;
+type Words = (string | undefined)[];
 
-export const pause: TicketCommand = (io, options, ...ref) => act(io, options, ref, { type: 'pause' });
-
-export async function retry(
-  io: Io,
-  options: GlobalOptions & { latest?: boolean },
-  ...ref: [planId: string, ticketId: string]
-): Promise<void> {
-  return act(io, options, ref, { type: 'retry', latest: options.latest === true });
+export async function pause(io: Io, options: GlobalOptions, ...words: Words): Promise<void> {
+  return act(io, options, words, 'pause');
 }
 
-export async function skip(io: Io, options: GlobalOptions, planId: string, ticketId: string, phase: string) {
-  return act(io, options, [planId, ticketId], { type: 'skip', phase });
+interface RetryOptions extends GlobalOptions {
+  latest?: boolean;
+  failed?: boolean;
+  yes?: boolean;
+}
+
+export async function retry(io: Io, options: RetryOptions, ...words: Words): Promise<void> {
+  const latest = options.latest === true;
+  return options.failed
+    ? retryFailed(io, options, words, { type: 'retry', latest })
+    : act(io, options, words, 'retry', () => ({ latest }));
+}
+
+/** More than these are retried only after a question. */
+const MAX_UNASKED = 5;
+
+async function retryFailed(io: Io, options: RetryOptions, words: Words, wish: Wish): Promise<void> {
+  const [plan, ticket] = words;
+  if (plan === undefined || ticket !== undefined)
+    throw new InputError('usage', '--failed needs one plan, or @last for the latest.', {
+      hint: 'signalbox retry --failed @last',
+    });
+  const engine = await openEngine(io, options, 'retry');
+  const planId = planNamed(io, engine.store, plan);
+  const failed = engine.store.tickets(planId).filter(({ status }) => status === 'failed');
+  const spent = usageText(totalUsage(failed.map(lastUsage)));
+  const about = `${plural(failed.length, 'failed ticket')} of ${planId}${spent && `; their last attempts took ${spent}`}`;
+  if (failed.length > MAX_UNASKED && !options.yes && !confirmed(io, `Retry ${about}?`))
+    throw new InputError('usage', `Nothing was retried: ${about}.`, {
+      hint: `Retry them with: signalbox retry --failed ${planId} --yes`,
+    });
+  const tickets: Ticket[] = [];
+  for (const { ticketId } of failed)
+    tickets.push(await carryOutCommand(engine, { planId, ticketId }, wish, 'a person'));
+  const next = tickets.length > 0 ? nextStep(engine, planId) : '';
+  answer(io, options, tickets, `Retried ${about}.${next}`);
+}
+
+/** What the last attempt at a ticket used. */
+function lastUsage({ phaseHistory }: Ticket): Usage | null {
+  return phaseHistory.findLast(({ usage }) => usage !== null)?.usage ?? null;
+}
+
+export async function skip(io: Io, options: GlobalOptions, ...words: Words): Promise<void> {
+  return act(io, options, words, 'skip', ([phase]) => ({ phase: required('phase', phase) }));
 }
 
 export async function respond(
   io: Io,
   options: GlobalOptions,
-  planId: string,
-  ticketId: string,
-  decision: string,
+  first: string,
+  second: string,
+  third: string | undefined,
   message: string[],
 ): Promise<void> {
-  return act(io, options, [planId, ticketId], { type: 'respond', decision, message: message.join(' ') });
+  return act(io, options, [first, second, third, ...message], 'respond', ([decision, ...words]) => ({
+    decision: required('decision', decision),
+    message: words.join(' '),
+  }));
 }
 
-export async function stop(io: Io, options: GlobalOptions, planId: string, ticketId: string | undefined) {
-  if (ticketId === undefined) return pausePlan(io, options, planId);
-  return act(io, options, [planId, ticketId], { type: 'stop' });
+function required(name: string, word: string | undefined): string {
+  if (word !== undefined) return word;
+  throw new InputError('usage', `Missing required argument "${name}".`);
 }
 
+export async function stop(io: Io, options: GlobalOptions, first: string, second: string | undefined) {
+  const { store } = await openState(io, options, (state) => state.glance());
+  const planId = second === undefined ? planNamed(io, store, first) : undefined;
+  if (planId !== undefined && store.hasPlan(planId)) return pausePlan(io, options, planId);
+  return act(io, options, [first, second], 'stop');
+}
+
+/** Does what a person wants with the ticket that the words name; `more` reads the words behind it. */
 async function act(
   io: Io,
   options: GlobalOptions,
-  [planId, ticketId]: [string, string],
-  wish: Wish,
+  words: Words,
+  type: Wish['type'],
+  more: (rest: string[]) => object = () => ({}),
 ): Promise<void> {
-  const engine = await openEngine(io, options, wish.type);
-  const ticket = await carryOutCommand(engine, { planId, ticketId }, wish, 'a person');
+  const engine = await openEngine(io, options, type);
+  const { ref, rest } = ticketNamed(io, engine.store, type, words);
+  const { planId, ticketId } = ref;
+  const ticket = await carryOutCommand(engine, ref, { type, ...more(rest) } as Wish, 'a person');
   const { status, currentPhase } = ticket;
   const at = currentPhase && currentPhase !== status ? ` at ${currentPhase}` : '';
   const moves = status === 'ready' || status === 'queued' || status === 'running';
@@ -83,9 +144,9 @@ export async function resume(
     throw new InputError('usage', '--answer says nothing.', {
       hint: 'Write what the agent should know: --answer "Use the new table."',
     });
-  if (planId && ticketId) return act(io, options, [planId, ticketId], { type: 'resume' });
   const engine = await openEngine(io, options, 'resume');
-  const id = planId || (await latestStopped(engine, io.cwd));
+  const id = planId ? planNamed(io, engine.store, planId) : await latestStopped(engine, io.cwd);
+  if (ticketId || !engine.store.hasPlan(id)) return act(io, options, [planId, ticketId], 'resume');
   const found = engine.store.plan(id);
   io.resumesSpec = found.kind === 'spec';
   if (found.kind === 'spec') return resumeSpecHere(io, options, engine, id);

@@ -17,7 +17,7 @@ import {
   openEngine,
   openState,
   positiveInteger,
-} from '../open-state-and-check-flags.ts';
+} from '../open-state-and-read-arguments.ts';
 
 export async function planList(io: Io, options: GlobalOptions): Promise<void> {
   const { store } = await openState(io, options);

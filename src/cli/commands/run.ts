@@ -25,7 +25,7 @@ import {
   openStore,
   positiveInteger,
   trusted,
-} from '../open-state-and-check-flags.ts';
+} from '../open-state-and-read-arguments.ts';
 import { eventView, signalCode, untilStopped } from '../show-events-until-stopped.ts';
 import { handedOver, handOver } from './daemon-and-tick.ts';
 

@@ -4,7 +4,7 @@ import { planLines, problemsWithoutPlan, statusJson, statusOf } from '../../repo
 import { oneLine, sayProblem, style } from '../../report/style-and-phrases.ts';
 import type { Store, StoreView } from '../../store/store-interface.ts';
 import { type Io, outJson } from '../io.ts';
-import { type GlobalOptions, openState } from '../open-state-and-check-flags.ts';
+import { type GlobalOptions, openState } from '../open-state-and-read-arguments.ts';
 
 interface StatusOptions extends GlobalOptions {
   plan?: string;

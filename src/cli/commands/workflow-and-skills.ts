@@ -14,7 +14,7 @@ import { installSkills, listSkills } from '../../workflows/install-skills.ts';
 import { type LoadedWorkflow, loadWorkflow } from '../../workflows/load-workflow.ts';
 import { findWorkflows, resolveWorkflow } from '../../workflows/resolve-workflow.ts';
 import { answer, type Io, outJson } from '../io.ts';
-import { type GlobalOptions, openSettings } from '../open-state-and-check-flags.ts';
+import { type GlobalOptions, openSettings } from '../open-state-and-read-arguments.ts';
 
 export async function workflowList(io: Io, options: GlobalOptions): Promise<void> {
   const { workflows } = await searchPathOf(options, io);

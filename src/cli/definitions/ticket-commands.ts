@@ -3,6 +3,11 @@ import type { CommandDefinition } from './command-definition.ts';
 const ticket = () => import('../commands/pause-resume-retry-respond.ts');
 const sessions = () => import('../commands/list-and-resume-sessions.ts');
 
+/** The words that name a ticket. */
+const TICKET = {
+  plan: '@last is the latest; left out where only one open plan has the ticket',
+};
+
 /** Commands that show plans and tickets, and what a person does to them. */
 export const TICKET_COMMANDS: readonly CommandDefinition[] = [
   {
@@ -18,7 +23,7 @@ export const TICKET_COMMANDS: readonly CommandDefinition[] = [
     load: async () => (await import('../commands/status.ts')).status,
   },
   {
-    usage: 'logs <plan> [ticket]',
+    usage: 'logs [plan] [ticket]',
     about: 'show what happened in a plan or a ticket',
     options: {
       '--phase <phase>': 'only of this phase',
@@ -27,7 +32,13 @@ export const TICKET_COMMANDS: readonly CommandDefinition[] = [
     },
     json: 'print JSON lines',
     notes: 'Of a plan its events, of a ticket everything that its attempts printed.',
-    examples: ['logs sprint-12', 'logs sprint-12 PROJ-101 --phase implement', 'logs sprint-12 PROJ-101 -f'],
+    args: { plan: 'default: the latest' },
+    examples: [
+      'logs',
+      'logs sprint-12',
+      'logs sprint-12 PROJ-101 --phase implement',
+      'logs sprint-12 PROJ-101 -f',
+    ],
     load: async () => (await import('../commands/attach-and-logs.ts')).logs,
   },
   {
@@ -39,33 +50,43 @@ export const TICKET_COMMANDS: readonly CommandDefinition[] = [
     load: async () => (await import('../commands/attach-and-logs.ts')).attach,
   },
   {
-    usage: 'diff <plan> <ticket>',
+    usage: 'diff [plan] [ticket]',
     about: 'show a ticket’s work, uncommitted changes included',
     options: { '--stat': 'only the files and how much changed' },
-    examples: ['diff sprint-12 PROJ-101', 'diff sprint-12 PROJ-101 --stat'],
+    args: { plan: 'default: the latest', ticket: 'may be left out where there is only one' },
+    examples: ['diff', 'diff PROJ-101', 'diff sprint-12 PROJ-101 --stat'],
     load: async () => (await import('../commands/workspace-checks-integrate-diff.ts')).diff,
   },
   {
-    usage: 'pause <plan> <ticket>',
+    usage: 'pause <plan> [ticket]',
     about: 'stop a ticket’s agent now and keep everything',
+    args: TICKET,
     load: async () => (await ticket()).pause,
   },
   {
-    usage: 'retry <plan> <ticket>',
+    usage: 'retry [plan] [ticket]',
     about: 'run the failed phase again, counters at zero',
-    options: { '--latest': 'with the workflow as it is now, not as it was when the ticket started' },
+    args: TICKET,
+    options: {
+      '--latest': 'with the workflow as it is now, not as it was when the ticket started',
+      '--failed': 'all failed tickets of the plan; asks first if there are more than five',
+      '-y, --yes': 'with --failed: do not ask',
+    },
+    examples: ['retry sprint-12 PROJ-101', 'retry PROJ-101', 'retry --failed @last'],
     load: async () => (await ticket()).retry,
   },
   {
-    usage: 'skip <plan> <ticket> <phase>',
+    usage: 'skip <plan> <ticket> [phase]',
     about: 'continue at another phase',
-    examples: ['skip sprint-12 PROJ-101 self_review'],
+    args: TICKET,
+    examples: ['skip sprint-12 PROJ-101 self_review', 'skip PROJ-101 self_review'],
     load: async () => (await ticket()).skip,
   },
   {
-    usage: 'respond <plan> <ticket> <decision> [message...]',
+    usage: 'respond <plan> <ticket> [decision] [message...]',
     about: 'answer a gate',
-    examples: ['respond sprint-12 PROJ-101 approve "looks good"'],
+    args: TICKET,
+    examples: ['respond sprint-12 PROJ-101 approve "looks good"', 'respond PROJ-101 approve'],
     load: async () => (await ticket()).respond,
   },
   {
@@ -98,8 +119,9 @@ export const TICKET_COMMANDS: readonly CommandDefinition[] = [
     load: async () => (await ticket()).resumePlan,
   },
   {
-    usage: 'sessions <plan> <ticket>',
+    usage: 'sessions <plan> [ticket]',
     about: 'list the agent sessions of a ticket',
+    args: TICKET,
     options: { '--phase <phase>': 'only of this phase' },
     examples: ['sessions sprint-12 PROJ-101 --phase implement'],
     load: async () => (await sessions()).listSessions,

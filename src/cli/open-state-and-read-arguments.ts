@@ -1,10 +1,13 @@
 import { dirname, join } from 'node:path';
-import { packageDir, plainStateDir } from '../config/find-config-and-state.ts';
+import { packageDir, plainStateDir, repositoryOf } from '../config/find-config-and-state.ts';
 import type { Settings } from '../config/settings-table.ts';
 import type { EngineContext } from '../engine/context.ts';
 import { InputError } from '../model/errors.ts';
 import type { EngineEvent } from '../model/events.ts';
+import type { TicketRef } from '../model/ids.ts';
+import type { Plan } from '../model/plan.ts';
 import { openForReading } from '../store/open-for-reading.ts';
+import type { Store } from '../store/store-interface.ts';
 import type { Io } from './io.ts';
 
 export interface GlobalOptions {
@@ -87,6 +90,65 @@ export async function openRunner(...args: Parameters<typeof openEngine>): Promis
   const engine = await openEngine(...args);
   trusted(engine.settings);
   return engine;
+}
+
+/** Stands for the latest plan wherever a plan is named. */
+const LAST = '@last';
+
+/** The plan that a word names; without a word, the latest one. */
+export function planNamed(io: Io, store: Store, word: string | undefined): string {
+  return word === undefined || word === LAST ? latestPlan(io, store).id : word;
+}
+
+/** The plan that was made last; inside a repository, of those of this repository if it has any. */
+function latestPlan(io: Io, store: Store): Plan {
+  const { plans, finished } = store.glance();
+  const others = (finished?.since(0, 1) ?? []).flatMap((id) => store.view(id).plans);
+  const latest = [...plans, ...others].sort((a, b) => madeAt(b).localeCompare(madeAt(a)));
+  const repo = repositoryOf(io.cwd);
+  const found = latest.find((plan) => repo !== null && plan.repo === repo) ?? latest[0];
+  if (found) return found;
+  throw new InputError('plan/none', 'There are no plans yet.', {
+    hint: 'Make one with: signalbox run --task "Fix the typo in README"',
+  });
+}
+
+const madeAt = ({ createdAt }: Plan) => createdAt ?? '';
+
+/**
+ * The ticket that the words after a command name, and the words behind it: a plan and a ticket, or the id of a ticket that
+ * only one open plan has.
+ */
+export function ticketNamed(
+  io: Io,
+  store: Store,
+  command: string,
+  words: readonly (string | undefined)[],
+): { ref: TicketRef; rest: string[] } {
+  const [first, ...others] = words.filter((word) => word !== undefined);
+  if (first === undefined)
+    throw new InputError('usage', 'Name a ticket, or a plan and a ticket.', {
+      hint: `Help: signalbox ${command} --help`,
+    });
+  if (first === LAST || store.hasPlan(first)) {
+    const planId = planNamed(io, store, first);
+    const [ticketId, ...rest] = others;
+    if (ticketId !== undefined) return { ref: { planId, ticketId }, rest };
+    const ids = store.plan(planId).tickets.map((entry) => entry.ticketId);
+    throw new InputError('usage', `Which ticket of "${planId}"?`, {
+      hint: `signalbox ${command} ${planId} <ticket>\nTickets: ${ids.slice(0, 20).join(', ')}${ids.length > 20 ? ', …' : ''}`,
+    });
+  }
+  const having = store
+    .glance()
+    .plans.filter(({ tickets }) => tickets.some(({ ticketId }) => ticketId === first));
+  const [plan, ...more] = having;
+  // There is no such plan either, which this reports.
+  if (plan === undefined) return { ref: { planId: store.plan(first).id, ticketId: first }, rest: others };
+  if (more.length === 0) return { ref: { planId: plan.id, ticketId: first }, rest: others };
+  throw new InputError('ticket/ambiguous', `${having.length} open plans have a ticket "${first}".`, {
+    hint: having.map(({ id }) => `signalbox ${[command, id, first, ...others].join(' ')}`).join('\n'),
+  });
 }
 
 /** Refuses what is not a positive whole number, before anything is opened. */

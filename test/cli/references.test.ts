@@ -1,0 +1,93 @@
+import { describe, expect } from 'vitest';
+import { CliCall } from '../support/cli-call.ts';
+import { errorIn, it, type World } from './support.ts';
+
+/** The workflow that plans of a scratch home have. */
+function workflow(world: World): void {
+  world.workflow('work', [
+    { id: 'implement', type: 'agent', prompt: 'Do it.', onSuccess: 'complete' },
+    { id: 'complete', type: 'terminal' },
+  ]);
+}
+
+const FAILED = { status: 'failed', currentPhase: 'implement', error: 'no tests' } as const;
+
+function plans(world: World): void {
+  workflow(world);
+  world.plan('old', { createdAt: '2026-01-01T00:00:00Z', tickets: { a: FAILED, b: FAILED } });
+  world.plan('new', { createdAt: '2026-02-01T00:00:00Z', tickets: { b: FAILED, c: FAILED } });
+  world.plan('done', {
+    createdAt: '2025-01-01T00:00:00Z',
+    status: 'complete',
+    tickets: { a: { status: 'complete', currentPhase: 'complete' } },
+  });
+}
+
+describe.concurrent('a ticket', () => {
+  it('is named by its id alone where one open plan has it', async ({ world }) => {
+    plans(world);
+    expect(await world.cli('retry', 'a')).toMatchObject({
+      code: 0,
+      out: expect.stringMatching(/^old\/a is /),
+    });
+    expect((await world.cli('pause', 'a')).out).toMatch(/^old\/a is paused/);
+    expect((await world.cli('logs', 'a')).code).toBe(0);
+    expect((await world.cli('sessions', 'a')).out).toContain('old/a has no sessions');
+  });
+
+  it('is asked for with the commands that were possible where several have it', async ({ world }) => {
+    plans(world);
+    const { code, err } = await world.cli('skip', 'b', 'review');
+    expect({ code, err }).toEqual({
+      code: 2,
+      err: '❌ 2 open plans have a ticket "b".\n   signalbox skip new b review\n   signalbox skip old b review\n',
+    });
+    expect(world.ticket('new', 'b').status).toBe('failed');
+  });
+
+  it('is asked for where only its plan is named, or nothing', async ({ world }) => {
+    plans(world);
+    expect((await world.cli('retry', 'old')).err).toContain('Which ticket of "old"?');
+    expect((await world.cli('retry', 'old')).err).toContain('Tickets: a, b');
+    expect((await world.cli('retry')).err).toContain('Name a ticket, or a plan and a ticket.');
+    expect((await world.cli('respond', 'old', 'a')).err).toContain('Missing required argument "decision".');
+    expect(errorIn(await world.cli('pause', 'nothing', '--json')).code).toBe('plan/unknown');
+  });
+
+  it('is one of the latest plan with @last; logs and diff need no name', async ({ world }) => {
+    plans(world);
+    expect((await world.cli('retry', '@last', 'c')).out).toMatch(/^new\/c is /);
+    expect((await world.cli('logs')).code).toBe(0);
+    expect((await world.cli('diff')).err).toContain('Which ticket of "new"?');
+    expect((await world.cli('stop', '@last')).out).toBe('Plan new is paused.\n');
+  });
+});
+
+describe.concurrent('retry --failed', () => {
+  it('retries all failed tickets of one plan and says how many', async ({ world }) => {
+    plans(world);
+    const { code, out } = await world.cli('retry', '--failed', '@last');
+    expect(code).toBe(0);
+    expect(out).toMatch(/^Retried 2 failed tickets of new\. /);
+    for (const id of ['b', 'c']) expect(world.ticket('new', id).status).not.toBe('failed');
+    expect(world.ticket('old', 'a').status).toBe('failed');
+    expect((await world.cli('retry', '--failed')).err).toContain('--failed needs one plan');
+  });
+
+  it('asks above five, and needs --yes without a terminal', async ({ world }) => {
+    workflow(world);
+    const tickets = Object.fromEntries(['a', 'b', 'c', 'd', 'e', 'f'].map((id) => [id, FAILED]));
+    world.plan('many', { tickets });
+    const refused = await world.cli('retry', '--failed', 'many');
+    expect(refused).toMatchObject({ code: 2, err: expect.stringContaining('--failed many --yes') });
+    const onTerminal = (input: string) =>
+      new CliCall(['retry', '--failed', 'many'], {
+        ...{ cwd: world.dir, env: { ...world.env, NO_COLOR: '1' }, input },
+        ...{ terminal: true, columns: 80 },
+      }).ended;
+    expect((await onTerminal('n\n')).err).toContain('Nothing was retried: 6 failed tickets of many.');
+    expect(world.ticket('many', 'a').status).toBe('failed');
+    expect((await onTerminal('y\n')).out).toContain('Retry 6 failed tickets of many? [y/N] Retried 6 failed');
+    expect(world.ticket('many', 'f').status).not.toBe('failed');
+  });
+});
