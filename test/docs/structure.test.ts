@@ -56,3 +56,11 @@ it(`no paragraph has more than ${MAX_PARAGRAPH_WORDS} words`, () => {
   );
   expect(long).toEqual([]);
 });
+
+it('the comparison has a source at a commit, with its date, for every claim about another tool', () => {
+  const rows = doc('docs/comparison.md').tables.flatMap((table) => table.rows);
+  const others = rows.filter(([tool]) => tool !== 'Signalbox');
+  expect(others.length).toBeGreaterThan(12);
+  const source = /\[[^\]]+, \d{4}-\d\d-\d\d\]\(https:\/\/github\.com\/[\w.-]+\/[\w.-]+\/blob\/[0-9a-f]{40}\//;
+  expect(others.filter((row) => !source.test(row.at(-1) ?? ''))).toEqual([]);
+});
