@@ -1,4 +1,4 @@
-import { statSync } from 'node:fs';
+import { type Stats, statSync } from 'node:fs';
 import { InputError, messageOf } from '../model/errors.ts';
 import { keepExtra, SCHEMA_VERSION } from '../model/extra-fields.ts';
 import { refKey } from '../model/ids.ts';
@@ -103,8 +103,9 @@ export class StateReader {
     this.#kinds = kinds;
   }
 
-  plan(path: string, id: string): Plan {
-    const plan = this.#read('plan', path);
+  /** `stat`: of a path that is known to be a file's. */
+  plan(path: string, id: string, stat?: Stats): Plan {
+    const plan = this.#read('plan', path, stat !== undefined, stat);
     if (plan.id !== id)
       throw mismatch(path, `the plan calls itself "${plan.id}" but its directory is "${id}"`);
     return plan;
@@ -150,9 +151,9 @@ export class StateReader {
     this.#written.set(path, stamp);
   }
 
-  #read<K extends keyof Kinds>(what: K, path: string, plain = false): Kinds[K] {
+  #read<K extends keyof Kinds>(what: K, path: string, plain = false, stat?: Stats): Kinds[K] {
     if (!this.#remembers) return parseState(what, stateText(path, { plain }), path, this.#kinds);
-    const stamp = stampOf(path);
+    const stamp = stat ? stampIn(stat) : stampOf(path);
     if (stamp === undefined) throw missing(path);
     const cached = this.#cache.get(path);
     if (cached?.stamp === stamp) {
@@ -160,7 +161,7 @@ export class StateReader {
       return cached.value as Kinds[K];
     }
     try {
-      const value = parseState(what, stateText(path), path, this.#kinds);
+      const value = parseState(what, stateText(path, { plain: stat !== undefined }), path, this.#kinds);
       this.#cache.set(path, { stamp, value });
       return value;
     } catch (error) {
@@ -178,10 +179,14 @@ function mismatch(path: string, what: string, hint = 'Rename one of them.'): Inp
 export function stampOf(path: string): string | undefined {
   try {
     const stat = statSync(path, { throwIfNoEntry: false });
-    return stat ? `${stat.ino}:${stat.size}:${stat.mtimeMs}` : undefined;
+    return stat && stampIn(stat);
   } catch (error) {
     throw unreadable(path, error);
   }
+}
+
+function stampIn({ ino, size, mtimeMs }: Stats): string {
+  return `${ino}:${size}:${mtimeMs}`;
 }
 
 /** Undefined where a file is missing or cannot be understood. */

@@ -8,7 +8,7 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { statIfVisible } from '../machine/files/read-and-remove-files.ts';
-import { parseRef, refKey, type StateRef, type TicketRef } from '../model/ids.ts';
+import { idProblem, parseRef, refKey, type StateRef, type TicketRef } from '../model/ids.ts';
 import { PLAN_KINDS, type Plan } from '../model/plan.ts';
 import { entryOf } from '../model/plans/plans-view.ts';
 import type { Ticket } from '../model/ticket.ts';
@@ -51,7 +51,7 @@ export class KeptView {
     const dir = this.#plansDir;
     // Most of them are finished: that they are directories is asked only of the others.
     for (const id of existsSync(dir) ? readdirSync(dir) : [])
-      if (!this.#finished.confirm(id, () => this.#stat(id)) && mayBePlan(dir, id)) this.readPlan(id);
+      if (!this.#finished.confirm(id, () => this.#stat(id)) && !this.#isSeenFinished(id)) this.readPlan(id);
     this.#noteFinished();
   }
 
@@ -189,6 +189,17 @@ export class KeptView {
     return statIfVisible(`${this.#plansDir}/${id}/plan.json`);
   }
 
+  /** Reads a plan that is probably finished, with few questions to the system: there may be thousands. */
+  #isSeenFinished(id: string): boolean {
+    const stat = idProblem(id) ? undefined : this.#stat(id);
+    if (!stat?.isFile() || stat.size > LARGE) return false;
+    const { layout, reader } = this.#options;
+    const plan = ifReadable(() => reader.plan(layout.planFile(id), id, stat));
+    if (!plan || !isFinished(plan)) return false;
+    this.#finish(plan, stat);
+    return true;
+  }
+
   #noteFinished(): void {
     this.#finished.note((id) => !this.#ofOtherKinds.has(id));
   }
@@ -220,6 +231,9 @@ function sameProblems(a: readonly StoreProblem[], b: readonly StoreProblem[]): b
     one.message === other?.message && one.path === other.path;
   return a.length === b.length && a.every((one, index) => isSame(one, b[index]));
 }
+
+/** A larger file is read with all due care. */
+const LARGE = 1_000_000;
 
 const HEAD = 'signalbox finished plans, version 1: ';
 const HEAD_BYTES = 64;
