@@ -7,7 +7,7 @@ import type { EngineEvent } from '../model/events.ts';
 import type { TicketRef } from '../model/ids.ts';
 import type { Plan } from '../model/plan.ts';
 import { openForReading } from '../store/open-for-reading.ts';
-import type { Store } from '../store/store-interface.ts';
+import { ifReadable, type Store } from '../store/store-interface.ts';
 import type { Io } from './io.ts';
 
 export interface GlobalOptions {
@@ -30,16 +30,27 @@ export async function openSettings(
   });
 }
 
-/** The store alone, for commands that only show something. `read`: what of it they show; default: everything. */
-export async function openState(io: Io, options: GlobalOptions, read?: Parameters<typeof openForReading>[1]) {
+/** The store alone, for commands that only show something. */
+export async function openState(io: Io, options: GlobalOptions, read = everything) {
   const plain = plainStateDir({ cwd: io.cwd, env: io.env, configPath: options.config });
   const stateDir = plain ?? (await openSettings(io, options)).stateDir;
   return { stateDir, ...(await openForReading(stateDir, read)) };
 }
 
+const everything = (store: Store) => store.view();
+
 export async function openStore(io: Io, options: GlobalOptions) {
   const settings = await openSettings(io, options);
-  return { settings, ...(await openForReading(settings.stateDir)) };
+  return { settings, ...(await openForReading(settings.stateDir, everything)) };
+}
+
+/** One plan as it is stored; null where it cannot be read, undefined where there is none. Other plans are not looked at. */
+export async function openPlan(io: Io, options: GlobalOptions, planId: string) {
+  const settings = await openSettings(io, options);
+  const { store, view } = await openForReading(settings.stateDir, (state) =>
+    state.hasPlan(planId) ? (ifReadable(() => state.plan(planId)) ?? null) : undefined,
+  );
+  return { settings, store, plan: view };
 }
 
 export async function openEngine(

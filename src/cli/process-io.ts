@@ -36,7 +36,7 @@ const signals: Signals = {
 };
 
 /**
- * Collects garbage early instead of letting the heap grow: an engine keeps some 11 MB whatever the number of tickets, and
+ * Collects garbage early instead of letting the heap grow: an engine keeps some 11 MB beside the tickets of open plans, and
  * it may run for weeks.
  */
 function keepHeapSmall(): void {

@@ -20,15 +20,16 @@ import { DELETED, directories, entryExists, isFinished, Layout, NEW, readView } 
 import { quickTicket } from './parse-without-zod.ts';
 import { claimLines, type NoticeLine } from './sent-notices.ts';
 import { appendLines, readLines, stateBytes, stateText, unwritable } from './state-file-io.ts';
-import { ifReadable, StateReader, stampOf } from './state-reader.ts';
-import type {
-  CheckScope,
-  Holder,
-  NoticeWish,
-  Store,
-  StoreOptions,
-  StoreView,
-  Wanted,
+import { StateReader, stampOf } from './state-reader.ts';
+import {
+  type CheckScope,
+  type Holder,
+  ifReadable,
+  type NoticeWish,
+  type Store,
+  type StoreOptions,
+  type StoreView,
+  type Wanted,
 } from './store-interface.ts';
 import { KeptView } from './view-in-memory.ts';
 import { ChangeLog, PlanWatch } from './watch-plans.ts';

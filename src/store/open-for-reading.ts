@@ -6,10 +6,10 @@ import type { Store, StoreView } from './store-interface.ts';
  * Opens the shared state for a command that only shows it. The schemas take longer to load than a thousand plain tickets take
  * to read, so they are loaded only when something is not plain.
  */
-export async function openForReading(
+export async function openForReading<T = StoreView>(
   stateDir: string,
-  read = (store: Store) => store.view(),
-): Promise<{ store: Store; view: StoreView }> {
+  read: (store: Store) => T,
+): Promise<{ store: Store; view: T }> {
   const store = new FileStore(stateDir, { once: true });
   try {
     return { store, view: read(store) };

@@ -188,13 +188,3 @@ export function stampOf(path: string): string | undefined {
 function stampIn({ ino, size, mtimeMs }: Stats): string {
   return `${ino}:${size}:${mtimeMs}`;
 }
-
-/** Undefined where a file is missing or cannot be understood. */
-export function ifReadable<T>(read: () => T): T | undefined {
-  try {
-    return read();
-  } catch (error) {
-    if (error instanceof InputError) return undefined;
-    throw error;
-  }
-}

@@ -39,14 +39,19 @@ export interface StoreView extends PlansView {
  */
 export type CheckScope = 'noticed' | 'open' | 'all';
 
-/** Undefined where the ticket does not exist, or cannot be read. */
-export function readableTicket(store: Pick<Store, 'ticket'>, ref: TicketRef): Ticket | undefined {
+/** Undefined where a file is missing or cannot be understood. */
+export function ifReadable<T>(read: () => T): T | undefined {
   try {
-    return store.ticket(ref);
+    return read();
   } catch (error) {
     if (error instanceof InputError) return undefined;
     throw error;
   }
+}
+
+/** Undefined where the ticket does not exist, or cannot be read. */
+export function readableTicket(store: Pick<Store, 'ticket'>, ref: TicketRef): Ticket | undefined {
+  return ifReadable(() => store.ticket(ref));
 }
 
 /** Each call returns what was noticed to have changed since the last one; the first: `unknown`. */

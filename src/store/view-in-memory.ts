@@ -13,8 +13,8 @@ import { PLAN_KINDS, type Plan } from '../model/plan.ts';
 import { entryOf } from '../model/plans/plans-view.ts';
 import type { Ticket } from '../model/ticket.ts';
 import { directories, isFinished, type Layout, mayBePlan, viewPlan } from './layout-and-view.ts';
-import { ifReadable, type StateReader } from './state-reader.ts';
-import type { StoreProblem, StoreView } from './store-interface.ts';
+import type { StateReader } from './state-reader.ts';
+import { ifReadable, type StoreProblem, type StoreView } from './store-interface.ts';
 
 /** A plan as it was last read; undefined where it cannot be. */
 interface Kept {

@@ -9,13 +9,13 @@ import { isAlive } from '../../machine/process-identity-and-signals.ts';
 import type { Claim } from '../../model/claim.ts';
 import { HeldError, SignalboxError } from '../../model/errors.ts';
 import { safeJson } from '../../report/style-and-phrases.ts';
+import { openForReading } from '../../store/open-for-reading.ts';
 import { answer, type Io } from '../io.ts';
 import {
   type GlobalOptions,
   limitsOf,
   openRunner,
   openSettings,
-  openStore,
   ownCommand,
   positiveInteger,
   trusted,
@@ -130,8 +130,8 @@ function flagsOf({ agent, concurrency }: Options): Record<string, unknown> {
 
 /** The daemon that runs now, if any, and where it writes. */
 async function findDaemon(io: Io, options: GlobalOptions) {
-  const { store, settings } = await openStore(io, options);
-  const { stateDir, logDir } = settings;
+  const { stateDir, logDir } = await openSettings(io, options);
+  const { store } = await openForReading(stateDir, () => undefined);
   return { claim: store.holder('daemon').daemon(), stateDir, logDir };
 }
 

@@ -8,7 +8,6 @@ import { issueName, storedRun } from '../../features/issue-runs/results/stored-r
 import { InputError } from '../../model/errors.ts';
 import type { EngineEvent } from '../../model/events.ts';
 import { idProblem } from '../../model/ids.ts';
-import { planOf } from '../../model/plans/plans-view.ts';
 import { answerTo } from '../../model/state/explain-ticket.ts';
 import { quoted } from '../../model/text/clean-quote-plural.ts';
 import { nearest } from '../../model/text/nearest-word.ts';
@@ -20,9 +19,9 @@ import {
   baseCheckFlag,
   type GlobalOptions,
   limitsOf,
+  openPlan,
   openRunner,
   openSettings,
-  openStore,
   positiveInteger,
   trusted,
 } from '../open-state-and-read-arguments.ts';
@@ -47,10 +46,11 @@ export async function run(io: Io, given: Options, what: string[]): Promise<void>
     return runIssues(what, options, io);
   }
   if (rest.length === 0 && isSpec(resolve(io.cwd, first))) return runAsSpec(first, options, io);
-  const { settings, store, view } = await openStore(io, options);
-  if (!store.hasPlan(first)) {
+  // Other plans may be many, or broken.
+  const { settings, store, plan: known } = await openPlan(io, options, first);
+  if (known === undefined) {
     trusted(settings);
-    await refuseUnknown(first, view.plans, io);
+    await refuseUnknown(first, () => store.view().plans, io);
     return runIssues(what, options, io);
   }
   if (/^#?\d+$/.test(first) || existsSync(resolve(io.cwd, first)))
@@ -59,7 +59,6 @@ export async function run(io: Io, given: Options, what: string[]): Promise<void>
       `"${first}" is a plan and could be an issue. Say --plan ${first}, or ${/^\d+$/.test(first) ? `'#${first}'` : `./${first}`}.`,
     );
   const asked = planOptions(options);
-  const known = planOf(view, first);
   const whole = rest.length === 0 && asked.concurrency === undefined && !asked.agent && !asked.verbose;
   // An issue run continues as it began, unless other options are given.
   if (known?.kind === 'run' && known.status === 'active' && whole) return resumeIssues(first, asked, io);
@@ -67,14 +66,14 @@ export async function run(io: Io, given: Options, what: string[]): Promise<void>
 }
 
 /** Refuses a name that is neither a plan nor an issue, and shows the plans. */
-async function refuseUnknown(text: string, plans: readonly { id: string }[], io: Io): Promise<void> {
+async function refuseUnknown(text: string, plans: () => readonly { id: string }[], io: Io): Promise<void> {
   if (idProblem(text) !== undefined) return;
   const { parseReference } = await import('../../issues/issue-references.ts');
   try {
     parseReference(text, { cwd: io.cwd });
   } catch (error) {
     if (!(error instanceof InputError)) throw error;
-    const ids = plans.map(({ id }) => id);
+    const ids = plans().map(({ id }) => id);
     const near = nearest(text, ids);
     const message =
       near === undefined
@@ -142,10 +141,10 @@ async function runTickets(planId: string, ticketIds: string[], options: IssueOpt
     if (!options.json && event.type === 'ticket:status' && event.hold?.kind === 'gate')
       view.out(colors.dim(`  → ${answerTo(event, engine.store.plan(event.planId))}`));
   };
+  io.keepHeapSmall();
   const engine = await openRunner(io, options, 'run', { flags, listen });
   view.watch(engine.store, scope);
   const { runPlan } = await import('../../engine/run-plan.ts');
-  io.keepHeapSmall();
   const began = performance.now();
   const { stateDir } = engine.settings;
   await untilStopped(io, { view, what: 'the agents', stateDir }, async (signal) => {
