@@ -104,4 +104,37 @@ describe('the problems that are kept', () => {
       { numRuns: 300 },
     );
   });
+
+  it('of one plan are not looked for again while others change', () => {
+    let asked = 0;
+    const blockedBy = Array.from({ length: 20_000 }, () => 't0');
+    const doubled = plan({ id: 'p0', tickets: [{ ticketId: 't0' }, { ticketId: 't1', blockedBy }] });
+    const counted = doubled.tickets.map((entry) => ({
+      ...entry,
+      get blockedBy() {
+        asked += 1;
+        return entry.blockedBy;
+      },
+    }));
+    const other = plan({ id: 'p1', tickets: [{ ticketId: 't0' }] });
+    const picture: Picture = {
+      plans: new Map([
+        ['p0', { ...doubled, tickets: counted }],
+        ['p1', other],
+      ]),
+      tickets: new Map(),
+    };
+    const kept = new KeptProblems({ isWanted: () => true, first: () => undefined });
+    kept.update(viewOf(picture), 'unknown');
+    expect([...kept.problems.keys()]).toEqual(['p0']);
+    asked = 0;
+    for (let round = 0; round < 10; round += 1) {
+      picture.plans.set('p1', { ...other, name: `round ${round}` });
+      picture.tickets.set('p1/t0', ticket({ planId: 'p1', ticketId: 't0', worktree: `/w${round}` }));
+      const changed = ['p0', 'p1'].map((planId) => ({ planId, ticketId: planId === 'p1' ? null : 't0' }));
+      kept.update(viewOf(picture), changed);
+    }
+    expect([...kept.problems.keys()]).toEqual(['p0']);
+    expect(asked).toBe(0);
+  });
 });

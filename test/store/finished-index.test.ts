@@ -28,7 +28,7 @@ function started(state: State) {
   const nothing = () => undefined;
   const kept = new KeptView({ layout: new Layout(state.dir), reader, onChange: nothing, onOpen: nothing });
   const { plans, finished } = kept.view;
-  const read = plan.mock.calls.length;
+  const read = new Set(plan.mock.calls.map(([path]) => path)).size;
   return { open: plans.map(({ id }) => id), closed: [...(finished?.ids() ?? [])].sort(), read, kept };
 }
 

@@ -1,6 +1,6 @@
 import { mkdirSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import fc from 'fast-check';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import type { Plan } from '../../src/model/plan.ts';
 import { openStore } from '../../src/store/open-store.ts';
 import type { Store, StoreView } from '../../src/store/store-interface.ts';
@@ -200,5 +200,27 @@ describe('the view that is kept', () => {
       }),
       { numRuns: 40 },
     );
+  });
+
+  it('costs nothing for plans that cannot be read, while others change', async () => {
+    const state = new State();
+    state.plan('good', ['a']);
+    for (let number = 0; number < 150; number += 1) state.write(`bad-${number}/plan.json`, '{"id": "bad');
+    for (let number = 0; number < 50; number += 1) {
+      state.plan(`worse-${number}`, ['a']);
+      state.write(`worse-${number}/tickets/a.json`, '{"planId": "');
+    }
+    expect(state.store.glance().problems).toHaveLength(200);
+    const unwatch = state.store.watch(() => undefined);
+    onTestFinished(unwatch);
+    const parse = vi.spyOn(JSON, 'parse');
+    onTestFinished(() => parse.mockRestore());
+    for (let round = 0; round < 10; round += 1) {
+      const title = `round ${round}`;
+      await state.store.updateTicket({ planId: 'good', ticketId: 'a' }, (ticket) => ({ ...ticket, title }));
+      state.store.changes(undefined, 'all');
+      expect(state.store.glance().tickets.get('good/a')?.title).toBe(title);
+    }
+    expect(parse.mock.calls.length).toBeLessThan(40);
   });
 });
