@@ -1,10 +1,13 @@
 import { type Dirent, existsSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
+import { readJson } from '../machine/files/read-and-remove-files.ts';
+import { isAlive, type ProcessIdentity, sendSignal } from '../machine/process-identity-and-signals.ts';
 import { idProblem } from '../model/ids.ts';
 import { readableTicket } from '../store/store-interface.ts';
 import type { EngineContext } from './context.ts';
 
 const DAY_MS = 86_400_000;
+const HOUR_MS = 3_600_000;
 
 /** Output of one attempt. */
 interface Kept {
@@ -15,7 +18,7 @@ interface Kept {
 
 /**
  * Deletes the output of attempts that is older than the retention setting allows, then the oldest until the rest fits.
- * Runs once a day. Output of unfinished tickets stays; events and results are never deleted.
+ * Runs once a day, and removes files that killed processes left half written. Output of unfinished tickets stays; events and results are never deleted.
  */
 export function sweepOutput(engine: EngineContext, force = false): number {
   const root = engine.machine.jobs;
@@ -24,8 +27,33 @@ export function sweepOutput(engine: EngineContext, force = false): number {
   if (!existsSync(root) || (!force && Date.parse(engine.now()) - last < DAY_MS)) return 0;
   const old = oldOutput(engine);
   for (const { path } of old) rmSync(path, { recursive: true, force: true });
+  for (const path of strayFiles(engine)) rmSync(path, { force: true });
   writeFileSync(mark, '', { mode: 0o600 });
   return old.length;
+}
+
+/** Files that processes which were killed left behind while they wrote; jobs and checks have files of other programs. */
+function strayFiles({ machine, now }: EngineContext): string[] {
+  const { stateDir, jobs, baseJobs } = machine;
+  const others = [jobs, baseJobs, dirname(machine.mergeJobs('x'))];
+  const top = below(stateDir).filter((path) => !others.includes(path));
+  const plans = top.flatMap(below);
+  const before = Date.parse(now()) - HOUR_MS;
+  return [stateDir, ...top, ...plans, ...plans.flatMap(below)].flatMap((dir) =>
+    entries(dir)
+      .map(({ name }) => join(dir, name))
+      .filter((path) => isStray(path, before)),
+  );
+}
+
+function isStray(path: string, before: number): boolean {
+  const [, pid] = /\.(\d+)(?:\.\d+)?\.tmp$/.exec(path) ?? [];
+  if (pid === undefined && !path.endsWith('.break')) return false;
+  const at = statSync(path, { throwIfNoEntry: false })?.mtimeMs ?? before;
+  if (at >= before) return false;
+  if (pid !== undefined) return !sendSignal(Number(pid), 0);
+  const writer = readJson<ProcessIdentity>(path);
+  return !writer || isAlive(writer) === false;
 }
 
 /** What a sweep would delete now. */

@@ -2,6 +2,7 @@ import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect } from 'vitest';
 import { sweepOutput } from '../../src/engine/delete-old-output.ts';
+import { ownIdentity } from '../../src/machine/process-identity-and-signals.ts';
 import { it, type World } from '../support/index.ts';
 import { partsOf } from './parts.ts';
 
@@ -15,6 +16,29 @@ function left(world: World, ticketId: string): string[] {
   const dir = join(world.stateDir, 'jobs', 'p', ticketId);
   return existsSync(dir) ? readdirSync(dir).sort() : [];
 }
+
+it('files that a killed process left half written go after an hour, those of a live one stay', async ({
+  world,
+}) => {
+  world.plan('p', { tickets: { a: {} } });
+  const dead = 0x3fffff;
+  const put = (name: string, text: string, minutes: number) => {
+    world.append(`home/state/${name}`, text);
+    world.age(`home/state/${name}`, minutes * 60);
+  };
+  const stray = ['plans/p/plan.json', 'plans/p/tickets/a.json', 'locks/x', ''].map(
+    (path) => `${path}.${dead}.1.tmp`,
+  );
+  const kept = [`memory.json.${process.pid}.2.tmp`, 'plans/p/mine.tmp', `jobs/p/a/build.1.1/x.${dead}.1.tmp`];
+  for (const name of [...stray, ...kept]) put(name, '{', 61);
+  put(`young.${dead}.1.tmp`, '{', 59);
+  put('locks/p.lock.break', JSON.stringify({ ...ownIdentity(), pid: dead }), 61);
+  put('locks/q.lock.break', JSON.stringify(ownIdentity()), 61);
+  sweepOutput(await partsOf(world), true);
+  const left = (name: string) => world.exists(`home/state/${name}`);
+  expect([...stray, 'locks/p.lock.break'].filter(left)).toEqual([]);
+  expect([...kept, `young.${dead}.1.tmp`, 'locks/q.lock.break'].filter((name) => !left(name))).toEqual([]);
+});
 
 describe('kept output', () => {
   it('of finished tickets goes when it is too old; what is unfinished stays', async ({ world }) => {
