@@ -32,7 +32,7 @@ export interface PlanHooks<P extends Plan = Plan> {
   variables?(plan: P, ticket: Ticket): Record<string, unknown>;
   /** What counts as work; null: only what the phase expects. */
   evidence?(plan: P, ticket: Ticket): EvidenceRules | null;
-  /** Called after the ticket is released, whatever its status; not when its engine was killed before. */
+  /** Called after the ticket is released, whatever its status; where its engine was killed before, by the next one. */
   left?(plan: P, ticket: Ticket, workspace: TicketWorkspace): Promise<void>;
   /** Called before this process gives up its claim on a plan of any kind. Must not throw. */
   released?(planId: string): void;

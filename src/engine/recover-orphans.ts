@@ -5,7 +5,7 @@ import { reduce } from '../model/state/reduce.ts';
 import { openAttempt, type Ticket } from '../model/ticket.ts';
 import type { StoreView } from '../store/store-interface.ts';
 import { claimedTickets } from './admission-and-allowance.ts';
-import { type EngineContext, isFatal } from './context.ts';
+import { type EngineContext, hooksOf, isFatal } from './context.ts';
 import { pinnedFor } from './pinned-workflow.ts';
 import { readTip, releaseWorkspace } from './prepare-release-diff-workspace.ts';
 import { workspaceFor } from './ticket-workspace.ts';
@@ -41,7 +41,7 @@ export async function recoverOrphan(engine: EngineContext, ticket: Ticket, view:
   await engine.workspaces.endSetup(workspace.path);
   const tip = ticket.status === 'complete' ? await readTip(engine, workspace) : undefined;
   if (ticket.status === 'complete') await releaseWorkspace(engine, ticket, workspace);
-  await engine.store.updateTicket(ticket, (latest) => {
+  const free = await engine.store.updateTicket(ticket, (latest) => {
     if (latest.claim && engine.holder.isLive(latest.claim)) return latest;
     const now = engine.now();
     const deliberate = latest.status === 'paused';
@@ -50,6 +50,7 @@ export async function recoverOrphan(engine: EngineContext, ticket: Ticket, view:
     const closed = open && !waits ? reduce(workflow, latest, { type: 'end', end }, now) : latest;
     return reduce(workflow, closed, { type: 'release', tip }, now);
   });
+  if (free.claim === null) await hooksOf(engine, plan).left?.(plan, free, workspace);
 }
 
 /** Why an attempt was interrupted. A polling ticket has no engine between two checks, so a person's stop is not a lost engine. */

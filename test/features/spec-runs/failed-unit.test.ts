@@ -190,6 +190,21 @@ describe.concurrent('contract 5: a unit that fails', () => {
     expect(git(world.repo, 'show', 'refs/signalbox/failed/spec-limits/2-1:half.txt')).toBe('half');
   });
 
+  it('leaves nothing in the tree either when the engine was killed as soon as it had failed', {
+    tags: 'full',
+  }, async ({ world }) => {
+    withoutWaits(world);
+    world.rehearsal([{ when: { phase: 'implement' }, do: [...add('bad.txt'), dirty, done()] }]);
+    const dir = writeSpec(world, tasks('One'));
+    const args = ['spec', dir, '--no-tmux', '--on-failure', 'continue', '--max-attempts', '1'];
+    await world.start(args, { SIGNALBOX_CRASH_AT: 'attempt:closed' }).ended;
+    expect(world.ticket('spec-limits', '1')).toMatchObject({ status: 'failed', claim: { by: 'spec' } });
+    await world.cli('tick');
+    expect(world.ticket('spec-limits', '1')).toMatchObject({ status: 'failed', claim: null });
+    expect(existsSync(join(tree(world), 'half.txt'))).toBe(false);
+    expect(git(world.repo, 'show', 'refs/signalbox/failed/spec-limits/1-1:half.txt')).toBe('half');
+  });
+
   it('of which the box cannot be ticked has failed for good, and others go on', { tags: 'full' }, async ({
     world,
   }) => {
