@@ -1,6 +1,7 @@
 import { describe, expect } from 'vitest';
 import type { Ticket } from '../../src/model/ticket.ts';
 import { it, story, type World } from '../support/index.ts';
+import { within } from '../support/within.ts';
 
 const DONE = { when: {}, do: [{ write: { path: 'x.txt', text: 'x' } }, { commit: 'Done' }] };
 const limit = (ticket: string, seconds: number, more: Record<string, unknown> = {}) => ({
@@ -23,7 +24,7 @@ describe('one limiter per account', () => {
   it.concurrent('what one ticket meets all others of that agent wait for, without being started', {
     tags: 'full',
   }, async ({ world }) => {
-    prepare(world, [limit('first', 3), DONE]);
+    prepare(world, [limit('first', Math.ceil(within(3_000) / 1000)), DONE]);
     world.plan('p', {
       tickets: { first: {}, second: { order: 1 }, elsewhere: { agent: 'other', order: 2 } },
     });
