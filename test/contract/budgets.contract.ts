@@ -24,7 +24,7 @@ describe.each(SELECTED)('$name', (cli) => {
     expect(bench.requests.length).toBeLessThan(20);
   });
 
-  it('is stopped by a budget of dollars where it tells them', async ({ bench }) => {
+  it('is stopped by a budget of dollars if it reports them', async ({ bench }) => {
     const usd = cli.cost === 'own' ? 0.001 : 0.0004;
     bench.prepare(cli, [...busy(cli.cost === null ? 2 : 40), DONE], { budget: { usd } });
     const ticket = await bench.run();

@@ -6,7 +6,7 @@ import { it, SELECTED, withModelServer } from './bench.ts';
 withModelServer();
 
 describe.each(SELECTED)('$name', (cli) => {
-  it('is parked by a usage limit until its reset, and goes on in its session', async ({ bench }) => {
+  it('is parked by a usage limit until its reset, and continues its session', async ({ bench }) => {
     const before = Date.now();
     bench.prepare(
       cli,
@@ -40,7 +40,7 @@ describe.each(SELECTED)('$name', (cli) => {
     );
   });
 
-  it('is parked by a limit that tells no reset', async ({ bench }) => {
+  it('is parked by a limit that names no reset', async ({ bench }) => {
     bench.prepare(cli, [{ fail: { kind: 'limit' } }], { idleSeconds: cli.quiet });
     const run = bench.start(['run', 'p']);
     const state = () => JSON.stringify(bench.ticket('p', 't').phaseHistory) + run.soFar;

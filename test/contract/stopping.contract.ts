@@ -52,7 +52,7 @@ describe.each(SELECTED)('$name', (cli) => {
     await expectNothingLeft(bench, pids);
   });
 
-  it('goes on in its session after it was killed', async ({ bench }) => {
+  it('continues its session after it was killed', async ({ bench }) => {
     const { run, pids } = await busy(bench, cli);
     const home = join(bench.dir, 'user');
     await waitFor('the session’s file', () => isKept(home, 'Beginning.'), { timeoutMs: 60_000 });

@@ -145,7 +145,7 @@ describe.each(SELECTED)('$name', (cli) => {
   });
 
   it.runIf(process.platform === 'linux')(
-    'works in a sandbox and goes on in its session there',
+    'works in a sandbox and continues its session there',
     async ({ bench }) => {
       const commit = (name: string) => `echo x > ${name} && git add --all && git commit --quiet -m ${name}`;
       const plant =

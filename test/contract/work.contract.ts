@@ -106,7 +106,7 @@ describe.each(SELECTED)('$name', (cli) => {
     expect(existsSync(`${bench.jobDir()}.repair`)).toBe(false);
   });
 
-  it('mends a result that is missing in one more turn of the session', async ({ bench }) => {
+  it('repairs a missing result in one more turn of the session', async ({ bench }) => {
     bench.prepare(
       cli,
       [{ say: 'I forgot the result.' }, { result: { outcome: 'bad', note: 'now' } }, { say: 'That was it.' }],

@@ -57,6 +57,14 @@ it(`no paragraph has more than ${MAX_PARAGRAPH_WORDS} words`, () => {
   expect(long).toEqual([]);
 });
 
+it('no page uses words that other developer tools do not use', () => {
+  const unusual = /\b(?:goes? on|going on|mend(?:s|ed|ing)?|nobody|somebody|whoever|anybody|anew)\b/gi;
+  const found = DOCS.filter(({ file }) => file !== 'CHANGELOG.md').flatMap(({ file, prose }) =>
+    [...prose.matchAll(unusual)].map(([word]) => `${file}: ${word}`),
+  );
+  expect(found).toEqual([]);
+});
+
 it('the comparison has a source at a commit, with its date, for every claim about another tool', () => {
   const rows = doc('docs/comparison.md').tables.flatMap((table) => table.rows);
   const others = rows.filter(([tool]) => tool !== 'Signalbox');
