@@ -1,4 +1,5 @@
 import { existsSync } from 'node:fs';
+import { groupBy } from '../model/group-by.ts';
 import { parseRef, refKey } from '../model/ids.ts';
 import { totalUsage, usageOf } from '../model/limits/usage.ts';
 import type { Plan } from '../model/plan.ts';
@@ -155,10 +156,58 @@ export function planLines(
     `  ${plan.status === 'complete' && unselected > 0 ? 'complete as far as selected' : plan.status} — ${plan.workflow ?? 'default workflow'} — ${facts.join(', ')}`,
   ];
   const width = Math.max(4, ...tickets.map(({ ticket }) => ticket.ticketId.length));
-  for (const each of tickets) addTicketLines(each, { lines, style, now, width, detailed });
+  const page = { lines, style, now, width, detailed };
+  if (detailed) for (const each of tickets) addTicketLines(each, page);
+  else for (const equal of inSections(tickets)) addFolded(equal, page);
   for (const problem of problems) lines.push(`  ${style.red('✗')} ${oneLine(sayProblem(problem), 400)}`);
   if (detailed) lines.push(...lastRun(plan));
   return lines;
+}
+
+const SECTIONS: readonly (readonly Ticket['status'][])[] = [
+  ['needs_attention', 'failed'],
+  ['running'],
+  ['ready', 'queued', 'paused'],
+  ['complete'],
+];
+/** So many tickets with the same reason are one row. */
+const FOLDED_FROM = 4;
+const FOLDED_DONE_FROM = 11;
+const MAX_IDS = 8;
+
+/** What needs a person, what runs, what waits, what is done; those with the same reason together. */
+function inSections(tickets: readonly TicketStatus[]): TicketStatus[][] {
+  return SECTIONS.flatMap((statuses) => {
+    const section = tickets.filter(({ ticket }) => statuses.includes(ticket.status));
+    const equal = groupBy(section, ({ ticket, why }) => `${ticket.status} ${why}`);
+    return [...equal.values()].flatMap((same) => (isFolded(same) ? [same] : same.map((each) => [each])));
+  });
+}
+
+function isFolded(same: readonly TicketStatus[]): boolean {
+  const isDone = same[0]?.ticket.status === 'complete';
+  return same.length >= (isDone ? FOLDED_DONE_FROM : FOLDED_FROM);
+}
+
+/** One row for one ticket, or for all that have the same reason. */
+function addFolded(equal: readonly TicketStatus[], page: Page): void {
+  const [first] = equal;
+  if (first === undefined || equal.length === 1) {
+    if (first) addTicketLines(first, page);
+    return;
+  }
+  const { lines, style, now, width } = page;
+  const { planId, status, hold } = first.ticket;
+  const ids = equal.slice(0, MAX_IDS).map(({ ticket }) => ticket.ticketId);
+  const more = equal.length > MAX_IDS ? ', …' : '';
+  lines.push(
+    `  ${statusMark(status, style)} ${`${equal.length} tickets`.padEnd(width)}  ${status.replace('_', ' ').padEnd(15)}  ${style.dim(`${ids.join(', ')}${more}`)}`,
+  );
+  const indent = ' '.repeat(width + 6);
+  const until = hold && first.why.includes(hold.reason) ? untilNote(hold, now) : '';
+  if (first.why) lines.push(`${indent}${oneLine(first.why, 320)}${until}`);
+  const next = status === 'failed' ? `signalbox retry --failed ${planId}` : first.next;
+  if (next) lines.push(`${indent}${style.dim(`→ ${next}`)}`);
 }
 
 /** The summary of a spec's last run. */

@@ -40,6 +40,19 @@ describe('what a run came to', () => {
     expect(said(120)).toBe(whole);
   });
 
+  it('has one command for many failures', () => {
+    const many = ['1', '2', '3', '4'].map((id) => ({
+      ...failed,
+      id,
+      issueNumber: Number(id),
+      next: `signalbox retry run-1 ${id} && signalbox resume run-1`,
+    }));
+    expect(said(undefined, many).split('\n').slice(-2)).toEqual([
+      '0 passed, 4 failed · 2s',
+      'To retry the 4 failed: signalbox retry --failed run-1 && signalbox resume run-1',
+    ]);
+  });
+
   it('has the way out at the end of a long reason', () => {
     const long = [{ ...failed, cause: `${'origin said no, '.repeat(20)}then: signalbox retry` }];
     expect(said(undefined, long)).toContain('then: signalbox retry');

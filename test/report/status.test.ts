@@ -15,3 +15,32 @@ it.each([
   const line = planLines(status, style(false), Date.parse(NOW), false).find((each) => each.includes(why));
   expect(line?.includes('until')).toBe(tells);
 });
+
+it('shows what needs a person first, folds equal reasons and many that are done', () => {
+  const many = (status: 'failed' | 'complete' | 'queued', count: number, why: string) =>
+    Array.from({ length: count }, (_, index) => {
+      const ticketId = `${status[0]}${index + 1}`;
+      return { ticket: ticket({ ticketId, status, title: '' }), why, next: `signalbox retry p ${ticketId}` };
+    });
+  const tickets = [
+    ...many('complete', 11, ''),
+    ...many('queued', 2, 'usage limit of claude'),
+    ...many('failed', 9, 'no tests'),
+  ];
+  const lines = planLines({ plan: plan(), tickets, problems: [] }, style(false), Date.parse(NOW), false);
+  expect(lines.slice(2).map((line) => line.trim().replace(/\s+/g, ' '))).toEqual([
+    '✗ 9 tickets failed f1, f2, f3, f4, f5, f6, f7, f8, …',
+    'no tests',
+    `→ signalbox retry --failed ${plan().id}`,
+    expect.stringMatching(/^◌ q1 queued/),
+    'usage limit of claude',
+    '→ signalbox retry p q1',
+    expect.stringMatching(/^◌ q2 queued/),
+    'usage limit of claude',
+    '→ signalbox retry p q2',
+    '✓ 11 tickets complete c1, c2, c3, c4, c5, c6, c7, c8, …',
+    '→ signalbox retry p c1',
+  ]);
+  const whole = planLines({ plan: plan(), tickets, problems: [] }, style(false), Date.parse(NOW), true);
+  expect(whole.filter((line) => line.includes(' failed '))).toHaveLength(9);
+});

@@ -99,10 +99,25 @@ export function issueSummary(result: RunResult, colors: Style, columns?: number)
   for (const issue of results) if (issue.notMerged) lines.push(`${nameOf(issue)}: ${issue.notMerged}`);
   if (planId !== null && !result.config.integrate) lines.push(...onBranches(results, planId));
   const all = result.exitCode >= 130 && planId ? `signalbox resume ${planId}` : '';
-  for (const issue of failed) if (issue.next !== all) lines.push(...wayOn(issue, planId, columns));
+  const retried = failed.filter((issue) => issue.next === retryCommand(issue.id, planId));
+  const isBulk = retried.length > MAX_RETRY_LINES;
+  for (const issue of failed)
+    if (issue.next !== all && !(isBulk && retried.includes(issue)))
+      lines.push(...wayOn(issue, planId, columns));
+  if (isBulk)
+    lines.push(
+      `To retry the ${retried.length} failed: signalbox retry --failed ${planId} && signalbox resume ${planId}`,
+    );
   if (all) lines.push(`Stopped. Continue with: ${all}`);
   if (result.logPath) lines.push(colors.dim(`Log: ${result.logPath}`));
   return lines;
+}
+
+/** With more failures than these, one command retries them all. */
+const MAX_RETRY_LINES = 3;
+
+function retryCommand(id: string, planId: string | null): string {
+  return `signalbox retry ${planId} ${id} && signalbox resume ${planId}`;
 }
 
 /** How to look at work that has no pull request, and how to merge it. */
