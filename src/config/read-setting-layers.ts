@@ -122,7 +122,7 @@ function checkVersion(value: unknown, fail: (path: Path, problem: ValueProblem) 
     text: newer
       ? `version ${value} was written for a newer Signalbox`
       : `found ${found(value)}; allowed is ${VERSION}`,
-    hint: newer ? 'Update Signalbox, or write the file anew with this one.' : undefined,
+    hint: newer ? 'Update Signalbox, or write the file again with this one.' : undefined,
   });
 }
 

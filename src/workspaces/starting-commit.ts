@@ -182,7 +182,7 @@ async function mergeWithPrerequisites(context: Context, repo: GitLocation, spec:
   if ('conflict' in merged)
     throw conflict(
       `${branch} has commits of its own and does not merge with its prerequisite ${names}: both changed ${merged.conflict.join(', ')}.`,
-      `Merge ${names} into ${branch} by hand, or delete ${branch} to begin anew; then retry this ticket.`,
+      `Merge ${names} into ${branch} by hand, or delete ${branch} to start over; then retry this ticket.`,
       { branches: [branch, ...missing.map(({ name }) => name)], files: merged.conflict },
     );
   return merged.commit;

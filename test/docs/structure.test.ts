@@ -65,6 +65,16 @@ it('no page uses words that other developer tools do not use', () => {
   expect(found).toEqual([]);
 });
 
+it('the glossary explains each word once', () => {
+  const words = doc('docs/glossary.md').tables.flatMap(({ rows }) => rows.map(([word]) => word));
+  expect(words.filter((word, index) => words.indexOf(word) !== index)).toEqual([]);
+});
+
+it('each setting has one page that lists it with its meaning', () => {
+  const pages = DOCS.filter((page) => page.tables.some(({ head }) => head[0] === 'Setting'));
+  expect(pages.map(({ file }) => file)).toEqual(['docs/configuration.md']);
+});
+
 it('the comparison has a source at a commit, with its date, for every claim about another tool', () => {
   const rows = doc('docs/comparison.md').tables.flatMap((table) => table.rows);
   const others = rows.filter(([tool]) => tool !== 'Signalbox');
