@@ -82,7 +82,7 @@ export class ForgeJournal {
     return [...open.values()];
   }
 
-  /** Commits that origin is known to have had: pushed by us, or found there and taken over. Oldest first. */
+  /** Commits that origin is known to have had: pushed by Signalbox, or found there and taken over. Oldest first. */
   heads(): { commit: string; at: string }[] {
     return this.lines().flatMap(({ what, state, at, facts }) => {
       const found = what === 'found' ? facts.commit : asRecord(facts.result).commit;

@@ -4,7 +4,7 @@ import { closingTicks } from '../model/text/markdown-lines.ts';
 /** A fence inside whatever can contain a block: lists, quotes, footnotes, indentation. */
 const FENCE = /^(?:[\s>]|[-*+]\s|\d{1,9}[.)]\s|\[\^[^\]]*\]:)*(`{3,}|~{3,})(.*)$/;
 const CLOSER = /^[\s>]*(`{3,}|~{3,})\s*$/;
-/** GitHub ignores emphasis, brackets and the end of a line here. */
+/** Words that close an issue. GitHub ignores emphasis, brackets and line ends between the word and the number. */
 const CLOSING =
   /(?<![A-Za-z0-9])(clos(?:e|es|ed)|fix(?:es|ed)?|resolv(?:e|es|ed))(?!\u200b)(?=[^A-Za-z0-9\n]{1,10}?(?:[\w./-]*#\d|gh-\d|https?:\/\/)|[^A-Za-z0-9\n]*$)/gi;
 const MENTION = /(?<![A-Za-z0-9])@(?=[A-Za-z0-9])/g;
@@ -12,9 +12,9 @@ const MENTION = /(?<![A-Za-z0-9])@(?=[A-Za-z0-9])/g;
 const ENTITY = /&(?=#|(?!(?:lt|gt|amp|quot);)[A-Za-z][A-Za-z0-9]*;)/g;
 
 /**
- * Text of an issue or an agent, fit for a pull request: it is shown as Markdown, but it closes no issue, mentions no
- * account, and no open comment, tag or code block of it affects the text behind it. Code blocks are moved to the left
- * margin, where every parser reads them the same way.
+ * Escapes text of an issue or an agent for a pull request: it is shown as Markdown, but closes no issue, mentions no account, and
+ * no open comment, tag or code block affects the text behind it. Code blocks are moved to the left margin, where every parser
+ * reads them the same way.
  */
 export function escapeMarkdown(text: string, max: number): string {
   let fence: string | undefined;
@@ -37,7 +37,7 @@ export function escapeMarkdown(text: string, max: number): string {
   return lines.join('\n').trim();
 }
 
-/** The same for one line. Backticks without a partner in it are no code, whatever is in the next one. */
+/** The same for one line. Unpaired backticks are no code. */
 export function escapeLine(line: string): string {
   return splitCode(line)
     .map(({ text, code }) => {
@@ -54,7 +54,7 @@ export function escapeProse(text: string): string {
     .replace(/<(?=[A-Za-z/!?])/g, '&lt;');
 }
 
-/** For places that show no Markdown. */
+/** Escapes text for places that show no Markdown. */
 export function escapePlain(text: string): string {
   return text.replace(MENTION, '@\u200b').replace(CLOSING, '$1\u200b');
 }

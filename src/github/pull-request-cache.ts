@@ -24,7 +24,7 @@ interface SnapshotOptions {
 type Seen =
   /** Newest first. */
   | { pulls: Watched[]; at: string }
-  /** Nothing could be asked now. */
+  /** GitHub could not be asked now. */
   | { later: string };
 
 interface Stored {
@@ -35,7 +35,7 @@ interface Stored {
 }
 
 const FORMAT = 2;
-/** Longer than one question may take. */
+/** Longer than one query may take. */
 const TURN_MS = 90_000;
 
 type Kept = Pick<SnapshotOptions, 'cacheDir' | 'repository'>;
@@ -44,7 +44,7 @@ type Kept = Pick<SnapshotOptions, 'cacheDir' | 'repository'>;
  * The pull requests of one branch, from one query for everything that is waited for in the repository. A recent answer
  * is used again, also one of another process; `others` lists what else is waited for, and is called only when a query is due.
  */
-export async function seePull(
+export async function readPullRequests(
   watch: Watch,
   options: SnapshotOptions,
   others: () => readonly Watch[],
@@ -135,7 +135,7 @@ function fileOf({ cacheDir, repository }: Kept): string {
   return join(cacheDir, `${text.replace(/[^a-z0-9._-]/g, '-').slice(0, 80)}-${hash}.json`);
 }
 
-/** What cannot be read is asked again: nothing is kept here alone. */
+/** Reads the cache. An unreadable entry is queried again, since GitHub has the original. */
 function read(file: string): Map<string, Stored> {
   const { format, pulls } = asRecord(parseJson(readOrEmpty(file)));
   if (format !== FORMAT) return new Map();

@@ -2,24 +2,24 @@ import type { PullOutcome, PullWait } from '../model/actions.ts';
 import { capital, cleanLine, cleanText } from '../model/text/clean-quote-plural.ts';
 import { shellWord } from '../model/text/shell-quote.ts';
 import { MARK } from './pull-request.ts';
-import { isHeard, type Said, type Thread, type Watched } from './query-pull-requests.ts';
+import { type Comment, mayComment, type Thread, type Watched } from './query-pull-requests.ts';
 
 export interface Standing {
   outcome: PullOutcome;
   /** For people and agents, many lines. */
   message: string;
-  /** What an answer would answer. */
+  /** Ids of the feedback in the message. */
   ids: string[];
 }
 
-interface Ours extends Listening {
+interface OwnBranch extends Listening {
   /** Commits that the branch may have unless other people pushed: the last known one, and the local one. */
   heads: readonly string[];
   /** The branch itself has the last of these: GitHub may need a moment until its pull request shows a push. */
   lags: boolean;
   /** Commits are here that are not in what was merged. */
   left: boolean;
-  /** The branch was pushed and is on the forge no more; only asked where there is no pull request. */
+  /** The branch was pushed and no longer exists on the forge; only checked without a pull request. */
   gone: boolean;
   /** The command that opens its pull request. */
   opening: string;
@@ -32,30 +32,30 @@ const MAX_FEEDBACK_BYTES = 12_000;
 export function standingOf(
   pull: Watched | null,
   awaited: PullWait,
-  ours: Ours,
+  own: OwnBranch,
 ): Standing | { waiting: string } {
-  if (!pull && ours.gone) {
+  if (!pull && own.gone) {
     const message = 'The branch was deleted on the forge before there was a pull request for it.';
     return { outcome: 'deleted', message, ids: [] };
   }
   if (!pull) {
     const none = 'there is no pull request for the branch yet';
-    return { waiting: awaited === 'open' ? `${none}; open it: ${ours.opening}` : none };
+    return { waiting: awaited === 'open' ? `${none}; open it: ${own.opening}` : none };
   }
   const name = `pull request #${pull.number}`;
-  const end = endOf(pull, name, ours);
+  const end = endOf(pull, name, own);
   // A phase that waits for `open` captures the address, also of a pull request that has ended since.
   if (end) return awaited === 'open' ? { ...end, message: pull.url } : end;
   if (awaited === 'end') return { waiting: `${name} is open` };
   if (awaited === 'open') {
     return pull.isDraft ? { waiting: draft(pull, name) } : { outcome: 'open', message: pull.url, ids: [] };
   }
-  if (!ours.heads.includes(pull.head)) {
-    if (ours.lags) return { waiting: `${name} does not show the last push yet` };
+  if (!own.heads.includes(pull.head)) {
+    if (own.lags) return { waiting: `${name} does not show the last push yet` };
     const message = `Other people pushed to ${cleanLine(pull.branch, 200)}: it is at ${pull.head.slice(0, 10)} now.`;
     return { outcome: 'moved', message, ids: [] };
   }
-  const items = feedbackOf(pull, ours);
+  const items = feedbackOf(pull, own);
   if (items.length > 0) return asked(pull, items);
   const pending = pull.checks.filter(({ state }) => state === 'pending').length;
   if (pending > 0) return { waiting: `${name}: ${pending} of ${pull.checks.length} checks are not done` };
@@ -63,7 +63,7 @@ export function standingOf(
   if (red.length > 0) return { waiting: `${name}: ${red.length} checks are red and were answered` };
   if (awaited === 'merge')
     return { waiting: pull.isDraft ? draft(pull, name) : `${name} waits to be merged` };
-  const said = approval(pull, ours);
+  const said = approval(pull, own);
   return 'missing' in said
     ? { waiting: `${name} ${said.missing}` }
     : { outcome: 'approved', message: said.text, ids: [] };
@@ -73,7 +73,11 @@ function draft({ url }: Watched, name: string): string {
   return `${name} is a draft; make it ready: gh pr ready ${shellWord(url)}`;
 }
 
-function endOf({ state, hasBranch, branch }: Watched, name: string, { left }: Ours): Standing | undefined {
+function endOf(
+  { state, hasBranch, branch }: Watched,
+  name: string,
+  { left }: OwnBranch,
+): Standing | undefined {
   if (state === 'MERGED' && left) {
     const message = `${capital(name)} was merged without the last commits of ${cleanLine(branch, 200)} that are here.`;
     return { outcome: 'unmerged', message, ids: [] };
@@ -126,7 +130,7 @@ export function pendingChecks(pull: Watched): string[] {
 function verdicts(pull: Watched, reviewers: readonly string[]): Watched['reviews'] {
   const latest = new Map<string, Watched['reviews'][number]>();
   for (const review of [...pull.reviews].sort((a, b) => a.at.localeCompare(b.at))) {
-    if (isHeard(review, reviewers) && review.state !== 'COMMENTED' && review.state !== 'PENDING')
+    if (mayComment(review, reviewers) && review.state !== 'COMMENTED' && review.state !== 'PENDING')
       latest.set(review.author, review);
   }
   return [...latest.values()];
@@ -155,7 +159,7 @@ function objectedBy({ decision }: Watched, against: Watched['reviews']): string 
 }
 
 /** Who approves the commits that it has now, or what is missing. */
-function approval(pull: Watched, { reviewers }: Ours): { text: string } | { missing: string } {
+function approval(pull: Watched, { reviewers }: OwnBranch): { text: string } | { missing: string } {
   const latest = verdicts(pull, reviewers);
   const approving = latest.filter(
     ({ state, commit }) => state === 'APPROVED' && (commit === '' || commit === pull.head),
@@ -190,9 +194,9 @@ interface Listening {
 }
 
 const MAX_QUOTE_CHARS = 3000;
-/** Of one item: a round has room for two at least. */
+/** Limit of one item, so that a message has room for at least two. */
 const MAX_ITEM_BYTES = 5500;
-/** Of words that were answered before, shown for what they say of the newer ones. */
+/** Limit of earlier, answered comments, which are shown as context. */
 const MAX_CONTEXT_CHARS = 300;
 
 /** Everything that is open and not answered yet, people's words first. */
@@ -203,7 +207,7 @@ function feedbackOf(pull: Watched, listening: Listening): FeedbackItem[] {
 }
 
 function said(pull: Watched, { reviewers, answered }: Listening): FeedbackItem[] {
-  const counts = (each: Said) => isHeard(each, reviewers) && !(each.own && each.text.startsWith(MARK));
+  const counts = (each: Comment) => mayComment(each, reviewers) && !(each.own && each.text.startsWith(MARK));
   const reviews = pull.reviews
     .filter(counts)
     .filter(({ state, text }) => state === 'CHANGES_REQUESTED' || (state === 'COMMENTED' && text !== ''))
@@ -232,7 +236,7 @@ function conflict({ mergeable, head, base, baseCommit }: Watched): FeedbackItem[
   return [{ ids: [`conflict:${head}:${baseCommit}`], kind: 'conflict', text }];
 }
 
-/** Red checks count once all have ended: a partial result would be fixed twice. */
+/** Failed checks, once all checks have ended: a partial result would be fixed twice. */
 function checks(pull: Watched): FeedbackItem[] {
   if (pull.checks.some(({ state }) => state === 'pending')) return [];
   return pull.checks
@@ -244,10 +248,10 @@ function checks(pull: Watched): FeedbackItem[] {
     });
 }
 
-/** What is new in a thread, as much as one item holds, after a little of what was answered; the rest comes next time. */
+/** New comments of a thread, up to the limit of an item, after some answered ones as context. The rest comes next time. */
 function threadItem({ path, line, comments }: Thread, answered: ReadonlySet<string>): FeedbackItem {
   const place = cleanLine(line === null ? path : `${path}:${line}`, 300);
-  const isNew = ({ id }: Said) => !answered.has(`thread:${id}`);
+  const isNew = ({ id }: Comment) => !answered.has(`thread:${id}`);
   const first = comments.findIndex(isNew);
   const words = comments
     .slice(Math.max(0, first - 3), Math.max(0, first))
@@ -272,7 +276,7 @@ function quote(who: string, text: string, most = MAX_QUOTE_CHARS): string {
   return words === '' ? `${who}.` : `${who}:\n${words}`;
 }
 
-/** Characters may have four bytes each. */
+/** Cuts a text to a number of bytes: a character may have four. */
 function cutBytes(text: string, most: number): string {
   if (Buffer.byteLength(text) <= most) return text;
   return `${Buffer.from(text)

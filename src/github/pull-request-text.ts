@@ -53,7 +53,7 @@ const MAX_DESCRIPTION = 8_000;
 /** GitHub takes 65,536. */
 const MAX_BODY = 60_000;
 
-/** The part of a pull request's text that is ours, between two marks that are not shown. */
+/** Signalbox's part of a pull request's text, between two hidden marks. */
 export function pullRequestSection(facts: BodyFacts): string {
   const { reference, link, verdict } = facts;
   const parts = [
@@ -82,7 +82,7 @@ function stackLine(stack: BodyFacts['stack']): string {
   return `Part of stack: ${stack.map(({ name, self }) => (self ? `${name} (this)` : name)).join(' → ')}`;
 }
 
-/** An existing text with our part brought up to date; what people wrote around it stays. */
+/** An existing text with Signalbox's part updated; people's text around it is kept. */
 export function mergeBody(existing: string, section: string): string {
   const text = existing.replace(/\r\n/g, '\n');
   const begin = text.indexOf(BEGIN);

@@ -142,7 +142,7 @@ function patch(
 interface MergeWish {
   head: Head;
   number: number;
-  /** Nothing is merged when the branch has moved on from this commit. */
+  /** Nothing is merged if the branch has moved from this commit. */
   commit: string;
   method: 'merge' | 'squash' | 'rebase';
 }
@@ -163,24 +163,23 @@ export async function mergePullRequest(wish: MergeWish, options: GhOptions): Pro
   });
 }
 
-/** What is known of our own work on a branch, to distinguish its pull request from others of the same branch name. */
-export interface OurWork {
-  /** Where the pull request is known already. */
+/** What identifies Signalbox's own work on a branch among pull requests with the same branch name. */
+export interface OwnWork {
+  /** The number, if the pull request is known already. */
   number: number | null;
-  /** Commits that we pushed or have. */
+  /** Commits that Signalbox pushed or has. */
   commits: readonly string[];
-  /** When we pushed; null before that. */
+  /** The time of the push; null before that. */
   since: string | null;
 }
 
 /**
- * Which pull request of a branch is about our work; `pulls` has the newest first. An open one is: it has whatever the
- * branch has. One that is over is only when it ended with a commit of ours, or was opened after our push: an older one
- * may merely have had a branch of the same name.
+ * The pull request of our own work on a branch; `pulls` has the newest first. An open one is, because it shows the branch. A closed
+ * one is if it ended with one of our commits or was opened after our push; an older one may only have had the same branch name.
  */
-export function ourPull<T extends Pick<PullRequest, 'number' | 'state' | 'createdAt'>>(
+export function ownPullRequest<T extends Pick<PullRequest, 'number' | 'state' | 'createdAt'>>(
   pulls: readonly T[],
-  { number, commits, since }: OurWork,
+  { number, commits, since }: OwnWork,
   headOf: (pull: T) => string,
 ): T | undefined {
   if (number !== null) return pulls.find((pull) => pull.number === number);
@@ -190,7 +189,7 @@ export function ourPull<T extends Pick<PullRequest, 'number' | 'state' | 'create
   return pulls.find(({ state }) => state === 'OPEN') ?? pulls.find(isOurs);
 }
 
-/** What every comment of ours begins with; it is not shown. */
+/** The hidden mark at the beginning of every comment by Signalbox. */
 export const MARK = '<!-- signalbox-comment ';
 
 interface NewComment {

@@ -7,12 +7,12 @@ import type { Budget } from './rate-limit.ts';
 
 /** A pull request with everything that people and machines said of it. It is kept as JSON for all that wait. */
 export type Watched = NonNullable<ReturnType<typeof readWatched>>;
-export type Said = ReturnType<typeof readSaid>;
+export type Comment = ReturnType<typeof readSaid>;
 export type Thread = ReturnType<typeof readThread>;
 type CheckState = 'passed' | 'failed' | 'pending';
 export type Check = ReturnType<typeof readCheck>;
 
-/** What people say, as GitHub calls it. */
+/** Kinds of comments, as GitHub names them. */
 type Talk = 'reviews' | 'reviewThreads' | 'comments';
 const TALK: readonly Talk[] = ['reviews', 'reviewThreads', 'comments'];
 
@@ -122,8 +122,8 @@ function readCheck(check: JsonObject) {
 /** Every account may comment on a public repository; these belong to it. */
 const TRUSTED = new Set(['OWNER', 'MEMBER', 'COLLABORATOR']);
 
-/** Whether an author is listened to: what others say never reaches an agent, and their reviews count for nothing. */
-export function isHeard(said: Said, reviewers: readonly string[]): boolean {
+/** Whether an author may write to the repository. Comments of others never reach an agent, and their reviews do not count. */
+export function mayComment(said: Comment, reviewers: readonly string[]): boolean {
   if (said.own || TRUSTED.has(said.association)) return true;
   return reviewers.some((login) => login.toLowerCase() === said.author.toLowerCase());
 }

@@ -40,7 +40,7 @@ export function numberedItem(number: number, info: IssueInfo): WorkItem {
 }
 
 const TASK = 'task:';
-/** Longer ones are cut; the whole text is the description then. */
+/** Longer titles are cut; the whole text is then the description. */
 const MAX_TITLE = 100;
 
 export function emptyTask(): InputError {

@@ -43,7 +43,7 @@ export async function collectWork(references: readonly string[], options: Collec
   };
 }
 
-/** A spec with an error in it gives nothing: its order could not be trusted. */
+/** Reads a spec's units. A spec with an error gives none, because its order may be wrong. */
 async function readOne({ text, path }: SpecReference, unit: 'parent' | 'leaf') {
   const spec = await readSpec(path);
   const units = unitsOf(spec, { unit });
@@ -91,9 +91,9 @@ function specItems(spec: Spec, { units }: Units): WorkItem[] {
 }
 
 /**
- * A spec is written to be done from top to bottom. What says of itself what it waits for is taken at its word; waves follow
- * each other, units marked as parallel run beside their neighbours, and any other waits for the one before. A
- * unit that is done blocks no other, and the one behind it still waits for what is open before it.
+ * The order of units. A spec is done from top to bottom: stated dependencies are used as they are, waves follow each other, units
+ * marked as parallel run beside their neighbours, and any other unit waits for the one before. A done unit blocks no other; the
+ * unit behind it still waits for open ones before it.
  */
 function inTurn(units: readonly Unit[]): Map<string, string[]> {
   const waits = new Map<string, string[]>();
@@ -157,8 +157,8 @@ interface SpecWork {
 }
 
 /**
- * Units of most specs are called 1, 2, 3. Where those of one meet the id of anything else, the name of the spec goes before
- * all of its ids; what is still not unique is refused.
+ * Makes ids unique. Units of most specs are called 1, 2, 3. If one equals another id, the spec's name is put before all ids of the
+ * spec; ids that are still not unique are refused.
  */
 function withSpecs(
   fetched: readonly WorkItem[],

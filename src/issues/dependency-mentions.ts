@@ -8,7 +8,7 @@ type Mention = ({ kind: 'issue' } & IssueMention) | { kind: 'linear'; key: strin
 interface MentionOptions {
   /** Host of `owner/repo#12` in this text. */
   host?: string;
-  /** Addresses on other hosts count too. Not for text of strangers: looking them up would send a token there. */
+  /** Addresses on other hosts count, too. Not for text of strangers: fetching them would send a token there. */
   anyHost?: boolean;
   /** Keys such as ENG-12 count too. They would make `SHA-256` one, so only where they belong. */
   linear?: boolean;

@@ -14,7 +14,7 @@ import {
 import { InputError } from '../model/errors.ts';
 import { quoted } from '../model/text/clean-quote-plural.ts';
 
-/** An issue as written somewhere; without a repository it is one of the place it was written in. */
+/** A mention of an issue; without a repository, the issue is in the repository of the text. */
 export interface IssueMention {
   repository: RepositoryName | null;
   number: number;

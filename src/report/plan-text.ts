@@ -11,7 +11,7 @@ import type { Ticket } from '../model/ticket.ts';
 import type { Store } from '../store/store-interface.ts';
 import { ticketsIn } from './live/live-state.ts';
 import { duration, oneLine, type Style, statusMark, usageText } from './style-and-phrases.ts';
-import { cells, fittingTable, joined, spread, table } from './table.ts';
+import { cells, fittingTable, joined, padOrCut, table } from './table.ts';
 
 const BRING = /^To bring it into your checkout: (git -C .+ signalbox\/\S+)$/m;
 
@@ -51,7 +51,7 @@ export function summary(
   ];
   for (const problem of run.problems) lines.push(`${style.red('✗')} ${oneLine(problem, 300)}`);
   const open = run.tickets.filter((ticket) => ticket.status !== 'complete');
-  for (const command of bringingIn(run.tickets))
+  for (const command of fastForwardCommands(run.tickets))
     lines.push(`Your checkout was left as it is. To bring the work into it: ${command}`);
   if (run.stopped) lines.push(`Stopped. Continue with: signalbox resume ${run.plan.id}`);
   else if (open.length > 0) lines.push(`Details: signalbox status --plan ${run.plan.id}`);
@@ -59,7 +59,7 @@ export function summary(
 }
 
 /** Commands that `integrate` printed because the base is checked out; once per repository. */
-function bringingIn(tickets: readonly Ticket[]): Set<string> {
+function fastForwardCommands(tickets: readonly Ticket[]): Set<string> {
   const said = tickets.flatMap(({ phaseHistory }) =>
     phaseHistory.flatMap(({ agent, status, output }) =>
       agent === null && status === 'success' ? (BRING.exec(output ?? '')?.[1] ?? []) : [],
@@ -84,7 +84,7 @@ function headerLines(
   return [
     about,
     ...shown.map(
-      ({ title }, at) => `  ${spread(names[at] ?? '', width)}  ${style.dim(oneLine(title, LONGEST_TITLE))}`,
+      ({ title }, at) => `  ${padOrCut(names[at] ?? '', width)}  ${style.dim(oneLine(title, LONGEST_TITLE))}`,
     ),
     ...(left > 0 ? [style.dim(`  … and ${left} more`)] : []),
   ];

@@ -41,7 +41,7 @@ interface StatusInput {
 
 /** Plans with their tickets in order, each with the reason why it waits and the next command. */
 export function statusOf({ view: stored, holder, daemon, now }: StatusInput): PlanStatus[] {
-  const view = asSeen(stored, holder);
+  const view = withShownGates(stored, holder);
   const newer = newerRuns(view);
   const sound = new Set<string>();
   return view.plans.map((plan) => {
@@ -65,14 +65,14 @@ export function statusOf({ view: stored, holder, daemon, now }: StatusInput): Pl
         newer,
       );
       const root = why !== '' && why === blocked && !wrong ? stuckBlocker(view, plan, entry) : undefined;
-      tickets.push({ ticket, why, next: next || (root ? wayFor(root, { engine, now }, newer) : '') });
+      tickets.push({ ticket, why, next: next || (root ? commandToFree(root, { engine, now }, newer) : '') });
     }
     return { plan, tickets, problems: view.problems.filter((problem) => problem.planId === plan.id) };
   });
 }
 
 /** The command that frees tickets which wait for this one. A ticket of an archived plan is taken out of their list. */
-function wayFor(
+function commandToFree(
   { ticket, plan, waiter }: NonNullable<ReturnType<typeof stuckBlocker>>,
   around: { engine: boolean; now: number },
   newer: ReadonlyMap<string, string>,
@@ -85,7 +85,7 @@ function wayFor(
 }
 
 /** Shows a gate that an engine is checking right now as the question that it is. */
-function asSeen(view: StoreView, holder: StatusInput['holder']): StoreView {
+function withShownGates(view: StoreView, holder: StatusInput['holder']): StoreView {
   const tickets = new Map(view.tickets);
   for (const [key, ticket] of tickets) {
     const asked = asShown(ticket);

@@ -14,13 +14,13 @@ export interface Style {
   cyan(text: string): string;
 }
 
-/** Marks our own colours until they are printed. Made anew by every process, so that no other text can have them. */
-const OWN = Array.from({ length: 3 }, () => randomInt(1000, 10_000)).join(';');
+/** Marks Signalbox's own colours until they are printed. Random in every process, so that no other text can contain them. */
+const OWN_COLOUR_MARK = Array.from({ length: 3 }, () => randomInt(1000, 10_000)).join(';');
 
 /** Marked colours, for `printable`. */
 export function style(color: boolean): Style {
   const paint = (code: number, end: number) => (text: string) =>
-    color ? `\u001b[${code};${OWN}m${text}\u001b[${end};${OWN}m` : text;
+    color ? `\u001b[${code};${OWN_COLOUR_MARK}m${text}\u001b[${end};${OWN_COLOUR_MARK}m` : text;
   return {
     dim: paint(2, 22),
     bold: paint(1, 22),
@@ -117,7 +117,7 @@ const BREAKS = /\s*[\n\v\f\r\u0085\u2028\u2029]\s*/g;
 const CONTROLS = /[\u0000-\u0008\u000e-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]/g;
 const UNSAFE = new RegExp(`${BREAKS.source}|${CONTROLS.source}`);
 /** The sequences that `style` makes. */
-const COLOURS = new RegExp(`\\u001b\\[(\\d+);${OWN}m`);
+const COLOURS = new RegExp(`\\u001b\\[(\\d+);${OWN_COLOUR_MARK}m`);
 
 /**
  * One line of text of any origin, fit to be printed: it has no line ends, no control characters but tabs, and nothing that

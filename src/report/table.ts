@@ -50,7 +50,7 @@ export function fittingTable(
       if (cells(one) > room)
         return [`${INDENT}${style.dim(name)}`, ...fold(value, room).map((line) => INDENT + line)];
       const under = INDENT + ' '.repeat(key) + GAP;
-      return [`${INDENT}${style.dim(spread(name, key))}${GAP}${one}`, ...more.map((line) => under + line)];
+      return [`${INDENT}${style.dim(padOrCut(name, key))}${GAP}${one}`, ...more.map((line) => under + line)];
     });
   return heads.flatMap((head, at) => [head, ...block(body[at] ?? [])]);
 }
@@ -86,7 +86,7 @@ export function width(text: string): number {
 const WIDE =
   /[\p{Emoji_Presentation}\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Hangul}\p{Script=Yi}\u3000-\u303e\ufe30-\ufe6f\uff01-\uff60\uffe0-\uffe6\u{1f000}-\u{1faff}]/u;
 /** Marks above letters, joiners, and tags of flags; other invisible characters may show as a box. */
-const NOTHING = /[\p{Mn}\p{Me}\u200b-\u200f\u2060-\u2064\ufeff\u{e0020}-\u{e007f}]/u;
+const ZERO_WIDTH = /[\p{Mn}\p{Me}\u200b-\u200f\u2060-\u2064\ufeff\u{e0020}-\u{e007f}]/u;
 const EMOJI_STYLE = '\ufe0f';
 
 /** The width of a text without colours in a terminal. In doubt it is too large, so that a line never wraps. */
@@ -99,7 +99,7 @@ export function cells(text: string): number {
 function cellsOf(char: string): number {
   if (char < '\u0300') return 1;
   if (char === EMOJI_STYLE) return 1;
-  if (NOTHING.test(char)) return 0;
+  if (ZERO_WIDTH.test(char)) return 0;
   return WIDE.test(char) ? 2 : 1;
 }
 
@@ -131,7 +131,7 @@ export function joined(facts: readonly string[], width = Number.POSITIVE_INFINIT
 const SEPARATOR = ' · ';
 
 /** Pads or cuts a text to exactly this width. */
-export function spread(text: string, width: number, align: 'left' | 'right' = 'left'): string {
+export function padOrCut(text: string, width: number, align: 'left' | 'right' = 'left'): string {
   const short = cut(text, width);
   const space = ' '.repeat(Math.max(0, width - cells(short)));
   return align === 'left' ? short + space : space + short;

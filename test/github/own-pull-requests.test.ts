@@ -1,15 +1,15 @@
 import { describe, expect, it } from 'vitest';
-import { type OurWork, ourPull } from '../../src/github/pull-request.ts';
+import { type OwnWork, ownPullRequest } from '../../src/github/pull-request.ts';
 
 const OURS = 'a'.repeat(40);
 const pull = (number: number, state: 'OPEN' | 'CLOSED' | 'MERGED', head: string, createdAt: string) => ({
   ...{ number, state, head },
   createdAt: `2026-01-${createdAt}T00:00:00Z`,
 });
-const work: OurWork = { number: null, commits: [OURS], since: '2026-01-10T00:00:00.400Z' };
+const work: OwnWork = { number: null, commits: [OURS], since: '2026-01-10T00:00:00.400Z' };
 
 describe('which pull request is ours', () => {
-  const rows: [string, ReturnType<typeof pull>[], Partial<OurWork>, number | undefined][] = [
+  const rows: [string, ReturnType<typeof pull>[], Partial<OwnWork>, number | undefined][] = [
     ['none', [], {}, undefined],
     ['an older one that was merged', [pull(1, 'MERGED', 'x', '01')], {}, undefined],
     ['an older one that was closed', [pull(1, 'CLOSED', 'x', '01')], {}, undefined],
@@ -28,6 +28,6 @@ describe('which pull request is ours', () => {
     ['not another than the one that is known', [pull(2, 'OPEN', OURS, '12')], { number: 1 }, undefined],
   ];
   it.each(rows)('%s', (_name, pulls, more, expected) => {
-    expect(ourPull(pulls, { ...work, ...more }, ({ head }) => head)?.number).toBe(expected);
+    expect(ownPullRequest(pulls, { ...work, ...more }, ({ head }) => head)?.number).toBe(expected);
   });
 });

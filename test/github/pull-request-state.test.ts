@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { objectionTo, standingOf } from '../../src/github/pull-request-state.ts';
-import { type Check, readWatched, type Said, type Watched } from '../../src/github/query-pull-requests.ts';
+import { type Check, type Comment, readWatched, type Watched } from '../../src/github/query-pull-requests.ts';
 
 const HEAD = 'a'.repeat(40);
 const pull = (more: Partial<Watched> = {}): Watched => ({
@@ -10,7 +10,7 @@ const pull = (more: Partial<Watched> = {}): Watched => ({
   ...{ createdAt: '2026-01-01T00:00:00Z', mergedAt: '', earlier: {}, cut: false },
   ...more,
 });
-const said = (more: Partial<Said> = {}): Said => ({
+const said = (more: Partial<Comment> = {}): Comment => ({
   ...{ id: 'x', author: 'ann', association: 'MEMBER', own: false, text: 'Hm.', at: '2026-01-01T00:00:00Z' },
   ...{ state: '', commit: '' },
   ...more,
@@ -25,8 +25,8 @@ const ours = {
   reviewers: [],
   opening: 'gh pr create --head t',
 };
-const review = (state: string, more: Partial<Said> = {}) => said({ state, commit: HEAD, ...more });
-const thread = (resolved: boolean, ...comments: Said[]) => ({ path: 'a.ts', line: 3, resolved, comments });
+const review = (state: string, more: Partial<Comment> = {}) => said({ state, commit: HEAD, ...more });
+const thread = (resolved: boolean, ...comments: Comment[]) => ({ path: 'a.ts', line: 3, resolved, comments });
 
 describe('where a pull request stands', () => {
   const rows: [string, Watched | null, string][] = [

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { TmuxPane } from '../../src/machine/tmux/session.ts';
-import { surplus, windowStep } from '../../src/report/tmux/tmux-view.ts';
+import { panesToClose, windowStep } from '../../src/report/tmux/tmux-view.ts';
 
 function pane(number: number, more: Partial<TmuxPane> = {}): TmuxPane {
   const ticket = `p/${number}`;
@@ -37,7 +37,7 @@ describe('windows above the limit', () => {
     ['one that somebody looks at stays', [pane(1, { dead: true, watched: true }), pane(2)], none, 1, []],
     ['those of others do not count', [pane(1, { ticket: null, dead: true }), pane(2)], none, 1, []],
   ])('%s', (_name, panes, resting, limit, closed) => {
-    expect(surplus({ panes, resting, limit })).toEqual(closed);
+    expect(panesToClose({ panes, resting, limit })).toEqual(closed);
   });
 
   it('are closed only when finished, never more than needed, and all that may be', () => {
@@ -47,7 +47,7 @@ describe('windows above the limit', () => {
         const all = made.map(({ ours, dead, watched }, index) =>
           pane(index, { dead, watched, ...(ours ? {} : { ticket: null }) }),
         );
-        const closed = surplus({ panes: all, resting: none, limit });
+        const closed = panesToClose({ panes: all, resting: none, limit });
         const mayGo = all.filter((each) => each.ticket !== null && each.dead && !each.watched);
         const tooMany = Math.max(0, all.filter((each) => each.ticket !== null).length - limit);
         expect(closed).toEqual(mayGo.slice(0, tooMany).map(({ id }) => id));

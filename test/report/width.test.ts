@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { cells, cut, joined, spread } from '../../src/report/table.ts';
+import { cells, cut, joined, padOrCut } from '../../src/report/table.ts';
 
 describe('cells', () => {
   it.each([
@@ -46,7 +46,7 @@ describe('spread', () => {
     ['お茶', 5, 'left', 'お茶 '],
     ['teapot', 5, 'right', 'teap…'],
   ] as const)('%j in %i cells, %s', (text, width, align, expected) => {
-    expect(spread(text, width, align)).toBe(expected);
+    expect(padOrCut(text, width, align)).toBe(expected);
   });
 
   it('takes exactly as many cells as asked for', () => {
@@ -54,7 +54,7 @@ describe('spread', () => {
       fc.property(
         fc.string({ unit: 'binary' }),
         fc.nat(40),
-        (text, width) => cells(spread(text, width)) === width,
+        (text, width) => cells(padOrCut(text, width)) === width,
       ),
     );
   });

@@ -28,7 +28,7 @@ export async function importItems(io: Io, options: Options, sources: string[]): 
 
 async function read(sources: string[], options: Options, io: Io): Promise<Listed> {
   const list = sources.length === 1 && LISTS.includes(sources[0] ?? '') ? sources[0] : undefined;
-  refuseCompany(sources);
+  refuseOtherSources(sources);
   const limit = positiveInteger('--limit', options.limit) ?? 100;
   refuseMisplaced(list, options);
   const { ghCommand } = await openSettings(io, options);
@@ -54,7 +54,7 @@ async function read(sources: string[], options: Options, io: Io): Promise<Listed
 }
 
 /** `github` asks for a list, so it must be the only argument. */
-function refuseCompany(sources: readonly string[]): void {
+function refuseOtherSources(sources: readonly string[]): void {
   const word = sources.length > 1 ? sources.find((source) => LISTS.includes(source)) : undefined;
   if (word === undefined) return;
   const others = sources
@@ -70,7 +70,7 @@ function refuseCompany(sources: readonly string[]): void {
   });
 }
 
-/** A flag that would have no effect is a mistake. */
+/** Refuses a flag that would have no effect. */
 function refuseMisplaced(list: string | undefined, options: Options): void {
   const of: Record<string, (keyof Options)[]> = {
     github: ['unit', 'team'],

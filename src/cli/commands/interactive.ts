@@ -83,7 +83,7 @@ async function repoOf({ repo }: Options, io: Io): Promise<string | null> {
 function sessionText({ agent, cwd, argv, env, files, notes }: PlanningSession): string[] {
   return [
     `${agent} in ${cwd}`,
-    `  ${argv.map(shortly).join(' ')}`,
+    `  ${argv.map(shortened).join(' ')}`,
     ...Object.entries(env).map(([name, value]) => `  ${name}=${value}`),
     ...files.map(
       (file) => `  ${file.path}${'to' in file ? ` -> ${file.to}` : ` (${file.mode.toString(8)})`}`,
@@ -92,8 +92,8 @@ function sessionText({ agent, cwd, argv, env, files, notes }: PlanningSession): 
   ];
 }
 
-/** Long prompts are cut. */
-function shortly(arg: string): string {
+/** Cuts long prompts. */
+function shortened(arg: string): string {
   if (arg.length > 160)
     return `${JSON.stringify(arg.slice(0, 60)).slice(0, -1)}…" (${arg.length} characters)`;
   return /^[\w./:=@<>-]+$/.test(arg) ? arg : JSON.stringify(arg);
@@ -114,7 +114,7 @@ export function sessionDir(home: string, env: Env): string {
   const own = !isInRepository(home);
   const root = own ? ownDirectory(join(home, 'planner')) : sharedDirectory(env);
   const prefix = own ? '' : 'signalbox-planner-';
-  sweep(root, prefix);
+  removeKilledSessions(root, prefix);
   // A new directory with an unpredictable name, readable by its owner alone.
   return mkdtempSync(join(root, `${prefix}${process.pid}-`));
 }
@@ -163,7 +163,7 @@ function removeDir(dir: string): void {
 }
 
 /** Removes directories of killed sessions of this user. */
-function sweep(root: string, prefix: string): void {
+function removeKilledSessions(root: string, prefix: string): void {
   for (const name of readdirSync(root)) {
     if (!name.startsWith(prefix)) continue;
     const pid = /^(\d+)-\w{6,8}$/.exec(name.slice(prefix.length))?.[1];

@@ -57,7 +57,7 @@ export async function resumeSession(
   if (options.json) return outJson(io, { ...launch, env: masked(launch.env) });
   const [command = ''] = launch.argv;
   const env = { ...io.env, ...launch.env };
-  // Before a worktree is made for it.
+  // Checked before a worktree is created for it.
   if (!findExecutable(command, env)) throw notStarted(launch.agent, command);
   if (!io.stdin.isTTY())
     throw new InputError('usage', 'resume-session needs a terminal.', {
@@ -65,7 +65,7 @@ export async function resumeSession(
     });
   const code = await withSessionClaim(parts, { planId, ticketId }, launch, async (started) => {
     io.out(`Session ${launch.sessionId} of ${planId}/${ticketId} (${launch.phase}) in ${launch.cwd}`);
-    const child = spawn('/bin/sh', ['-c', ONCE_NOTED, ...launch.argv], {
+    const child = spawn('/bin/sh', ['-c', WAIT_UNTIL_RECORDED, ...launch.argv], {
       cwd: launch.cwd,
       env,
       stdio: [...inherited(io), 'pipe'],
@@ -90,7 +90,7 @@ export async function resumeSession(
 }
 
 /** Waits until its process id is recorded, then becomes the agent: this process may be killed before it has recorded it. */
-const ONCE_NOTED = 'read -r _ <&3 && exec 3<&- && exec "$0" "$@"';
+const WAIT_UNTIL_RECORDED = 'read -r _ <&3 && exec 3<&- && exec "$0" "$@"';
 
 async function letGo(agent: Writable, noted: Promise<void>): Promise<void> {
   // It may have ended meanwhile; then its exit code is reported.
@@ -103,7 +103,7 @@ async function letGo(agent: Writable, noted: Promise<void>): Promise<void> {
   }
 }
 
-/** The values may be keys. */
+/** Masks the values of variables, which may be keys. */
 function masked(env: Record<string, string>): Record<string, string> {
   return Object.fromEntries(Object.keys(env).map((name) => [name, '***']));
 }

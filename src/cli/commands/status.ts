@@ -11,8 +11,8 @@ interface StatusOptions extends GlobalOptions {
   all?: boolean;
 }
 
-/** Of finished plans the latest are shown: people look for what is open. */
-const MOST_FINISHED = 10;
+/** Maximum number of finished plans shown, the latest first. */
+const MAX_FINISHED_SHOWN = 10;
 
 const NAMES: Record<string, 'plan' | 'config'> = {
   '-p': 'plan',
@@ -41,7 +41,7 @@ export function plainOptions(words: readonly string[]): StatusOptions | undefine
 export async function status(io: Io, options: StatusOptions, plan = options.plan): Promise<void> {
   const isAll = plan === undefined && (options.all || options.json);
   const { store, view } = await openState(io, options, (state) =>
-    isAll ? state.view() : openPlansAnd(state, plan),
+    isAll ? state.view() : openAndFinishedPlans(state, plan),
   );
   const holder = store.holder('status');
   const daemon = holder.daemon() !== undefined;
@@ -67,15 +67,15 @@ export async function status(io: Io, options: StatusOptions, plan = options.plan
   if (!plan)
     for (const problem of problemsWithoutPlan(view))
       lines.push(`${colors.red('✗')} ${oneLine(sayProblem(problem), 400)}`);
-  const left = plan ? 0 : [...(view.finished?.ids() ?? [])].length - MOST_FINISHED;
+  const left = plan ? 0 : [...(view.finished?.ids() ?? [])].length - MAX_FINISHED_SHOWN;
   if (left > 0) lines.push('', colors.dim(`${plural(left, 'more finished plan')}: signalbox status --all`));
   io.out(lines.length > 0 ? lines : `No plans in ${store.location()}.`);
 }
 
 /** Plans that are not finished, and the named one or else the latest of those that are. */
-function openPlansAnd(store: Store, planId: string | undefined): StoreView {
+function openAndFinishedPlans(store: Store, planId: string | undefined): StoreView {
   const open = store.glance();
-  const ids = planId === undefined ? (open.finished?.since(0, MOST_FINISHED) ?? []) : [planId];
+  const ids = planId === undefined ? (open.finished?.since(0, MAX_FINISHED_SHOWN) ?? []) : [planId];
   const others = ids.filter((id) => !planOf({ plans: open.plans }, id)).map((id) => store.view(id));
   const plans = [open, ...others].flatMap((view) => view.plans);
   return {

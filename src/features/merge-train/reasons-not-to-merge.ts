@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { EngineContext } from '../../engine/context.ts';
-import { forgetPull, seePull } from '../../github/pull-request-cache.ts';
+import { forgetPull, readPullRequests } from '../../github/pull-request-cache.ts';
 import { objectionTo, pendingChecks } from '../../github/pull-request-state.ts';
 import type { Watch, Watched } from '../../github/query-pull-requests.ts';
 import { SignalboxError } from '../../model/errors.ts';
@@ -49,7 +49,7 @@ export async function objections(
     const watch = watches[index] as Watch;
     const options = { cacheDir, repository: work.head.repository, gh: work.gh, now: () => engine.now() };
     const ages = { maxAgeSeconds: Math.max(forge.cacheSeconds, 5), reserve: forge.reserve };
-    const seen = await seePull(watch, { ...options, ...ages }, () => watches.slice(index + 1));
+    const seen = await readPullRequests(watch, { ...options, ...ages }, () => watches.slice(index + 1));
     const pull = 'later' in seen ? undefined : seen.pulls.find((each) => each.number === number);
     const objection: Objection | undefined =
       'later' in seen

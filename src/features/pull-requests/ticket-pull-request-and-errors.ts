@@ -8,8 +8,8 @@ import { KnownRepositories, ownRepository } from '../../github/own-repository.ts
 import {
   findPullRequests,
   type Head,
-  type OurWork,
-  ourPull,
+  type OwnWork,
+  ownPullRequest,
   type PullRequest,
 } from '../../github/pull-request.ts';
 import { forgetPull } from '../../github/pull-request-cache.ts';
@@ -96,11 +96,11 @@ export async function localTip({ engine, ticket, spec }: ForgeWork): Promise<str
 }
 
 /** What identifies a ticket's pull request. For one that is still to be opened, only the work as it is now counts. */
-export function ourWork(
+export function ownWork(
   { ticket, journal }: ForgeWork,
   tip: string | undefined,
   awaited?: PullWait,
-): OurWork {
+): OwnWork {
   const heads = awaited === 'open' ? journal.heads().slice(-1) : journal.heads();
   return {
     number: awaited === 'open' ? null : pullNumberOf(ticket),
@@ -115,7 +115,7 @@ export async function ticketPull(
   found?: readonly PullRequest[],
 ): Promise<PullRequest | undefined> {
   const all = found ?? (await findPullRequests(work.head, work.gh));
-  return ourPull(all, ourWork(work, await localTip(work)), ({ headRefOid }) => headRefOid);
+  return ownPullRequest(all, ownWork(work, await localTip(work)), ({ headRefOid }) => headRefOid);
 }
 
 /** The ticket's pull request, if it was merged with all commits that are here. */

@@ -1,8 +1,8 @@
 import type { EngineContext } from '../../engine/context.ts';
 import { branchOf, repoOf } from '../../engine/ticket-workspace.ts';
 import { repositoryText } from '../../github/gh/repository-name.ts';
-import { headText, ourPull } from '../../github/pull-request.ts';
-import { seePull } from '../../github/pull-request-cache.ts';
+import { headText, ownPullRequest } from '../../github/pull-request.ts';
+import { readPullRequests } from '../../github/pull-request-cache.ts';
 import { decidingReviews, type Standing, standingOf } from '../../github/pull-request-state.ts';
 import { queryWatches, type Watch, withEarlier } from '../../github/query-pull-requests.ts';
 import type { PullWait } from '../../model/actions.ts';
@@ -17,8 +17,8 @@ import {
   forgeWork,
   isLeftOver,
   localTip,
-  ourWork,
   ownBaseOf,
+  ownWork,
   pullNumberOf,
   temporaryTroubleOf,
   ticketPull,
@@ -48,7 +48,7 @@ async function poll(work: ForgeWork, awaited: PullWait): Promise<Watching> {
   const { forge } = engine.settings;
   const { repo, branch } = spec;
   const tip = await localTip(work);
-  const ours = ourWork(work, tip, awaited);
+  const ours = ownWork(work, tip, awaited);
   const options = {
     cacheDir: engine.machine.githubCache,
     repository: head.repository,
@@ -58,9 +58,9 @@ async function poll(work: ForgeWork, awaited: PullWait): Promise<Watching> {
     now: () => engine.now(),
   };
   const watch = { branch, number: ours.number, owner: head.owner };
-  const seen = await seePull(watch, options, () => othersWaiting(work));
+  const seen = await readPullRequests(watch, options, () => othersWaiting(work));
   if ('later' in seen) return { waiting: seen.later, unseen: true };
-  const pull = ourPull(seen.pulls, ours, (each) => each.head) ?? null;
+  const pull = ownPullRequest(seen.pulls, ours, (each) => each.head) ?? null;
   if (pull?.state === 'MERGED') {
     // Records a merge from here whose answer was lost in a crash.
     const meant = journal.unsettled().find(({ what }) => what === 'merge')?.facts;

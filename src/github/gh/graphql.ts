@@ -33,7 +33,7 @@ export async function graphql(
     data: asRecord(data),
     hasData: typeof data === 'object' && data !== null,
     errors: asArray(errors).map(readError),
-    /** What a server that did not take the query said. */
+    /** The message of a server that refused the query. */
     message: asText(message) || undefined,
     result,
     http,

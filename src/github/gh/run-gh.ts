@@ -51,7 +51,7 @@ export interface GhResult {
   stderr: string;
 }
 
-/** gh must neither ask, nor colour, nor page, nor print its own debugging between the lines we read. */
+/** Keeps gh from asking, colouring, paging and printing debug lines. */
 const QUIET = {
   GH_PROMPT_DISABLED: '1',
   GH_NO_UPDATE_NOTIFIER: '1',
@@ -87,7 +87,7 @@ export function runSlowGh(args: readonly string[], options: GhOptions): Promise<
   return runGh(args, { timeoutMs: SLOW_MS, ...options });
 }
 
-/** The same for a change that is looked up afterwards: a call without an answer may have had its effect. */
+/** The same for a change that is verified afterwards: a call without an answer may have had an effect. */
 export async function trySlowGh(args: readonly string[], options: GhOptions): Promise<GhResult | GhError> {
   try {
     return await runSlowGh(args, options);

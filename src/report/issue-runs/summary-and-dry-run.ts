@@ -71,7 +71,7 @@ function markOf(ticket: Ticket): Mark {
 }
 
 /** Reasons end with the hint, so piped output has them in full. */
-const SHOWN_WHY = 300;
+const MAX_REASON_CHARS = 300;
 const PIPED_WHY = 4000;
 
 const nameOf = ({ issueNumber, id }: { issueNumber: number; id: string }) =>
@@ -97,13 +97,13 @@ export function issueSummary(result: RunResult, colors: Style, columns?: number)
   for (const command of forward)
     lines.push(`Merged beside the base branch, which is checked out. Bring it in: ${command}`);
   for (const issue of results) if (issue.notMerged) lines.push(`${nameOf(issue)}: ${issue.notMerged}`);
-  if (planId !== null && !result.config.integrate) lines.push(...onBranches(results, planId));
+  if (planId !== null && !result.config.integrate) lines.push(...diffAndMergeLines(results, planId));
   const all = result.exitCode >= 130 && planId ? `signalbox resume ${planId}` : '';
   const retried = failed.filter((issue) => issue.next === retryCommand(issue.id, planId));
   const isBulk = retried.length > MAX_RETRY_LINES;
   for (const issue of failed)
     if (issue.next !== all && !(isBulk && retried.includes(issue)))
-      lines.push(...wayOn(issue, planId, columns));
+      lines.push(...continueLines(issue, planId, columns));
   if (isBulk)
     lines.push(
       `To retry the ${retried.length} failed: signalbox retry --failed ${planId} && signalbox resume ${planId}`,
@@ -120,8 +120,8 @@ function retryCommand(id: string, planId: string | null): string {
   return `signalbox retry ${planId} ${id} && signalbox resume ${planId}`;
 }
 
-/** How to look at work that has no pull request, and how to merge it. */
-function onBranches(results: readonly IssueResult[], planId: string): string[] {
+/** Commands that show and merge work without a pull request. */
+function diffAndMergeLines(results: readonly IssueResult[], planId: string): string[] {
   const done = results.filter((issue) => issue.success && issue.branch && !issue.prUrl && !issue.skipped);
   if (done[0] === undefined) return [];
   const [work, it] =
@@ -133,7 +133,7 @@ function onBranches(results: readonly IssueResult[], planId: string): string[] {
 }
 
 /** The command that continues an issue; on its own line if the terminal is too narrow. */
-function wayOn(issue: IssueResult, planId: string | null, columns: number | undefined): string[] {
+function continueLines(issue: IssueResult, planId: string | null, columns: number | undefined): string[] {
   const [next = '', ...more] = issue.next?.split('\n') ?? [];
   const name = nameOf(issue);
   if (next === '') return [];
@@ -160,7 +160,7 @@ function tableOf(results: readonly IssueResult[], style: Style, columns: number 
     usageText(issue.usage),
     oneLine(
       issue.success ? (issue.reservation ?? uncheckedIn(issue)) : whyOf(issue),
-      columns === undefined ? PIPED_WHY : SHOWN_WHY,
+      columns === undefined ? PIPED_WHY : MAX_REASON_CHARS,
     ),
   ]);
   if (rows.length === 0) return [];

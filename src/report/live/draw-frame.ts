@@ -2,7 +2,7 @@ import { totalUsage } from '../../model/limits/usage.ts';
 import { type Naming, nameOf, startsWithVerb, withNames } from '../../model/state/explain-ticket.ts';
 import type { TicketStatus } from '../../model/ticket.ts';
 import { oneLine, type Style, untilText, usageText, whichAttempt } from '../style-and-phrases.ts';
-import { cells, cut, spread } from '../table.ts';
+import { cells, cut, padOrCut } from '../table.ts';
 import type { LiveState, LiveTicket } from './live-state.ts';
 
 interface FrameView extends Naming {
@@ -15,12 +15,12 @@ interface FrameView extends Naming {
 
 const GAP = '  ';
 /** The block stays erasable when the terminal shrinks to this many columns, or to half of its columns, */
-const NARROW = 40;
+const NARROW_COLUMNS = 40;
 /** but not below this width. */
-const LEAST = 24;
+const MIN_COLUMNS = 24;
 const MAX_PIECES = 3;
 /** A shorter text is left out. */
-const READABLE = 8;
+const MIN_TEXT_COLUMNS = 8;
 const MAX_PHASE_COLUMNS = 24;
 /** `1.2k · $0.01` */
 const brief = (usage: string): string => usage.replace(' tokens · ', ' · ');
@@ -47,10 +47,10 @@ export function frame(state: LiveState, view: FrameView, now: number): string[] 
   const name = Math.max(...tickets.map((ticket) => cells(nameOf(ticket, view))));
   const rows = tickets.flatMap((ticket) => liveRow(ticket, view, now) ?? []);
   const { width, height, rule } = room(view, rows.length + 2);
-  const { kept, left } = choose(rows, height - (rule === '' ? 1 : 2));
+  const { kept, left } = chooseRows(rows, height - (rule === '' ? 1 : 2));
   return [
     ...(rule === '' ? [] : [style.dim(rule)]),
-    ...lay(kept, { width, name: Math.min(name, Math.max(8, Math.floor(width * 0.3))) }, style),
+    ...layOutRows(kept, { width, name: Math.min(name, Math.max(8, Math.floor(width * 0.3))) }, style),
     ...(left > 0 ? [style.dim(cut(`${GAP}… and ${left} more`, width))] : []),
     style.bold(totals(state, now, width)),
   ];
@@ -61,7 +61,7 @@ export function frame(state: LiveState, view: FrameView, now: number): string[] 
  * screen when the terminal gets narrower. The rule never wraps, so it may be all that a lower terminal keeps.
  */
 function room({ columns, rows, above }: FrameView, lines: number) {
-  const narrow = Math.max(LEAST, Math.min(NARROW, Math.ceil(columns / 2)));
+  const narrow = Math.max(MIN_COLUMNS, Math.min(NARROW_COLUMNS, Math.ceil(columns / 2)));
   const height = Math.min(lines, Math.max(1, Math.floor((rows - 1) / 2)));
   const ruled = height >= Math.min(3, lines);
   const more = Math.floor(Math.min(above, rows - height) / (ruled ? height - 1 : height));
@@ -72,7 +72,7 @@ function room({ columns, rows, above }: FrameView, lines: number) {
 }
 
 /** Keeps the rows that fit, running ones first, in their order. Counts the others if there is a row for that. */
-function choose(rows: readonly LiveRow[], room: number): { kept: LiveRow[]; left: number } {
+function chooseRows(rows: readonly LiveRow[], room: number): { kept: LiveRow[]; left: number } {
   if (rows.length <= room) return { kept: [...rows], left: 0 };
   const byRank = [...rows].sort((a, b) => RANK.indexOf(a.kind) - RANK.indexOf(b.kind));
   const chosen = new Set(byRank.slice(0, room > 2 ? room - 1 : room));
@@ -80,7 +80,7 @@ function choose(rows: readonly LiveRow[], room: number): { kept: LiveRow[]; left
 }
 
 /** Aligns columns. In a narrow terminal, usage and text are shortened, then the text is dropped, then the usage. */
-function lay(rows: readonly LiveRow[], size: { width: number; name: number }, style: Style): string[] {
+function layOutRows(rows: readonly LiveRow[], size: { width: number; name: number }, style: Style): string[] {
   const { width, name } = size;
   const widest = (text: (row: LiveRow) => string) => Math.max(0, ...rows.map((row) => cells(text(row))));
   const [phases, time] = [widest((row) => row.phase), widest((row) => row.time)];
@@ -96,15 +96,15 @@ function lay(rows: readonly LiveRow[], size: { width: number; name: number }, st
     if (!layout) return cut(`${sign} ${row.name} ${row.phase} ${row.time}`, width);
     const { gap, phase, usage, shown, rest } = layout;
     const parts = [
-      `${style[paint](sign)} ${style.bold(spread(row.name, name))}`,
-      spread(row.phase, phase),
-      style.dim(spread(row.time, time, 'right')),
+      `${style[paint](sign)} ${style.bold(padOrCut(row.name, name))}`,
+      padOrCut(row.phase, phase),
+      style.dim(padOrCut(row.time, time, 'right')),
     ];
     // A row without usage has more room for text.
     const used = shown(row.usage);
     const text = rest - (used === '' ? 0 : gap.length + usage);
-    if (text >= READABLE) parts.push(spread(oneLine(row.text, 1000), text));
-    if (used !== '') parts.push(style.dim(spread(used, usage, 'right')));
+    if (text >= MIN_TEXT_COLUMNS) parts.push(padOrCut(oneLine(row.text, 1000), text));
+    if (used !== '') parts.push(style.dim(padOrCut(used, usage, 'right')));
     return parts.join(gap).trimEnd();
   });
 }

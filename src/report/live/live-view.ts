@@ -29,7 +29,7 @@ export interface LiveOptions extends Naming {
 const REDRAW_MS = 100;
 const TICK_MS = 1000;
 /** Shown in the rows only; too frequent for lines. */
-const IN_ROW: ReadonlySet<EngineEvent['type']> = new Set([
+const SHOWN_IN_ROWS_ONLY: ReadonlySet<EngineEvent['type']> = new Set([
   'attempt:start',
   'attempt:session',
   'attempt:text',
@@ -70,7 +70,7 @@ export class Live {
     if ('phase' in event && !this.#state.tickets.has(refKey(event))) refresh(this.#state, tickets(), now);
     observe(this.#state, event, now);
     this.#redraw();
-    if (IN_ROW.has(event.type) && !verbose) return;
+    if (SHOWN_IN_ROWS_ONLY.has(event.type) && !verbose) return;
     const line = lineOf(event, { ...this.#options, now, names: this.#names() });
     if (line !== undefined) this.print(line);
   }
@@ -163,7 +163,7 @@ export class Live {
     this.#damaged = false;
     this.#above = Math.min(this.#left + lines.length, screen.rows() - block.length);
     this.#left = this.#above;
-    screen.write(erase + lines.map((line) => `${line}\n`).join('') + standing(block));
+    screen.write(erase + lines.map((line) => `${line}\n`).join('') + blockWithCursorBack(block));
   }
 }
 
@@ -171,7 +171,7 @@ export class Live {
  * Draws the block and moves the cursor back to its beginning. There it stays when the terminal wraps lines again, and a
  * terminal that gets lower drops the rows below the cursor first. A line that is too wide is cut, not wrapped.
  */
-function standing(block: readonly string[]): string {
+function blockWithCursorBack(block: readonly string[]): string {
   if (block.length === 0) return '';
   const up = block.length > 1 ? `\u001b[${block.length - 1}A` : '';
   return `\u001b[?7l${block.join('\n')}\u001b[?7h\r${up}`;

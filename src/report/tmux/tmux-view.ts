@@ -101,7 +101,7 @@ class Windows implements TmuxView {
   #reported = false;
   #reportedClosed = false;
   /** There is no tmux, or closing took too long. */
-  #over = false;
+  #isClosed = false;
   readonly #abort = new AbortController();
 
   constructor(options: TmuxViewOptions, session: string) {
@@ -120,7 +120,7 @@ class Windows implements TmuxView {
   }
 
   listen(event: EngineEvent): void {
-    if (this.#over) return;
+    if (this.#isClosed) return;
     if (event.type === 'attempt:start' || event.type === 'attempt:adopt') {
       const { planId, ticketId } = event;
       this.#resting.delete(refKey(event));
@@ -140,7 +140,7 @@ class Windows implements TmuxView {
 
   async close(): Promise<void> {
     const timer = setTimeout(() => {
-      this.#over = true;
+      this.#isClosed = true;
       this.#abort.abort(tooSlow(this.#options.timeoutMs));
     }, this.#options.timeoutMs ?? TMUX_TIMEOUT_MS);
     while (this.#working) await this.#working;
@@ -149,7 +149,7 @@ class Windows implements TmuxView {
   }
 
   get #busy(): boolean {
-    return !this.#over && (this.#waiting.size > 0 || this.#count || this.#checkDue);
+    return !this.#isClosed && (this.#waiting.size > 0 || this.#count || this.#checkDue);
   }
 
   #wake(): void {
@@ -242,7 +242,7 @@ class Windows implements TmuxView {
     return session;
   }
 
-  /** The session that is ours or has no owner; sessions of other repositories are skipped. */
+  /** The session of this repository, or one without an owner; sessions of other repositories are skipped. */
   async #own(): Promise<TmuxSession | undefined> {
     for (;;) {
       const found = await readSession(this.#tmux, this.session);
@@ -274,7 +274,7 @@ class Windows implements TmuxView {
     const limit = this.#options.limit ?? LIMIT;
     const session = await readSession(this.#tmux, this.session);
     const panes = session?.panes ?? [];
-    const closed = new Set(surplus({ panes, resting: this.#resting, limit }));
+    const closed = new Set(panesToClose({ panes, resting: this.#resting, limit }));
     for (const { id, ticket } of panes) {
       if (!closed.has(id) || ticket === null) continue;
       this.#shown.delete(ticket);
@@ -291,7 +291,7 @@ class Windows implements TmuxView {
   }
 
   #problem(error: unknown): void {
-    if (error instanceof TmuxError && error.code === 'tmux/missing') this.#over = true;
+    if (error instanceof TmuxError && error.code === 'tmux/missing') this.#isClosed = true;
     this.#report(explained(error));
   }
 
@@ -344,7 +344,7 @@ export function windowStep(panes: readonly TmuxPane[], ticket: string, fresh: bo
 }
 
 /** Panes to close above the limit: finished ones that are not on screen, oldest first. */
-export function surplus({ panes, resting, limit }: Scene): string[] {
+export function panesToClose({ panes, resting, limit }: Scene): string[] {
   const ours = panes.filter((pane) => pane.ticket !== null);
   const finished = ours
     .filter((pane) => !pane.watched && (pane.dead || resting.has(pane.ticket ?? '')))
