@@ -174,7 +174,7 @@ async function tooOld(
   program: AgentProgram,
   path: string,
   agent: AgentConfig,
-  { env, cwd, timeoutMs = VERSION_MS, versionsFile }: ReadinessOptions,
+  { env, timeoutMs = VERSION_MS, versionsFile }: ReadinessOptions,
 ): Promise<Omit<DoctorFinding, 'what'> | undefined> {
   const file = realpathSync(path);
   const { mtimeMs, size } = statSync(file);
@@ -182,7 +182,8 @@ async function tooOld(
   const known = asRecord(readFacts(versionsFile)[file]);
   let version = known.stamp === stamp ? asText(known.version) : undefined;
   if (version === undefined) {
-    const end = await run(path, VERSION_ARGS, { cwd, env: { ...env, ...agent.env }, timeoutMs });
+    // Settings of a repository must not change the answer, which is kept for all.
+    const end = await run(path, VERSION_ARGS, { cwd: '/', env: { ...env, ...agent.env }, timeoutMs });
     version = versionIn(`${end.stdout} ${end.stderr}`) ?? '';
     if (version !== '') noteFact(versionsFile, file, { stamp, version }, MAX_KEPT_VERSIONS);
   }

@@ -129,9 +129,14 @@ export class FileStore implements Store {
     return this.#locked(`${ref.planId}+${ref.ticketId}`, () => this.#change(ref, read, change));
   }
 
-  async updatePlan(id: string, change: (plan: Plan) => Plan): Promise<Plan> {
+  async updatePlan(id: string, change: (plan: Plan) => Plan, added: readonly Ticket[] = []): Promise<Plan> {
     const ref = { planId: id, ticketId: null };
-    return this.#locked(id, () => this.#change(ref, () => this.plan(id), change));
+    const withAdded = (plan: Plan) => {
+      const after = change(plan);
+      for (const ticket of added) this.#write(this.#layout.ticketFile(ticket), ticket);
+      return after;
+    };
+    return this.#locked(id, () => this.#change(ref, () => this.plan(id), withAdded));
   }
 
   #change<T extends Plan | Ticket>(ref: StateRef, read: () => T, change: (value: T) => T): T {
@@ -171,12 +176,6 @@ export class FileStore implements Store {
         rmSync(made, { recursive: true, force: true });
         throw error;
       }
-    });
-  }
-
-  async addTicket(ticket: Ticket): Promise<void> {
-    await this.#locked(`${ticket.planId}+${ticket.ticketId}`, () => {
-      this.#write(this.#layout.ticketFile(ticket), ticket);
     });
   }
 

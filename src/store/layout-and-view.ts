@@ -6,7 +6,7 @@ import { idProblem, requireId, type TicketRef } from '../model/ids.ts';
 import type { Plan } from '../model/plan.ts';
 import { unreadable } from './state-file-io.ts';
 import { SchemasNeeded, type StateReader } from './state-reader.ts';
-import type { StoreView } from './store-interface.ts';
+import { ifReadable, type StoreView } from './store-interface.ts';
 
 /** Where the shared state is in a state directory. Only the store knows these paths. */
 export class Layout {
@@ -114,6 +114,12 @@ export function viewPlan(id: string, view: StoreView, { layout, reader, openOnly
   view.plans.push(plan);
   if (openOnly && isFinished(plan)) return;
   const listed = new Set(plan.tickets.map((entry) => entry.ticketId));
+  // A ticket and its entry are written under the plan's lock. Without a lock now, the plan has the entry, if there is one.
+  const isBeingListed = (ticketId: string) => {
+    if (existsSync(layout.lock(id))) return true;
+    const latest = ifReadable(() => reader.plan(file, id));
+    return latest === undefined || latest.tickets.some((entry) => entry.ticketId === ticketId);
+  };
   const tickets = layout.ticketDir(id);
   const found = ticketFiles(tickets);
   if (found instanceof InputError) note(null, tickets, found);
@@ -131,8 +137,9 @@ export function viewPlan(id: string, view: StoreView, { layout, reader, openOnly
     }
   }
   for (const name of files.keys()) {
-    if (!name.endsWith('.json') || listed.has(name.slice(0, -5))) continue;
-    note(name.slice(0, -5), join(tickets, name), 'the ticket is not listed in plan.json, so it is not run');
+    const ticketId = name.slice(0, -5);
+    if (!name.endsWith('.json') || listed.has(ticketId) || isBeingListed(ticketId)) continue;
+    note(ticketId, join(tickets, name), 'the ticket is not listed in plan.json, so it is not run');
   }
 }
 

@@ -136,13 +136,16 @@ export interface Store {
 
   create(plan: Plan, tickets: readonly Ticket[]): Promise<void>;
   /** Applies `change` to the latest state, alone. Returning the same object writes nothing. */
-  updatePlan<R extends Plan>(id: string, change: (plan: Plan) => Exact<R, Plan>): Promise<Plan>;
+  updatePlan<R extends Plan>(
+    id: string,
+    change: (plan: Plan) => Exact<R, Plan>,
+    /** Tickets that the change lists and that do not exist yet. No reader sees one of them without its entry in the plan. */
+    added?: readonly Ticket[],
+  ): Promise<Plan>;
   updateTicket<R extends Ticket>(
     ref: TicketRef,
     change: (ticket: Ticket) => Exact<R, Ticket>,
   ): Promise<Ticket>;
-  /** Writes a ticket that does not exist yet. List it in its plan afterwards. */
-  addTicket(ticket: Ticket): Promise<void>;
   /** Deletes a ticket that its plan no longer lists. */
   removeTicket(ref: TicketRef): Promise<void>;
   /** Replaces a ticket that cannot be read by its last good state. */

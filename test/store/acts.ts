@@ -27,6 +27,18 @@ export const ACTS = {
     });
   },
 
+  /** Adds one ticket after the other to the plan. */
+  async add(store: Store, say: Say) {
+    for (let n = 0; ; n++) {
+      const { tickets } = planOf('p', `x${n}`);
+      await store.updatePlan('p', (plan) => ({ ...plan, tickets: [...plan.tickets, ...tickets] }), [
+        ticketOf('p', `x${n}`),
+      ]);
+      say(n);
+      await turn();
+    }
+  },
+
   /** Counts up in the ticket. */
   async bump(store: Store, say: Say) {
     for (;;) {

@@ -107,13 +107,24 @@ describe.each([
 
     it('are added and deleted', async () => {
       const { store, other } = await opened();
-      await store.addTicket(ticketOf('p', 'v'));
-      await store.updatePlan('p', (plan) => ({ ...plan, tickets: planOf('p', 't', 'v').tickets }));
+      const listed = { tickets: planOf('p', 't', 'v').tickets };
+      await store.updatePlan('p', (plan) => ({ ...plan, ...listed }), [ticketOf('p', 'v')]);
       await store.removeTicket({ planId: 'p', ticketId: 'u' });
       expect([...other.view().tickets.keys()]).toEqual(['p/t', 'p/v']);
       await store.deletePlan('p');
       expect(other.view()).toEqual({ plans: [], tickets: new Map(), problems: [] });
       expect(other.exists(REF)).toBe(false);
+    });
+
+    it('are never seen without their entries while they are added', async () => {
+      const { other, kill } = await opened();
+      const seen = new Set<string>();
+      const looks = setInterval(() => {
+        for (const { message } of other.view('p').problems) seen.add(message);
+      }, 0);
+      await kill('add', 100).finally(() => clearInterval(looks));
+      expect([...seen]).toEqual([]);
+      expect(other.view('p').tickets.size).toBeGreaterThan(99);
     });
 
     it('can be read as text, and say where they are', async () => {

@@ -120,8 +120,9 @@ export class MemoryStore implements Store {
     }, [{ planId: plan.id, ticketId: null }, ...tickets]);
   }
 
-  async updatePlan(id: string, change: (plan: Plan) => Plan): Promise<Plan> {
+  async updatePlan(id: string, change: (plan: Plan) => Plan, added: readonly Ticket[] = []): Promise<Plan> {
     const write = (plan: Plan) => this.#truth.plans.set(id, plan);
+    for (const ticket of added) this.#add(ticket);
     return this.#change({ planId: id, ticketId: null }, this.plan(id), change, write);
   }
 
@@ -143,7 +144,7 @@ export class MemoryStore implements Store {
     return after;
   }
 
-  async addTicket(ticket: Ticket): Promise<void> {
+  #add(ticket: Ticket): void {
     this.#write(() => this.#truth.tickets.set(refKey(ticket), structuredClone(ticket)), [ticket]);
   }
 
@@ -153,7 +154,7 @@ export class MemoryStore implements Store {
 
   /** Nothing here can become unreadable. */
   async restoreTicket(ticket: Ticket): Promise<void> {
-    if (!this.exists(ticket)) await this.addTicket({ ...ticket, rev: ticket.rev + 1 });
+    if (!this.exists(ticket)) this.#add({ ...ticket, rev: ticket.rev + 1 });
   }
 
   async deletePlan(id: string): Promise<void> {

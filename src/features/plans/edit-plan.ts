@@ -42,11 +42,11 @@ export async function addTicket(
   const order = entry.order ?? Math.max(0, ...plan.tickets.map((each) => each.order)) + 1;
   const listed = withEntry({ ticketId: ref.ticketId, blockedBy: [], group: 0, ...entry, order });
   checkWaits(plan, listed(plan), engine);
-  await store.addTicket(ticket);
-  await store.updatePlan(ref.planId, (latest) => {
+  const add = (latest: Plan): Plan => {
     if (latest.tickets.some(({ ticketId }) => ticketId === ref.ticketId)) throw taken(ref);
     return listed(latest);
-  });
+  };
+  await store.updatePlan(ref.planId, add, [ticket]);
   return ticket;
 }
 

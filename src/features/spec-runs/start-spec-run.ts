@@ -77,14 +77,13 @@ async function update(engine: EngineContext, { prepared }: PreparedSpec, claim: 
   });
   if (plan.workspace === 'checkout') await keepUsersCommits(engine, plan.id);
   for (const ticket of [...aside, ...changed.filter(isMarkedBlocked)]) await setAside(engine, plan, ticket);
-  for (const ticket of added) await store.addTicket(ticket);
   for (const ticket of changed)
     await store.updateTicket(ticket, (latest) =>
       latest.claim && holder.isLive(latest.claim)
         ? latest
         : { ...ticket, base: ticket.base && latest.base, rev: latest.rev },
     );
-  await store.updatePlan(plan.id, (latest) => ({ ...plan, claim, rev: latest.rev }));
+  await store.updatePlan(plan.id, (latest) => ({ ...plan, claim, rev: latest.rev }), added);
   await keepUsage(engine, [...dropped, ...aside]);
   for (const ticket of [...dropped, ...aside]) await store.removeTicket(ticket);
 }

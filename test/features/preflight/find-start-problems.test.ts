@@ -329,6 +329,19 @@ describe.concurrent('an agent CLI', () => {
     expect(outdated(claude, '/bin/claude', '10.0.0')).toBeUndefined();
   });
 
+  it('is asked for its version outside of the repository, whose settings count for its login alone', async ({
+    world,
+  }) => {
+    const asked = join(world.dir, 'asked');
+    const { agent, given } = await options(
+      world,
+      program(world, 'claude', `echo "$1 $PWD" >> ${asked}; echo 999.0.0`),
+    );
+    if (!agent) throw new Error('There is no agent claude.');
+    await agentReadiness(agent, given);
+    expect(world.read('asked').trim().split('\n').sort()).toEqual(['--version /', `auth ${world.dir}`]);
+  });
+
   it('is asked for its version once', async ({ world }) => {
     const env = program(world, 'claude', `echo "$*" >> ${world.dir}/asked; echo 0.0.1`);
     const { agent, given } = await options(world, { ...env, ANTHROPIC_API_KEY: 'some' });
