@@ -1,11 +1,13 @@
 import { existsSync } from 'node:fs';
 import { stopJob } from '../machine/jobs/stop-job.ts';
 import { explained, HeldError, InputError, shortageOf } from '../model/errors.ts';
-import { refKey, refOf, type TicketRef } from '../model/ids.ts';
+import { parseRef, refKey, refOf, type TicketRef } from '../model/ids.ts';
 import type { Plan } from '../model/plan.ts';
 import { isDue, next, type Step } from '../model/state/next-step-or-rest.ts';
 import { broken } from '../model/state/reduce.ts';
 import { attemptKey, type Hold, openAttempt, type Ticket } from '../model/ticket.ts';
+import { readableTicket } from '../store/store-interface.ts';
+import { claimedTickets } from './admission-and-allowance.ts';
 import { type EngineContext, hooksOf } from './context.ts';
 import { lastJob } from './last-job-of-ticket.ts';
 import { type Pinned, pinnedFor } from './pinned-workflow.ts';
@@ -200,11 +202,18 @@ function claim(
   if (!slot) return take();
   return store.alone('slots', async () => {
     if (!holder.hasOthers()) return take();
-    store.changes(undefined, 'open');
-    const busy = [...store.glance().tickets.values()].filter(
-      (ticket) => ticket.claim && holder.isLive(ticket.claim) && refKey(ticket) !== refKey(writer.ticket),
-    );
-    return busy.length < maxConcurrency && take();
+    const listed = holder.lastClaimed();
+    if (!listed) store.changes(undefined, 'open');
+    const keys = new Set([...claimedTickets(engine).keys(), ...(listed ?? [])]);
+    const own = refKey(writer.ticket);
+    keys.delete(own);
+    const busy = [...keys].filter((key) => {
+      const other = readableTicket(store, parseRef(key, ''))?.claim;
+      return other && holder.isLive(other);
+    });
+    const isTaken = busy.length < maxConcurrency && (await take());
+    holder.noteClaimed(isTaken ? [...busy, own] : busy);
+    return isTaken;
   });
 }
 

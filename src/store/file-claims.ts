@@ -50,6 +50,8 @@ export class FileHolder implements Holder {
     try {
       makeDirectory(this.#layout.engines);
       this.#removeDead();
+      // An engine that was alone until now has not noted its claims.
+      rmSync(this.#layout.claimed, { force: true });
       this.#beat();
     } catch (error) {
       throw asStorageError(error, this.#layout.root);
@@ -70,6 +72,19 @@ export class FileHolder implements Holder {
 
   hasOthers(): boolean {
     return readdirSync(this.#layout.engines).some((name) => name !== basename(this.#file(this.token)));
+  }
+
+  lastClaimed(): string[] | undefined {
+    const keys = readJson<unknown>(this.#layout.claimed);
+    return Array.isArray(keys) ? keys.map(String) : undefined;
+  }
+
+  noteClaimed(keys: readonly string[]): void {
+    try {
+      writeFileSync(this.#layout.claimed, JSON.stringify(keys), { mode: 0o600 });
+    } catch {
+      // On a full disk half a list is left, and the next engine looks at all tickets.
+    }
   }
 
   /** Removes the heartbeats of engines of this host that were killed. */

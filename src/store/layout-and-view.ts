@@ -32,7 +32,10 @@ export class Layout {
     return join(this.root, 'daemon.json');
   }
 
-  /** Only saves time: may be deleted whenever one likes. */
+  /** Only saves time, as the next one: both may be deleted at any time. */
+  get claimed(): string {
+    return join(this.root, 'claimed.json');
+  }
   get finishedIndex(): string {
     return join(this.root, 'finished.index');
   }

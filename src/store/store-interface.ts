@@ -99,6 +99,13 @@ export interface Holder {
   stop(): Promise<void>;
   /** Whether other engines may be running on the same state. */
   hasOthers(): boolean;
+  /**
+   * The refKeys of tickets that engines had claimed when one of them last took a slot; undefined where that is not known, such as
+   * after the start of an engine. It only says where to look: whether a ticket is claimed is written in the ticket.
+   */
+  lastClaimed(): string[] | undefined;
+  /** Only while no other engine takes a slot. */
+  noteClaimed(keys: readonly string[]): void;
   isLive(claim: Claim): boolean;
   /** Milliseconds until a claim whose process cannot be seen from here is over, if that does not renew it. */
   leaseLeft(claim: Claim): number | undefined;

@@ -1,4 +1,5 @@
-import { describe, expect } from 'vitest';
+import { describe, expect, vi } from 'vitest';
+import { driveTicket } from '../../src/engine/drive-ticket.ts';
 import { Engine } from '../../src/engine/engine.ts';
 import type { EngineEvent } from '../../src/model/events.ts';
 import { Plan } from '../../src/model/plan-schema.ts';
@@ -27,6 +28,57 @@ describe('the engine', () => {
     expect(engine.inFlight).toBe(0);
     expect(world.calls()).toEqual([]);
     expect(world.ticket('p', 'a').claim).toBeNull();
+  });
+
+  it.concurrent('looks at claimed tickets and not at all of them, when it takes a slot beside another engine', async ({
+    world,
+  }) => {
+    world.agent('agent', 'commit');
+    world.workflow('work', [{ id: 'build', type: 'agent', prompt: 'Build.' }]);
+    world.plan('p', { tickets: { a: {}, b: {}, c: {}, d: {}, e: {} } });
+    const parts = await partsOf(world);
+    const other = (await partsOf(world)).store.holder('other');
+    await other.start();
+    const changes = vi.spyOn(parts.store, 'changes');
+    await new Engine(parts, { ...OPTIONS, mode: 'until-idle', scope: { planId: 'p' } }).run();
+    await other.stop();
+    expect(world.readPlan('p').status).toBe('complete');
+    // The first one has to: it cannot know what was claimed before.
+    expect(changes.mock.calls.filter(([, look]) => look === 'open').length).toBeLessThanOrEqual(1);
+  });
+
+  it.concurrent('counts a claim of another engine of which it was not told', async ({ world }) => {
+    world.agent('agent', 'commit');
+    world.workflow('work', [{ id: 'build', type: 'agent', prompt: 'Build.' }]);
+    world.plan('p', { tickets: { a: {} } });
+    world.plan('q', { status: 'paused', tickets: { x: {} } });
+    const parts = await partsOf(world);
+    const other = (await partsOf(world)).store;
+    const holder = other.holder('other');
+    parts.store.glance();
+    await parts.holder.start();
+    await holder.start();
+    const ref = { planId: 'q', ticketId: 'x' };
+    await other.updateTicket(ref, (ticket) => ({ ...ticket, claim: holder.claim(parts.now()) }));
+    holder.noteClaimed(['q/x']);
+    const drive = (maxConcurrency: number) =>
+      driveTicket(
+        parts,
+        { planId: 'p', ticketId: 'a' },
+        {
+          slot: true,
+          maxConcurrency,
+          signal: new AbortController().signal,
+          onClaim: () => undefined,
+          lost: false,
+        },
+      );
+    await drive(1);
+    expect(world.ticket('p', 'a').status).toBe('queued');
+    expect(holder.lastClaimed()).toEqual(['q/x']);
+    await drive(2);
+    expect(world.ticket('p', 'a').status).toBe('complete');
+    await Promise.all([holder.stop(), parts.holder.stop()]);
   });
 
   it.concurrent('sees a pause that comes together with its own write to the same ticket', async ({

@@ -287,6 +287,14 @@ class MemoryHolder implements Holder {
     return [...this.#truth.beating.keys()].some((token) => token !== this.token);
   }
 
+  lastClaimed(): undefined {
+    return undefined;
+  }
+
+  noteClaimed(): void {
+    // All of this is in memory anyway.
+  }
+
   isLive({ token }: Claim): boolean {
     return this.#truth.living.has(token);
   }
