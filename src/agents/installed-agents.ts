@@ -288,12 +288,12 @@ interface Supports {
 }
 
 /** `told` (a stored value): the agent gets it in its environment and may ignore it. */
-type Honoured = 'yes' | 'no' | 'told';
+type Honoured = 'yes' | 'no' | 'passed on';
 
 const NONE = '–';
 
 export function supportsOf({ capabilities: can, program, access = ACCESS }: AgentAdapter): Supports {
-  const honoured = (does: boolean): Honoured => (!does ? 'no' : program ? 'yes' : 'told');
+  const honoured = (does: boolean): Honoured => (!does ? 'no' : program ? 'yes' : 'passed on');
   return {
     schema: can.schema,
     session: can.resume,

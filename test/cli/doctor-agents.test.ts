@@ -199,7 +199,7 @@ describe('doctor --agents', () => {
     for (const { title } of SUPPORT_COLUMNS) expect(supports).toContain(title.toUpperCase());
     expect(supports).toMatch(/^claude +schema flag +yes .* stream +read, write, full$/m);
     expect(supports).toMatch(/^gemini +tagged block +yes +yes +no +no /m);
-    expect(supports).toMatch(/^custom +tagged block +no +told /m);
+    expect(supports).toMatch(/^custom +tagged block +no +passed on /m);
     expect(notes).toMatch(/^! agent claude +version 2\.1\.50 is older/);
   });
 });
