@@ -4,7 +4,7 @@ import type { AgentAdapter } from '../model/agent.ts';
 import { InputError } from '../model/errors.ts';
 import { didYouMean } from '../model/text/nearest-word.ts';
 import type { PhaseOf } from '../model/workflow.ts';
-import type { LoadedWorkflow } from '../workflows/load-workflow.ts';
+import type { LoadedWorkflow } from '../workflows/load-and-list-workflows.ts';
 import { claude, planClaude, READ_DENIES } from './claude.ts';
 import { codex, planCodex } from './codex.ts';
 import { custom } from './custom.ts';

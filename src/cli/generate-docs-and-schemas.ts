@@ -11,7 +11,7 @@ import { ACCESS } from '../model/agent.ts';
 import { Plan, PlanBase } from '../model/plan-schema.ts';
 import { Ticket, TicketBase } from '../model/ticket-schema.ts';
 import { Workflow } from '../model/workflow.ts';
-import { PHASE_SCHEMAS } from '../workflows/load-workflow.ts';
+import { PHASE_SCHEMAS } from '../workflows/load-and-list-workflows.ts';
 import { TEMPLATE_VARIABLES } from '../workflows/template-variables.ts';
 import { createProgram } from './build-command-parser.ts';
 import type { Io } from './io.ts';

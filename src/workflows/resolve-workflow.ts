@@ -5,7 +5,7 @@ import { scriptInstead } from '../model/actions.ts';
 import { InputError } from '../model/errors.ts';
 import { didYouMean } from '../model/text/nearest-word.ts';
 import { actionOf, commandOf, type Phase, type Workflow } from '../model/workflow.ts';
-import { checkLoaded, type ListedWorkflow, listWorkflows } from './check/check-workflow.ts';
+import { checkLoaded } from './check/check-workflow.ts';
 import {
   findScript,
   insteadOf,
@@ -13,6 +13,7 @@ import {
   type SearchPath,
   workflowFiles,
 } from './find-workflows-prompts-scripts.ts';
+import { type ListedWorkflow, listWorkflows } from './load-and-list-workflows.ts';
 import { type PinnedWorkflow, pinWorkflow, sorted } from './pin-workflow.ts';
 import { readIncluded } from './templates/inspect-template.ts';
 

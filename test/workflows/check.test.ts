@@ -3,7 +3,7 @@ import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
 import { checkAll, checkLoaded } from '../../src/workflows/check/check-workflow.ts';
-import { loadWorkflow } from '../../src/workflows/load-workflow.ts';
+import { loadWorkflow } from '../../src/workflows/load-and-list-workflows.ts';
 import { directory, problemsOf, searchPath } from './helpers.ts';
 
 const phases = (...body: string[]) => `name: w\nphases:\n${body.map((line) => `  - ${line}`).join('\n')}`;

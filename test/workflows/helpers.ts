@@ -4,7 +4,7 @@ import { dirname, join } from 'node:path';
 import type { Workflow } from '../../src/model/workflow.ts';
 import { checkLoaded } from '../../src/workflows/check/check-workflow.ts';
 import type { SearchPath } from '../../src/workflows/find-workflows-prompts-scripts.ts';
-import { loadWorkflow } from '../../src/workflows/load-workflow.ts';
+import { loadWorkflow } from '../../src/workflows/load-and-list-workflows.ts';
 import { atTestEnd } from '../support/ends.ts';
 
 const made: string[] = [];

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { loadWorkflow } from '../../src/workflows/load-workflow.ts';
+import { loadWorkflow } from '../../src/workflows/load-and-list-workflows.ts';
 import { workflowOf } from './helpers.ts';
 
 const phases = (body: string) => `name: w\nphases:\n${body}`;

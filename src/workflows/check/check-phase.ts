@@ -14,7 +14,7 @@ import {
   resultSchemaOf,
   retryOf,
 } from '../../model/workflow.ts';
-import { article } from '../load-workflow.ts';
+import { article } from '../load-and-list-workflows.ts';
 import { hasField, outputProblem } from '../result-schema/check-schema.ts';
 import { isReserved } from '../template-variables.ts';
 import { edgePaths, outcomeEnum } from './check-edges.ts';

@@ -5,7 +5,7 @@ import { didYouMean } from '../../model/text/nearest-word.ts';
 import { composeCommand } from '../../model/text/shell-quote.ts';
 import { capturesOf, commandOf, type Phase, type Workflow } from '../../model/workflow.ts';
 import { findScript, insteadOf, namesIn, readPrompt } from '../find-workflows-prompts-scripts.ts';
-import type { LoadedWorkflow } from '../load-workflow.ts';
+import type { LoadedWorkflow } from '../load-and-list-workflows.ts';
 import { TEMPLATE_VARIABLES } from '../template-variables.ts';
 import {
   inspectTemplate,

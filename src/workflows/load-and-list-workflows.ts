@@ -1,8 +1,10 @@
+import { readFile } from 'node:fs/promises';
 import { basename } from 'node:path';
 import type { Path, Place, YamlSource } from '../config/parse-yaml-with-places.ts';
 import { type Finding, type Problem, placed, problemFrom } from '../config/parse-yaml-with-places.ts';
 import { keyPath, meant, type SchemaIssue, valueAt, wanted } from '../config/schema-issues.ts';
 import { found } from '../config/value-kinds.ts';
+import { messageOf } from '../model/errors.ts';
 import { capital } from '../model/text/clean-quote-plural.ts';
 import { isObject } from '../model/text/json.ts';
 import { didYouMean } from '../model/text/nearest-word.ts';
@@ -16,6 +18,7 @@ import {
   TerminalPhase,
   Workflow,
 } from '../model/workflow.ts';
+import { workflowFiles } from './find-workflows-prompts-scripts.ts';
 
 const Head = Workflow.omit({ phases: true });
 
@@ -224,4 +227,61 @@ function issueFinding(issue: SchemaIssue, data: unknown, owner: string): Finding
   const message = `${name} must be ${wanted(issue)}; found ${found(value)}.`;
   const near = meant(issue, value);
   return near === undefined ? { path, message } : { path, message, hint: `Did you mean "${near}"?` };
+}
+
+export interface ListedWorkflow {
+  loaded: LoadedWorkflow;
+  /** The file of an earlier directory that has the same name and is used instead. */
+  shadowedBy?: string;
+  /** Beside those of its form: its name is taken in the same directory. */
+  problems: Problem[];
+}
+
+/** Every workflow file with its name, read but not checked; or those only that may have the name wanted. */
+export async function listWorkflows(dirs: readonly string[], wanted?: string): Promise<ListedWorkflow[]> {
+  const owners = new Map<string, { file: string; dir: string }>();
+  const all: ListedWorkflow[] = [];
+  for (const dir of dirs) {
+    for (const file of await workflowFiles(dir)) {
+      const loaded = await readWorkflow(file, wanted);
+      if (!loaded) continue;
+      const owner = owners.get(loaded.name);
+      owners.set(loaded.name, owner ?? { file, dir });
+      const twin = owner?.dir === dir ? owner.file : undefined;
+      all.push({
+        loaded,
+        ...(owner && !twin ? { shadowedBy: owner.file } : {}),
+        problems: twin ? [twinProblem(loaded, twin)] : [],
+      });
+    }
+  }
+  return all;
+}
+
+async function readWorkflow(file: string, wanted: string | undefined): Promise<LoadedWorkflow | undefined> {
+  try {
+    const text = await readFile(file, 'utf8');
+    return wanted !== undefined && isPlainlyAnother(text, wanted)
+      ? undefined
+      : await loadWorkflow({ file, text });
+  } catch (error) {
+    const unread = await loadWorkflow({ file, text: '' });
+    return {
+      ...unread,
+      problems: [{ file, line: 1, column: 1, message: `The file cannot be read: ${messageOf(error)}.` }],
+    };
+  }
+}
+
+/** Reading YAML is slow and most files are not wanted: one plain `name` line is enough; any other file is read in full. */
+function isPlainlyAnother(text: string, wanted: string): boolean {
+  const [line, ...more] = text.match(/^["']?name\b.*$/gm) ?? [];
+  const [, name] = /^name: ([A-Za-z][\w-]*) *$/.exec(line ?? '') ?? [];
+  return more.length === 0 && name !== undefined && name !== wanted;
+}
+
+function twinProblem(loaded: LoadedWorkflow, twin: string): Problem {
+  const { file, name } = loaded;
+  const message = `The name "${name}" is taken by ${twin}, in the same directory.`;
+  return { file, ...loaded.at(['name']), message, hint: 'Give one of them another "name".' };
 }
