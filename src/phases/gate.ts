@@ -6,7 +6,7 @@ import { renderArg } from '../workflows/templates/render-template.ts';
 import { lastWords } from './attempt-output.ts';
 import { variablesOf } from './attempt-variables-and-environment.ts';
 import type { PhaseContext } from './phase-context.ts';
-import { checkOnce } from './script.ts';
+import { checkOnce } from './script-and-action-steps.ts';
 
 type Gate = PhaseContext<PhaseOf<'gate'>>;
 

@@ -9,7 +9,7 @@ import { performGate } from './gate.ts';
 import { failureBy } from './judge-agent-attempt.ts';
 import type { PhaseContext } from './phase-context.ts';
 import { performPoll } from './poll.ts';
-import { performStep } from './script.ts';
+import { performStep } from './script-and-action-steps.ts';
 
 export { mayBeDone } from './check-evidence.ts';
 export { failureBy } from './judge-agent-attempt.ts';

@@ -5,7 +5,7 @@ import { ownOutcomes, type PhaseOf } from '../model/workflow.ts';
 import { capture, excerpt } from './attempt-output.ts';
 import type { PhaseContext } from './phase-context.ts';
 import { endOfJob } from './run-job.ts';
-import { checkOnce, exitFailure, finishStep } from './script.ts';
+import { checkOnce, exitFailure, finishStep } from './script-and-action-steps.ts';
 
 /** Checks once: exit code 0 is ready, 1 not yet, 75 could not check; others have failed. The timeout counts from the first check. */
 export async function performPoll(context: PhaseContext<PhaseOf<'poll'>>): Promise<AttemptEnd> {

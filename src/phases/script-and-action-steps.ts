@@ -5,10 +5,10 @@ import { ACTIONS, EXIT, scriptInstead } from '../model/actions.ts';
 import type { AttemptEnd } from '../model/state/attempt-end-and-backoff.ts';
 import { actionOf, type PhaseOf } from '../model/workflow.ts';
 import { renderArg } from '../workflows/templates/render-template.ts';
-import { runAction, type StepResult } from './action.ts';
 import { capture, excerpt, lastWords } from './attempt-output.ts';
 import { phaseEnvironment, variablesOf } from './attempt-variables-and-environment.ts';
 import type { PhaseContext } from './phase-context.ts';
+import { runAction, type StepResult } from './run-action-in-process.ts';
 import { endOfJob, type JobRun, runJob } from './run-job.ts';
 
 /** Phases that name a script or an action. */
