@@ -101,6 +101,10 @@ async function placeFor(engine: EngineContext, input: StepInput): Promise<Placed
   } catch (error) {
     if (signal.aborted)
       return { refused: { type: 'interrupted', reason: 'stopped', deliberate: true }, events: [] };
+    // Another repository's ticket may have taken the path meanwhile.
+    const { path } = workspaceFor(ticket, plan, engine.settings, engine.store.glance());
+    if (path !== workspace.path)
+      return placeFor(engine, { ...input, workspace: Object.assign(workspace, { path }) });
     return { refused: failureBy('workspace', error), shortage: shortageOf(error), events: [] };
   }
 }

@@ -1,7 +1,9 @@
-import { dirname, isAbsolute, join, resolve } from 'node:path';
+import { existsSync, statSync } from 'node:fs';
+import { basename, dirname, isAbsolute, join, resolve } from 'node:path';
 import type { Settings } from '../config/settings-table.ts';
+import { readText, statIfVisible } from '../machine/files/read-and-remove-files.ts';
 import { InputError } from '../model/errors.ts';
-import { branchProblem, defaultBranch, refKey } from '../model/ids.ts';
+import { branchProblem, defaultBranch, digest, refKey } from '../model/ids.ts';
 import { type Plan, removedTickets, sharesWorkspace } from '../model/plan.ts';
 import { blockersOf, endedInBase, type PlansView, planOf } from '../model/plans/plans-view.ts';
 import { type Ticket, tipOf } from '../model/ticket.ts';
@@ -54,7 +56,7 @@ export function workspaceFor(
   const before = shared ? [] : prerequisites(ticket, plan, repo, settings, view);
   const path = ticket.worktree
     ? resolve(repo, expand(ticket.worktree, settings))
-    : join(worktreeRoot, branch);
+    : freeOfOthers(repo, worktreeRoot, branch);
   return {
     repo,
     branch,
@@ -75,6 +77,24 @@ export function workspaceFor(
     worktreeRoot,
     recordedBase: ticket.base,
   };
+}
+
+/** Repositories beside each other have one root: the second with the same branch gets a directory of its own there. */
+function freeOfOthers(repo: string, worktreeRoot: string, branch: string): string {
+  const path = join(worktreeRoot, branch);
+  return isOfAnother(repo, path) ? join(worktreeRoot, `${basename(repo)}-${digest(repo, 8)}`, branch) : path;
+}
+
+/** Whether a path is a worktree of another repository, as far as git's own file in it tells. */
+function isOfAnother(repo: string, path: string): boolean {
+  if (!existsSync(path) || !statIfVisible(join(repo, '.git'))?.isDirectory()) return false;
+  const [, gitDir] = /^gitdir: (\/.*)\/worktrees\/[^/]+\n$/.exec(readText(join(path, '.git')) ?? '') ?? [];
+  return gitDir !== undefined && existsSync(gitDir) && !isSameFile(gitDir, join(repo, '.git'));
+}
+
+function isSameFile(a: string, b: string): boolean {
+  const [one, other] = [statSync(a), statSync(b)];
+  return one.ino === other.ino && one.dev === other.dev;
 }
 
 export function worktreeRootOf(

@@ -198,3 +198,21 @@ describe('a worktree that is not what the ticket recorded', () => {
       },
     );
 });
+
+it('two repositories beside each other never share a worktree path', async ({ world }) => {
+  world.agent('agent', 'note at; commit');
+  world.workflow('work', [{ id: 'build', type: 'agent', prompt: 'Build it.', expect: { commits: true } }]);
+  const other = join(world.dir, 'other');
+  git(world.dir, 'clone', '--quiet', world.repo, other);
+  world.plan('p', {
+    tickets: { a: { branch: 'feature' }, b: { branch: 'feature', repo: other }, c: { repo: other } },
+  });
+  const { code, out, err } = await world.cli('run', 'p');
+  expect(code, out + err).toBe(0);
+  const paths = ['a', 'b', 'c'].map((id) => world.calls('at', { ticket: `p/${id}` })[0]?.cwd ?? '');
+  expect(new Set(paths).size).toBe(3);
+  expect(paths).toContain(join(world.worktrees, 'feature'));
+  expect(paths[2]).toBe(join(world.worktrees, 'ticket/p/c'));
+  for (const [repo, id] of [[world.repo, 'a'] as const, [other, 'b'] as const])
+    expect(git(repo, 'show', `feature:work-${id}.txt`)).toContain('build');
+});
