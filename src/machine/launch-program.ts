@@ -52,14 +52,20 @@ export function launch(program: Program, watcher: Watcher): Started | undefined 
   if (starts <= PLAIN_STARTS || !env || !cwd || !isAbsolute(cwd) || !isAbsolute(file)) return undefined;
   const idle = [...shells].find((shell) => shell.isIdle);
   if (!idle && shells.size >= MAX_SHELLS) return undefined;
-  const request = requestOf(program, { cwd, env, shellEnv: idle?.env ?? env });
+  const shellEnv = idle?.env ?? withoutJob(env);
+  const request = requestOf(program, { cwd, env, shellEnv });
   if (request === undefined) return undefined;
   try {
-    return (idle ?? new Shell(env)).start(request, watcher);
+    return (idle ?? new Shell(shellEnv)).start(request, watcher);
   } catch {
     // No process can be started now; the caller gets the same error and reports it.
     return undefined;
   }
+}
+
+/** A shell outlives the job that it is started for: with that job's variables it would be killed as left over by the job. */
+function withoutJob(env: Env): Env {
+  return Object.fromEntries(Object.entries(env).filter(([key]) => !key.startsWith('SIGNALBOX_')));
 }
 
 const NAME = /^[A-Za-z_]\w*$/;

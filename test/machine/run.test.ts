@@ -4,7 +4,7 @@ import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { beforeAll, describe, expect, it, onTestFinished } from 'vitest';
-import { processStart } from '../../src/machine/process-identity-and-signals.ts';
+import { markedProcesses, processStart } from '../../src/machine/process-identity-and-signals.ts';
 import { type RunOptions, run } from '../../src/machine/run-process.ts';
 import { waitFor } from '../support/index.ts';
 import { firstOnly } from '../support/tiers.ts';
@@ -159,6 +159,17 @@ describe('a shell that is kept', () => {
     const { stdout } = await run('/bin/sh', ['-c', 'env; pwd'], { ...FREQUENT, cwd: '/usr' });
     expect(stdout).not.toContain('SECRET');
     expect(stdout).toMatch(/\/usr\n$/);
+  });
+
+  it('does not count as something that a job has left', async () => {
+    const mark = `SIGNALBOX_JOB=${mkdtempSync(join(tmpdir(), 'signalbox-job-'))}`;
+    const [name = '', dir = ''] = mark.split('=');
+    onTestFinished(() => rmSync(dir, { recursive: true }));
+    const options = { ...FREQUENT, env: { ...HERE.env, [name]: dir } };
+    // At once, so that at least one of them starts a new shell.
+    const ends = Array.from({ length: 8 }, () => run('/bin/sh', ['-c', `echo $${name}; sleep 0.1`], options));
+    for (const { stdout } of await Promise.all(ends)) expect(stdout).toBe(`${dir}\n`);
+    expect(await markedProcesses(mark)).toEqual([]);
   });
 
   it('is not used for what a shell cannot pass on as it is', async () => {
