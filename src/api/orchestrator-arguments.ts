@@ -36,14 +36,14 @@ export function groupsOf(
   settings: SettingsOfRuns,
 ): string[][] | null {
   if (!options) return null;
-  const said = completeOptions(options, settings);
-  const other = MODES.find((mode) => said[mode] === true && !config[mode]);
+  const completed = completeOptions(options, settings);
+  const other = MODES.find((mode) => completed[mode] === true && !config[mode]);
   if (other)
     throw new InputError('run/config', `options.${other} is true, but config.${other} is not.`, {
       hint: 'Make config of the same options: buildExecutionConfig(options, settings, count).',
     });
-  if (!said.batch?.length) return null;
-  const groups = parseBatches(said.batch).map((names) => names.map((name) => name.replace(/^#/, '')));
+  if (!completed.batch?.length) return null;
+  const groups = parseBatches(completed.batch).map((names) => names.map((name) => name.replace(/^#/, '')));
   const stranger = groups.flat().find((name) => !numbers.map(String).includes(name));
   if (stranger !== undefined)
     throw new InputError('run/batch', `options.batch names ${stranger}, which is not to be executed.`, {

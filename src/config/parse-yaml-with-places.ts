@@ -74,8 +74,8 @@ function blankComments(text: string, file: string): string {
 function yamlError(file: string, at: Place, message: string, cause?: unknown): InputError {
   const first = (message.split('\n')[0] ?? '').replace(/[.:]?\s*$/, '');
   const json = file.endsWith('.json');
-  const said = json ? first.replace(/^Flow map/, 'An object').replace(/^Flow sequence/, 'A list') : first;
-  return new InputError('yaml/syntax', `${file}:${at.line}:${at.column}: ${said}.`, {
+  const text = json ? first.replace(/^Flow map/, 'An object').replace(/^Flow sequence/, 'A list') : first;
+  return new InputError('yaml/syntax', `${file}:${at.line}:${at.column}: ${text}.`, {
     hint: json
       ? 'Correct the JSON at that place; comments may stand in it.'
       : 'Correct the YAML at that place; indentation is by spaces, and text with ": " or " #" in it needs quotes.',

@@ -24,16 +24,16 @@ export function builtInAgents(packageDir: string): Record<string, AgentEntry & {
 export function resolveAgent(name: string, entry: AgentEntry, packageDir: string): AgentConfig | undefined {
   const builtIns = builtInAgents(packageDir);
   const builtIn = Object.hasOwn(builtIns, name) ? builtIns[name] : undefined;
-  const said = entry.command ?? builtIn?.command;
-  if (said === undefined) return undefined;
-  const adapter = entry.adapter ?? guessAdapter(said);
+  const command = entry.command ?? builtIn?.command;
+  if (command === undefined) return undefined;
+  const adapter = entry.adapter ?? guessAdapter(command);
   // The rehearsal agent is not on PATH.
-  const isBuiltIn = said === 'rehearsal' && adapter === 'rehearsal';
+  const isBuiltIn = command === 'rehearsal' && adapter === 'rehearsal';
   return {
     ...entry,
     name,
     adapter,
-    command: isBuiltIn ? (builtIns.rehearsal?.command ?? said) : said,
+    command: isBuiltIn ? (builtIns.rehearsal?.command ?? command) : command,
     defaultArgs: entry.defaultArgs ?? [],
     env: entry.env ?? {},
     model: entry.model ?? null,

@@ -51,8 +51,8 @@ export class GitError extends WorkspaceError {
   readonly stderr: string;
 
   constructor(args: readonly string[], result: { code: number | null; stderr: string }, why?: string) {
-    const said = why ?? lastLine(result.stderr) ?? `exit code ${result.code}`;
-    super('workspace/git', `git ${args[0]} failed: ${said}`, {
+    const reason = why ?? lastLine(result.stderr) ?? `exit code ${result.code}`;
+    super('workspace/git', `git ${args[0]} failed: ${reason}`, {
       details: { args, code: result.code, stderr: result.stderr.slice(-4000) },
     });
     this.stderr = result.stderr;

@@ -63,10 +63,10 @@ export function standingOf(
   if (red.length > 0) return { waiting: `${name}: ${red.length} checks are red and were answered` };
   if (awaited === 'merge')
     return { waiting: pull.isDraft ? draft(pull, name) : `${name} waits to be merged` };
-  const said = approval(pull, own);
-  return 'missing' in said
-    ? { waiting: `${name} ${said.missing}` }
-    : { outcome: 'approved', message: said.text, ids: [] };
+  const approved = approval(pull, own);
+  return 'missing' in approved
+    ? { waiting: `${name} ${approved.missing}` }
+    : { outcome: 'approved', message: approved.text, ids: [] };
 }
 
 function draft({ url }: Watched, name: string): string {

@@ -28,8 +28,8 @@ export function issueReference({ number, repository }: Tracked, here: Repository
 export function pullRequestTitle(title: string, tracked: Tracked, reference: string | null): string {
   const kind = tracked.labels.some((label) => /^bug/i.test(label.trim())) ? 'fix' : 'feat';
   // `fix: #3` would close it.
-  const said = escapePlain(cleanLine(`${kind}: ${title}`, MAX_TITLE)).slice(kind.length);
-  return cleanLine(`${kind}${reference === null ? '' : `(${reference})`}${said}`, MAX_TITLE);
+  const escaped = escapePlain(cleanLine(`${kind}: ${title}`, MAX_TITLE)).slice(kind.length);
+  return cleanLine(`${kind}${reference === null ? '' : `(${reference})`}${escaped}`, MAX_TITLE);
 }
 
 export interface BodyFacts {

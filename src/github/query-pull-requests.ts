@@ -123,9 +123,9 @@ function readCheck(check: JsonObject) {
 const TRUSTED = new Set(['OWNER', 'MEMBER', 'COLLABORATOR']);
 
 /** Whether an author may write to the repository. Comments of others never reach an agent, and their reviews do not count. */
-export function mayComment(said: Comment, reviewers: readonly string[]): boolean {
-  if (said.own || TRUSTED.has(said.association)) return true;
-  return reviewers.some((login) => login.toLowerCase() === said.author.toLowerCase());
+export function mayComment(comment: Comment, reviewers: readonly string[]): boolean {
+  if (comment.own || TRUSTED.has(comment.association)) return true;
+  return reviewers.some((login) => login.toLowerCase() === comment.author.toLowerCase());
 }
 
 /** A branch whose pull request something waits for. */

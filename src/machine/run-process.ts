@@ -163,13 +163,13 @@ export function runShown(
   return new Promise((resolve, reject) => {
     const stdio = ['ignore', stdout, stderr, report ? 'pipe' : 'ignore'] as const;
     const child = spawn(file, args, { cwd, env: { ...env }, stdio: [...stdio] });
-    let said = '';
+    let reported = '';
     child.stdio[3]?.on('data', (chunk: Buffer) => {
-      said += chunk;
+      reported += chunk;
     });
     child.once('error', reject);
     // What the program leaves running may keep the report open: it is waited for only where one is wanted.
-    child.once(report ? 'close' : 'exit', (code: number | null) => resolve({ code, report: said }));
+    child.once(report ? 'close' : 'exit', (code: number | null) => resolve({ code, report: reported }));
   });
 }
 

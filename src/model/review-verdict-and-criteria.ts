@@ -64,8 +64,8 @@ export function notMerged(output: string | null | undefined): string | undefined
 }
 
 /** The same without commands, for callers whose state is temporary. */
-export function whyNotMerged(said: string): string {
-  return said.split(THEN)[0] ?? said;
+export function whyNotMerged(message: string): string {
+  return message.split(THEN)[0] ?? message;
 }
 
 /** Printed by `checks` that found nothing to run. */

@@ -24,9 +24,9 @@ export async function capture(
     } else if (source.startsWith('result.')) {
       values[name] = fieldOf(from.result, source.slice('result.'.length)) ?? null;
     } else {
-      const said = await run(context, name, source);
-      if ('end' in said) return { ok: false, end: said.end };
-      values[name] = said.stdout.trim();
+      const captured = await run(context, name, source);
+      if ('end' in captured) return { ok: false, end: captured.end };
+      values[name] = captured.stdout.trim();
     }
   }
   return { ok: true, values };
@@ -94,13 +94,13 @@ export function excerpt(text: string, keep: 'start' | 'end'): string {
 /** The last line of a command's output, with the line above it that an indented hint belongs to. */
 export function lastWords(text: string): string {
   const lines = text.trimEnd().split('\n');
-  const said = lines.slice(
+  const lastLines = lines.slice(
     Math.max(
       lines.findLastIndex((line) => /^\S/.test(line)),
       lines.length - 3,
     ),
   );
-  const whole = /^\S/.test(said[0] ?? '') ? said : said.slice(-1);
+  const whole = /^\S/.test(lastLines[0] ?? '') ? lastLines : lastLines.slice(-1);
   return whole
     .map((line) => line.trim())
     .join(' ')

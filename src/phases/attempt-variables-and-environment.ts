@@ -33,8 +33,8 @@ function previousError(pinned: PinnedWorkflow, ticket: Ticket, attempt: Attempt)
   const before = entriesBefore(ticket, attempt);
   const own = before.filter((entry) => entry.phase === attempt.phase && entry.visit === attempt.visit);
   const failed = own.findLast((entry) => entry.status === 'failure') ?? sentBackBy(pinned, before, attempt);
-  const said = [failed?.error?.message, cutShortBy(ticket, attempt)].filter(Boolean);
-  return said.length === 0 ? null : said.join('\n\n');
+  const reasons = [failed?.error?.message, cutShortBy(ticket, attempt)].filter(Boolean);
+  return reasons.length === 0 ? null : reasons.join('\n\n');
 }
 
 /** What interrupted the attempt before this one, unless a person did. */

@@ -32,14 +32,14 @@ export async function performPoll(context: PhaseContext<PhaseOf<'poll'>>): Promi
   }
   const interval = Math.min(phase.intervalSeconds ?? settings.pollInterval, wall - waited);
   const until = new Date(Date.parse(context.now()) + Math.max(interval, 0.05) * 1000).toISOString();
-  const said = result.stdoutTail.trim().split('\n').at(-1)?.slice(0, 300);
+  const lastLine = result.stdoutTail.trim().split('\n').at(-1)?.slice(0, 300);
   return {
     type: 'waiting',
     until,
     gate: false,
     // Only a check that worked shows that a person is needed.
     ...(phase.notify && !unseen ? { person: true } : {}),
-    reason: said ? `${phase.id}: ${said}` : `${phase.id}: not ready yet`,
+    reason: lastLine ? `${phase.id}: ${lastLine}` : `${phase.id}: not ready yet`,
   };
 }
 

@@ -68,8 +68,8 @@ function attemptLog(dir: string, { json, style, redact }: LogOptions): (attempt:
   return (attempt) => {
     if (ended) return [];
     const { phase, visit, attempt: number, agent, startedAt, outcome } = attempt;
-    const say = (kind: string, said: string): void => {
-      const text = (printed[kind] ?? redact)(said);
+    const say = (kind: string, output: string): void => {
+      const text = (printed[kind] ?? redact)(output);
       if (json) lines.push(safeJson({ phase, visit, attempt: number, kind, text }));
       else if (kind === 'begin' || kind === 'end') lines.push(style.dim(oneLine(text, 400)));
       else lines.push(...text.trimEnd().split(/\r?\n/).map(indented));

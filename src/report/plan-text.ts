@@ -60,12 +60,12 @@ export function summary(
 
 /** Commands that `integrate` printed because the base is checked out; once per repository. */
 function fastForwardCommands(tickets: readonly Ticket[]): Set<string> {
-  const said = tickets.flatMap(({ phaseHistory }) =>
+  const commands = tickets.flatMap(({ phaseHistory }) =>
     phaseHistory.flatMap(({ agent, status, output }) =>
       agent === null && status === 'success' ? (BRING.exec(output ?? '')?.[1] ?? []) : [],
     ),
   );
-  return new Set(said.map((command) => oneLine(command, 1000)));
+  return new Set(commands.map((command) => oneLine(command, 1000)));
 }
 
 const LONGEST_TITLE = 100;

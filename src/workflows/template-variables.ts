@@ -161,10 +161,10 @@ export function feedbackText(value: Json | undefined): string | null {
     return lines.length > 0 ? lines.map((line) => `- ${line}`).join('\n') : null;
   }
   const { outcome: _, message, summary, findings, ...rest } = value;
-  const said = [message, summary, unmet(rest.criteria), findings]
+  const parts = [message, summary, unmet(rest.criteria), findings]
     .map(feedbackText)
     .filter((text) => text !== null);
-  if (said.length > 0) return said.join('\n\n');
+  if (parts.length > 0) return parts.join('\n\n');
   return Object.keys(rest).length > 0 ? JSON.stringify(rest, null, 2) : null;
 }
 

@@ -97,8 +97,10 @@ async function output(context: Context, at: GitLocation, args: string[]): Promis
 export async function takeFingerprint(context: Context, path: string): Promise<string> {
   const at = await worktreeAt(context, path);
   const status = await readStatus(context.git, at, { all: true });
-  const said = status.raw.split('\0').filter((entry) => !isSpecStateFile(entry.split(/[ /]/).at(-1) ?? ''));
-  const hash = createHash('sha256').update(said.join('\0'));
+  const entries = status.raw
+    .split('\0')
+    .filter((entry) => !isSpecStateFile(entry.split(/[ /]/).at(-1) ?? ''));
+  const hash = createHash('sha256').update(entries.join('\0'));
   // Status names a dirty file but not its content: the change time shows whether it was written again.
   for (const file of [...status.changed, ...status.untracked].filter((each) => !isSpecStateFile(each))) {
     const stat = lstatSync(join(at.workTree, file), { bigint: true, throwIfNoEntry: false });

@@ -49,11 +49,11 @@ const PATH_CONTENT: Record<Exclude<Found['kind'], 'absent' | 'worktree'>, string
 };
 
 export function pathTaken(path: string, what: Found['kind'] | string, hint?: string): WorkspaceError {
-  const said = what in PATH_CONTENT ? PATH_CONTENT[what as keyof typeof PATH_CONTENT] : what;
-  return new WorkspaceError('workspace/path-taken', `The worktree path ${path} is taken by ${said}.`, {
+  const content = what in PATH_CONTENT ? PATH_CONTENT[what as keyof typeof PATH_CONTENT] : what;
+  return new WorkspaceError('workspace/path-taken', `The worktree path ${path} is taken by ${content}.`, {
     hint:
       hint ?? 'Move it away, or set `worktree` of the ticket or the setting `worktreeRoot` to another place.',
-    details: { path, what: said },
+    details: { path, what: content },
   });
 }
 

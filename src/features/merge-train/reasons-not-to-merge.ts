@@ -87,8 +87,8 @@ async function objectionToCar(
 /** New comments of people, which the ticket's own workflow will answer. */
 async function newCommentsOn(engine: EngineContext, car: TrainCar): Promise<string | undefined> {
   const standing = await watchPull(engine, car.ref, 'merge');
-  const said = 'outcome' in standing && (standing.outcome === 'changes' || standing.outcome === 'moved');
-  return said ? standing.message.split('\n').slice(0, 2).join(' ') : undefined;
+  const isComment = 'outcome' in standing && (standing.outcome === 'changes' || standing.outcome === 'moved');
+  return isComment ? standing.message.split('\n').slice(0, 2).join(' ') : undefined;
 }
 
 /** How long a train waits for checks on GitHub. */
@@ -112,14 +112,14 @@ export async function lastObjections(
   if (!patience) return found;
   const end = Date.parse(engine.now()) + patience.seconds * 1000;
   const every = Math.min(engine.settings.forge.cacheSeconds, MAX_INTERVAL_SECONDS) * 1000;
-  for (let said = ''; ; ) {
+  for (let announced = ''; ; ) {
     const running = candidates.filter(({ car }) => found.get(car.key)?.passing === 'checks');
     const left = end - Date.parse(engine.now());
     if (running.length === 0 || left <= 0) return found;
     const waiting = running.map(({ car, number }) => `${refKey(car.ref)} (#${number})`).join(', ');
-    if (waiting !== said)
+    if (waiting !== announced)
       patience.say(`Waiting for checks of ${waiting}, ${inMinutes(left)} at most; Ctrl-C merges nothing.`);
-    said = waiting;
+    announced = waiting;
     await pause(Math.min(Math.max(every, 100), left), patience.signal);
     // While GitHub cannot be reached, the last answer is used.
     try {

@@ -101,8 +101,8 @@ export async function runProgram(argv: readonly string[], options: SendOptions):
   const killed = signal ? `it was killed by ${signal}` : `it exited with code ${code}`;
   const late = `it took longer than ${options.timeoutMs / 1000} s`;
   const how = stopped === 'timeout' ? late : stopped ? 'it was stopped' : killed;
-  const said = end.stderr.trim().split('\n').at(-1);
-  throw new Error(said ? `${how}: ${said}` : how);
+  const lastLine = end.stderr.trim().split('\n').at(-1);
+  throw new Error(lastLine ? `${how}: ${lastLine}` : how);
 }
 
 /** Options of notification programs. They run in the user's home, which belongs to no project. */
@@ -125,8 +125,8 @@ export function escapeForChat(text: string): string {
 /** What went wrong, without the secret address. */
 export function sayFailure(place: NotifyPlace, error: unknown, settings: Settings): string {
   const { webhook: url } = settings.notify;
-  const said = messageOf(error);
-  const clean = url === null ? said : said.replaceAll(url, maskedUrl(url));
+  const text = messageOf(error);
+  const clean = url === null ? text : text.replaceAll(url, maskedUrl(url));
   return `No notification by ${place.label}: ${clean}`;
 }
 

@@ -65,8 +65,8 @@ export function refuseErrors(problems: readonly SpecProblem[]): void {
   const errors = problems.filter(({ severity }) => severity === 'error');
   const [first] = errors;
   if (!first) return;
-  const said = errors.map(({ file, line, message }) => `${file}:${line}: ${message}`);
-  throw new InputError('spec/problems', said.join('\n'), {
+  const lines = errors.map(({ file, line, message }) => `${file}:${line}: ${message}`);
+  throw new InputError('spec/problems', lines.join('\n'), {
     hint: first.hint ?? `See: signalbox spec check ${dirname(first.file)}`,
     details: { problems: errors },
   });

@@ -17,7 +17,8 @@ export function withPersonsAssignment(ticket: Ticket, assignment: Assignment | u
 }
 
 function isSame(one: Assignment | undefined, other: Assignment): boolean {
-  const key = (said?: Assignment) => [said?.type, said?.owner_agent, said?.criticality].join('\0');
+  const key = (assignment?: Assignment) =>
+    [assignment?.type, assignment?.owner_agent, assignment?.criticality].join('\0');
   return key(one) === key(other);
 }
 

@@ -52,8 +52,8 @@ export function graphqlFailure(
   error: GraphqlError | undefined,
   context: FailureContext,
 ): GhError {
-  const said = error?.message ?? message;
-  return ghFailure(result, { ...context, answer: http, message: said, type: error?.type });
+  const reason = error?.message ?? message;
+  return ghFailure(result, { ...context, answer: http, message: reason, type: error?.type });
 }
 
 /** The objects of a list. */

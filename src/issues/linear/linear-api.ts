@@ -26,14 +26,16 @@ export async function askLinear(
     const { code, type } = asRecord(extensions);
     return `${asText(code)} ${asText(type)}`.toLowerCase();
   });
-  const said = cleanLine(errors.map(({ message }) => asText(message)).join('; ') || `HTTP ${answer.status}`);
+  const message = cleanLine(
+    errors.map(({ message }) => asText(message)).join('; ') || `HTTP ${answer.status}`,
+  );
   if (answer.status === 429 || codes.some((code) => code.includes('ratelimited'))) throw limited(answer);
   if (answer.status === 401 || codes.some((code) => code.includes('authentication')))
     throw new LinearError('linear/auth', 'Linear does not accept the key in LINEAR_API_KEY.', {
       hint: 'Make a new key in Linear under Settings, Security & access, and export it as LINEAR_API_KEY.',
     });
   if (answer.status === 403 || codes.some((code) => code.includes('forbidden')))
-    throw new LinearError('linear/forbidden', `Linear refuses access: ${hide(said, key)}`, {
+    throw new LinearError('linear/forbidden', `Linear refuses access: ${hide(message, key)}`, {
       hint: 'The key needs read access to the team of the issue.',
     });
   if (answer.status >= 500)
@@ -41,7 +43,7 @@ export async function askLinear(
       hint: 'Try again in a moment; https://linearstatus.com shows outages.',
     });
   if (answer.status !== 200 || errors.length > 0 || body.data === undefined)
-    throw new LinearError('linear/query', `Linear could not answer: ${hide(said, key)}`, {
+    throw new LinearError('linear/query', `Linear could not answer: ${hide(message, key)}`, {
       hint: 'Try again; if it stays, the API may have changed.',
     });
   return asRecord(body.data);

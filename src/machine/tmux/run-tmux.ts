@@ -36,8 +36,8 @@ export function tmuxClient(options: TmuxOptions): Tmux {
     if (end.error) throw new TmuxError('tmux/failed', `tmux cannot be started (${end.error.message}).`);
     if (end.stopped === 'timeout') throw tooSlow(timeoutMs);
     if (end.code === 0) return end.stdout.trimEnd();
-    const said = end.stderr.trim().split('\n').at(-1) || `it ended with ${end.code ?? 'a signal'}`;
-    throw new TmuxError(codeOf(said), `tmux failed: ${said.slice(0, 200)}.`);
+    const message = end.stderr.trim().split('\n').at(-1) || `it ended with ${end.code ?? 'a signal'}`;
+    throw new TmuxError(codeOf(message), `tmux failed: ${message.slice(0, 200)}.`);
   };
 }
 
@@ -45,9 +45,9 @@ export function tooSlow(timeoutMs = TMUX_TIMEOUT_MS): TmuxError {
   return new TmuxError('tmux/timeout', `tmux gave no answer in ${timeoutMs / 1000} s.`);
 }
 
-function codeOf(said: string): string {
-  if (said.startsWith('duplicate session')) return 'tmux/taken';
-  return GONE.test(said) ? 'tmux/gone' : 'tmux/failed';
+function codeOf(message: string): string {
+  if (message.startsWith('duplicate session')) return 'tmux/taken';
+  return GONE.test(message) ? 'tmux/gone' : 'tmux/failed';
 }
 
 export function socketArgs({ env, socketName, socketPath }: TmuxOptions): string[] {

@@ -169,8 +169,8 @@ type Enforce = NonNullable<Keyword['wrong']>;
 function limit(says: (value: number, limit: number) => string | false): Enforce {
   return (rule, value) => {
     const bound = asNumber(rule);
-    const said = bound !== undefined && says(value as number, bound);
-    return said && `must be ${said}`;
+    const requirement = bound !== undefined && says(value as number, bound);
+    return requirement && `must be ${requirement}`;
   };
 }
 

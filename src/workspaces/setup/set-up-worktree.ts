@@ -154,12 +154,12 @@ interface FailedSetup {
 
 function failedSetup(who: string, way: string, { command, cwd, end, output }: FailedSetup): WorkspaceError {
   const cause = causeIn(output);
-  const said = cause ? `: ${cause}` : '';
+  const causeText = cause ? `: ${cause}` : '';
   // Does not repeat output that the cause already contains.
   const printed = output === '' || output === cause ? '' : `\nIt printed:\n${output}`;
   return new WorkspaceError(
     'workspace/hook',
-    `${who} ended with ${end}${said}${/[.!?…]$/.test(said) ? '' : '.'}`,
+    `${who} ended with ${end}${causeText}${/[.!?…]$/.test(causeText) ? '' : '.'}`,
     {
       hint: `${way} what it needs in ${cwd}.${printed}`,
       details: { command, path: cwd, output },
@@ -171,10 +171,10 @@ function failedSetup(who: string, way: string, { command, cwd, end, output }: Fa
 function causeIn(output: string): string | undefined {
   const lines = output.split('\n').flatMap((line) => line.trim() || []);
   const errors = lines.filter((line) => /\berr(or)?\b/i.test(line));
-  const said = errors.find((line) =>
+  const errorLine = errors.find((line) =>
     /\s\S+\s+\S+\s+\S+/.test(line.replace(/^\W*(npm|pnpm|yarn)?\s*(err!|error)\S*/i, '')),
   );
-  return (said ?? errors[0] ?? lines.at(-1))?.slice(0, 300);
+  return (errorLine ?? errors[0] ?? lines.at(-1))?.slice(0, 300);
 }
 
 /** Undefined when all went well. */

@@ -105,10 +105,10 @@ export class ConfigResolver<T extends object> {
     const { defaults, settings = {}, env = {}, explicit = {} } = this.#layers;
     const read = Object.entries(env).map(([key, value]) => [key, readEnv(key, value, own(defaults, key))]);
     const layers = [defaults, settings, Object.fromEntries(read), explicit];
-    const said = layers.flatMap((layer) =>
+    const entries = layers.flatMap((layer) =>
       Object.entries(layer).filter(([, value]: [string, unknown]) => value !== undefined),
     );
-    return Object.fromEntries(said) as T;
+    return Object.fromEntries(entries) as T;
   }
 }
 
@@ -152,11 +152,11 @@ const ROTATION: Kind = {
 
 /** A caller's own options, checked: undefined ones dropped, `noX` folded into `x`, phases as one text. */
 function readOptions(options: RunOptions, userHome: string, named: 'option' | 'flag'): Values {
-  const said = fold(options);
+  const given = fold(options);
   const values: Values = {};
-  if (said.rotation !== undefined)
-    checkGiven(ROTATION, 'options.rotation', said.rotation, { base: '', userHome });
-  if (typeof said.phases === 'string' && said.phases.trim() === '')
+  if (given.rotation !== undefined)
+    checkGiven(ROTATION, 'options.rotation', given.rotation, { base: '', userHome });
+  if (typeof given.phases === 'string' && given.phases.trim() === '')
     throw new InputError(
       'run/phases',
       `${named === 'flag' ? '--phases' : 'options.phases'} names no phase.`,
@@ -164,10 +164,10 @@ function readOptions(options: RunOptions, userHome: string, named: 'option' | 'f
         hint: `Phases: ${ISSUE_PHASES.join(', ')}.`,
       },
     );
-  if (Array.isArray(said.batch) && said.batch.includes('')) throw namesNothing('');
-  if (Array.isArray(said.task) && said.task.includes('')) throw emptyTask();
+  if (Array.isArray(given.batch) && given.batch.includes('')) throw namesNothing('');
+  if (Array.isArray(given.task) && given.task.includes('')) throw emptyTask();
   const take = (option: string, flag: string, kind: Kind) => {
-    const value = at(said, option);
+    const value = at(given, option);
     if (value === undefined) return;
     const name = named === 'flag' ? flag : `options.${option}`;
     values[option] = checkGiven(kind, name, value, { base: '', userHome, key: option });
@@ -180,21 +180,23 @@ function readOptions(options: RunOptions, userHome: string, named: 'option' | 'f
 }
 
 function fold(options: RunOptions): Values {
-  const said: Values = Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined));
-  for (const name of Object.keys(said)) if (!KNOWN.has(name)) throw unknownOption(name);
+  const given: Values = Object.fromEntries(
+    Object.entries(options).filter(([, value]) => value !== undefined),
+  );
+  for (const name of Object.keys(given)) if (!KNOWN.has(name)) throw unknownOption(name);
   for (const [negated, option] of Object.entries(NEGATED)) {
-    const value = said[negated];
-    delete said[negated];
+    const value = given[negated];
+    delete given[negated];
     if (value === undefined) continue;
     const positive = !checkGiven({ is: 'boolean' }, `options.${negated}`, value, { base: '', userHome: '' });
-    if (said[option] !== undefined && said[option] !== positive)
+    if (given[option] !== undefined && given[option] !== positive)
       throw new InputError('run/combination', `The options ${negated} and ${option} contradict each other.`, {
         hint: 'Give one of them.',
       });
-    said[option] = positive;
+    given[option] = positive;
   }
-  if (Array.isArray(said.phases)) said.phases = said.phases.join(',');
-  return said;
+  if (Array.isArray(given.phases)) given.phases = given.phases.join(',');
+  return given;
 }
 
 /** The error for an unknown option, which would otherwise be ignored silently. */
