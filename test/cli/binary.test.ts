@@ -55,7 +55,7 @@ const PLAIN: Row[] = [
   ['plan approve p', 0, /Plan p is active/],
   ['status', 0, /^p$/m],
   ['workspace ensure p a', 0, /is on ticket\/p\/a, from main/],
-  ['workspace release p a', 0, /branch ticket\/p\/a stays/],
+  ['workspace release p a', 0, /branch ticket\/p\/a still exists/],
   ['run p', 0, /1\/1 complete/],
   ['logs p', 0, /✓ a complete/],
   ['diff p a', 0, /work-a\.txt/],
