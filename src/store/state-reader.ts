@@ -34,7 +34,7 @@ export function useSchemas(given: Schemas): void {
   schemas = given;
 }
 
-/** A file is not plain enough to be read without the schemas: import ./schemas.ts and read again. */
+/** A file is not plain enough to be read without the schemas: call `loadSchemas` and read again. */
 export class SchemasNeeded extends Error {}
 
 const QUICK: { [K in keyof Kinds]: (data: unknown) => Kinds[K] | undefined } = {

@@ -27,7 +27,7 @@ const ENTRY = {
   outcome: 'success',
 };
 
-/** What a ticket looks like that has walked to the end, with its branch in the repository and its worktree given back. */
+/** What a ticket looks like that has walked to the end, with its branch in the repository and its worktree released. */
 export function complete(
   world: World,
   work: Record<string, Work>,
