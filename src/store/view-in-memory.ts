@@ -193,8 +193,8 @@ export class KeptView {
   #isSeenFinished(id: string): boolean {
     const stat = idProblem(id) ? undefined : this.#stat(id);
     if (!stat?.isFile() || stat.size > LARGE) return false;
-    const { layout, reader } = this.#options;
-    const plan = ifReadable(() => reader.plan(layout.planFile(id), id, stat));
+    const file = `${this.#plansDir}/${id}/plan.json`;
+    const plan = ifReadable(() => this.#options.reader.plan(file, id, stat));
     if (!plan || !isFinished(plan)) return false;
     this.#finish(plan, stat);
     return true;
@@ -239,8 +239,9 @@ const HEAD = 'signalbox finished plans, version 1: ';
 const HEAD_BYTES = 64;
 /** Numbers that tell one state of a file from another. */
 const PARTS = 4;
-/** A file that was written so recently may be written again with the same times. */
-const UNSETTLED_MS = 2_000;
+/** A file that was written so recently may be written again with the same times; longer ago where times are whole seconds. */
+const UNSETTLED_MS = 100;
+const UNSETTLED_SECONDS_MS = 2_500;
 /** Fewer plans are read sooner than noted. */
 const MANY_UNNOTED = 50;
 
@@ -319,10 +320,10 @@ class FinishedPlans {
 
   /** Writes the file anew, once many plans were found to be finished that it does not name. */
   note(isMeant: (id: string) => boolean): void {
-    const settled = Date.now() - UNSETTLED_MS;
+    const now = Date.now();
+    const isOld = (ms: number) => now - ms > (ms % 1000 === 0 ? UNSETTLED_SECONDS_MS : UNSETTLED_MS);
     const isSettled = (place: number) =>
-      (this.#stamps[place * PARTS + 2] ?? settled) < settled &&
-      (this.#stamps[place * PARTS + 3] ?? settled) < settled;
+      isOld(this.#stamps[place * PARTS + 2] ?? now) && isOld(this.#stamps[place * PARTS + 3] ?? now);
     const isNew = (id: string, place: number) =>
       place !== this.#noted.get(id) && isSettled(place) && isMeant(id);
     let fresh = 0;

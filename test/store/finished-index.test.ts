@@ -65,7 +65,7 @@ describe('the index of finished plans', () => {
   });
 
   it('has nothing to say about plans that were written a moment ago', () => {
-    vi.useRealTimers();
+    vi.setSystemTime(Date.now() - 60_000);
     const state = manyFinished();
     started(state);
     expect(existsSync(indexOf(state))).toBe(false);
