@@ -31,6 +31,8 @@ const TESTS = 'test/agents';
 const OTHER_TESTS = /invocation|flags|pi-extension|planning|programs|versions|cover/;
 /** For a mutant that never ends. Tests take milliseconds, but the machine may be busy. */
 const PATIENCE = 30_000;
+const TOO_SLOW = Symbol('too slow');
+/** Tests that take longer, in milliseconds, are only asked about what they reach. */
 const SLOW = 50;
 
 const root = fileURLToPath(new URL('../../', import.meta.url));
@@ -80,6 +82,8 @@ async function main() {
       PATIENCE,
     );
     if (killer === null) survivors.push(mutant);
+    else if (killer === TOO_SLOW)
+      console.log(`Ended after ${PATIENCE / 1000} s: ${mutant.file}:${mutant.line}`);
     else promote(tests, killer);
   }
   const refused = refusedByTypes(survivors);
@@ -206,7 +210,7 @@ function inWorker(mutant, wanted, patience) {
       stdout: true,
       stderr: true,
     });
-    const timer = setTimeout(() => end('too slow'), patience);
+    const timer = setTimeout(() => end(TOO_SLOW), patience);
     const end = (answer) => {
       clearTimeout(timer);
       worker.terminate().then(() => done(answer), fail);
