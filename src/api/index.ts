@@ -10,13 +10,13 @@ export {
 export type { IssueLog, RunLog } from '../features/issue-runs/logs/read-and-rotate-logs.ts';
 export type { RunLogWriter } from '../features/issue-runs/logs/write-log.ts';
 export {
-  buildExecutionConfig,
-  checkExecutionConfig,
-} from '../features/issue-runs/options/build-execution-config.ts';
-export {
   checkCombination,
   parseBatches,
 } from '../features/issue-runs/options/check-options-and-parse-batches.ts';
+export {
+  buildExecutionConfig,
+  checkExecutionConfig,
+} from '../features/issue-runs/options/execution-config-and-run-mode.ts';
 export { type ConfigLayers, ConfigResolver } from '../features/issue-runs/options/resolve-options.ts';
 export type {
   PhasePlanCallback,

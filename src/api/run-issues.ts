@@ -24,7 +24,7 @@ import { issueInFile } from '../issues/markdown-issues.ts';
 import type { WorkItem } from '../issues/work-item.ts';
 import type { Env } from '../machine/home-path.ts';
 import { explained, InputError } from '../model/errors.ts';
-import { parseRef, refKey } from '../model/ids.ts';
+import { parseRef, refKey } from '../model/ids-and-branch-names.ts';
 import { stopperOf } from '../model/plan.ts';
 import { entryOf, planOf, ticketOf } from '../model/plans/plans-view.ts';
 import type { Ticket } from '../model/ticket.ts';

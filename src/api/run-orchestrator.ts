@@ -5,11 +5,11 @@ import { repositoryOf } from '../config/find-config-and-state.ts';
 import { readManifest } from '../config/project-manifest.ts';
 import { requireReady, startableTickets } from '../engine/plan-readiness.ts';
 import { checkLogPlace, openRunLog } from '../features/issue-runs/logs/write-log.ts';
+import { checkMerged, parseBatches } from '../features/issue-runs/options/check-options-and-parse-batches.ts';
 import {
   buildExecutionConfig,
   checkExecutionConfig,
-} from '../features/issue-runs/options/build-execution-config.ts';
-import { checkMerged, parseBatches } from '../features/issue-runs/options/check-options-and-parse-batches.ts';
+} from '../features/issue-runs/options/execution-config-and-run-mode.ts';
 import { completeOptions } from '../features/issue-runs/options/resolve-options.ts';
 import { ignoringErrors, type PhasePlanCallback } from '../features/issue-runs/progress-callbacks.ts';
 import type {

@@ -4,7 +4,7 @@ import type { Settings } from '../config/settings-table.ts';
 import type { EngineContext } from '../engine/context.ts';
 import { InputError } from '../model/errors.ts';
 import type { EngineEvent } from '../model/events.ts';
-import type { TicketRef } from '../model/ids.ts';
+import type { TicketRef } from '../model/ids-and-branch-names.ts';
 import type { Plan } from '../model/plan.ts';
 import { openForReading } from '../store/open-for-reading.ts';
 import { ifReadable, type Store } from '../store/store-interface.ts';

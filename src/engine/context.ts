@@ -6,7 +6,7 @@ import type { ActionInputs, ActionName } from '../model/actions.ts';
 import { InputError, messageOf } from '../model/errors.ts';
 import type { EngineEvent } from '../model/events.ts';
 import { TRANSIENT } from '../model/events.ts';
-import type { Changed, TicketRef } from '../model/ids.ts';
+import type { Changed, TicketRef } from '../model/ids-and-branch-names.ts';
 import type { Plan } from '../model/plan.ts';
 import type { PlanSchema } from '../model/plan-schema.ts';
 import { type Redact, redactAll } from '../model/text/redact.ts';

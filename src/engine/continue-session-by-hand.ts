@@ -3,7 +3,7 @@ import { adapterFor } from '../agents/adapters.ts';
 import { processStart } from '../machine/process-identity-and-signals.ts';
 import { howToFree, sayHolder } from '../model/claim.ts';
 import { HeldError, IllegalMoveError, InputError } from '../model/errors.ts';
-import { refKey, type TicketRef } from '../model/ids.ts';
+import { refKey, type TicketRef } from '../model/ids-and-branch-names.ts';
 import type { Attempt, Ticket } from '../model/ticket.ts';
 import type { Store } from '../store/store-interface.ts';
 import { readPinned } from '../workflows/pin-workflow.ts';

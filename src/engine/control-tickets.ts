@@ -1,6 +1,6 @@
 import { howToFree, sayHolder } from '../model/claim.ts';
 import { HeldError, IllegalMoveError } from '../model/errors.ts';
-import { refKey, type TicketRef } from '../model/ids.ts';
+import { refKey, type TicketRef } from '../model/ids-and-branch-names.ts';
 import { type Plan, sharesWorkspace, stoppedTogether } from '../model/plan.ts';
 import { entryOf } from '../model/plans/plans-view.ts';
 import { command, type TicketCommand } from '../model/state/commands.ts';

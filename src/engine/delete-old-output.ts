@@ -2,7 +2,7 @@ import { type Dirent, existsSync, readdirSync, rmSync, statSync, writeFileSync }
 import { basename, dirname, join } from 'node:path';
 import { readJson } from '../machine/files/read-and-remove-files.ts';
 import { isAlive, type ProcessIdentity, sendSignal } from '../machine/process-identity-and-signals.ts';
-import { idProblem } from '../model/ids.ts';
+import { idProblem } from '../model/ids-and-branch-names.ts';
 import { readableTicket } from '../store/store-interface.ts';
 import type { EngineContext } from './context.ts';
 

@@ -1,13 +1,13 @@
 import { existsSync } from 'node:fs';
 import { stopJob } from '../machine/jobs/stop-job.ts';
 import { explained, HeldError, InputError, shortageOf } from '../model/errors.ts';
-import { parseRef, refKey, refOf, type TicketRef } from '../model/ids.ts';
+import { parseRef, refKey, refOf, type TicketRef } from '../model/ids-and-branch-names.ts';
 import type { Plan } from '../model/plan.ts';
 import { isDue, next, type Step } from '../model/state/next-step-or-rest.ts';
 import { broken } from '../model/state/reduce.ts';
 import { attemptKey, type Hold, openAttempt, type Ticket } from '../model/ticket.ts';
 import { readableTicket } from '../store/store-interface.ts';
-import { claimedTickets } from './admission-and-allowance.ts';
+import { claimedTickets } from './admission-allowance-and-usage.ts';
 import { type EngineContext, hooksOf } from './context.ts';
 import { lastJob } from './last-job-of-ticket.ts';
 import { type Pinned, pinnedFor } from './pinned-workflow.ts';

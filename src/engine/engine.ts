@@ -1,7 +1,7 @@
 import { asStorageErrorIn } from '../machine/files/make-directory-and-storage-errors.ts';
 import type { Claim } from '../model/claim.ts';
 import { messageOf, SignalboxError, shortageOf } from '../model/errors.ts';
-import { type Changed, refKey, refOf } from '../model/ids.ts';
+import { type Changed, refKey, refOf } from '../model/ids-and-branch-names.ts';
 import type { Plan, PlanEntry } from '../model/plan.ts';
 import { KeptProblems, type PlanProblem } from '../model/plans/plan-problems.ts';
 import { entryOf, planOf, ticketsOf } from '../model/plans/plans-view.ts';
@@ -10,7 +10,7 @@ import { heldBy } from '../model/state/explain-ticket.ts';
 import { Shortlist } from '../model/state/shortlist.ts';
 import { type Hold, isOver, type Ticket } from '../model/ticket.ts';
 import { type StoreProblem, type StoreView, sinceLast } from '../store/store-interface.ts';
-import { claimedTickets, type Overview, overviewOf, stillHeld } from './admission-and-allowance.ts';
+import { claimedTickets, type Overview, overviewOf, stillHeld } from './admission-allowance-and-usage.ts';
 import { completePlan } from './claim-and-complete-plan.ts';
 import { type EngineContext, hooksOf, isFatal, type Notifications } from './context.ts';
 import { sweepOutput } from './delete-old-output.ts';

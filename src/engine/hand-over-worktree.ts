@@ -1,5 +1,5 @@
 import { WorkspaceError } from '../model/errors.ts';
-import { refKey } from '../model/ids.ts';
+import { refKey } from '../model/ids-and-branch-names.ts';
 import type { Plan } from '../model/plan.ts';
 import { isAllComplete } from '../model/state/eligible.ts';
 import type { Ticket } from '../model/ticket.ts';

@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import { readJob } from '../machine/jobs/start-and-read-job.ts';
 import { howToFree, sayHolder } from '../model/claim.ts';
 import { HeldError, IllegalMoveError, messageOf, WorkspaceError } from '../model/errors.ts';
-import { refKey, refOf, type TicketRef } from '../model/ids.ts';
+import { refKey, refOf, type TicketRef } from '../model/ids-and-branch-names.ts';
 import type { Plan } from '../model/plan.ts';
 import { openAttempt, type Ticket, tipOf } from '../model/ticket.ts';
 import type { Place } from '../phases/perform-phase.ts';

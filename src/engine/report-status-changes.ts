@@ -1,4 +1,4 @@
-import { refKey, refOf, type TicketRef } from '../model/ids.ts';
+import { refKey, refOf, type TicketRef } from '../model/ids-and-branch-names.ts';
 import { checkedNothing, NO_CHECKS } from '../model/review-verdict-and-criteria.ts';
 import type { Ticket } from '../model/ticket.ts';
 import { type EngineContext, emit } from './context.ts';

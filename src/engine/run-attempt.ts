@@ -4,7 +4,7 @@ import { makeDirectory } from '../machine/files/make-directory-and-storage-error
 import { lastHeard, MARKER } from '../machine/jobs/start-and-read-job.ts';
 import { ACTIONS, scriptInstead } from '../model/actions.ts';
 import { InputError, shortageOf } from '../model/errors.ts';
-import { refKey, refOf, type TicketRef } from '../model/ids.ts';
+import { refKey, refOf, type TicketRef } from '../model/ids-and-branch-names.ts';
 import type { Plan } from '../model/plan.ts';
 import { planOf } from '../model/plans/plans-view.ts';
 import { type AttemptEnd, shortageHold } from '../model/state/attempt-end-and-backoff.ts';
@@ -24,7 +24,7 @@ import {
   perform,
 } from '../phases/perform-phase.ts';
 import type { Store, StoreView } from '../store/store-interface.ts';
-import { admission, agentOf, allowanceOf, endedBefore, launchesOf } from './admission-and-allowance.ts';
+import { admission, agentOf, allowanceOf, endedBefore, launchesOf } from './admission-allowance-and-usage.ts';
 import { type EngineContext, emit, hooksOf } from './context.ts';
 import type { Pinned } from './pinned-workflow.ts';
 import { alreadyFailing } from './plan-readiness.ts';

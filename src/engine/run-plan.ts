@@ -1,5 +1,5 @@
 import { IllegalMoveError, InputError, messageOf } from '../model/errors.ts';
-import { refOf } from '../model/ids.ts';
+import { refOf } from '../model/ids-and-branch-names.ts';
 import type { Plan } from '../model/plan.ts';
 import { stopperOf } from '../model/plan.ts';
 import { planProblems } from '../model/plans/plan-problems.ts';

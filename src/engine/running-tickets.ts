@@ -1,7 +1,7 @@
 import { asStorageErrorIn, assertWritable } from '../machine/files/make-directory-and-storage-errors.ts';
 import { readJob } from '../machine/jobs/start-and-read-job.ts';
 import { messageOf, type SignalboxError, shortageOf } from '../model/errors.ts';
-import { refKey, type TicketRef } from '../model/ids.ts';
+import { refKey, type TicketRef } from '../model/ids-and-branch-names.ts';
 import { planOf } from '../model/plans/plans-view.ts';
 import { command } from '../model/state/commands.ts';
 import { openAttempt, type Ticket } from '../model/ticket.ts';

@@ -3,7 +3,7 @@ import { basename, dirname, isAbsolute, join, resolve } from 'node:path';
 import type { Settings } from '../config/settings-table.ts';
 import { readText, statIfVisible } from '../machine/files/read-and-remove-files.ts';
 import { InputError } from '../model/errors.ts';
-import { branchProblem, defaultBranch, digest, refKey } from '../model/ids.ts';
+import { branchProblem, defaultBranch, digest, refKey } from '../model/ids-and-branch-names.ts';
 import { type Plan, removedTickets, sharesWorkspace } from '../model/plan.ts';
 import { blockersOf, endedInBase, type PlansView, planOf } from '../model/plans/plans-view.ts';
 import { type Ticket, tipOf } from '../model/ticket.ts';

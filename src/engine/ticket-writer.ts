@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { stopJob } from '../machine/jobs/stop-job.ts';
 import { explained, HeldError, InputError } from '../model/errors.ts';
-import type { TicketRef } from '../model/ids.ts';
+import type { TicketRef } from '../model/ids-and-branch-names.ts';
 import { reduce, type TicketEvent } from '../model/state/reduce.ts';
 import { openAttempt, type Ticket, type Usage } from '../model/ticket.ts';
 import type { Workflow } from '../model/workflow.ts';

@@ -1,5 +1,5 @@
 import { WorkspaceError } from '../model/errors.ts';
-import { branchProblem } from '../model/ids.ts';
+import { branchProblem } from '../model/ids-and-branch-names.ts';
 import type { GitLocation } from './location.ts';
 import type { Git } from './run-git.ts';
 

@@ -2,7 +2,7 @@ import { githubKey } from '../github/gh/repository-name.ts';
 import type { GhOptions } from '../github/gh/run-gh.ts';
 import { ownRepository } from '../github/own-repository.ts';
 import { InputError, SignalboxError } from '../model/errors.ts';
-import { slug } from '../model/ids.ts';
+import { slug } from '../model/ids-and-branch-names.ts';
 import { cleanLine, cleanText } from '../model/text/clean-quote-plural.ts';
 import { acceptanceCriteria } from './acceptance-criteria.ts';
 import { mentionedDependencies } from './dependency-mentions.ts';

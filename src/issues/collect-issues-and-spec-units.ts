@@ -5,7 +5,7 @@ import { promptParts } from '../kiro/prompt-parts.ts';
 import { readSpec, type Spec } from '../kiro/read-spec.ts';
 import { isWork } from '../kiro/task.ts';
 import { InputError } from '../model/errors.ts';
-import { idProblem, slug } from '../model/ids.ts';
+import { idProblem, slug } from '../model/ids-and-branch-names.ts';
 import { cleanLine, cleanText } from '../model/text/clean-quote-plural.ts';
 import { fetchItems } from './fetch-work-items.ts';
 import { parseReference, type Reference, type SpecReference } from './issue-references.ts';

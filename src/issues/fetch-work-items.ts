@@ -3,7 +3,7 @@ import { GITHUB, githubKey, parseRepository } from '../github/gh/repository-name
 import type { GhOptions } from '../github/gh/run-gh.ts';
 import { defaultHost, ownRepository } from '../github/own-repository.ts';
 import { InputError, messageOf, SignalboxError } from '../model/errors.ts';
-import { idProblem } from '../model/ids.ts';
+import { idProblem } from '../model/ids-and-branch-names.ts';
 import { quoted } from '../model/text/clean-quote-plural.ts';
 import { fetchGithub } from './github/fetch-issues.ts';
 import {

@@ -3,7 +3,7 @@ import type { Path, YamlSource } from '../config/parse-yaml-with-places.ts';
 import { repositoryText } from '../github/gh/repository-name.ts';
 import { readTextFile } from '../machine/files/read-and-remove-files.ts';
 import { InputError, SignalboxError } from '../model/errors.ts';
-import { idProblem, slug } from '../model/ids.ts';
+import { idProblem, slug } from '../model/ids-and-branch-names.ts';
 import { cleanLabels, cleanLine, cleanText, quoted } from '../model/text/clean-quote-plural.ts';
 import { headingAt, visibleLines } from '../model/text/markdown-lines.ts';
 import { nearest } from '../model/text/nearest-word.ts';

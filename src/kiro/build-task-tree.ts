@@ -1,4 +1,4 @@
-import { digest, slug } from '../model/ids.ts';
+import { digest, slug } from '../model/ids-and-branch-names.ts';
 import { cleanText } from '../model/text/clean-quote-plural.ts';
 import type { Collected } from './collect-task-drafts.ts';
 import { type Draft, newDraft, type Section, wordsOf } from './collect-task-drafts.ts';

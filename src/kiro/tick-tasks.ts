@@ -1,6 +1,6 @@
 import { InputError } from '../model/errors.ts';
 import { groupBy } from '../model/group-by.ts';
-import { digest } from '../model/ids.ts';
+import { digest } from '../model/ids-and-branch-names.ts';
 import { splitLines } from './parse-task-line.ts';
 import { type ParsedTasks, parseTasks } from './parse-tasks.ts';
 import { ancestorsOf, isWork, parentOf, type SpecTask } from './task.ts';

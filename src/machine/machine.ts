@@ -2,7 +2,7 @@ import { rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { SignalboxError } from '../model/errors.ts';
-import { requireId, type TicketRef } from '../model/ids.ts';
+import { requireId, type TicketRef } from '../model/ids-and-branch-names.ts';
 import { type Attempt, attemptKey } from '../model/ticket.ts';
 import { withLock } from './file-lock.ts';
 import { asStorageError, isStorageError, makeDirectory } from './files/make-directory-and-storage-errors.ts';

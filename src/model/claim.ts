@@ -1,4 +1,4 @@
-import type { TicketRef } from './ids.ts';
+import type { TicketRef } from './ids-and-branch-names.ts';
 import type { Claim } from './ticket-schema.ts';
 
 export type { Claim };

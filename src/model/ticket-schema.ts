@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { SCHEMA_VERSION } from './extra-fields.ts';
-import { BRANCH_PATTERN, branchProblem, ID_PATTERN, idProblem } from './ids.ts';
+import { BRANCH_PATTERN, branchProblem, ID_PATTERN, idProblem } from './ids-and-branch-names.ts';
 import { asRecord } from './text/json.ts';
 
 export const Id = named('id', idProblem, ID_PATTERN);

@@ -5,7 +5,7 @@ import { lineSplitter } from '../agents/reading/split-lines.ts';
 import { readJson } from '../machine/files/read-and-remove-files.ts';
 import type { Machine } from '../machine/machine.ts';
 import type { AgentEvent } from '../model/agent.ts';
-import type { TicketRef } from '../model/ids.ts';
+import type { TicketRef } from '../model/ids-and-branch-names.ts';
 import { lineRedactor, type Redact } from '../model/text/redact.ts';
 import { type Attempt, attemptKey, type Ticket } from '../model/ticket.ts';
 import type { Store } from '../store/store-interface.ts';

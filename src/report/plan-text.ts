@@ -1,6 +1,6 @@
-import { modeOf } from '../features/issue-runs/options/build-execution-config.ts';
+import { modeOf } from '../features/issue-runs/options/execution-config-and-run-mode.ts';
 import { issueName, storedRun } from '../features/issue-runs/results/stored-run-and-issue-names.ts';
-import { parseRef } from '../model/ids.ts';
+import { parseRef } from '../model/ids-and-branch-names.ts';
 import { totalUsage, usageOf } from '../model/limits/usage.ts';
 import type { Plan } from '../model/plan.ts';
 import { type PlansView, ticketOf } from '../model/plans/plans-view.ts';

@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs';
 import { groupBy } from '../model/group-by.ts';
-import { parseRef, refKey } from '../model/ids.ts';
+import { parseRef, refKey } from '../model/ids-and-branch-names.ts';
 import { totalUsage, usageOf } from '../model/limits/usage.ts';
 import type { Plan } from '../model/plan.ts';
 import { planProblems } from '../model/plans/plan-problems.ts';

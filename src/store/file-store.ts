@@ -12,7 +12,7 @@ import { isAlive, ownIdentity, type ProcessIdentity } from '../machine/process-i
 import { InputError } from '../model/errors.ts';
 import type { StoredEvent } from '../model/events.ts';
 import { jsonText } from '../model/extra-fields.ts';
-import { type Changed, idProblem, type StateRef, type TicketRef } from '../model/ids.ts';
+import { type Changed, idProblem, type StateRef, type TicketRef } from '../model/ids-and-branch-names.ts';
 import type { Plan } from '../model/plan.ts';
 import type { Ticket } from '../model/ticket.ts';
 import { FileHolder } from './file-claims.ts';

@@ -1,6 +1,6 @@
 import { issueSentence, keyPath } from '../config/schema-issues.ts';
 import { InputError, messageOf } from '../model/errors.ts';
-import type { StateRef } from '../model/ids.ts';
+import type { StateRef } from '../model/ids-and-branch-names.ts';
 import { PlanBase, PlanEntry, planSchemaFor } from '../model/plan-schema.ts';
 import { asRecord, placeInJson } from '../model/text/json.ts';
 import { nearest } from '../model/text/nearest-word.ts';

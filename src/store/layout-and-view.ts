@@ -2,7 +2,7 @@ import { type Dirent, existsSync, lstatSync, readdirSync, statSync } from 'node:
 import { join } from 'node:path';
 import { statIfVisible } from '../machine/files/read-and-remove-files.ts';
 import { InputError, messageOf } from '../model/errors.ts';
-import { idProblem, requireId, type TicketRef } from '../model/ids.ts';
+import { idProblem, requireId, type TicketRef } from '../model/ids-and-branch-names.ts';
 import type { Plan } from '../model/plan.ts';
 import { unreadable } from './state-file-io.ts';
 import { SchemasNeeded, type StateReader } from './state-reader.ts';

@@ -1,7 +1,7 @@
 import planSchema from '../../schemas/plan.schema.json' with { type: 'json' };
 import ticketSchema from '../../schemas/ticket.schema.json' with { type: 'json' };
 import { setAside } from '../model/extra-fields.ts';
-import { BRANCH_PATTERN, branchProblem, ID_PATTERN, idProblem } from '../model/ids.ts';
+import { BRANCH_PATTERN, branchProblem, ID_PATTERN, idProblem } from '../model/ids-and-branch-names.ts';
 import type { Plan } from '../model/plan.ts';
 import type { Ticket } from '../model/ticket.ts';
 

@@ -1,7 +1,7 @@
 import { type Stats, statSync } from 'node:fs';
 import { InputError, messageOf } from '../model/errors.ts';
 import { keepExtra, SCHEMA_VERSION } from '../model/extra-fields.ts';
-import { refKey } from '../model/ids.ts';
+import { refKey } from '../model/ids-and-branch-names.ts';
 import { PLAN_KINDS, type Plan } from '../model/plan.ts';
 import type { PlanSchema, SafeParsed, SchemaError } from '../model/plan-schema.ts';
 import { asRecord, placeInJson } from '../model/text/json.ts';

@@ -1,7 +1,7 @@
 import type { Claim } from '../model/claim.ts';
 import { InputError } from '../model/errors.ts';
 import type { StoredEvent } from '../model/events.ts';
-import type { Changed, StateRef, TicketRef } from '../model/ids.ts';
+import type { Changed, StateRef, TicketRef } from '../model/ids-and-branch-names.ts';
 import type { Plan } from '../model/plan.ts';
 import type { PlanSchema } from '../model/plan-schema.ts';
 import type { PlansView } from '../model/plans/plans-view.ts';

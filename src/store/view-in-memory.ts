@@ -8,7 +8,7 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { statIfVisible } from '../machine/files/read-and-remove-files.ts';
-import { idProblem, parseRef, refKey, type StateRef, type TicketRef } from '../model/ids.ts';
+import { idProblem, parseRef, refKey, type StateRef, type TicketRef } from '../model/ids-and-branch-names.ts';
 import { PLAN_KINDS, type Plan } from '../model/plan.ts';
 import { entryOf } from '../model/plans/plans-view.ts';
 import type { Ticket } from '../model/ticket.ts';

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { type FSWatcher, watch } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
-import { type Changed, refKey, type StateRef } from '../model/ids.ts';
+import { type Changed, refKey, type StateRef } from '../model/ids-and-branch-names.ts';
 
 type Kind = 'root' | 'plan' | 'tickets';
 

@@ -5,7 +5,7 @@ import { checkedOutAt, readHead } from '../git/inspect-worktrees.ts';
 import type { GitLocation } from '../git/location.ts';
 import { branchRef, checkBranch, originRef, readRef, readRefs } from '../git/refs.ts';
 import { WorkspaceError } from '../model/errors.ts';
-import { namesAbove, ownBranchProblem, type Trunks } from '../model/ids.ts';
+import { namesAbove, ownBranchProblem, type Trunks } from '../model/ids-and-branch-names.ts';
 import { baseBranchesOf } from './find-work-in-base.ts';
 import type { BranchSpec } from './workspace-spec.ts';
 

@@ -4,7 +4,7 @@ import type { GitLocation } from '../git/location.ts';
 import { addsNothing, withTemporaryObjects } from '../git/merge.ts';
 import { branchRef, originRef, readRefs } from '../git/refs.ts';
 import { GitError } from '../git/run-git.ts';
-import { integrationBranch } from '../model/ids.ts';
+import { integrationBranch } from '../model/ids-and-branch-names.ts';
 import { resolveBase } from './resolve-base.ts';
 import type { BranchSpec } from './workspace-spec.ts';
 

@@ -5,7 +5,7 @@ import { readHead } from '../git/inspect-worktrees.ts';
 import type { GitLocation } from '../git/location.ts';
 import { branchRef, checkBranch, isOid, originRef, readRefs } from '../git/refs.ts';
 import { WorkspaceError } from '../model/errors.ts';
-import { integrationBranch } from '../model/ids.ts';
+import { integrationBranch } from '../model/ids-and-branch-names.ts';
 import { readOwnerAt } from './workspace-owner.ts';
 
 /** What work starts from. `ref` is recorded (`main`, `origin/main`); `name` is the branch that work is merged into. */

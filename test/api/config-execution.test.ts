@@ -1,11 +1,11 @@
 import { describe, expect, it } from 'vitest';
 import { resolveRunOptions } from '../../src/api/orchestrator-arguments.ts';
 import { TABLE } from '../../src/config/settings-table.ts';
+import { parseBatches } from '../../src/features/issue-runs/options/check-options-and-parse-batches.ts';
 import {
   buildExecutionConfig,
   checkExecutionConfig,
-} from '../../src/features/issue-runs/options/build-execution-config.ts';
-import { parseBatches } from '../../src/features/issue-runs/options/check-options-and-parse-batches.ts';
+} from '../../src/features/issue-runs/options/execution-config-and-run-mode.ts';
 import type { RunOptions } from '../../src/features/issue-runs/request-and-result-types.ts';
 import type { ExecutionConfig } from '../../src/model/plan-schema.ts';
 import { refusal } from '../config/scratch.ts';

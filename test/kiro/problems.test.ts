@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it, vi } from 'vitest';
 import { parseTasks } from '../../src/kiro/parse-tasks.ts';
-import { idProblem } from '../../src/model/ids.ts';
+import { idProblem } from '../../src/model/ids-and-branch-names.ts';
 import { found, outline } from './support.ts';
 
 describe('problems of tasks.md', () => {

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { parseRef, refKey } from '../../src/model/ids.ts';
+import { parseRef, refKey } from '../../src/model/ids-and-branch-names.ts';
 import type { Plan } from '../../src/model/plan.ts';
 import { dependencyProblems } from '../../src/model/plans/plan-problems.ts';
 import { firstOnly } from '../support/tiers.ts';

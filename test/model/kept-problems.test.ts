@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import type { StateRef } from '../../src/model/ids.ts';
+import type { StateRef } from '../../src/model/ids-and-branch-names.ts';
 import type { Plan } from '../../src/model/plan.ts';
 import { KeptProblems, planProblems } from '../../src/model/plans/plan-problems.ts';
 import type { PlansView } from '../../src/model/plans/plans-view.ts';

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { cannotCoexist, namesAbove, ownBranchProblem } from '../../src/model/ids.ts';
+import { cannotCoexist, namesAbove, ownBranchProblem } from '../../src/model/ids-and-branch-names.ts';
 
 describe('the branch of a ticket', () => {
   it.each([

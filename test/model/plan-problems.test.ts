@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { refKey } from '../../src/model/ids.ts';
+import { refKey } from '../../src/model/ids-and-branch-names.ts';
 import { planProblems } from '../../src/model/plans/plan-problems.ts';
 import { plan, ticket } from './build.ts';
 

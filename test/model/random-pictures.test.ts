@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { parseRef, refKey } from '../../src/model/ids.ts';
+import { parseRef, refKey } from '../../src/model/ids-and-branch-names.ts';
 import type { Plan, PlanEntry } from '../../src/model/plan.ts';
 import { PLAN_STATUSES } from '../../src/model/plan-schema.ts';
 import { type Decision, eligible, type Limits, type WorkView } from '../../src/model/state/eligible.ts';

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { refKey, type StateRef } from '../../src/model/ids.ts';
+import { refKey, type StateRef } from '../../src/model/ids-and-branch-names.ts';
 import type { Plan } from '../../src/model/plan.ts';
 import { PLAN_STATUSES } from '../../src/model/plan-schema.ts';
 import { eligible, type Limits, type Readiness, type WorkView } from '../../src/model/state/eligible.ts';

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vites
 import type { Claim } from '../../src/model/claim.ts';
 import { HeldError } from '../../src/model/errors.ts';
 import type { StoredEvent } from '../../src/model/events.ts';
-import type { Changed } from '../../src/model/ids.ts';
+import type { Changed } from '../../src/model/ids-and-branch-names.ts';
 import type { Ticket } from '../../src/model/ticket.ts';
 import { openStore } from '../../src/store/open-store.ts';
 import type { Store } from '../../src/store/store-interface.ts';

@@ -3,7 +3,13 @@ import { ownIdentity } from '../../src/machine/process-identity-and-signals.ts';
 import { type Claim, sayHolder } from '../../src/model/claim.ts';
 import { HeldError, InputError } from '../../src/model/errors.ts';
 import type { StoredEvent } from '../../src/model/events.ts';
-import { type Changed, refKey, requireId, type StateRef, type TicketRef } from '../../src/model/ids.ts';
+import {
+  type Changed,
+  refKey,
+  requireId,
+  type StateRef,
+  type TicketRef,
+} from '../../src/model/ids-and-branch-names.ts';
 import type { Plan } from '../../src/model/plan.ts';
 import type { Ticket } from '../../src/model/ticket.ts';
 import { claimLines, type NoticeLine } from '../../src/store/sent-notices.ts';

@@ -17,7 +17,7 @@ import { Machine } from '../../machine/machine.ts';
 import type { ActionInputs } from '../../model/actions.ts';
 import { EXIT } from '../../model/actions.ts';
 import { InputError, SignalboxError } from '../../model/errors.ts';
-import { refKey, type TicketRef } from '../../model/ids.ts';
+import { refKey, type TicketRef } from '../../model/ids-and-branch-names.ts';
 import { shellWord } from '../../model/text/shell-quote.ts';
 import { type Io, outJson } from '../io.ts';
 import {

@@ -7,7 +7,7 @@ import type { RunOptions, RunResult } from '../../features/issue-runs/request-an
 import { issueName, storedRun } from '../../features/issue-runs/results/stored-run-and-issue-names.ts';
 import { InputError } from '../../model/errors.ts';
 import type { EngineEvent } from '../../model/events.ts';
-import { idProblem } from '../../model/ids.ts';
+import { idProblem } from '../../model/ids-and-branch-names.ts';
 import { answerTo } from '../../model/state/explain-ticket.ts';
 import { quoted } from '../../model/text/clean-quote-plural.ts';
 import { nearest } from '../../model/text/nearest-word.ts';

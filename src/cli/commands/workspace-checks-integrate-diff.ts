@@ -1,7 +1,7 @@
 import type { StepEnd } from '../../engine/context.ts';
 import { diffTicket, ensureFor, releaseFor } from '../../engine/prepare-release-diff-workspace.ts';
 import { InputError } from '../../model/errors.ts';
-import type { TicketRef } from '../../model/ids.ts';
+import type { TicketRef } from '../../model/ids-and-branch-names.ts';
 import { NO_CHECKS } from '../../model/review-verdict-and-criteria.ts';
 import type { Store } from '../../store/store-interface.ts';
 import { answer, type Io, outJson } from '../io.ts';

@@ -164,7 +164,7 @@ export const PLAN_COMMANDS: readonly CommandDefinition[] = [
       'import linear --team ENG --limit 20',
       'import .kiro/specs/my-feature --unit leaf',
     ],
-    load: async () => (await import('../commands/import.ts')).importItems,
+    load: async () => (await import('../commands/print-work-items.ts')).importItems,
   },
   {
     usage: 'workflow',

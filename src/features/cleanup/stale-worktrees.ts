@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { dirname } from 'node:path';
 import type { EngineContext } from '../../engine/context.ts';
-import { refKey } from '../../model/ids.ts';
+import { refKey } from '../../model/ids-and-branch-names.ts';
 import type { BranchSpec, KnownWorktree, ReleaseSpec } from '../../workspaces/workspaces.ts';
 import {
   type Found,

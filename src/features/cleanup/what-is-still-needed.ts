@@ -2,7 +2,7 @@ import { existsSync, realpathSync } from 'node:fs';
 import type { EngineContext } from '../../engine/context.ts';
 import { workspaceFor } from '../../engine/ticket-workspace.ts';
 import { InputError, messageOf, WorkspaceError } from '../../model/errors.ts';
-import { idProblem, parseRef, refKey } from '../../model/ids.ts';
+import { idProblem, parseRef, refKey } from '../../model/ids-and-branch-names.ts';
 import type { Plan } from '../../model/plan.ts';
 import { planOf } from '../../model/plans/plans-view.ts';
 import { isOver, isSuperseded, type Ticket } from '../../model/ticket.ts';

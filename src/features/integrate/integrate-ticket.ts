@@ -3,7 +3,7 @@ import { readTip } from '../../engine/prepare-release-diff-workspace.ts';
 import { workspaceFor } from '../../engine/ticket-workspace.ts';
 import { EXIT } from '../../model/actions.ts';
 import { explained, SignalboxError, WorkspaceError } from '../../model/errors.ts';
-import type { TicketRef } from '../../model/ids.ts';
+import type { TicketRef } from '../../model/ids-and-branch-names.ts';
 import { WORK_PHASE } from '../../model/issue-phases.ts';
 import { needsVerification, sayNotMerged } from '../../model/review-verdict-and-criteria.ts';
 import type { Ticket } from '../../model/ticket.ts';

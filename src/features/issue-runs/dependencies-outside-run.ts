@@ -3,7 +3,7 @@ import type { GhOptions } from '../../github/gh/run-gh.ts';
 import { type FetchResult, fetchItems } from '../../issues/fetch-work-items.ts';
 import { numberOfKey, referenceFromKey } from '../../issues/issue-references.ts';
 import { isForeign, sayItem, type WorkItem } from '../../issues/work-item.ts';
-import { refKey } from '../../model/ids.ts';
+import { refKey } from '../../model/ids-and-branch-names.ts';
 import type { Workflow } from '../../model/workflow.ts';
 import { type EarlierIssues, finishedWork } from './earlier-work-on-issues.ts';
 import type { Candidate } from './plan-issues.ts';

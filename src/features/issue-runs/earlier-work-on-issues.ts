@@ -1,7 +1,7 @@
 import { relative } from 'node:path';
 import type { EngineContext } from '../../engine/context.ts';
 import { WorkspaceError } from '../../model/errors.ts';
-import { branchProblem, refKey } from '../../model/ids.ts';
+import { branchProblem, refKey } from '../../model/ids-and-branch-names.ts';
 import { WORK_PHASE } from '../../model/issue-phases.ts';
 import type { Plan } from '../../model/plan.ts';
 import { notMerged } from '../../model/review-verdict-and-criteria.ts';

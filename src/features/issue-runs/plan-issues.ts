@@ -1,7 +1,7 @@
 import type { IssuePlace } from '../../issues/find-issue-checkouts.ts';
 import { sayItem, type WorkItem } from '../../issues/work-item.ts';
 import { InputError } from '../../model/errors.ts';
-import { slug } from '../../model/ids.ts';
+import { slug } from '../../model/ids-and-branch-names.ts';
 import { IssueRunPlan } from '../../model/plan-schema.ts';
 import { orderByDependencies } from '../../model/plans/dependency-order.ts';
 import { IssueTicket, type Ticket } from '../../model/ticket-schema.ts';

@@ -1,6 +1,6 @@
 import type { EngineContext } from '../../engine/context.ts';
 import { sayItem, type WorkItem } from '../../issues/work-item.ts';
-import { parseRef } from '../../model/ids.ts';
+import { parseRef } from '../../model/ids-and-branch-names.ts';
 import { WORK_PHASE } from '../../model/issue-phases.ts';
 import { orderByDependencies } from '../../model/plans/dependency-order.ts';
 import { blockersOf, planOf, ticketOf } from '../../model/plans/plans-view.ts';

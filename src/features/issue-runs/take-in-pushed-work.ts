@@ -1,7 +1,7 @@
 import { type EngineContext, emit } from '../../engine/context.ts';
 import { branchOf, repoOf, type TicketWorkspace } from '../../engine/ticket-workspace.ts';
 import { explained, SignalboxError, WorkspaceError } from '../../model/errors.ts';
-import { refOf } from '../../model/ids.ts';
+import { refOf } from '../../model/ids-and-branch-names.ts';
 import { WORK_PHASE } from '../../model/issue-phases.ts';
 import { blockersOf, planOf, snapshotOf } from '../../model/plans/plans-view.ts';
 import type { Ticket } from '../../model/ticket.ts';

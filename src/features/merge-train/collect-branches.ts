@@ -3,7 +3,7 @@ import { knownPinned } from '../../engine/pinned-workflow.ts';
 import { workspaceFor } from '../../engine/ticket-workspace.ts';
 import { scriptInstead } from '../../model/actions.ts';
 import { IllegalMoveError, InputError, SignalboxError } from '../../model/errors.ts';
-import { parseRef, refKey, refOf, type TicketRef } from '../../model/ids.ts';
+import { parseRef, refKey, refOf, type TicketRef } from '../../model/ids-and-branch-names.ts';
 import type { Plan } from '../../model/plan.ts';
 import { stoppedTogether } from '../../model/plan.ts';
 import { orderByDependencies } from '../../model/plans/dependency-order.ts';

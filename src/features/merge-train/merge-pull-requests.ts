@@ -7,7 +7,7 @@ import {
 } from '../../github/pull-request.ts';
 import { forgetPull } from '../../github/pull-request-cache.ts';
 import { messageOf, SignalboxError } from '../../model/errors.ts';
-import { refKey } from '../../model/ids.ts';
+import { refKey } from '../../model/ids-and-branch-names.ts';
 import type { Track, TrackSpec, Trains } from '../../workspaces/workspaces.ts';
 import { byPullRequest } from '../landed/find-landed-work.ts';
 import { forgeWork, mergedPull } from '../pull-requests/ticket-pull-request-and-errors.ts';

@@ -4,7 +4,7 @@ import { forgetPull, readPullRequests } from '../../github/pull-request-cache.ts
 import { objectionTo, pendingChecks } from '../../github/pull-request-state.ts';
 import type { Watch, Watched } from '../../github/query-pull-requests.ts';
 import { SignalboxError } from '../../model/errors.ts';
-import { refKey } from '../../model/ids.ts';
+import { refKey } from '../../model/ids-and-branch-names.ts';
 import type { ForgeWork } from '../pull-requests/ticket-pull-request-and-errors.ts';
 import { temporaryTroubleOf } from '../pull-requests/ticket-pull-request-and-errors.ts';
 import { watchPull } from '../pull-requests/watch-pull-request.ts';

@@ -1,7 +1,7 @@
 import type { EngineContext, Notifications } from '../../engine/context.ts';
 import { messageOf } from '../../model/errors.ts';
 import { groupBy } from '../../model/group-by.ts';
-import { type Changed, refKey } from '../../model/ids.ts';
+import { type Changed, refKey } from '../../model/ids-and-branch-names.ts';
 import type { Plan } from '../../model/plan.ts';
 import { ticketsOf } from '../../model/plans/plans-view.ts';
 import { cleanLine, plural } from '../../model/text/clean-quote-plural.ts';

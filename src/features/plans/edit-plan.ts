@@ -2,7 +2,7 @@ import { issueSentence } from '../../config/schema-issues.ts';
 import type { EngineContext } from '../../engine/context.ts';
 import { IllegalMoveError, InputError } from '../../model/errors.ts';
 import { keepExtra, withExtra } from '../../model/extra-fields.ts';
-import type { TicketRef } from '../../model/ids.ts';
+import type { TicketRef } from '../../model/ids-and-branch-names.ts';
 import type { Plan, PlanEntry } from '../../model/plan.ts';
 import { TicketPlan } from '../../model/plan-schema.ts';
 import {

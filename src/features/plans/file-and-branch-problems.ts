@@ -2,7 +2,7 @@ import type { EngineContext } from '../../engine/context.ts';
 import { branchOf, ifKnown, repoOf, workspaceFor } from '../../engine/ticket-workspace.ts';
 import { scriptInstead } from '../../model/actions.ts';
 import { WorkspaceError } from '../../model/errors.ts';
-import { cannotCoexist, defaultBranch, idProblem, refKey } from '../../model/ids.ts';
+import { cannotCoexist, defaultBranch, idProblem, refKey } from '../../model/ids-and-branch-names.ts';
 import type { Plan } from '../../model/plan.ts';
 import { hasBegun } from '../../model/plans/edit-rules.ts';
 import { planOf, ticketsOf } from '../../model/plans/plans-view.ts';

@@ -7,7 +7,7 @@ import { escapeMarkdown } from '../../github/escape-markdown.ts';
 import { commentOnce, findComment, markOf } from '../../github/pull-request.ts';
 import type { Standing } from '../../github/pull-request-state.ts';
 import { writeAtomic } from '../../machine/files/write-atomic-and-note-facts.ts';
-import { refKey, type TicketRef } from '../../model/ids.ts';
+import { refKey, type TicketRef } from '../../model/ids-and-branch-names.ts';
 import { openPullRequest } from './open-pull-request.ts';
 import { livePull } from './push-sync-merge.ts';
 import { type ForgeWork, forgeWork, localTip } from './ticket-pull-request-and-errors.ts';

@@ -20,7 +20,7 @@ import {
   type Tracked,
 } from '../../github/pull-request-text.ts';
 import { IllegalMoveError, SignalboxError, WorkspaceError } from '../../model/errors.ts';
-import { refKey, type TicketRef } from '../../model/ids.ts';
+import { refKey, type TicketRef } from '../../model/ids-and-branch-names.ts';
 import { judgedIn, judgementOf } from '../../model/review-verdict-and-criteria.ts';
 import type { Json, Ticket } from '../../model/ticket.ts';
 import { push } from './push-sync-merge.ts';

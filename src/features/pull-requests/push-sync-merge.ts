@@ -2,7 +2,7 @@ import type { EngineContext } from '../../engine/context.ts';
 import { mergePullRequest, type PullRequest } from '../../github/pull-request.ts';
 import { lastSeen } from '../../github/pull-request-cache.ts';
 import { IllegalMoveError, SignalboxError } from '../../model/errors.ts';
-import { refKey, type TicketRef } from '../../model/ids.ts';
+import { refKey, type TicketRef } from '../../model/ids-and-branch-names.ts';
 import type { CaughtUp, Pushed } from '../../workspaces/workspaces.ts';
 import {
   type ForgeWork,

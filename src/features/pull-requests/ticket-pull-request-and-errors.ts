@@ -17,7 +17,7 @@ import { BudgetBook, limitEnd } from '../../github/rate-limit.ts';
 import { MARKER } from '../../machine/jobs/start-and-read-job.ts';
 import type { PullWait } from '../../model/actions.ts';
 import { SignalboxError, WorkspaceError } from '../../model/errors.ts';
-import type { TicketRef } from '../../model/ids.ts';
+import type { TicketRef } from '../../model/ids-and-branch-names.ts';
 import { snapshotOf, ticketOf } from '../../model/plans/plans-view.ts';
 import type { Ticket } from '../../model/ticket.ts';
 import type { StoreView } from '../../store/store-interface.ts';

@@ -1,6 +1,6 @@
 import type { EngineContext } from '../../engine/context.ts';
 import { branchOf, repoOf } from '../../engine/ticket-workspace.ts';
-import type { TicketRef } from '../../model/ids.ts';
+import type { TicketRef } from '../../model/ids-and-branch-names.ts';
 import { blockersOf, planOf, ticketsOf } from '../../model/plans/plans-view.ts';
 import type { Ticket } from '../../model/ticket.ts';
 import type { StoreView } from '../../store/store-interface.ts';

@@ -7,7 +7,7 @@ import { decidingReviews, type Standing, standingOf } from '../../github/pull-re
 import { queryWatches, type Watch, withEarlier } from '../../github/query-pull-requests.ts';
 import type { PullWait } from '../../model/actions.ts';
 import { InputError } from '../../model/errors.ts';
-import { refKey, type TicketRef } from '../../model/ids.ts';
+import { refKey, type TicketRef } from '../../model/ids-and-branch-names.ts';
 import { planOf } from '../../model/plans/plans-view.ts';
 import { shellWord } from '../../model/text/shell-quote.ts';
 import type { Ticket } from '../../model/ticket.ts';

@@ -14,7 +14,7 @@ import type { EngineContext } from '../../engine/context.ts';
 import { mergedTasks, type TaskIdentity } from '../../kiro/tick-tasks.ts';
 import { writeAtomic } from '../../machine/files/write-atomic-and-note-facts.ts';
 import { InputError } from '../../model/errors.ts';
-import { digest } from '../../model/ids.ts';
+import { digest } from '../../model/ids-and-branch-names.ts';
 import type { Plan, PlanSpec } from '../../model/plan.ts';
 import type { WorkspaceSpec } from '../../workspaces/workspaces.ts';
 import { engineTicks, updateSpecPlan } from './spec-run-request-and-state.ts';

@@ -7,7 +7,7 @@ import type { Spec } from '../../kiro/read-spec.ts';
 import { isWork } from '../../kiro/task.ts';
 import { identityOf, type TaskIdentity } from '../../kiro/tick-tasks.ts';
 import { InputError, messageOf, WorkspaceError } from '../../model/errors.ts';
-import { branchProblem, digest, idProblem, slug } from '../../model/ids.ts';
+import { branchProblem, digest, idProblem, slug } from '../../model/ids-and-branch-names.ts';
 import { ticketOf } from '../../model/plans/plans-view.ts';
 import { placeInTree, realOf, tickMessage } from './bring-spec-into-worktree.ts';
 import type { EarlierRun, SpecRunRequest } from './spec-run-request-and-state.ts';

@@ -6,7 +6,7 @@ import type { Assignment } from '../../kiro/state-file-formats.ts';
 import { isWork, withDescendants } from '../../kiro/task.ts';
 import { identityOf, type TaskIdentity } from '../../kiro/tick-tasks.ts';
 import { parseKeepingExtra } from '../../model/extra-fields.ts';
-import { digest, idProblem, slug } from '../../model/ids.ts';
+import { digest, idProblem, slug } from '../../model/ids-and-branch-names.ts';
 import type { Plan, PlanSpec } from '../../model/plan.ts';
 import { SpecRunPlan } from '../../model/plan-schema.ts';
 import { editOpen } from '../../model/state/enter-and-leave-phases.ts';

@@ -9,7 +9,7 @@ import { Machine } from '../../machine/machine.ts';
 import { isAlive } from '../../machine/process-identity-and-signals.ts';
 import { type Claim, LEASE_MS, onceLeaseIsOver, RENEW_MS, sayHolder } from '../../model/claim.ts';
 import { HeldError } from '../../model/errors.ts';
-import { digest } from '../../model/ids.ts';
+import { digest } from '../../model/ids-and-branch-names.ts';
 import type { Plan } from '../../model/plan.ts';
 import { type Hold, openAttempt } from '../../model/ticket.ts';
 import { openStore } from '../../store/open-store.ts';

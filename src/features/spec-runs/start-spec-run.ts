@@ -1,6 +1,6 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { keepUsage } from '../../engine/admission-and-allowance.ts';
+import { keepUsage } from '../../engine/admission-allowance-and-usage.ts';
 import { claimToResume, releasePlanClaim } from '../../engine/claim-and-complete-plan.ts';
 import { type EngineContext, emit } from '../../engine/context.ts';
 import { carryOutCommand } from '../../engine/control-tickets.ts';

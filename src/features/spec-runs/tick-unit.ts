@@ -14,7 +14,7 @@ import {
 import { writeAtomic } from '../../machine/files/write-atomic-and-note-facts.ts';
 import { EXIT } from '../../model/actions.ts';
 import { explained, IllegalMoveError, InputError } from '../../model/errors.ts';
-import { refKey, type TicketRef } from '../../model/ids.ts';
+import { refKey, type TicketRef } from '../../model/ids-and-branch-names.ts';
 import type { Plan, PlanSpec } from '../../model/plan.ts';
 import { openAttempt, type Ticket } from '../../model/ticket.ts';
 import type { TicketUnit } from '../../model/ticket-schema.ts';

@@ -13,7 +13,7 @@ import {
 import { writeAtomic } from '../../machine/files/write-atomic-and-note-facts.ts';
 import { InputError, messageOf } from '../../model/errors.ts';
 import type { EngineEvent } from '../../model/events.ts';
-import { digest } from '../../model/ids.ts';
+import { digest } from '../../model/ids-and-branch-names.ts';
 import type { Plan, PlanSpec } from '../../model/plan.ts';
 import { type Attempt, openAttempt, type Ticket } from '../../model/ticket.ts';
 import { PROGRESS_FILE, STATE_FILE } from './bring-spec-into-worktree.ts';

@@ -6,7 +6,7 @@ import {
   repositoryText,
 } from '../../github/gh/repository-name.ts';
 import { GhError } from '../../github/gh/run-gh.ts';
-import { idProblem } from '../../model/ids.ts';
+import { idProblem } from '../../model/ids-and-branch-names.ts';
 import { cleanLabels, cleanLine, cleanText } from '../../model/text/clean-quote-plural.ts';
 import { asRecord, asText } from '../../model/text/json.ts';
 import { acceptanceCriteria } from '../acceptance-criteria.ts';

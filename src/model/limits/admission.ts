@@ -1,4 +1,4 @@
-import { refKey } from '../ids.ts';
+import { refKey } from '../ids-and-branch-names.ts';
 import type { Plan } from '../plan.ts';
 import type { Attempt, Hold, Ticket } from '../ticket.ts';
 import type { PhaseOf } from '../workflow.ts';

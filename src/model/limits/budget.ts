@@ -1,4 +1,4 @@
-import { refKey, type TicketRef } from '../ids.ts';
+import { refKey, type TicketRef } from '../ids-and-branch-names.ts';
 import type { Plan } from '../plan.ts';
 import { plural } from '../text/clean-quote-plural.ts';
 import { type Attempt, type Hold, openAttempt, type Ticket, type Usage } from '../ticket.ts';

@@ -1,5 +1,5 @@
 import { IllegalMoveError } from '../errors.ts';
-import { parseRef, refKey } from '../ids.ts';
+import { parseRef, refKey } from '../ids-and-branch-names.ts';
 import type { Plan, PlanEntry } from '../plan.ts';
 import type { Ticket } from '../ticket.ts';
 

@@ -1,4 +1,4 @@
-import { parseRef } from '../ids.ts';
+import { parseRef } from '../ids-and-branch-names.ts';
 import type { Plan } from '../plan.ts';
 import { type PlansView, ticketOf } from './plans-view.ts';
 

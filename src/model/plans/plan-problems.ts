@@ -1,5 +1,12 @@
 import { groupBy } from '../group-by.ts';
-import { type Changed, defaultBranch, namesAbove, parseRef, refKey, type TicketRef } from '../ids.ts';
+import {
+  type Changed,
+  defaultBranch,
+  namesAbove,
+  parseRef,
+  refKey,
+  type TicketRef,
+} from '../ids-and-branch-names.ts';
 import { type Plan, type PlanEntry, sharesWorkspace } from '../plan.ts';
 import type { Ticket } from '../ticket.ts';
 import { orderByDependencies } from './dependency-order.ts';

@@ -1,4 +1,4 @@
-import { parseRef, refKey, type TicketRef } from '../ids.ts';
+import { parseRef, refKey, type TicketRef } from '../ids-and-branch-names.ts';
 import type { Plan, PlanEntry } from '../plan.ts';
 import { endedMerged, type Ticket } from '../ticket.ts';
 

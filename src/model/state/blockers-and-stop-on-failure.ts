@@ -1,4 +1,4 @@
-import { parseRef, refKey } from '../ids.ts';
+import { parseRef, refKey } from '../ids-and-branch-names.ts';
 import type { Plan, PlanEntry } from '../plan.ts';
 import { entryOf, type PlansView, planOf, ticketOf } from '../plans/plans-view.ts';
 import { type Hold, isMarkedBlocked, newerRunOf, type Ticket } from '../ticket.ts';

@@ -1,5 +1,5 @@
 import { IllegalMoveError } from '../errors.ts';
-import { refKey } from '../ids.ts';
+import { refKey } from '../ids-and-branch-names.ts';
 import { openAttempt, type Ticket, type TicketStatus } from '../ticket.ts';
 import { decisionsOf, phaseOf, type Workflow } from '../workflow.ts';
 import { editOpen, enter, historyEntry, settle } from './enter-and-leave-phases.ts';

@@ -1,4 +1,4 @@
-import { parseRef, refKey, type TicketRef } from '../ids.ts';
+import { parseRef, refKey, type TicketRef } from '../ids-and-branch-names.ts';
 import { type Plan, type PlanEntry, sharesWorkspace } from '../plan.ts';
 import { entryOf, type PlansView, planOf, ticketOf, ticketsOf } from '../plans/plans-view.ts';
 import type { Hold, Ticket } from '../ticket.ts';

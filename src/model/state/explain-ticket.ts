@@ -1,5 +1,5 @@
 import { type Claim, onceLeaseIsOver, sayOther } from '../claim.ts';
-import type { TicketRef } from '../ids.ts';
+import type { TicketRef } from '../ids-and-branch-names.ts';
 import { type Plan, sharesWorkspace } from '../plan.ts';
 import { verdictWithReservation } from '../review-verdict-and-criteria.ts';
 import { type Hold, isMarkedBlocked, openAttempt, type Ticket } from '../ticket.ts';

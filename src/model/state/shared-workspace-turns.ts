@@ -1,4 +1,4 @@
-import { refKey } from '../ids.ts';
+import { refKey } from '../ids-and-branch-names.ts';
 import { type Plan, sharesWorkspace } from '../plan.ts';
 import { type PlansView, ticketsOf } from '../plans/plans-view.ts';
 import { plural } from '../text/clean-quote-plural.ts';

@@ -1,4 +1,4 @@
-import { type Changed, parseRef, refKey } from '../ids.ts';
+import { type Changed, parseRef, refKey } from '../ids-and-branch-names.ts';
 import { type Plan, type PlanEntry, sharesWorkspace } from '../plan.ts';
 import { type PlansView, planOf } from '../plans/plans-view.ts';
 import type { Ticket } from '../ticket.ts';

@@ -1,5 +1,5 @@
 import type { EngineEvent } from '../../model/events.ts';
-import { refKey, type TicketRef } from '../../model/ids.ts';
+import { refKey, type TicketRef } from '../../model/ids-and-branch-names.ts';
 import { totalUsage } from '../../model/limits/usage.ts';
 import { type PlansView, planOf, ticketsOf } from '../../model/plans/plans-view.ts';
 import { saysHolder } from '../../model/state/explain-ticket.ts';

@@ -1,5 +1,5 @@
 import type { EngineEvent } from '../../model/events.ts';
-import { refKey } from '../../model/ids.ts';
+import { refKey } from '../../model/ids-and-branch-names.ts';
 import { type Naming, nameOf } from '../../model/state/explain-ticket.ts';
 import type { Ticket } from '../../model/ticket.ts';
 import { lineOf } from '../event-line.ts';

@@ -23,7 +23,7 @@ import {
 } from '../../machine/tmux/session.ts';
 import { explained } from '../../model/errors.ts';
 import type { EngineEvent } from '../../model/events.ts';
-import { refKey, type TicketRef } from '../../model/ids.ts';
+import { refKey, type TicketRef } from '../../model/ids-and-branch-names.ts';
 import { isRest } from '../../model/state/next-step-or-rest.ts';
 
 export interface TmuxViewOptions {

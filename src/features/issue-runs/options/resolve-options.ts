@@ -11,7 +11,7 @@ import { ISSUE_PHASES, OPTIONAL_PHASES } from '../../../model/issue-phases.ts';
 import { didYouMean } from '../../../model/text/nearest-word.ts';
 import type { Given, MergedRunOptions, RunOptions, SettingsOfRuns } from '../request-and-result-types.ts';
 import { checkCombination, checkMerged, namesNothing } from './check-options-and-parse-batches.ts';
-import { parsePhases, rulesWithout } from './phases-and-label-rules.ts';
+import { parsePhases, rulesWithout } from './parse-phases-models-efforts-labels.ts';
 
 /** Marks merged options; copies made by spreading keep it. */
 const MERGED = Symbol('merged');

@@ -1,4 +1,4 @@
-import { endedBefore } from '../../../engine/admission-and-allowance.ts';
+import { endedBefore } from '../../../engine/admission-allowance-and-usage.ts';
 import type { EngineContext } from '../../../engine/context.ts';
 import { sayItem } from '../../../issues/work-item.ts';
 import { readJob } from '../../../machine/jobs/start-and-read-job.ts';

@@ -1,7 +1,7 @@
 import { spawnSync } from 'node:child_process';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { branchProblem, idProblem, parseRef, refKey, slug } from '../../src/model/ids.ts';
+import { branchProblem, idProblem, parseRef, refKey, slug } from '../../src/model/ids-and-branch-names.ts';
 import { Branch, Id } from '../../src/model/ticket-schema.ts';
 
 describe('idProblem', () => {

@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { adapterFor, capabilityProblems } from '../agents/adapters.ts';
 import { lastSign } from '../machine/jobs/start-and-read-job.ts';
-import { type Changed, refKey } from '../model/ids.ts';
+import { type Changed, refKey } from '../model/ids-and-branch-names.ts';
 import {
   type AccountLimit,
   type Admission,
