@@ -86,12 +86,15 @@ function commandToFree(
 
 /** Shows a gate that an engine is checking right now as the question that it is. */
 function withShownGates(view: StoreView, holder: StatusInput['holder']): StoreView {
-  const tickets = new Map(view.tickets);
-  for (const [key, ticket] of tickets) {
-    const asked = asShown(ticket);
-    if (asked !== ticket && ticket.claim && holder.isLive(ticket.claim)) tickets.set(key, asked);
-  }
-  return { ...view, tickets };
+  const shown = [...view.tickets.values()].flatMap((ticket) => {
+    const asked = ticket.claim ? asShown(ticket) : ticket;
+    return asked !== ticket && ticket.claim && holder.isLive(ticket.claim) ? [asked] : [];
+  });
+  if (shown.length === 0) return view;
+  return {
+    ...view,
+    tickets: new Map([...view.tickets, ...shown.map((each) => [refKey(each), each] as const)]),
+  };
 }
 
 /** The newer runs that superseded tickets, by ticket. */
@@ -131,7 +134,8 @@ export function planLines(
   now: number,
   detailed: boolean,
 ): string[] {
-  const count = (status: Ticket['status']) => tickets.filter(({ ticket }) => ticket.status === status).length;
+  const byStatus = groupBy(tickets, ({ ticket }) => ticket.status);
+  const count = (status: Ticket['status']) => byStatus.get(status)?.length ?? 0;
   const unselected = plan.spec?.unselected ?? 0;
   const attention = count('needs_attention');
   const partly = tickets.filter(({ ticket }) => openTasksOf(ticket).length > 0);

@@ -1,4 +1,3 @@
-import { randomInt } from 'node:crypto';
 import { stripVTControlCharacters } from 'node:util';
 import { jsonText } from '../model/extra-fields.ts';
 import { endOfCharacter } from '../model/text/clean-quote-plural.ts';
@@ -14,8 +13,11 @@ export interface Style {
   cyan(text: string): string;
 }
 
-/** Marks Signalbox's own colours until they are printed. Random in every process, so that no other text can contain them. */
-const OWN_COLOUR_MARK = Array.from({ length: 3 }, () => randomInt(1000, 10_000)).join(';');
+/**
+ * Marks Signalbox's own colours until they are printed. Random in every process, so that no other text can contain them. `node:crypto`
+ * would give no more here, and costs a short command several milliseconds.
+ */
+const OWN_COLOUR_MARK = Array.from({ length: 3 }, () => Math.floor(1000 + Math.random() * 9000)).join(';');
 
 /** Marked colours, for `printable`. */
 export function style(color: boolean): Style {

@@ -192,7 +192,7 @@ export class KeptView {
   /** Reads a plan that is probably finished, with few questions to the system: there may be thousands. */
   #isSeenFinished(id: string): boolean {
     const stat = idProblem(id) ? undefined : this.#stat(id);
-    if (!stat?.isFile() || stat.size > LARGE) return false;
+    if (!stat?.isFile() || stat.size > MAX_QUICK_READ_BYTES) return false;
     const file = `${this.#plansDir}/${id}/plan.json`;
     const plan = ifReadable(() => this.#options.reader.plan(file, id, stat));
     if (!plan || !isFinished(plan)) return false;
@@ -232,8 +232,8 @@ function sameProblems(a: readonly StoreProblem[], b: readonly StoreProblem[]): b
   return a.length === b.length && a.every((one, index) => isSame(one, b[index]));
 }
 
-/** A larger file is read with all due care. */
-const LARGE = 1_000_000;
+/** A larger file is left to `readPlan`, so that it is not read twice where the plan is open. */
+const MAX_QUICK_READ_BYTES = 20_000;
 
 const HEAD = 'signalbox finished plans, version 1: ';
 const HEAD_BYTES = 64;
