@@ -127,7 +127,7 @@ describe.concurrent('the built program', () => {
     expect(leaves(program).filter((name) => !lines.some((line) => line.startsWith(`${name} `)))).toEqual([]);
   });
 
-  it('runs every command', async ({ world }) => {
+  it('runs every command', { tags: 'full' }, async ({ world }) => {
     prepare(world);
     expect(await wrong(world, PLAIN)).toEqual([]);
   });

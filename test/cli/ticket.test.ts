@@ -148,7 +148,7 @@ describe.concurrent('skip to the end', () => {
 describe.concurrent('skip of the only ticket of a run', () => {
   const slow = (world: World) => buildAndCheck(world, "trap '' TERM; note working; go; commit");
 
-  it('is waited for by the run, which goes on at that phase', async ({ world }) => {
+  it('is waited for by the run, which goes on at that phase', { tags: 'full' }, async ({ world }) => {
     slow(world);
     const run = await atWork(world, ['run', 'p']);
     const skipped = await world.cli('skip', 'p', 'a', 'check');

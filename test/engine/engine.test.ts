@@ -30,9 +30,9 @@ describe('the engine', () => {
     expect(world.ticket('p', 'a').claim).toBeNull();
   });
 
-  it.concurrent('looks at claimed tickets and not at all of them, when it takes a slot beside another engine', async ({
-    world,
-  }) => {
+  it.concurrent('looks at claimed tickets and not at all of them, when it takes a slot beside another engine', {
+    tags: 'full',
+  }, async ({ world }) => {
     world.agent('agent', 'commit');
     world.workflow('work', [{ id: 'build', type: 'agent', prompt: 'Build.' }]);
     world.plan('p', { tickets: { a: {}, b: {}, c: {}, d: {}, e: {} } });

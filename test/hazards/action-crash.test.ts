@@ -53,35 +53,31 @@ describe.concurrent('kill -9 of the engine around the effect of an action', () =
     });
 
   for (const [index, point] of FORGE.entries())
-    it(
-      `at ${point}: one pull request with all commits, merged once`,
-      firstOnly(index, 3),
-      async ({ world }) => {
-        const bench = new Bench(world);
-        world.agent('agent', 'go; commit');
-        world.workflow('work', [
-          { id: 'build', type: 'agent', prompt: 'Build.', expect: { commits: true }, onSuccess: 'open' },
-          { id: 'open', type: 'action', action: 'pull-request', onSuccess: 'sync' },
-          { id: 'sync', type: 'action', action: 'sync-branch', onSuccess: 'merge' },
-          { id: 'merge', type: 'action', action: 'merge-pull-request' },
-        ]);
-        world.plan('p', { tickets: { a: {} } });
-        world.go();
-        const crash = { ...bench.env, SIGNALBOX_CRASH_AT: point };
-        expect(await world.start(['run', 'p'], crash).ended).toMatchObject({ signal: 'SIGKILL' });
-        const { code, out, err } = await world.invoke(['run', 'p'], bench.env).ended;
-        expect(code, out + err).toBe(0);
-        expect(kept(story(world.ticket('p', 'a')))).toEqual([
-          'build success',
-          'open success',
-          'sync success',
-          'merge success',
-        ]);
-        expect(bench.pulls()).toMatchObject([{ headRefName: 'ticket/p/a', state: 'MERGED' }]);
-        expect(bench.gh.calls('pr create')).toHaveLength(1);
-        expect(bench.gh.calls('pr merge')).toHaveLength(1);
-      },
-    );
+    it(`at ${point}: one pull request with all commits, merged once`, firstOnly(index), async ({ world }) => {
+      const bench = new Bench(world);
+      world.agent('agent', 'go; commit');
+      world.workflow('work', [
+        { id: 'build', type: 'agent', prompt: 'Build.', expect: { commits: true }, onSuccess: 'open' },
+        { id: 'open', type: 'action', action: 'pull-request', onSuccess: 'sync' },
+        { id: 'sync', type: 'action', action: 'sync-branch', onSuccess: 'merge' },
+        { id: 'merge', type: 'action', action: 'merge-pull-request' },
+      ]);
+      world.plan('p', { tickets: { a: {} } });
+      world.go();
+      const crash = { ...bench.env, SIGNALBOX_CRASH_AT: point };
+      expect(await world.start(['run', 'p'], crash).ended).toMatchObject({ signal: 'SIGKILL' });
+      const { code, out, err } = await world.invoke(['run', 'p'], bench.env).ended;
+      expect(code, out + err).toBe(0);
+      expect(kept(story(world.ticket('p', 'a')))).toEqual([
+        'build success',
+        'open success',
+        'sync success',
+        'merge success',
+      ]);
+      expect(bench.pulls()).toMatchObject([{ headRefName: 'ticket/p/a', state: 'MERGED' }]);
+      expect(bench.gh.calls('pr create')).toHaveLength(1);
+      expect(bench.gh.calls('pr merge')).toHaveLength(1);
+    });
 
   for (const [index, point] of ANSWER.entries())
     it(`at ${point} of answer-review: pushed once, and one comment`, firstOnly(index), async ({ world }) => {

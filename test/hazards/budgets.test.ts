@@ -130,7 +130,9 @@ describe('a budget', () => {
     expect(world.ticket('p', 'a').hold?.kind).toBe('budget');
   });
 
-  it.concurrent('lets Claude Code be done whose last report used it up', async ({ world }) => {
+  it.concurrent('lets Claude Code be done whose last report used it up', { tags: 'full' }, async ({
+    world,
+  }) => {
     prepare(world, []);
     const done = {
       type: 'result',

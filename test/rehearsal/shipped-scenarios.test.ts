@@ -89,7 +89,9 @@ describe('shipped scenarios', () => {
 
 describe('the demo', () => {
   teatime();
-  it('writes a project that works after every ticket and merges without a conflict', async () => {
+  it('writes a project that works after every ticket and merges without a conflict', {
+    tags: 'full',
+  }, async () => {
     for (const ticket of ['parser', 'docs', 'cache']) branch(ticket);
     bench.git('switch', '--quiet', 'parser');
     expect((await attempt('demo', 'parser', 'implement')).code).toBe(0);

@@ -50,7 +50,7 @@ describe.concurrent('merge --pr with tickets that wait for their merge', () => {
     ]);
   });
 
-  it('leaves one that is red with the others to its own workflow', async ({ world }) => {
+  it('leaves one that is red with the others to its own workflow', { tags: 'full' }, async ({ world }) => {
     const { hub, run } = await awaitingMerge(world);
     const before = world.ticket('p', 'ok').phaseHistory.length;
     const [file = ''] = git(world.repo, 'diff', '--name-only', 'main', hub.branch('ok')).split('\n');

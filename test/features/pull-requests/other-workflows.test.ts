@@ -78,7 +78,9 @@ describe('bugfix', () => {
 });
 
 describe('manual-pr', () => {
-  it('pushes, waits until a person opens the pull request, and goes on from there', async ({ world }) => {
+  it('pushes, waits until a person opens the pull request, and goes on from there', { tags: 'full' }, async ({
+    world,
+  }) => {
     const hub = new Hub(world, 'manual-pr');
     world.plan('p', { tickets: { ok: {}, gone: {}, quick: {} } });
     const told = join(world.dir, 'told');

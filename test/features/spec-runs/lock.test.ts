@@ -2,7 +2,6 @@ import { existsSync, readdirSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect } from 'vitest';
-import { variants } from '../../support/index.ts';
 import { done, git, it, put, runSpec, tasks, type World, waitFor, work, writeSpec } from './support.ts';
 
 const elsewhere = (world: World) => ({ SIGNALBOX_STATE_DIR: join(world.dir, 'other-state') });
@@ -92,8 +91,9 @@ describe.concurrent('runs of one spec with different state directories', () => {
 });
 
 describe.concurrent('a daemon', () => {
-  variants(['ticket:claimed', 'attempt:recorded'])(
+  it.for(['ticket:claimed', 'attempt:recorded'])(
     'waits for a run with another state directory, and no attempt is consumed (killed at %s)',
+    { tags: 'full' },
     async (point, { world }) => {
       world.rehearsal([HELD(`${world.dir}/go-on`)]);
       const dir = writeSpec(world, tasks('One'));

@@ -124,7 +124,7 @@ const CLIENTS: Record<ProtocolName, Client> = {
   },
 };
 
-describe.each(Object.entries(CLIENTS))('%s', (name, client) => {
+describe.each(Object.entries(CLIENTS))('%s', { tags: 'full' }, (name, client) => {
   const post = (scenario: Scenario, tools = true, key = `${name}-${crypto.randomUUID()}`) => {
     const base = server.play(key, scenario);
     const send = () =>
