@@ -103,8 +103,8 @@ export async function openRunner(...args: Parameters<typeof openEngine>): Promis
   return engine;
 }
 
-/** Stands for the latest plan wherever a plan is named. */
-const LAST = '@last';
+/** Stands for the latest plan. */
+export const LAST = '@last';
 
 /** The plan that a word names; without a word, the latest one. */
 export function planNamed(io: Io, store: Store, word: string | undefined): string {
@@ -126,6 +126,10 @@ function latestPlan(io: Io, store: Store): Plan {
 
 const madeAt = ({ createdAt }: Plan) => createdAt ?? '';
 
+/** Commands that change nothing: they also take the only ticket of a plan, and tickets of finished plans by their id. */
+const LOOKING: ReadonlySet<string> = new Set(['diff', 'logs', 'sessions']);
+const MAX_SEARCHED_FINISHED = 50;
+
 /**
  * The ticket that the words after a command name, and the words behind it: a plan and a ticket, or the id of a ticket that
  * only one open plan has.
@@ -146,14 +150,25 @@ export function ticketNamed(
     const [ticketId, ...rest] = others;
     if (ticketId !== undefined) return { ref: { planId, ticketId }, rest };
     const ids = store.plan(planId).tickets.map((entry) => entry.ticketId);
+    const [only] = ids;
+    if (only !== undefined && ids.length === 1 && LOOKING.has(command))
+      return { ref: { planId, ticketId: only }, rest: [] };
     throw new InputError('usage', `Which ticket of "${planId}"?`, {
       hint: `signalbox ${command} ${planId} <ticket>\nTickets: ${ids.slice(0, 20).join(', ')}${ids.length > 20 ? ', …' : ''}`,
     });
   }
-  const having = store
-    .glance()
-    .plans.filter(({ tickets }) => tickets.some(({ ticketId }) => ticketId === first));
-  const [plan, ...more] = having;
+  const { plans, finished } = store.glance();
+  const has = ({ tickets }: Plan) => tickets.some(({ ticketId }) => ticketId === first);
+  const having = plans.filter(has);
+  const older =
+    having.length === 0 && LOOKING.has(command) ? (finished?.since(0, MAX_SEARCHED_FINISHED) ?? []) : [];
+  const [plan, ...more] = [
+    ...having,
+    ...older
+      .flatMap((id) => store.view(id).plans)
+      .filter(has)
+      .slice(0, 1),
+  ];
   // There is no such plan either, which this reports.
   if (plan === undefined) return { ref: { planId: store.plan(first).id, ticketId: first }, rest: others };
   if (more.length === 0) return { ref: { planId: plan.id, ticketId: first }, rest: others };

@@ -63,6 +63,20 @@ describe.concurrent('a ticket', () => {
   });
 });
 
+describe.concurrent('a command that only looks', () => {
+  it('takes the only ticket of a plan, and a ticket of a finished plan by its id', async ({ world }) => {
+    world.plan('done', {
+      status: 'complete',
+      tickets: { only: { status: 'complete', currentPhase: 'complete' } },
+    });
+    for (const words of [[], ['done'], ['@last'], ['only']])
+      expect((await world.cli('diff', ...words)).err, words.join(' ')).not.toMatch(/no plan|Which ticket/);
+    expect((await world.cli('logs', 'only')).code).toBe(0);
+    expect((await world.cli('retry', 'only')).err).toContain('There is no plan "only".');
+    expect((await world.cli('status', '@last')).out).toContain('done\n');
+  });
+});
+
 describe.concurrent('retry --failed', () => {
   it('retries all failed tickets of one plan and says how many', async ({ world }) => {
     plans(world);
@@ -72,6 +86,7 @@ describe.concurrent('retry --failed', () => {
     for (const id of ['b', 'c']) expect(world.ticket('new', id).status).not.toBe('failed');
     expect(world.ticket('old', 'a').status).toBe('failed');
     expect((await world.cli('retry', '--failed')).err).toContain('--failed needs one plan');
+    expect(errorIn(await world.cli('retry', '--failed', 'nothing', '--json')).code).toBe('plan/unknown');
   });
 
   it('asks above five, and needs --yes without a terminal', async ({ world }) => {

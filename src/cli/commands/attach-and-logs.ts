@@ -18,8 +18,9 @@ import {
   ticketNamed,
 } from '../open-state-and-read-arguments.ts';
 
-export async function attach(io: Io, options: GlobalOptions, given: string | undefined): Promise<void> {
+export async function attach(io: Io, options: GlobalOptions, word: string | undefined): Promise<void> {
   const { stateDir, store, view } = await openState(io, options);
+  const given = word && planNamed(io, store, word);
   const machine = new Machine(stateDir);
   if (given !== undefined) store.plan(given);
   const planId = given ?? machine.latestInTmux(view.plans.map(({ id }) => id));

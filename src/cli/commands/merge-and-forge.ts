@@ -25,6 +25,7 @@ import {
   openEngine,
   openRunner,
   openSettings,
+  planNamed,
 } from '../open-state-and-read-arguments.ts';
 import { signalCode, untilStopped } from '../show-events-until-stopped.ts';
 import { inPhase, outStep, ticketHere } from './workspace-checks-integrate-diff.ts';
@@ -36,13 +37,14 @@ interface Options extends GlobalOptions {
   wait?: string;
 }
 
-export async function merge(io: Io, options: Options, planId: string | null = null): Promise<void> {
+export async function merge(io: Io, options: Options, given: string | null = null): Promise<void> {
   const flags = {
     'merge.pr': options.pr,
     'merge.method': options.method,
     'merge.waitSeconds': options.wait,
   };
   const engine = await openRunner(io, options, 'merge', { flags });
+  const planId = given && planNamed(io, engine.store, given);
   const loads = await loadTrains(engine, { planId, cwd: io.cwd });
   if (options.dryRun) return preview(engine, loads, options, io);
   const view = { err: io.err, close: () => undefined };

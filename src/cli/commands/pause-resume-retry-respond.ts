@@ -53,7 +53,7 @@ async function retryFailed(io: Io, options: RetryOptions, words: Words, wish: Wi
     });
   const engine = await openEngine(io, options, 'retry');
   const planId = planNamed(io, engine.store, plan);
-  const failed = engine.store.tickets(planId).filter(({ status }) => status === 'failed');
+  const failed = engine.store.tickets(engine.store.plan(planId)).filter(({ status }) => status === 'failed');
   const spent = usageText(totalUsage(failed.map(lastUsage)));
   const about = `${plural(failed.length, 'failed ticket')} of ${planId}${spent && `; their last attempts took ${spent}`}`;
   if (failed.length > MAX_UNASKED && !options.yes && !confirmed(io, `Retry ${about}?`))

@@ -11,6 +11,7 @@ import { idProblem } from '../../model/ids-and-branch-names.ts';
 import { answerTo } from '../../model/state/explain-ticket.ts';
 import { quoted } from '../../model/text/clean-quote-plural.ts';
 import { nearest } from '../../model/text/nearest-word.ts';
+import { shellWord } from '../../model/text/shell-quote.ts';
 import { planHeader, runHeader, summary } from '../../report/plan-text.ts';
 import { safeJson, style } from '../../report/style-and-phrases.ts';
 import { readableTicket } from '../../store/store-interface.ts';
@@ -50,6 +51,10 @@ export async function run(io: Io, given: Options, what: string[]): Promise<void>
   const { settings, store, plan: known } = await openPlan(io, options, first);
   if (known === undefined) {
     trusted(settings);
+    if (/\s/.test(first.trim()) && !existsSync(resolve(io.cwd, first)))
+      throw new InputError('usage', `${quoted(first)} is neither a plan nor an issue.`, {
+        hint: `As a task: signalbox run --task ${shellWord(first)}`,
+      });
     await refuseUnknown(first, () => store.view().plans, io);
     return runIssues(what, options, io);
   }
@@ -183,6 +188,7 @@ async function runIssues(what: readonly string[], given: IssueOptions, io: Io): 
 function tasksOf(texts: readonly string[], io: Io): string[] {
   if (texts.filter((text) => text === '-').length > 1)
     throw new InputError('usage', '--task - is given twice; standard input is one task.');
+  if (texts.includes('-') && io.stdin.isTTY()) io.err('Type the task, then press Ctrl-D.');
   return texts.map((text) => (text === '-' ? readFileSync(io.stdin.fd, 'utf8') : text));
 }
 

@@ -4,7 +4,7 @@ import { planLines, problemsWithoutPlan, statusJson, statusOf } from '../../repo
 import { oneLine, sayProblem, style } from '../../report/style-and-phrases.ts';
 import type { Store, StoreView } from '../../store/store-interface.ts';
 import { type Io, outJson } from '../io.ts';
-import { type GlobalOptions, openState } from '../open-state-and-read-arguments.ts';
+import { type GlobalOptions, LAST, openState, planNamed } from '../open-state-and-read-arguments.ts';
 
 interface StatusOptions extends GlobalOptions {
   plan?: string;
@@ -38,7 +38,8 @@ export function plainOptions(words: readonly string[]): StatusOptions | undefine
   return options;
 }
 
-export async function status(io: Io, options: StatusOptions, plan = options.plan): Promise<void> {
+export async function status(io: Io, options: StatusOptions, given = options.plan): Promise<void> {
+  const plan = given === LAST ? await latestPlan(io, options) : given;
   const isAll = plan === undefined && (options.all || options.json);
   const { store, view } = await openState(io, options, (state) =>
     isAll ? state.view() : openAndFinishedPlans(state, plan),
@@ -70,6 +71,11 @@ export async function status(io: Io, options: StatusOptions, plan = options.plan
   const left = plan ? 0 : [...(view.finished?.ids() ?? [])].length - MAX_FINISHED_SHOWN;
   if (left > 0) lines.push('', colors.dim(`${plural(left, 'more finished plan')}: signalbox status --all`));
   io.out(lines.length > 0 ? lines : `No plans in ${store.location()}.`);
+}
+
+async function latestPlan(io: Io, options: StatusOptions): Promise<string> {
+  const { store } = await openState(io, options, (state) => state.glance());
+  return planNamed(io, store, LAST);
 }
 
 /** Plans that are not finished, and the named one or else the latest of those that are. */

@@ -1,15 +1,13 @@
 import type { StepEnd } from '../../engine/context.ts';
 import { diffTicket, ensureFor, releaseFor } from '../../engine/prepare-release-diff-workspace.ts';
 import { InputError } from '../../model/errors.ts';
-import type { TicketRef } from '../../model/ids-and-branch-names.ts';
 import { NO_CHECKS } from '../../model/review-verdict-and-criteria.ts';
-import type { Store } from '../../store/store-interface.ts';
 import { answer, type Io, outJson } from '../io.ts';
 import {
   type GlobalOptions,
+  LAST,
   openEngine,
   openSettings,
-  planNamed,
   ticketNamed,
 } from '../open-state-and-read-arguments.ts';
 
@@ -96,22 +94,14 @@ function report(io: Io, options: GlobalOptions, done: Done): void {
   if (!done.ok) io.exit(1);
 }
 
-/** Without words, the only ticket of the latest plan. */
-function ticketToShow(io: Io, store: Store, words: readonly (string | undefined)[]): TicketRef {
-  if (words[0] !== undefined) return ticketNamed(io, store, 'diff', words).ref;
-  const planId = planNamed(io, store, undefined);
-  const { tickets } = store.plan(planId);
-  return ticketNamed(io, store, 'diff', [planId, tickets.length === 1 ? tickets[0]?.ticketId : undefined])
-    .ref;
-}
-
 export async function diff(
   io: Io,
   options: GlobalOptions & { stat?: boolean },
   ...words: (string | undefined)[]
 ): Promise<void> {
   const engine = await openEngine(io, options, 'diff');
-  const { planId, ticketId } = ticketToShow(io, engine.store, words);
+  const named = words[0] === undefined ? [LAST] : words;
+  const { planId, ticketId } = ticketNamed(io, engine.store, 'diff', named).ref;
   // A program gets the patch as it is, so that `git apply` takes it.
   const as = options.stat ? 'stat' : options.json || io.tty ? undefined : 'patch';
   const changes = await diffTicket(engine, { planId, ticketId }, as);

@@ -117,7 +117,7 @@ export function missingProgram(
     : 'Install it';
   const instead =
     agent.name === settings.defaultAgent
-      ? ', or name another one in defaultAgent'
+      ? ', or name another one in defaultAgent or with --agent; rehearsal needs no key'
       : `, or correct agents.${agent.name}.command`;
   const spaces = /\s/.test(agent.command) ? ' Arguments belong into defaultArgs, not into command.' : '';
   return {

@@ -165,7 +165,7 @@ function readOptions(options: RunOptions, userHome: string, named: 'option' | 'f
       },
     );
   if (Array.isArray(given.batch) && given.batch.includes('')) throw namesNothing('');
-  if (Array.isArray(given.task) && given.task.includes('')) throw emptyTask();
+  if (Array.isArray(given.task) && given.task.some((text) => String(text).trim() === '')) throw emptyTask();
   const take = (option: string, flag: string, kind: Kind) => {
     const value = at(given, option);
     if (value === undefined) return;
