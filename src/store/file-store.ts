@@ -145,7 +145,11 @@ export class FileStore implements Store {
     this.#reader.forget(file);
     const before = read();
     const after = change(before);
-    if (after === before) return before;
+    if (after === before) {
+      // What another process wrote may have been the reason to change nothing.
+      if (foreign && ref.ticketId === null) this.#kept?.readPlan(ref.planId);
+      return before;
+    }
     const written = this.#write(file, { ...after, rev: Math.max(before.rev, after.rev) + 1 });
     // Watchers must get another process's change even though this write has just replaced the file.
     if (foreign) this.#watch?.report(ref);

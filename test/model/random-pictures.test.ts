@@ -101,7 +101,7 @@ const scenes: fc.Arbitrary<Scene> = fc
 function property(check: (scene: Scene, decision: Decision) => void): void {
   fc.assert(
     fc.property(scenes, (scene) => check(scene, eligible(scene.picture, scene.limits, NOW))),
-    { numRuns: 800 },
+    { numRuns: 300 },
   );
 }
 

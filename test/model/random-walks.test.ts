@@ -270,7 +270,7 @@ describe('any sequence of engine events and commands', () => {
         }
         checkStored(walk.ticket);
       }),
-      { numRuns: 1500 },
+      { numRuns: 500 },
     );
   });
 });
@@ -290,7 +290,7 @@ describe('a walk that nobody holds', () => {
         walk.drive(ends);
         over(walk);
       }),
-      { numRuns: 1000 },
+      { numRuns: 400 },
     );
   });
 
@@ -348,7 +348,7 @@ describe('a walk with limits, polls, gates and a person in it', () => {
         checkStored(walk.ticket);
         expect(walk.ticket.status === 'complete' || legalCommands(walk.ticket).length > 0).toBe(true);
       }),
-      { numRuns: 500 },
+      { numRuns: 250 },
     );
   });
 });

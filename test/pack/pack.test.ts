@@ -123,7 +123,7 @@ beforeAll(() => {
 
 afterAll(() => rmSync(dir, { recursive: true, force: true }));
 
-describe('the tarball', () => {
+describe('the tarball', { tags: 'full' }, () => {
   it('has what a user needs and nothing of how it was made', () => {
     const paths = packed.files.map(({ path }) => path);
     expect(paths).toEqual(
@@ -186,7 +186,7 @@ describe('the tarball', () => {
   });
 });
 
-describe('the installed package', () => {
+describe('the installed package', { tags: 'full' }, () => {
   it('answers to npx', () => {
     const { version } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as { version: string };
     expect(run('npx', ['--no-install', 'signalbox', '--version'])).toBe(`${version}\n`);
@@ -226,7 +226,7 @@ describe('the installed package', () => {
   });
 });
 
-describe('the library', () => {
+describe('the library', { tags: 'full' }, () => {
   it('exports exactly these names', () => {
     const script = `import * as all from 'signalbox'; console.log(JSON.stringify(Object.keys(all).sort()))`;
     expect(JSON.parse(run(process.execPath, ['--input-type=module', '--eval', script]))).toEqual([

@@ -191,7 +191,7 @@ describe('quick reading', () => {
         const wanted = read<unknown>(schemaFor(data), data);
         expect(withExtra(found)).toEqual(withExtra(wanted));
       }),
-      { numRuns: 1000 },
+      { numRuns: 400 },
     );
   });
 });
