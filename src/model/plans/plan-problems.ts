@@ -220,30 +220,36 @@ export class KeptProblems {
 
   /** `changed`: all that may differ from the view that was given last. */
   update(view: PlansView, changed: Changed): void {
-    const written = new Set<string>();
+    let written = new Set<string>();
     const placed = new Set<string>();
     if (changed === 'unknown') {
       for (const map of [this.#plans, this.#problems, this.#entries, this.#behind]) map.clear();
-      for (const { id } of view.plans) written.add(id);
-    } else
+      written = new Set(view.plans.map(({ id }) => id));
+    } else {
+      const plans = changed.filter(({ ticketId }) => ticketId === null).map(({ planId }) => planId);
+      written = this.#concerned(view, new Set(plans));
       for (const { planId, ticketId } of changed) {
-        if (ticketId === null) for (const id of this.#concerned(view, planId)) written.add(id);
-        else if (this.#plans.get(planId)?.places.put(ticketId, view.tickets.get(`${planId}/${ticketId}`)))
+        if (ticketId === null) continue;
+        if (this.#plans.get(planId)?.places.put(ticketId, view.tickets.get(`${planId}/${ticketId}`)))
           placed.add(planId);
       }
+    }
     const sound = new Set<string>();
     for (const id of written) this.#read(view, id, sound);
     for (const id of new Set([...written, ...placed])) this.#conclude(view, id);
   }
 
-  /** The plan, and where it lists other entries than before, all plans that wait for it in any way. */
-  #concerned(view: PlansView, planId: string): Set<string> {
-    const before = this.#entries.get(planId);
-    const concerned = new Set([planId]);
-    if (!before || before === planOf(view, planId)?.tickets) return concerned;
-    this.#follow(view, planId);
+  /** These plans, and all that wait in any way for those of them that list other entries than before. */
+  #concerned(view: PlansView, changed: ReadonlySet<string>): Set<string> {
+    const relisted = [...changed].filter((id) => {
+      const before = this.#entries.get(id);
+      return before !== undefined && before !== planOf(view, id)?.tickets;
+    });
+    // Afterwards: following one plan notes the entries of others, too.
+    for (const id of relisted) this.#follow(view, id);
+    const concerned = new Set(relisted);
     for (const id of concerned) for (const behind of this.#behind.get(id) ?? []) concerned.add(behind);
-    return concerned;
+    return new Set([...changed, ...concerned]);
   }
 
   #read(view: PlansView, id: string, sound: Set<string>): void {
