@@ -65,7 +65,9 @@ export function run(file: string, args: readonly string[], options: RunOptions =
     };
     let end: Pick<RunEnd, 'code' | 'signal'> = { code: null, signal: null };
     let stopped: RunEnd['stopped'];
+    let isFinished = false;
     const finish = (error?: NodeJS.ErrnoException) => {
+      isFinished = true;
       settle();
       program.release();
       if (leftovers === 'kill') killGroup(program.pid);
@@ -89,6 +91,8 @@ export function run(file: string, args: readonly string[], options: RunOptions =
         // is still to be read: that happens before the immediate.
         after(DRAIN_MS, () =>
           setImmediate(() => {
+            // Its shell may have the next program already.
+            if (isFinished) return;
             if (leftovers !== 'keep') killGroup(program.pid);
             finish();
           }),
