@@ -111,10 +111,12 @@ export function planNamed(io: Io, store: Store, word: string | undefined): strin
   return word === undefined || word === LAST ? latestPlan(io, store).id : word;
 }
 
+const MAX_SEARCHED_FINISHED = 50;
+
 /** The plan that was made last; inside a repository, of those of this repository if it has any. */
 function latestPlan(io: Io, store: Store): Plan {
   const { plans, finished } = store.glance();
-  const others = (finished?.since(0, 1) ?? []).flatMap((id) => store.view(id).plans);
+  const others = (finished?.since(0, MAX_SEARCHED_FINISHED) ?? []).flatMap((id) => store.view(id).plans);
   const latest = [...plans, ...others].sort((a, b) => madeAt(b).localeCompare(madeAt(a)));
   const repo = repositoryOf(io.cwd);
   const found = latest.find((plan) => repo !== null && plan.repo === repo) ?? latest[0];
@@ -128,7 +130,8 @@ const madeAt = ({ createdAt }: Plan) => createdAt ?? '';
 
 /** Commands that change nothing: they also take the only ticket of a plan, and tickets of finished plans by their id. */
 const LOOKING: ReadonlySet<string> = new Set(['diff', 'logs', 'sessions']);
-const MAX_SEARCHED_FINISHED = 50;
+/** How many words may follow the id of a ticket; after other commands none. */
+const WORDS_BEHIND: Readonly<Record<string, number>> = { skip: 1, respond: Number.POSITIVE_INFINITY };
 
 /**
  * The ticket that the words after a command name, and the words behind it: a plan and a ticket, or the id of a ticket that
@@ -171,6 +174,8 @@ export function ticketNamed(
   ];
   // There is no such plan either, which this reports.
   if (plan === undefined) return { ref: { planId: store.plan(first).id, ticketId: first }, rest: others };
+  // With one word more, the first was meant as a plan. There is none, which this reports.
+  if (others.length > (WORDS_BEHIND[command] ?? 0)) store.plan(first);
   if (more.length === 0) return { ref: { planId: plan.id, ticketId: first }, rest: others };
   throw new InputError('ticket/ambiguous', `${having.length} open plans have a ticket "${first}".`, {
     hint: having.map(({ id }) => `signalbox ${[command, id, first, ...others].join(' ')}`).join('\n'),

@@ -210,7 +210,10 @@ function addFolded(equal: readonly TicketStatus[], page: Page): void {
   const indent = ' '.repeat(width + 6);
   const until = hold && first.why.includes(hold.reason) ? untilNote(hold, now) : '';
   if (first.why) lines.push(`${indent}${oneLine(first.why, 320)}${until}`);
-  const next = status === 'failed' ? `signalbox retry --failed ${planId}` : first.next;
+  const isRetry = equal.every(({ ticket, next }) =>
+    next.startsWith(`signalbox retry ${planId} ${ticket.ticketId}`),
+  );
+  const next = isRetry && status === 'failed' ? `signalbox retry --failed ${planId}` : first.next;
   if (next) lines.push(`${indent}${style.dim(`→ ${next}`)}`);
 }
 

@@ -45,6 +45,13 @@ describe.concurrent('a ticket', () => {
     expect(world.ticket('new', 'b').status).toBe('failed');
   });
 
+  it('is not the one of another plan where the plan that is named does not exist', async ({ world }) => {
+    plans(world);
+    expect(errorIn(await world.cli('retry', 'a', 'b', '--json')).code).toBe('plan/unknown');
+    expect(errorIn(await world.cli('skip', 'a', 'b', 'review', '--json')).code).toBe('plan/unknown');
+    expect(world.ticket('old', 'a').status).toBe('failed');
+  });
+
   it('is asked for where only its plan is named, or nothing', async ({ world }) => {
     plans(world);
     expect((await world.cli('retry', 'old')).err).toContain('Which ticket of "old"?');
@@ -87,6 +94,21 @@ describe.concurrent('retry --failed', () => {
     expect(world.ticket('old', 'a').status).toBe('failed');
     expect((await world.cli('retry', '--failed')).err).toContain('--failed needs one plan');
     expect(errorIn(await world.cli('retry', '--failed', 'nothing', '--json')).code).toBe('plan/unknown');
+  });
+
+  it('leaves out what a newer run has', async ({ world }) => {
+    workflow(world);
+    const source = {
+      key: 'markdown:b',
+      number: null,
+      labels: [],
+      url: null,
+      repository: null,
+      already: false,
+    };
+    world.plan('p', { tickets: { a: FAILED, b: { ...FAILED, source, supersededBy: 'run-2' } } });
+    expect((await world.cli('retry', '--failed', 'p')).out).toMatch(/^Retried 1 failed ticket of p\. /);
+    expect(world.ticket('p', 'b').status).toBe('failed');
   });
 
   it('asks above five, and needs --yes without a terminal', async ({ world }) => {

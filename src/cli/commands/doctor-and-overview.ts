@@ -108,7 +108,7 @@ function loginText({ path, login }: SurveyedAgent): string {
 }
 
 const SPECS = join('.kiro', 'specs');
-const MOST_LISTED = 3;
+const MAX_LISTED = 3;
 
 /** What `signalbox` alone shows on a terminal: what is here, what needs a person, and what to type next. Writes nothing. */
 export async function overview(io: Io): Promise<void> {
@@ -193,12 +193,12 @@ async function openWork(io: Io): Promise<string[]> {
   );
   const rest = tickets.filter(({ ticket }) => ticket.status !== 'complete').length - needed.length;
   const lines = needed
-    .slice(0, MOST_LISTED)
+    .slice(0, MAX_LISTED)
     .flatMap(({ ticket, why, next }) => [
       `  ${ticket.planId}/${ticket.ticketId} needs you: ${oneLine(why, 200)}`,
       ...(next ? [`    → ${oneLine(next, 300)}`] : []),
     ]);
-  const hidden = needed.length - MOST_LISTED;
+  const hidden = needed.length - MAX_LISTED;
   const counts = [
     ...(hidden > 0 ? [`${hidden} more need you`] : []),
     ...(rest > 0 ? [`${rest} running or waiting`] : []),

@@ -11,7 +11,7 @@ import { InputError } from '../../model/errors.ts';
 import { totalUsage } from '../../model/limits/usage.ts';
 import { runCommand } from '../../model/state/explain-ticket.ts';
 import { plural } from '../../model/text/clean-quote-plural.ts';
-import type { Ticket, Usage } from '../../model/ticket.ts';
+import { newerRunOf, type Ticket, type Usage } from '../../model/ticket.ts';
 import { usageText } from '../../report/style-and-phrases.ts';
 import { answer, confirmed, type Io } from '../io.ts';
 import {
@@ -53,7 +53,9 @@ async function retryFailed(io: Io, options: RetryOptions, words: Words, wish: Wi
     });
   const engine = await openEngine(io, options, 'retry');
   const planId = planNamed(io, engine.store, plan);
-  const failed = engine.store.tickets(engine.store.plan(planId)).filter(({ status }) => status === 'failed');
+  const failed = engine.store
+    .tickets(engine.store.plan(planId))
+    .filter((each) => each.status === 'failed' && newerRunOf(each) === undefined);
   const spent = usageText(totalUsage(failed.map(lastUsage)));
   const about = `${plural(failed.length, 'failed ticket')} of ${planId}${spent && `; their last attempts took ${spent}`}`;
   if (failed.length > MAX_UNASKED && !options.yes && !confirmed(io, `Retry ${about}?`))
