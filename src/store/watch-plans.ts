@@ -7,6 +7,8 @@ type Kind = 'root' | 'plan' | 'tickets';
 
 /** Watches are scarce and other programs need some. The engine's timer finds changes in unwatched directories. */
 const MAX_WATCHES = 900;
+/** Plans that were finished last stay watched: a planner may add a ticket to one and open it again. */
+const MAX_LEFT = 20;
 
 interface WatchOptions {
   /** Whether this process made the last change of a file itself: that is not reported. */
@@ -21,6 +23,8 @@ export class PlanWatch {
   readonly #options: WatchOptions;
   readonly #watchers = new Map<string, FSWatcher>();
   readonly #followed = new Set<string>();
+  /** Those of them that were left, oldest first. */
+  readonly #left = new Set<string>();
   readonly #pending = new Map<string, StateRef>();
   #isKnown = true;
   #timer: NodeJS.Timeout | undefined;
@@ -34,15 +38,13 @@ export class PlanWatch {
   /** May be called again: a directory that was not there, or not watched for another reason, is tried again. */
   follow(planId: string): void {
     this.#followed.add(planId);
-    const dir = join(this.#root, planId);
-    const missing = [dir, join(dir, 'tickets')].filter((each) => !this.#watchers.has(each));
-    if (missing.length === 0 || this.#watchers.size + missing.length > MAX_WATCHES) return;
-    for (const each of missing) this.#watch(each, each === dir ? 'plan' : 'tickets');
+    this.#left.delete(planId);
+    this.#watchPlan(planId);
   }
 
   leave(planId: string): void {
-    this.#followed.delete(planId);
-    this.#drop(planId);
+    this.#left.add(planId);
+    this.#endLeft(MAX_LEFT);
   }
 
   /** Reports a change that was noticed in another way. */
@@ -56,7 +58,7 @@ export class PlanWatch {
       this.#pending.clear();
       this.#isKnown = true;
       this.#watch(this.#root, 'root');
-      for (const planId of plans) if (this.#followed.has(planId)) this.follow(planId);
+      for (const planId of plans) if (this.#followed.has(planId)) this.#watchPlan(planId);
       this.#options.onChange(all);
     }, 5);
   }
@@ -65,6 +67,24 @@ export class PlanWatch {
     if (this.#timer) clearTimeout(this.#timer);
     for (const watcher of this.#watchers.values()) watcher.close();
     this.#watchers.clear();
+  }
+
+  #watchPlan(planId: string): void {
+    const dir = join(this.#root, planId);
+    const missing = [dir, join(dir, 'tickets')].filter((each) => !this.#watchers.has(each));
+    if (missing.length === 0) return;
+    if (this.#watchers.size + missing.length > MAX_WATCHES) this.#endLeft(0);
+    if (this.#watchers.size + missing.length > MAX_WATCHES) return;
+    for (const each of missing) this.#watch(each, each === dir ? 'plan' : 'tickets');
+  }
+
+  #endLeft(most: number): void {
+    for (const planId of this.#left) {
+      if (this.#left.size <= most) return;
+      this.#left.delete(planId);
+      this.#followed.delete(planId);
+      this.#drop(planId);
+    }
   }
 
   #watch(dir: string, kind: Kind): void {

@@ -77,6 +77,12 @@ describe('watch', () => {
     await state.reportsSoon(() => change(state));
   });
 
+  it('reports a plan that was just finished and is opened again', async () => {
+    const state = new Watched();
+    await state.store.updatePlan('p', (plan) => ({ ...plan, status: 'complete' }));
+    expect(await state.reportsOf(() => state.plan('p'))).toBeGreaterThan(0);
+  });
+
   it('does not report what this store wrote itself', async () => {
     const state = new Watched();
     await state.reportsSoon(() =>

@@ -78,7 +78,8 @@ describe.concurrent('runs of one spec with different state directories', () => {
     const { out } = await world.cli('spec', dir, ...flags, '--detach');
     try {
       const [, pid] = /^Daemon (\d+)/.exec(out) ?? [];
-      await world.reaches('spec-limits', '1', ({ currentPhase }) => currentPhase === 'implement');
+      // The locks of the spec and of its worktree.
+      await waitFor('the daemon to have both locks', () => locks(world).length === 2);
       const { code, err } = await world.invoke(['spec', dir, ...flags], elsewhere(world)).ended;
       expect({ code, err }).toEqual({ code: 3, err: expect.stringContaining(`daemon (pid ${pid}`) });
       world.append('go-on', '');
