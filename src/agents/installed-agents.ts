@@ -3,7 +3,7 @@ import { basename, join } from 'node:path';
 import { type DoctorFinding, missingProgram, unusable } from '../config/doctor/check-programs.ts';
 import type { Settings } from '../config/settings-table.ts';
 import { noteFact, readFacts } from '../machine/files/write-atomic-and-note-facts.ts';
-import { findExecutable, probe } from '../machine/find-program.ts';
+import { findExecutable, probe } from '../machine/find-and-probe-program.ts';
 import type { Env } from '../machine/home-path.ts';
 import { run } from '../machine/run-process.ts';
 import type { Access, AgentAdapter, AgentCapabilities, AgentConfig, AgentProgram } from '../model/agent.ts';

@@ -1,6 +1,6 @@
 import type { DoctorFinding } from '../config/doctor/check-programs.ts';
 import type { Settings } from '../config/settings-table.ts';
-import { isStorageError } from '../machine/files/make-directory-and-storage-errors.ts';
+import { isStorageError } from '../machine/files/make-directory-and-handle-storage-errors.ts';
 import { Machine } from '../machine/machine.ts';
 import type { ActionInputs, ActionName } from '../model/actions.ts';
 import { InputError, messageOf } from '../model/errors.ts';

@@ -1,4 +1,4 @@
-import { asStorageErrorIn } from '../machine/files/make-directory-and-storage-errors.ts';
+import { asStorageErrorIn } from '../machine/files/make-directory-and-handle-storage-errors.ts';
 import type { Claim } from '../model/claim.ts';
 import { messageOf, SignalboxError, shortageOf } from '../model/errors.ts';
 import { type Changed, refKey, refOf } from '../model/ids-and-branch-names.ts';
@@ -10,8 +10,9 @@ import { heldBy } from '../model/state/explain-ticket.ts';
 import { Shortlist } from '../model/state/shortlist.ts';
 import { type Hold, isOver, type Ticket } from '../model/ticket.ts';
 import { type StoreProblem, type StoreView, sinceLast } from '../store/store-interface.ts';
-import { claimedTickets, type Overview, overviewOf, stillHeld } from './admission-allowance-and-usage.ts';
+import { type Overview, overviewOf, stillHeld } from './admission-and-allowance.ts';
 import { completePlan } from './claim-and-complete-plan.ts';
+import { claimedTickets } from './claimed-tickets-and-counted-usage.ts';
 import { type EngineContext, hooksOf, isFatal, type Notifications } from './context.ts';
 import { sweepOutput } from './delete-old-output.ts';
 import { PlanReadiness } from './plan-readiness.ts';

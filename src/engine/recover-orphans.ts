@@ -4,7 +4,7 @@ import { planOf } from '../model/plans/plans-view.ts';
 import { reduce } from '../model/state/reduce.ts';
 import { openAttempt, type Ticket } from '../model/ticket.ts';
 import type { StoreView } from '../store/store-interface.ts';
-import { claimedTickets } from './admission-allowance-and-usage.ts';
+import { claimedTickets } from './claimed-tickets-and-counted-usage.ts';
 import { type EngineContext, hooksOf, isFatal } from './context.ts';
 import { pinnedFor } from './pinned-workflow.ts';
 import { readTip, releaseWorkspace } from './prepare-release-diff-workspace.ts';

@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs';
 import { loadSettings } from '../config/load-settings.ts';
-import { makeDirectory } from '../machine/files/make-directory-and-storage-errors.ts';
+import { makeDirectory } from '../machine/files/make-directory-and-handle-storage-errors.ts';
 import { lastHeard, MARKER } from '../machine/jobs/start-and-read-job.ts';
 import { ACTIONS, scriptInstead } from '../model/actions.ts';
 import { InputError, shortageOf } from '../model/errors.ts';
@@ -24,8 +24,9 @@ import {
   perform,
 } from '../phases/perform-phase.ts';
 import type { Store, StoreView } from '../store/store-interface.ts';
-import { admission, agentOf, allowanceOf, endedBefore, launchesOf } from './admission-allowance-and-usage.ts';
+import { admission, agentOf, allowanceOf } from './admission-and-allowance.ts';
 import { type EngineContext, emit, hooksOf } from './context.ts';
+import { endedBefore, launchesOf } from './jobs-of-ticket.ts';
 import type { Pinned } from './pinned-workflow.ts';
 import { alreadyFailing } from './plan-readiness.ts';
 import { adoptedPlace, preparePlace } from './prepare-release-diff-workspace.ts';

@@ -1,4 +1,7 @@
-import { asStorageErrorIn, assertWritable } from '../machine/files/make-directory-and-storage-errors.ts';
+import {
+  asStorageErrorIn,
+  assertWritable,
+} from '../machine/files/make-directory-and-handle-storage-errors.ts';
 import { readJob } from '../machine/jobs/start-and-read-job.ts';
 import { messageOf, type SignalboxError, shortageOf } from '../model/errors.ts';
 import { refKey, type TicketRef } from '../model/ids-and-branch-names.ts';

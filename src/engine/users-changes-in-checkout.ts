@@ -6,7 +6,7 @@ import type { Plan } from '../model/plan.ts';
 import { attemptKey, isOver, openAttempt, type Ticket } from '../model/ticket.ts';
 import type { CheckoutState } from '../model/ticket-schema.ts';
 import { type EngineContext, isFatal } from './context.ts';
-import { lastJob } from './last-job-of-ticket.ts';
+import { lastJob } from './jobs-of-ticket.ts';
 import type { TicketWorkspace } from './ticket-workspace.ts';
 import type { TicketWriter } from './ticket-writer.ts';
 

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { isAbsolute, join, relative } from 'node:path';
-import { makeDirectory } from '../machine/files/make-directory-and-storage-errors.ts';
+import { makeDirectory } from '../machine/files/make-directory-and-handle-storage-errors.ts';
 import { readRegularText } from '../machine/files/read-and-remove-files.ts';
 import { writeAtomic } from '../machine/files/write-atomic-and-note-facts.ts';
 import { fileStamp, type GitLocation } from './location.ts';

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { existsSync, statSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { findExecutable } from '../machine/find-program.ts';
+import { findExecutable } from '../machine/find-and-probe-program.ts';
 import { run } from '../machine/run-process.ts';
 import { shortageOf, WorkspaceError } from '../model/errors.ts';
 import { CONFIG_KEYS, type ConfigEntry, createConfigGuard } from './config-guard.ts';

@@ -1,6 +1,6 @@
 import { appendFileSync } from 'node:fs';
 import { dirname } from 'node:path';
-import { makeDirectory } from '../machine/files/make-directory-and-storage-errors.ts';
+import { makeDirectory } from '../machine/files/make-directory-and-handle-storage-errors.ts';
 import { readOrEmpty } from '../machine/files/read-and-remove-files.ts';
 import { messageOf } from '../model/errors.ts';
 import { asRecord, asText, parseJson } from '../model/text/json.ts';

@@ -1,14 +1,15 @@
-import { rmSync, statSync, writeFileSync } from 'node:fs';
+import { rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
-import { setTimeout as delay } from 'node:timers/promises';
-import type { SignalboxError } from '../model/errors.ts';
 import { requireId, type TicketRef } from '../model/ids-and-branch-names.ts';
 import { type Attempt, attemptKey } from '../model/ticket.ts';
 import { withLock } from './file-lock.ts';
-import { asStorageError, isStorageError, makeDirectory } from './files/make-directory-and-storage-errors.ts';
+import {
+  asStorageError,
+  makeDirectory,
+  StorageWait,
+} from './files/make-directory-and-handle-storage-errors.ts';
 import { readRegular } from './files/read-and-remove-files.ts';
 import { writeAtomic } from './files/write-atomic-and-note-facts.ts';
-import { ifWritable } from './jobs/stop-job.ts';
 import { MemoryWatch } from './measure-agent-memory.ts';
 
 /** Where a plan's latest run opened its tmux windows. */
@@ -16,88 +17,6 @@ export interface TmuxRecord {
   session: string;
   /** Path of the tmux server's socket. */
   socket: string;
-}
-
-const FIRST_RETRY_MS = 100;
-const LONGEST_RETRY_MS = 5_000;
-
-interface Patience {
-  waitMs: number;
-  /** Called once for every time in which nothing can be written. */
-  onTrouble(error: SignalboxError): void;
-}
-
-/** Repeats writes to a state directory that cannot be written at the moment, so that no result is lost over a full disk. */
-class StorageWait {
-  /** Touched when it can be written again. */
-  readonly #mark: string;
-  #patience: Patience | undefined;
-  #trouble: { error: SignalboxError; since: number } | undefined;
-  #waiting = 0;
-  #ending = new AbortController();
-
-  constructor(mark: string) {
-    this.#mark = mark;
-  }
-
-  /** Whether writes are known to have failed at this time or later: now, or before the mark. */
-  failedSince(time: number): boolean {
-    if (this.#trouble) return true;
-    return (statSync(this.#mark, { throwIfNoEntry: false })?.mtimeMs ?? 0) >= time;
-  }
-
-  /** Why writes wait now. */
-  get trouble(): SignalboxError | undefined {
-    return this.#trouble?.error;
-  }
-
-  /** From now on, a write that fails with a storage error is repeated. */
-  begin(patience: Patience): void {
-    this.#patience = patience;
-    this.#ending = new AbortController();
-  }
-
-  /** From now on such a write fails at once, and those that wait fail now. */
-  end(): void {
-    this.#patience = undefined;
-    this.#ending.abort();
-  }
-
-  async write<T>(write: () => T | Promise<T>): Promise<T> {
-    try {
-      return await write();
-    } catch (error) {
-      if (!isStorageError(error)) throw error;
-      if (!this.#patience) throw error;
-      return await this.#repeat(write, error, this.#patience);
-    }
-  }
-
-  async #repeat<T>(write: () => T | Promise<T>, failed: SignalboxError, patience: Patience): Promise<T> {
-    const { signal } = this.#ending;
-    if (!this.#trouble) {
-      this.#trouble = { error: failed, since: performance.now() };
-      patience.onTrouble(failed);
-    }
-    this.#waiting++;
-    try {
-      for (let pause = FIRST_RETRY_MS; ; pause = Math.min(pause * 2, LONGEST_RETRY_MS)) {
-        const left = this.#trouble.since + patience.waitMs - performance.now();
-        if (left <= 0 || signal.aborted) throw failed;
-        await delay(Math.min(pause, left), undefined, { signal }).catch(() => undefined);
-        try {
-          const written = await write();
-          ifWritable(() => writeFileSync(this.#mark, '', { mode: 0o600 }));
-          return written;
-        } catch (error) {
-          if (!isStorageError(error)) throw error;
-        }
-      }
-    } finally {
-      this.#waiting--;
-      if (this.#waiting === 0 && !signal.aborted) this.#trouble = undefined;
-    }
-  }
 }
 
 /**

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { isAbsolute, join } from 'node:path';
-import { findExecutable } from '../machine/find-program.ts';
+import { findExecutable } from '../machine/find-and-probe-program.ts';
 import type { AgentAdapter, AgentError, AgentRequest, AgentResult } from '../model/agent.ts';
 import { explained, shortageOf, WorkspaceError } from '../model/errors.ts';
 import { noUsage, totalUsage } from '../model/limits/usage.ts';

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { existsSync, realpathSync, statSync } from 'node:fs';
 import { basename, delimiter, dirname, isAbsolute, join } from 'node:path';
-import { findExecutable } from '../machine/find-program.ts';
+import { findExecutable } from '../machine/find-and-probe-program.ts';
 import { dropPidsGroup, findPidsGroup, makePidsGroup, processLimit } from '../machine/process-count-limit.ts';
 import type { AgentConfig } from '../model/agent.ts';
 import type { PhaseOf } from '../model/workflow.ts';

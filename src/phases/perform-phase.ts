@@ -1,14 +1,16 @@
-import { asStorageErrorIn, isStorageError } from '../machine/files/make-directory-and-storage-errors.ts';
+import {
+  asStorageErrorIn,
+  isStorageError,
+} from '../machine/files/make-directory-and-handle-storage-errors.ts';
 import { readJob } from '../machine/jobs/start-and-read-job.ts';
 import { stopJob } from '../machine/jobs/stop-job.ts';
 import { messageOf, shortageOf } from '../model/errors.ts';
 import type { AttemptEnd } from '../model/state/attempt-end-and-backoff.ts';
 import { GitError } from '../workspaces/workspaces.ts';
 import { performAgent } from './agent.ts';
-import { performGate } from './gate.ts';
 import { failureBy } from './judge-agent-attempt.ts';
 import type { PhaseContext } from './phase-context.ts';
-import { performPoll } from './poll.ts';
+import { performGate, performPoll } from './poll-and-gate.ts';
 import { performStep } from './script-and-action-steps.ts';
 
 export { mayBeDone } from './check-evidence.ts';

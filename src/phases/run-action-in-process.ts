@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { isStorageError } from '../machine/files/make-directory-and-storage-errors.ts';
+import { isStorageError } from '../machine/files/make-directory-and-handle-storage-errors.ts';
 import type { JobResult } from '../machine/jobs/follow-job.ts';
 import { beginInProcess, endInProcess, stopInProcess } from '../machine/jobs/record-in-process-work.ts';
 import { ACTIONS, type ActionInputs, type ActionName, EXIT } from '../model/actions.ts';

@@ -6,7 +6,7 @@ import {
   asStorageError,
   isStorageTrouble,
   makeDirectory,
-} from '../machine/files/make-directory-and-storage-errors.ts';
+} from '../machine/files/make-directory-and-handle-storage-errors.ts';
 import { readJson } from '../machine/files/read-and-remove-files.ts';
 import { writeAtomic } from '../machine/files/write-atomic-and-note-facts.ts';
 import { isAlive, ownIdentity, type ProcessIdentity } from '../machine/process-identity-and-signals.ts';

@@ -6,7 +6,7 @@ import {
   isForbidden,
   isStorageError,
   makeDirectory,
-} from '../machine/files/make-directory-and-storage-errors.ts';
+} from '../machine/files/make-directory-and-handle-storage-errors.ts';
 import { writeAtomic } from '../machine/files/write-atomic-and-note-facts.ts';
 import { isAlive, ownIdentity, type ProcessIdentity } from '../machine/process-identity-and-signals.ts';
 import { InputError } from '../model/errors.ts';
@@ -31,7 +31,7 @@ import {
   type StoreView,
   type Wanted,
 } from './store-interface.ts';
-import { KeptView } from './view-in-memory.ts';
+import { KeptView } from './view-in-memory-and-finished-index.ts';
 import { ChangeLog, PlanWatch } from './watch-plans.ts';
 
 /** One JSON file per plan and per ticket, as planners write them. */

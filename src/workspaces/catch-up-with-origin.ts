@@ -6,7 +6,7 @@ import { mergeCommits } from '../git/merge.ts';
 import { branchRef, checkBranch, originRef, readRefs } from '../git/refs.ts';
 import { readStatus } from '../git/status-and-index-marks.ts';
 import { WorkspaceError } from '../model/errors.ts';
-import { openTree } from './open-add-repair-worktree.ts';
+import { openTree } from './add-remove-repair-worktree.ts';
 import { rewindTree } from './rewind-worktree.ts';
 
 export interface CatchUpSpec {

@@ -5,8 +5,6 @@ import { find, inspect, rememberCheckout, type Worktree } from '../git/inspect-w
 import type { GitLocation } from '../git/location.ts';
 import { branchRef, checkBranch, readRef } from '../git/refs.ts';
 import { WorkspaceError } from '../model/errors.ts';
-import { refuseTrunk } from './examine-and-delete-branches.ts';
-import { refuseInside } from './find-worktree-obstacles.ts';
 import {
   addWorktree,
   checkOut,
@@ -14,7 +12,9 @@ import {
   repairCheckout,
   repairEntry,
   waitForGit,
-} from './open-add-repair-worktree.ts';
+} from './add-remove-repair-worktree.ts';
+import { refuseInside } from './find-worktree-obstacles.ts';
+import { refuseTrunk } from './refuse-and-delete-branches.ts';
 import { endSetup, refreshSetup, setUp } from './setup/set-up-worktree.ts';
 import { findStart, moveToStart, type Start } from './starting-commit.ts';
 import { checkOutWarm, discardWarm, refuseOwnState, type Taken, takeWarm } from './warm/warm-worktrees.ts';

@@ -9,7 +9,7 @@ import type { GitLocation } from '../git/location.ts';
 import { branchRef, checkBranch, isOid } from '../git/refs.ts';
 import { clearMarks, readStatus, withScratchIndex } from '../git/status-and-index-marks.ts';
 import { WorkspaceError } from '../model/errors.ts';
-import { openTree } from './open-add-repair-worktree.ts';
+import { openTree } from './add-remove-repair-worktree.ts';
 import { resolveBase } from './resolve-base.ts';
 import { withoutCopies } from './setup/copy-untracked-files.ts';
 import { readOwner, readOwnerAt } from './workspace-owner.ts';

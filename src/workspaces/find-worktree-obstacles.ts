@@ -6,7 +6,7 @@ import type { GitLocation } from '../git/location.ts';
 import { checkBranch } from '../git/refs.ts';
 import type { Git } from '../git/run-git.ts';
 import { WorkspaceError } from '../model/errors.ts';
-import { refuseConflictingName, refuseTrunk } from './examine-and-delete-branches.ts';
+import { refuseConflictingName, refuseTrunk } from './refuse-and-delete-branches.ts';
 import { resolveBase } from './resolve-base.ts';
 import { type Owner, readOwner, readOwnerAt, refuseOther } from './workspace-owner.ts';
 import type { WorkspaceSpec } from './workspace-spec.ts';

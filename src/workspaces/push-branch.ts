@@ -5,7 +5,7 @@ import type { GitLocation } from '../git/location.ts';
 import { branchRef, checkBranch, readRef } from '../git/refs.ts';
 import { GitError, type GitResult } from '../git/run-git.ts';
 import { WorkspaceError } from '../model/errors.ts';
-import { refusePushToTrunk } from './examine-and-delete-branches.ts';
+import { refusePushToTrunk } from './refuse-and-delete-branches.ts';
 
 export interface PushSpec {
   repo: string;

@@ -19,7 +19,7 @@ import { readStatus, type Status } from '../git/status-and-index-marks.ts';
 import { processesIn } from '../machine/process-identity-and-signals.ts';
 import { messageOf } from '../model/errors.ts';
 import { shellWord } from '../model/text/shell-quote.ts';
-import { removeWorktree } from './open-add-repair-worktree.ts';
+import { removeWorktree } from './add-remove-repair-worktree.ts';
 import { hadEnclave } from './private-git-directory.ts';
 import { withoutCopies } from './setup/copy-untracked-files.ts';
 import { commitsOnlyHere, sayCommits } from './unique-commits.ts';

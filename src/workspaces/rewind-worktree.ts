@@ -4,8 +4,8 @@ import { identity } from '../git/merge.ts';
 import { branchRef, isOid, readRef } from '../git/refs.ts';
 import { clearMarks, readStatus, type Status, withScratchIndex } from '../git/status-and-index-marks.ts';
 import { WorkspaceError } from '../model/errors.ts';
+import { openTree } from './add-remove-repair-worktree.ts';
 import { isSpecStateFile } from './evidence-and-diff.ts';
-import { openTree } from './open-add-repair-worktree.ts';
 
 export interface RewindSpec {
   repo: string;

@@ -17,7 +17,6 @@ import {
   isSpecStateFile,
   takeFingerprint,
 } from './evidence-and-diff.ts';
-import { branchAhead, branchHas, deleteBranch, examineBranch } from './examine-and-delete-branches.ts';
 import { baseHas, branchWithSameChanges, whereabouts } from './find-work-in-base.ts';
 import { findObstacles } from './find-worktree-obstacles.ts';
 import { integrateBranch } from './integrate-branch.ts';
@@ -25,6 +24,7 @@ import { examineWorktree, listWorktrees } from './list-and-examine-worktrees.ts'
 import { openTrains, withTrainLock } from './merge-branches-of-train.ts';
 import { closeEnclave, openEnclave } from './private-git-directory.ts';
 import { pushBranch, pushUrl, remoteTips } from './push-branch.ts';
+import { branchAhead, branchHas, deleteBranch, examineBranch } from './refuse-and-delete-branches.ts';
 import { releaseWorkspace } from './release-workspace.ts';
 import { basedOn, checkBase, resolveBase, startingPoint } from './resolve-base.ts';
 import { returnToBranch, rewindTree } from './rewind-worktree.ts';
@@ -40,12 +40,12 @@ import { canonical } from './worktree-paths.ts';
 export { GitError } from '../git/run-git.ts';
 export type { CaughtUp } from './catch-up-with-origin.ts';
 export { isSpecStateFile } from './evidence-and-diff.ts';
-export { whyKeepBranch } from './examine-and-delete-branches.ts';
 export type { Whereabouts } from './find-work-in-base.ts';
 export type { Integrated } from './integrate-branch.ts';
 export type { KnownWorktree } from './list-and-examine-worktrees.ts';
 export type { Track, TrackSpec, Trains } from './merge-branches-of-train.ts';
 export type { Pushed } from './push-branch.ts';
+export { whyKeepBranch } from './refuse-and-delete-branches.ts';
 export type { ReleaseSpec } from './release-workspace.ts';
 export type { BasedOn } from './resolve-base.ts';
 

@@ -3,7 +3,7 @@ import { describe, expect, it, vi } from 'vitest';
 import { agentFindings, surveyAgents } from '../../src/agents/installed-agents.ts';
 import type { DoctorFinding } from '../../src/config/doctor/check-programs.ts';
 import { type DoctorOptions, examine, isHealthy } from '../../src/config/doctor/doctor.ts';
-import { findExecutable, probe } from '../../src/machine/find-program.ts';
+import { findExecutable, probe } from '../../src/machine/find-and-probe-program.ts';
 import { processStart } from '../../src/machine/process-identity-and-signals.ts';
 import { InputError } from '../../src/model/errors.ts';
 import { type Scratch, scratch } from './scratch.ts';

@@ -1,12 +1,12 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import {
+  type AppliedBudgetInput,
+  appliedBudgets,
   type Budgets,
   leftOf,
   noLaunchLeft,
   overdrawn,
-  type PurseInput,
-  pursesOf,
   usedUp,
 } from '../../src/model/limits/budget.ts';
 import { noUsage } from '../../src/model/limits/usage.ts';
@@ -27,7 +27,7 @@ const work = (phase: string, costUsd: number | null, more: Record<string, unknow
     ...more,
   });
 
-function input(budgets: Partial<Budgets>, more: Partial<PurseInput> = {}): PurseInput {
+function input(budgets: Partial<Budgets>, more: Partial<AppliedBudgetInput> = {}): AppliedBudgetInput {
   const own = ticket({ phaseHistory: [work('build', 1), work('review', 2), attempt('setup', 'success')] });
   const sibling = ticket({ ticketId: 'u', phaseHistory: [work('build', 4)] });
   const stranger = ticket({ planId: 'q', phaseHistory: [work('build', 8)] });
@@ -49,8 +49,8 @@ describe('what was spent', () => {
     ['plan', 7, 3],
     ['day', 15, 4],
   ])('of a budget for the %s', (scope, usd, launches) => {
-    const [purse] = pursesOf(input({ [scope]: { usd: 100 } }));
-    expect(purse).toMatchObject({
+    const [one] = appliedBudgets(input({ [scope]: { usd: 100 } }));
+    expect(one).toMatchObject({
       scope,
       spent: { usd, launches, tokens: launches * 10, seconds: launches * 60 },
     });
@@ -66,40 +66,40 @@ describe('what was spent', () => {
     ];
     const budget = { launches: 100 };
     const asked = input({ ticket: budget, plan: budget, day: budget }, { ticket: own, tickets, pending });
-    expect(pursesOf(asked).map(({ spent }) => spent.launches)).toEqual([3, 4, 5]);
+    expect(appliedBudgets(asked).map(({ spent }) => spent.launches)).toEqual([3, 4, 5]);
   });
 
   it('is not counted where nothing is limited', () => {
-    expect(pursesOf(input({}))).toEqual([]);
+    expect(appliedBudgets(input({}))).toEqual([]);
   });
 
   it('leaves the attempt under way out, and takes those of others as far as they have come', () => {
     const open = attempt('build', 'running', { agent: 'claude', usage: used(50), startedAt: at(-5) });
     const own = ticket({ phaseHistory: [work('build', 1), open] });
     const other = ticket({ ticketId: 'u', phaseHistory: [open] });
-    const [purse] = pursesOf(input({ plan: { usd: 100 } }, { ticket: own, tickets: [own, other] }));
-    expect(purse?.spent).toMatchObject({ usd: 51, seconds: 65, launches: 2 });
+    const [one] = appliedBudgets(input({ plan: { usd: 100 } }, { ticket: own, tickets: [own, other] }));
+    expect(one?.spent).toMatchObject({ usd: 51, seconds: 65, launches: 2 });
   });
 
   it('counts for the day on which it ended', () => {
     const yesterday = work('build', 5, { startedAt: at(-90_000), completedAt: at(-86_400) });
     const overnight = work('build', 3, { startedAt: at(-50_000), completedAt: at(-10) });
     const own = ticket({ phaseHistory: [yesterday, overnight] });
-    const [purse] = pursesOf(input({ day: { usd: 9 } }, { ticket: own, tickets: [own] }));
-    expect(purse?.spent).toMatchObject({ usd: 3, launches: 0 });
+    const [one] = appliedBudgets(input({ day: { usd: 9 } }, { ticket: own, tickets: [own] }));
+    expect(one?.spent).toMatchObject({ usd: 3, launches: 0 });
   });
 
   it('has the same sums with a memory as without', () => {
     const sums = new Map();
     const budgets = { plan: { usd: 1 }, day: { usd: 1 } };
-    expect(pursesOf(input(budgets, { sums }))).toEqual(pursesOf(input(budgets)));
+    expect(appliedBudgets(input(budgets, { sums }))).toEqual(appliedBudgets(input(budgets)));
     expect(sums.size).toBe(2);
-    expect(pursesOf(input(budgets, { sums }))).toEqual(pursesOf(input(budgets)));
+    expect(appliedBudgets(input(budgets, { sums }))).toEqual(appliedBudgets(input(budgets)));
   });
 });
 
 describe('before a start', () => {
-  it.each<[string, Partial<Budgets>, Partial<PurseInput>, string | null]>([
+  it.each<[string, Partial<Budgets>, Partial<AppliedBudgetInput>, string | null]>([
     ['nothing is limited', {}, {}, null],
     ['something is left', { ticket: { usd: 3.01 } }, {}, null],
     ['all is spent', { ticket: { usd: 3 } }, {}, 'the ticket’s budget is used up: $3.00 of $3.00'],
@@ -121,7 +121,7 @@ describe('before a start', () => {
     ],
   ])('%s', (_, budgets, more, reason) => {
     const asked = input(budgets, more);
-    expect(usedUp(pursesOf(asked), 'allow', NOW)?.reason ?? null).toBe(reason);
+    expect(usedUp(appliedBudgets(asked), 'allow', NOW)?.reason ?? null).toBe(reason);
   });
 
   it.each(['phase', 'ticket', 'plan', 'day'] as const)(
@@ -130,8 +130,8 @@ describe('before a start', () => {
       const own = ticket({ phaseHistory: [work('build', null, { completedAt: at(-10) })] });
       const why = (lookedAt?: string) => {
         const asked = { ...own, ...(lookedAt ? { lookedAt } : {}) };
-        const purses = pursesOf(input({ [scope]: { usd: 100 } }, { ticket: asked, tickets: [asked] }));
-        return usedUp(purses, 'block', NOW)?.reason;
+        const applied = appliedBudgets(input({ [scope]: { usd: 100 } }, { ticket: asked, tickets: [asked] }));
+        return usedUp(applied, 'block', NOW)?.reason;
       };
       expect(why()).toContain('the cost of phase build of p/t is unknown');
       expect(why(at(-11))).toBe(why());
@@ -140,7 +140,7 @@ describe('before a start', () => {
   );
 
   it('the day’s ends at midnight, any other by a person', () => {
-    const until = (budgets: Partial<Budgets>) => usedUp(pursesOf(input(budgets)), 'allow', NOW)?.until;
+    const until = (budgets: Partial<Budgets>) => usedUp(appliedBudgets(input(budgets)), 'allow', NOW)?.until;
     expect(until({ day: { usd: 1 } })).toBe('2026-01-02T00:00:00.000Z');
     expect(until({ ticket: { usd: 1 } })).toBeNull();
   });
@@ -176,9 +176,9 @@ describe('before a start', () => {
     ],
   ])('blocks on request after %s', (_, more, blocks) => {
     const own = ticket({ phaseHistory: [work('build', 1, more)] });
-    const purses = pursesOf(input({ ticket: { usd: 100 } }, { ticket: own, tickets: [own] }));
-    expect(usedUp(purses, 'allow', NOW)).toBeNull();
-    expect(usedUp(purses, 'block', NOW) !== null).toBe(blocks);
+    const applied = appliedBudgets(input({ ticket: { usd: 100 } }, { ticket: own, tickets: [own] }));
+    expect(usedUp(applied, 'allow', NOW)).toBeNull();
+    expect(usedUp(applied, 'block', NOW) !== null).toBe(blocks);
   });
 });
 
@@ -186,23 +186,25 @@ describe('while it runs', () => {
   const now = (usage: Usage | null) => ({ usage, seconds: 0, ago: 0 });
 
   it('ends when it has used what the tightest budget leaves', () => {
-    const purses = pursesOf(input({ ticket: { usd: 5 }, plan: { usd: 8 }, phase: { tokens: 100 } }));
-    expect(leftOf(purses, 'usd')).toBe(1);
-    expect(overdrawn(purses, now(used(0.99)), NOW)).toBeNull();
-    expect(overdrawn(purses, now(used(1)), NOW)).toMatchObject({ kind: 'budget', until: null });
-    expect(overdrawn(purses, now(used(0, 90)), NOW)?.reason).toContain('100 tokens');
-    expect(overdrawn(purses, now({ ...used(0, 80), cacheWriteTokens: 10 }), NOW)).not.toBeNull();
-    expect(overdrawn(purses, now(null), NOW)).toBeNull();
+    const applied = appliedBudgets(input({ ticket: { usd: 5 }, plan: { usd: 8 }, phase: { tokens: 100 } }));
+    expect(leftOf(applied, 'usd')).toBe(1);
+    expect(overdrawn(applied, now(used(0.99)), NOW)).toBeNull();
+    expect(overdrawn(applied, now(used(1)), NOW)).toMatchObject({ kind: 'budget', until: null });
+    expect(overdrawn(applied, now(used(0, 90)), NOW)?.reason).toContain('100 tokens');
+    expect(overdrawn(applied, now({ ...used(0, 80), cacheWriteTokens: 10 }), NOW)).not.toBeNull();
+    expect(overdrawn(applied, now(null), NOW)).toBeNull();
   });
 
   it('shares its time with those at work beside it', () => {
     const open = attempt('build', 'running', { agent: 'claude', startedAt: at(-5) });
     const own = ticket({ phaseHistory: [open] });
     const others = ['u', 'v'].map((ticketId) => ticket({ ticketId, phaseHistory: [open] }));
-    const [purse] = pursesOf(input({ plan: { seconds: 15 } }, { ticket: own, tickets: [own, ...others] }));
-    expect(purse).toMatchObject({ running: 2, spent: { seconds: 10 } });
+    const [one] = appliedBudgets(
+      input({ plan: { seconds: 15 } }, { ticket: own, tickets: [own, ...others] }),
+    );
+    expect(one).toMatchObject({ running: 2, spent: { seconds: 10 } });
     const ends = (seconds: number, ago: number) =>
-      overdrawn(purse ? [purse] : [], { usage: null, seconds, ago }, NOW)?.reason;
+      overdrawn(one ? [one] : [], { usage: null, seconds, ago }, NOW)?.reason;
     expect(ends(4.9, 0)).toBeUndefined();
     expect(ends(5, 0)).toBe('the plan’s budget is used up: 15 s of 15 s');
     expect(ends(3, 0.9)).toBeUndefined();
@@ -210,9 +212,9 @@ describe('while it runs', () => {
   });
 
   it('may start a second process only while a launch is left', () => {
-    const purses = pursesOf(input({ ticket: { launches: 4 } }));
-    expect(noLaunchLeft(purses, 1, NOW)).toBeNull();
-    expect(noLaunchLeft(purses, 2, NOW)?.reason).toBe(
+    const applied = appliedBudgets(input({ ticket: { launches: 4 } }));
+    expect(noLaunchLeft(applied, 1, NOW)).toBeNull();
+    expect(noLaunchLeft(applied, 2, NOW)?.reason).toBe(
       'the ticket’s budget is used up: 4 launches of 4 launches',
     );
   });
@@ -222,10 +224,10 @@ describe('while it runs', () => {
     fc.assert(
       fc.property(money, money, (spent, most) => {
         const own = ticket({ phaseHistory: [work('build', spent)] });
-        const purses = pursesOf(input({ ticket: { usd: most } }, { ticket: own, tickets: [own] }));
-        const refused = usedUp(purses, 'allow', NOW) !== null;
-        expect(refused).toBe(overdrawn(purses, now(null), NOW) !== null);
-        expect(refused).toBe(leftOf(purses, 'usd') === 0);
+        const applied = appliedBudgets(input({ ticket: { usd: most } }, { ticket: own, tickets: [own] }));
+        const refused = usedUp(applied, 'allow', NOW) !== null;
+        expect(refused).toBe(overdrawn(applied, now(null), NOW) !== null);
+        expect(refused).toBe(leftOf(applied, 'usd') === 0);
       }),
     );
   });

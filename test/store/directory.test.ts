@@ -1,7 +1,7 @@
 import { existsSync, mkdirSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { makeDirectory } from '../../src/machine/files/make-directory-and-storage-errors.ts';
+import { makeDirectory } from '../../src/machine/files/make-directory-and-handle-storage-errors.ts';
 import { SignalboxError } from '../../src/model/errors.ts';
 import { scratch } from './scratch.ts';
 

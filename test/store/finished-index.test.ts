@@ -5,7 +5,7 @@ import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { Layout } from '../../src/store/layout-and-view.ts';
 import { openStore } from '../../src/store/open-store.ts';
 import { StateReader } from '../../src/store/state-reader.ts';
-import { KeptView } from '../../src/store/view-in-memory.ts';
+import { KeptView } from '../../src/store/view-in-memory-and-finished-index.ts';
 import { State } from './scratch.ts';
 
 const COUNT = 60;

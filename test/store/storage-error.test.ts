@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { asStorageError } from '../../src/machine/files/make-directory-and-storage-errors.ts';
+import { asStorageError } from '../../src/machine/files/make-directory-and-handle-storage-errors.ts';
 import type { SignalboxError } from '../../src/model/errors.ts';
 
 it.each([

@@ -3,7 +3,10 @@ import { listSettings } from '../../config/describe-settings.ts';
 import { configChain, findConfig, homeDir, repositoryOf } from '../../config/find-config-and-state.ts';
 import { type Made, makeHome, makeProject } from '../../config/make-home-and-project-files.ts';
 import { trust } from '../../config/trust.ts';
-import { asStorageError, makeDirectory } from '../../machine/files/make-directory-and-storage-errors.ts';
+import {
+  asStorageError,
+  makeDirectory,
+} from '../../machine/files/make-directory-and-handle-storage-errors.ts';
 import { expandPath, userHome } from '../../machine/home-path.ts';
 import { shellWord } from '../../model/text/shell-quote.ts';
 import { answer, type Io, outJson } from '../io.ts';

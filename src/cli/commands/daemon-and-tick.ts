@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { configChain, homeDir, repositoryOf } from '../../config/find-config-and-state.ts';
 import { changeSettings, type EngineContext } from '../../engine/context.ts';
-import { assertWritable } from '../../machine/files/make-directory-and-storage-errors.ts';
+import { assertWritable } from '../../machine/files/make-directory-and-handle-storage-errors.ts';
 import { isAlive } from '../../machine/process-identity-and-signals.ts';
 import type { Claim } from '../../model/claim.ts';
 import { HeldError, SignalboxError } from '../../model/errors.ts';

@@ -16,7 +16,7 @@ import { loadSettings } from '../../config/load-settings.ts';
 import type { Settings } from '../../config/settings-table.ts';
 import { checksOf } from '../../features/checks/run-checks.ts';
 import { identityFindings } from '../../features/preflight/find-start-problems.ts';
-import { findExecutable } from '../../machine/find-program.ts';
+import { findExecutable } from '../../machine/find-and-probe-program.ts';
 import { SignalboxError } from '../../model/errors.ts';
 import { shellWord } from '../../model/text/shell-quote.ts';
 import { statusOf } from '../../report/status-text.ts';

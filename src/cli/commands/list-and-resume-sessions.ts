@@ -6,7 +6,7 @@ import {
   sessionsOf,
   withSessionClaim,
 } from '../../engine/continue-session-by-hand.ts';
-import { findExecutable } from '../../machine/find-program.ts';
+import { findExecutable } from '../../machine/find-and-probe-program.ts';
 import { InputError } from '../../model/errors.ts';
 import type { Attempt } from '../../model/ticket.ts';
 import { oneLine, style } from '../../report/style-and-phrases.ts';

@@ -8,7 +8,7 @@ import { keepSummary, specResult } from '../../features/spec-runs/spec-result.ts
 import { type SpecRunRequest, updateSpecPlan } from '../../features/spec-runs/spec-run-request-and-state.ts';
 import { answerHalt, startSpecRun, takeSpec } from '../../features/spec-runs/start-spec-run.ts';
 import type { UnitOptions } from '../../kiro/group-tasks-into-units.ts';
-import { findExecutable } from '../../machine/find-program.ts';
+import { findExecutable } from '../../machine/find-and-probe-program.ts';
 import { renamedText, tmuxOff } from '../../machine/tmux/run-tmux.ts';
 import type { EngineEvent } from '../../model/events.ts';
 import { specProblemText, specSummary, specText, summaryFacts } from '../../report/spec-text.ts';

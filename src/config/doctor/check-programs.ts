@@ -1,6 +1,6 @@
 import { closeSync, openSync, readSync } from 'node:fs';
 import { statIfVisible } from '../../machine/files/read-and-remove-files.ts';
-import { commandFiles, findExecutable, type Probe, probe } from '../../machine/find-program.ts';
+import { commandFiles, findExecutable, type Probe, probe } from '../../machine/find-and-probe-program.ts';
 import type { Env } from '../../machine/home-path.ts';
 import type { AgentConfig } from '../../model/agent.ts';
 import { shortageOf } from '../../model/errors.ts';

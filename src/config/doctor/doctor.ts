@@ -2,7 +2,7 @@ import { accessSync, constants, existsSync, lstatSync, mkdtempSync, rmdirSync, s
 import { statfs } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { statIfVisible } from '../../machine/files/read-and-remove-files.ts';
-import { findExecutable, probe } from '../../machine/find-program.ts';
+import { findExecutable, probe } from '../../machine/find-and-probe-program.ts';
 import type { Env } from '../../machine/home-path.ts';
 import { messageOf, type SignalboxError } from '../../model/errors.ts';
 import { nearest } from '../../model/text/nearest-word.ts';

@@ -8,7 +8,7 @@ import {
 } from '../../agents/planner-launcher.ts';
 import { INSTALL_COMMANDS } from '../../config/doctor/check-programs.ts';
 import type { Settings } from '../../config/settings-table.ts';
-import { findExecutable } from '../../machine/find-program.ts';
+import { findExecutable } from '../../machine/find-and-probe-program.ts';
 import type { AgentConfig } from '../../model/agent.ts';
 import { InputError } from '../../model/errors.ts';
 import { didYouMean } from '../../model/text/nearest-word.ts';

@@ -1,4 +1,4 @@
-import { keepUsage } from '../../engine/admission-allowance-and-usage.ts';
+import { keepUsage } from '../../engine/claimed-tickets-and-counted-usage.ts';
 import { type EngineContext, emit } from '../../engine/context.ts';
 import { workspaceFor } from '../../engine/ticket-workspace.ts';
 import { howToFree } from '../../model/claim.ts';

@@ -1,6 +1,6 @@
 import { adapterFor, capabilityProblems } from '../../agents/adapters.ts';
 import { missingProgram } from '../../config/doctor/check-programs.ts';
-import { agentOf } from '../../engine/admission-allowance-and-usage.ts';
+import { agentOf } from '../../engine/admission-and-allowance.ts';
 import type { EngineContext } from '../../engine/context.ts';
 import { pinnedFor } from '../../engine/pinned-workflow.ts';
 import { branchOf, repoOf } from '../../engine/ticket-workspace.ts';

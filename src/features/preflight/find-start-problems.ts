@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { agentReadiness } from '../../agents/installed-agents.ts';
 import { type DoctorFinding, finding } from '../../config/doctor/check-programs.ts';
 import { findAgent } from '../../config/resolve-agents.ts';
-import { agentOf } from '../../engine/admission-allowance-and-usage.ts';
+import { agentOf } from '../../engine/admission-and-allowance.ts';
 import type { EngineContext, StartRequest } from '../../engine/context.ts';
 import { knownPinned, workflowNameOf } from '../../engine/pinned-workflow.ts';
 import { ifKnown, type TicketWorkspace, workspaceFor } from '../../engine/ticket-workspace.ts';

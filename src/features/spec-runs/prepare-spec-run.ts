@@ -1,7 +1,7 @@
 import { realpathSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import type { EngineContext } from '../../engine/context.ts';
-import { hasUnreadJob } from '../../engine/last-job-of-ticket.ts';
+import { hasUnreadJob } from '../../engine/jobs-of-ticket.ts';
 import { type Unit, type UnitOptions, unitsOf } from '../../kiro/group-tasks-into-units.ts';
 import { readSpec, type Spec, withTasks } from '../../kiro/read-spec.ts';
 import type { SpecProblem } from '../../kiro/task.ts';

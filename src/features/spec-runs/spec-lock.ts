@@ -2,7 +2,7 @@ import { existsSync, readFileSync, rmSync, statSync, utimesSync } from 'node:fs'
 import { join } from 'node:path';
 import type { EngineContext } from '../../engine/context.ts';
 import { withLock } from '../../machine/file-lock.ts';
-import { makeDirectory } from '../../machine/files/make-directory-and-storage-errors.ts';
+import { makeDirectory } from '../../machine/files/make-directory-and-handle-storage-errors.ts';
 import { writeAtomic } from '../../machine/files/write-atomic-and-note-facts.ts';
 import { readJob } from '../../machine/jobs/start-and-read-job.ts';
 import { Machine } from '../../machine/machine.ts';

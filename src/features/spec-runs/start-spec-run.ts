@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { keepUsage } from '../../engine/admission-allowance-and-usage.ts';
 import { claimToResume, releasePlanClaim } from '../../engine/claim-and-complete-plan.ts';
+import { keepUsage } from '../../engine/claimed-tickets-and-counted-usage.ts';
 import { type EngineContext, emit } from '../../engine/context.ts';
 import { carryOutCommand } from '../../engine/control-tickets.ts';
 import { putBack, takeOut } from '../../engine/hand-over-worktree.ts';

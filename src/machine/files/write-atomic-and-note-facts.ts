@@ -1,7 +1,7 @@
 import { closeSync, fsyncSync, openSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { asRecord, parseJson } from '../../model/text/json.ts';
-import { makeDirectory } from './make-directory-and-storage-errors.ts';
+import { makeDirectory } from './make-directory-and-handle-storage-errors.ts';
 import { readOrEmpty } from './read-and-remove-files.ts';
 
 let counter = 0;

@@ -1,10 +1,11 @@
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
+import { ifWritable } from '../files/make-directory-and-handle-storage-errors.ts';
 import { readJson } from '../files/read-and-remove-files.ts';
 import { markedProcesses, ownIdentity, ownNamespace } from '../process-identity-and-signals.ts';
 import { type EndReason, MARKER, readJob, recordExit, reserveRoom } from './start-and-read-job.ts';
-import { ifWritable, stopJob } from './stop-job.ts';
+import { stopJob } from './stop-job.ts';
 
 /** Programs that a killed engine had started get this long to end by themselves: a killed git leaves lock files behind. */
 const LEFTOVER_MS = 2_000;

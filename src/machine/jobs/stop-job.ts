@@ -1,14 +1,16 @@
 import { existsSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { isStorageTrouble } from '../files/make-directory-and-storage-errors.ts';
+import { ifWritable } from '../files/make-directory-and-handle-storage-errors.ts';
 import { readJson } from '../files/read-and-remove-files.ts';
 import { isAlive, killMarked, sendSignal } from '../process-identity-and-signals.ts';
 import { type EndReason, MARKER, readIdentity, readJob, recordExit } from './start-and-read-job.ts';
 
 const GRACE_MS = 5_000;
-const YOUNG_MS = 10_000;
-const NEWBORN_MS = 1_000;
+/** Pids do not wrap around in this time. */
+const NO_PID_WRAP_MS = 10_000;
+/** A job of this age may not have started its command yet, so that its first signal had no effect. */
+const RESEND_SIGNAL_MS = 1_000;
 
 /** Jobs that this process waits for. */
 const followed = new Set<string>();
@@ -35,7 +37,7 @@ export function killFollowed(stateDir: string): void {
   }
 }
 
-function isHurried(dir: string): boolean {
+function mustKillAtOnce(dir: string): boolean {
   return endingStateDirs.size > 0 && [...endingStateDirs].some((stateDir) => isIn(stateDir, dir));
 }
 
@@ -60,9 +62,9 @@ export async function stopJob(dir: string, reason: EndReason, graceMs = GRACE_MS
   if (identity && isAlive(identity)) {
     sendSignal(-identity.pid, command.stopSignal);
     // A signal that was sent before the command started had no effect.
-    if (ageOf(dir) < NEWBORN_MS && !(await gone(() => isAlive(identity) !== true, 150)))
+    if (ageOf(dir) < RESEND_SIGNAL_MS && !(await gone(() => isAlive(identity) !== true, 150)))
       sendSignal(-identity.pid, command.stopSignal);
-    await gone(() => isHurried(dir) || isAlive(identity) !== true, graceMs);
+    await gone(() => mustKillAtOnce(dir) || isAlive(identity) !== true, graceMs);
     if (isAlive(identity)) {
       sendSignal(-identity.pid, 'SIGKILL');
       await gone(() => isAlive(identity) !== true, 10_000);
@@ -82,7 +84,7 @@ export async function killLeftovers(dir: string): Promise<void> {
 
 /** The lowest pid that a child of the job can have; 0 for an old job, because pids wrap around. */
 function firstPidOf(dir: string, pid: number): number {
-  return ageOf(dir) < YOUNG_MS ? pid : 0;
+  return ageOf(dir) < NO_PID_WRAP_MS ? pid : 0;
 }
 
 /** Milliseconds since the job was started; infinite when the clock jumped back. */
@@ -100,15 +102,6 @@ function noteReason(dir: string, reason: EndReason): void {
       if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
     }
   });
-}
-
-/** A full or read-only disk must not keep a process running. */
-export function ifWritable(write: () => void): void {
-  try {
-    write();
-  } catch (error) {
-    if (!isStorageTrouble(error)) throw error;
-  }
 }
 
 /** Waits a moment for the pid of a supervisor that has just started. */

@@ -2,7 +2,7 @@ import { refKey } from '../ids-and-branch-names.ts';
 import type { Plan } from '../plan.ts';
 import type { Attempt, Hold, Ticket } from '../ticket.ts';
 import type { PhaseOf } from '../workflow.ts';
-import { type Budgets, type Pending, pursesOf, type Sum, usedUp } from './budget.ts';
+import { appliedBudgets, type Budgets, type Pending, type Sum, usedUp } from './budget.ts';
 
 /** What decides whether an agent may start. */
 interface Candidate {
@@ -38,7 +38,7 @@ export type Admission = { agent: string } | { hold: Hold };
 /** Decides before every start of an agent: money, then the account's limit, then memory. */
 export function admit(input: AdmissionInput): Admission {
   const { budgets, now } = input;
-  const broke = usedUp(pursesOf(input), budgets.unknown, now);
+  const broke = usedUp(appliedBudgets(input), budgets.unknown, now);
   if (broke) return { hold: broke };
   const chosen = chooseAgent(input);
   if ('hold' in chosen) return chosen;

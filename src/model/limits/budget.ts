@@ -14,7 +14,7 @@ export interface Budgets extends Record<Scope, Budget> {
 }
 
 /** One budget that counts for an attempt, and what was spent of it before. */
-export interface Purse {
+export interface AppliedBudget {
   scope: Scope;
   budget: Budget;
   spent: Required<Budget>;
@@ -29,7 +29,7 @@ export interface Pending extends TicketRef {
   launches: number;
 }
 
-export interface PurseInput {
+export interface AppliedBudgetInput {
   plan: Plan;
   ticket: Ticket;
   phase: { id: string; budget?: Budget | undefined };
@@ -42,10 +42,10 @@ export interface PurseInput {
   sums?: Map<string, Sum>;
 }
 
-export type Sum = Pick<Purse, 'spent' | 'unknown' | 'running'>;
+export type Sum = Pick<AppliedBudget, 'spent' | 'unknown' | 'running'>;
 
 /** Every budget that an attempt at a phase draws on. The ticket's open attempt is left out: it is what is asked about. */
-export function pursesOf(input: PurseInput): Purse[] {
+export function appliedBudgets(input: AppliedBudgetInput): AppliedBudget[] {
   const { plan, ticket, phase, tickets, budgets, now, sums, pending = [] } = input;
   const wanted: Record<Scope, Budget | undefined> = {
     phase: phase.budget ?? budgets.phase,
@@ -139,13 +139,17 @@ export function tokensOf(usage: Usage | null): number {
 }
 
 /** Why no further attempt may start, or null. */
-export function usedUp(purses: readonly Purse[], unknown: Budgets['unknown'], now: string): Hold | null {
-  for (const purse of purses) {
-    const { scope, budget, spent } = purse;
+export function usedUp(
+  applied: readonly AppliedBudget[],
+  unknown: Budgets['unknown'],
+  now: string,
+): Hold | null {
+  for (const one of applied) {
+    const { scope, budget, spent } = one;
     const key = MEASURES.find((each) => spent[each] >= (budget[each] ?? Number.POSITIVE_INFINITY));
-    if (key) return holdOf(purse, key, spent[key], now);
-    if (unknown === 'block' && purse.unknown !== null) {
-      const reason = `the cost of ${purse.unknown} is unknown, and ${NAMES[scope]} is limited (budgets.unknown: block)`;
+    if (key) return holdOf(one, key, spent[key], now);
+    if (unknown === 'block' && one.unknown !== null) {
+      const reason = `the cost of ${one.unknown} is unknown, and ${NAMES[scope]} is limited (budgets.unknown: block)`;
       return { kind: 'budget', reason, until: scope === 'day' ? nextDay(now) : null, unpriced: true };
     }
   }
@@ -156,36 +160,36 @@ export function usedUp(purses: readonly Purse[], unknown: Budgets['unknown'], no
 interface UsedNow {
   usage: Usage | null;
   seconds: number;
-  /** Seconds since the purses were counted, during which other attempts continued. */
+  /** Seconds since the budgets were counted, during which other attempts continued. */
   ago: number;
 }
 
 /** Why the running attempt must end; or null. */
-export function overdrawn(purses: readonly Purse[], now: UsedNow, time: string): Hold | null {
+export function overdrawn(applied: readonly AppliedBudget[], now: UsedNow, time: string): Hold | null {
   const used = { usd: now.usage?.costUsd ?? 0, tokens: tokensOf(now.usage), seconds: now.seconds };
-  for (const purse of purses) {
+  for (const one of applied) {
     for (const key of ['usd', 'tokens', 'seconds'] as const) {
-      const most = purse.budget[key];
-      const total = purse.spent[key] + used[key] + (key === 'seconds' ? purse.running * now.ago : 0);
+      const most = one.budget[key];
+      const total = one.spent[key] + used[key] + (key === 'seconds' ? one.running * now.ago : 0);
       // The message names the limit, not the value at the time of the check.
       if (most !== undefined && total >= most)
-        return holdOf(purse, key, key === 'seconds' ? most : total, time);
+        return holdOf(one, key, key === 'seconds' ? most : total, time);
     }
   }
   return null;
 }
 
 /** Why the running attempt, with this many launches, may not start one more process; or null. */
-export function noLaunchLeft(purses: readonly Purse[], launches: number, now: string): Hold | null {
-  const purse = purses.find(
+export function noLaunchLeft(applied: readonly AppliedBudget[], launches: number, now: string): Hold | null {
+  const one = applied.find(
     ({ budget, spent }) => spent.launches + launches >= (budget.launches ?? Number.POSITIVE_INFINITY),
   );
-  return purse ? holdOf(purse, 'launches', purse.spent.launches + launches, now) : null;
+  return one ? holdOf(one, 'launches', one.spent.launches + launches, now) : null;
 }
 
 /** How much of a measure the attempt may use: the least that any budget leaves; null is no limit. */
-export function leftOf(purses: readonly Purse[], key: 'usd'): number | null {
-  const left = purses.flatMap(({ budget, spent }) => {
+export function leftOf(applied: readonly AppliedBudget[], key: 'usd'): number | null {
+  const left = applied.flatMap(({ budget, spent }) => {
     const most = budget[key];
     return most === undefined ? [] : [Math.max(0, most - spent[key])];
   });
@@ -200,7 +204,12 @@ const NAMES: Record<Scope, string> = {
   day: 'today’s budget',
 };
 
-function holdOf({ scope, budget }: Purse, key: (typeof MEASURES)[number], used: number, now: string): Hold {
+function holdOf(
+  { scope, budget }: AppliedBudget,
+  key: (typeof MEASURES)[number],
+  used: number,
+  now: string,
+): Hold {
   const reason = `${NAMES[scope]} is used up: ${amount(key, used)} of ${amount(key, budget[key] ?? 0)}`;
   return { kind: 'budget', reason, until: scope === 'day' ? nextDay(now) : null };
 }

@@ -6,7 +6,7 @@ import type { GitLocation } from '../../git/location.ts';
 import { branchRef, readRef } from '../../git/refs.ts';
 import { GitError, retryRaces } from '../../git/run-git.ts';
 import { WorkspaceError } from '../../model/errors.ts';
-import { type Checkout, checkOut, removeWorktree } from '../open-add-repair-worktree.ts';
+import { type Checkout, checkOut, removeWorktree } from '../add-remove-repair-worktree.ts';
 import { wouldLoseHiddenWork } from '../unique-commits.ts';
 import { type Owner, readOwner, writeOwner } from '../workspace-owner.ts';
 import { makePath, realDirectory, removeEmptyParents, warmRoot } from '../worktree-paths.ts';

@@ -1,7 +1,7 @@
 import { existsSync, realpathSync, statSync, writeFileSync } from 'node:fs';
 import { dirname, isAbsolute, join, relative } from 'node:path';
 import type { EngineContext } from '../../../engine/context.ts';
-import { makeDirectory } from '../../../machine/files/make-directory-and-storage-errors.ts';
+import { makeDirectory } from '../../../machine/files/make-directory-and-handle-storage-errors.ts';
 import { writeAtomic } from '../../../machine/files/write-atomic-and-note-facts.ts';
 import { InputError, messageOf } from '../../../model/errors.ts';
 import type { EngineEvent } from '../../../model/events.ts';

@@ -1,5 +1,5 @@
-import { endedBefore } from '../../../engine/admission-allowance-and-usage.ts';
 import type { EngineContext } from '../../../engine/context.ts';
+import { endedBefore } from '../../../engine/jobs-of-ticket.ts';
 import { sayItem } from '../../../issues/work-item.ts';
 import { readJob } from '../../../machine/jobs/start-and-read-job.ts';
 import type { Plan } from '../../../model/plan.ts';

@@ -1,5 +1,6 @@
+import { existsSync } from 'node:fs';
 import type { JobState } from '../machine/jobs/start-and-read-job.ts';
-import { readJob } from '../machine/jobs/start-and-read-job.ts';
+import { lastSign, readJob } from '../machine/jobs/start-and-read-job.ts';
 import type { Ticket } from '../model/ticket.ts';
 import { openAttempt } from '../model/ticket.ts';
 import type { EngineContext } from './context.ts';
@@ -29,4 +30,20 @@ export function hasUnreadJob(engine: EngineContext, ticket: Ticket): boolean {
 
 function endOf(job: JobState): number {
   return job.state === 'ended' ? job.endedAt.getTime() : 0;
+}
+
+/** How often an attempt has started its agent: a turn that repairs the result or commits at the end is another process. */
+export function launchesOf(jobDir: string): number {
+  return 1 + turnsOf(jobDir).length;
+}
+
+/** When the last process of an attempt ended; undefined while one runs. */
+export function endedBefore(jobDir: string): string | undefined {
+  const signs = [jobDir, ...turnsOf(jobDir)].map(lastSign);
+  const known = signs.filter((sign) => sign !== undefined);
+  return known.length === signs.length ? new Date(Math.max(...known.map(Number))).toISOString() : undefined;
+}
+
+function turnsOf(jobDir: string): string[] {
+  return ['repair', 'landing'].map((turn) => `${jobDir}.${turn}`).filter((dir) => existsSync(dir));
 }

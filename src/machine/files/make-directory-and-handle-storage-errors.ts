@@ -1,5 +1,6 @@
-import { existsSync, lstatSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, lstatSync, mkdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
 import { SignalboxError } from '../../model/errors.ts';
 
 /**
@@ -109,5 +110,96 @@ export function assertWritable(dir: string, place: Place = STATE): void {
     }
   } catch (error) {
     throw asStorageError(error, dir, place);
+  }
+}
+
+/** A full or read-only disk must not keep a process running. */
+export function ifWritable(write: () => void): void {
+  try {
+    write();
+  } catch (error) {
+    if (!isStorageTrouble(error)) throw error;
+  }
+}
+
+const FIRST_RETRY_MS = 100;
+const LONGEST_RETRY_MS = 5_000;
+
+interface Patience {
+  waitMs: number;
+  /** Called once for every time in which nothing can be written. */
+  onTrouble(error: SignalboxError): void;
+}
+
+/** Repeats writes to a state directory that cannot be written at the moment, so that no result is lost over a full disk. */
+export class StorageWait {
+  /** Touched when it can be written again. */
+  readonly #mark: string;
+  #patience: Patience | undefined;
+  #trouble: { error: SignalboxError; since: number } | undefined;
+  #waiting = 0;
+  #ending = new AbortController();
+
+  constructor(mark: string) {
+    this.#mark = mark;
+  }
+
+  /** Whether writes are known to have failed at this time or later: now, or before the mark. */
+  failedSince(time: number): boolean {
+    if (this.#trouble) return true;
+    return (statSync(this.#mark, { throwIfNoEntry: false })?.mtimeMs ?? 0) >= time;
+  }
+
+  /** Why writes wait now. */
+  get trouble(): SignalboxError | undefined {
+    return this.#trouble?.error;
+  }
+
+  /** From now on, a write that fails with a storage error is repeated. */
+  begin(patience: Patience): void {
+    this.#patience = patience;
+    this.#ending = new AbortController();
+  }
+
+  /** From now on such a write fails at once, and those that wait fail now. */
+  end(): void {
+    this.#patience = undefined;
+    this.#ending.abort();
+  }
+
+  async write<T>(write: () => T | Promise<T>): Promise<T> {
+    try {
+      return await write();
+    } catch (error) {
+      if (!isStorageError(error)) throw error;
+      if (!this.#patience) throw error;
+      return await this.#repeat(write, error, this.#patience);
+    }
+  }
+
+  async #repeat<T>(write: () => T | Promise<T>, failed: SignalboxError, patience: Patience): Promise<T> {
+    const { signal } = this.#ending;
+    if (!this.#trouble) {
+      this.#trouble = { error: failed, since: performance.now() };
+      patience.onTrouble(failed);
+    }
+    this.#waiting++;
+    try {
+      for (let pause = FIRST_RETRY_MS; ; pause = Math.min(pause * 2, LONGEST_RETRY_MS)) {
+        const left = this.#trouble.since + patience.waitMs - performance.now();
+        if (left <= 0 || signal.aborted) throw failed;
+        await delay(Math.min(pause, left), undefined, { signal }).catch(() => undefined);
+        try {
+          const written = await write();
+          ifWritable(() => writeFileSync(this.#mark, '', { mode: 0o600 }));
+          return written;
+        } catch (error) {
+          if (!isStorageError(error)) throw error;
+        }
+      }
+    } finally {
+      this.#waiting--;
+      if (this.#waiting === 0 && !signal.aborted) this.#trouble = undefined;
+    }
   }
 }
