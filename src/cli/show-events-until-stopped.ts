@@ -24,6 +24,8 @@ interface ViewOptions extends Naming {
   json?: boolean;
   plain?: boolean;
   verbose?: boolean;
+  /** The caller prints the lines above a live block itself. */
+  silent?: boolean;
 }
 
 /** Shows events as they come: on a terminal above a live block, elsewhere one line or one JSON object each. */
@@ -51,7 +53,7 @@ function lineView(io: Io, options: ViewOptions): EventView {
 async function liveView(
   io: Io,
   terminal: Terminal,
-  { withPlan, called, verbose = false }: ViewOptions,
+  { withPlan, called, verbose = false, silent = false }: ViewOptions,
 ): Promise<EventView> {
   const [{ Live: LiveBlock }, { ticketsIn }] = await Promise.all([
     import('../report/live/live-view.ts'),
@@ -71,6 +73,7 @@ async function liveView(
     ...(called ? { called } : {}),
     safe: (line) => printable(line, io.color),
     verbose,
+    silent,
     tickets: () => tickets(),
   });
   const unhooks = [terminal.onResize(() => live.resized()), hideWhileSuspended(live, io.signals)];

@@ -74,7 +74,7 @@ export function supersededHold(run: string): Hold {
   return { kind: 'stopped', reason: `superseded by ${run}`, until: null, supersededBy: run };
 }
 
-export function isSuperseded({ hold }: Ticket): boolean {
+export function isSuperseded({ hold }: Pick<Ticket, 'hold'>): boolean {
   return hold?.kind === 'stopped' && hold.supersededBy !== undefined;
 }
 

@@ -87,6 +87,7 @@ function headerLines(
       ({ title }, at) => `  ${padOrCut(names[at] ?? '', width)}  ${style.dim(oneLine(title, LONGEST_TITLE))}`,
     ),
     ...(left > 0 ? [style.dim(`  … and ${left} more`)] : []),
+    '',
   ];
 }
 

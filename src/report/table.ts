@@ -103,18 +103,21 @@ function cellsOf(char: string): number {
   return WIDE.test(char) ? 2 : 1;
 }
 
-/** Cuts a text to a width, with an ellipsis. */
+/** Cuts a text to a width, with an ellipsis: behind a word, unless that would lose more than half. */
 export function cut(text: string, most: number): string {
   if (cells(text) <= most) return text;
   if (most <= 0) return '';
   let used = 0;
   let kept = '';
+  let next = '';
   for (const char of text) {
     used += cellsOf(char);
+    next = char;
     if (used > most - 1) break;
     kept += char;
   }
-  return `${kept.trimEnd()}…`;
+  const word = next === ' ' ? kept.length : kept.lastIndexOf(' ');
+  return `${(word > kept.length / 2 ? kept.slice(0, word) : kept).trimEnd()}…`;
 }
 
 /** Joins facts in one line, or in several where the width needs it; no fact is broken. */

@@ -29,7 +29,7 @@ function stateOf(...tickets: LiveTicket[]): LiveState {
 }
 
 describe('frame', () => {
-  it('has a row for each ticket that runs or waits, and the totals', () => {
+  it('has a row for each ticket that runs or waits, the progress, and the cost', () => {
     const until = new Date(2026, 2, 1, 14, 3, 0);
     const now = until.getTime() - 60_000;
     const state = stateOf(
@@ -71,20 +71,64 @@ describe('frame', () => {
     );
     state.startedAt = now - 3_600_000 - 180_000;
     expect(frame(state, { ...view, columns: 116 }, now)).toEqual([
-      '─'.repeat(40),
+      '─'.repeat(58),
       `● parser  implement    2m 05s  ${'read src/teas.js'.padEnd(61)}  5.2k tokens · $0.0123`,
       '◌ cli     queued           9s  waits for parser (not complete yet)',
       '● docs    self_review     59s  [visit 2, attempt 3] Four teas.',
       '◌ cache   implement        0s  waits until 14:03:00: limit reached',
       '! gate    approve          0s  waits for you: merge it?',
       '◌ slot    queued           0s  waits for a free slot',
-      '1/9 complete · 2 running · 3 waiting · 1 paused · 1 needs attention · 1 failed · 1h 03m · 5.3k tokens · $0.0123',
+      'Progress: parser ⏳ cli ⏳ docs ⏳ cache ⏳ gate ⏳ slot ⏳ done ✓ bad ✗ off ⏳',
+      '1h 03m · 5.3k tokens · $0.0123',
     ]);
   });
 
-  it('is empty before there is any ticket, and only totals when none runs or waits', () => {
+  it('is empty before there is any ticket, and has no rows when none runs or waits', () => {
     expect(frame(liveState(START), view, START)).toEqual([]);
-    expect(frame(stateOf(live('a', { status: 'complete' })), view, at(5))[1]).toBe('1/1 complete · 5s');
+    const state = stateOf(live('a', { status: 'complete' }));
+    expect(frame(state, view, at(5)).slice(1)).toEqual(['Progress: a ✓', '5s']);
+  });
+
+  it('has one row for tickets that wait for the same, and none that runs or asks is folded', () => {
+    const limit = { kind: 'limit', reason: 'limit reached', until: null } as const;
+    const asks = { kind: 'gate', reason: 'merge it?', until: null } as const;
+    const state = stateOf(
+      live('a', { status: 'ready', phase: 'implement', hold: limit, since: at(3) }),
+      live('b', { status: 'running', phase: 'implement', activity: 'reads' }),
+      live('c', { status: 'ready', phase: 'implement', hold: limit, since: at(1) }),
+      live('d'),
+      live('e', { status: 'needs_attention', phase: 'ok', hold: asks }),
+      live('f', { status: 'needs_attention', phase: 'ok', hold: asks }),
+      live('g', { status: 'ready', phase: 'review', hold: limit, since: at(2) }),
+      live('h', { status: 'running', phase: 'implement', activity: 'reads' }),
+    );
+    expect(frame(state, { ...view, rows: 40 }, at(5)).slice(1)).toEqual([
+      '◌ 3 tickets               4s  waits: limit reached: a, c, g',
+      '● b          implement    5s  reads',
+      '◌ d          queued       5s  waits for a free slot',
+      '! e          ok           5s  waits for you: merge it?',
+      '! f          ok           5s  waits for you: merge it?',
+      '● h          implement    5s  reads',
+      'Progress: a ⏳ b ⏳ c ⏳ d ⏳ e ⏳ f ⏳ g ⏳ h ⏳',
+      '5s',
+    ]);
+  });
+
+  it.each([
+    [80, 'Progress: parser ✓ cli ✗ docs ⏳ cache ⏳ gate ⏳ off ‖'],
+    [52, 'Progress: 1 ✓ 1 ✗ 3 ⏳ 1 ‖'],
+    [24, 'Progress: 1 ✓ 1 ✗ 3 ⏳…'],
+  ])('has the progress by name, or as counts, in %i columns', (columns, line) => {
+    const newer = { kind: 'stopped', reason: 'stopped', until: null, supersededBy: 'run-2' } as const;
+    const state = stateOf(
+      live('parser', { status: 'complete' }),
+      live('cli', { status: 'needs_attention' }),
+      live('docs', { status: 'running' }),
+      live('cache', { status: 'paused' }),
+      live('gate', { status: 'needs_attention', hold: { kind: 'gate', reason: 'ok?', until: null } }),
+      live('off', { status: 'paused', hold: newer }),
+    );
+    expect(frame(state, { ...view, columns }, at(5)).at(-2)).toBe(line);
   });
 
   it('puts the plan before the ticket where there are many plans', () => {
@@ -94,12 +138,12 @@ describe('frame', () => {
 
   it.each([
     [80, '● parser  implement    5s  One expression for each family…  5.0k tokens · $1.00'],
-    [60, '● parser  implement    5s  One expression fo…  5.0k · $1.00'],
+    [60, '● parser  implement    5s  One expression…     5.0k · $1.00'],
     [40, '● parser  implement    5s  5.0k · $1.00'],
     [38, '● parser implement 5s 5.0k · $1.00'],
     [30, '● parser implement 5s $1.00'],
     [24, '● parser implement 5s'],
-    [12, '● parser i…'],
+    [12, '● parser…'],
   ])('leaves out what has no room in %i columns', (columns, row) => {
     const ticket = live('parser', {
       status: 'running',
@@ -111,31 +155,27 @@ describe('frame', () => {
   });
 
   it.each([
-    [80, 2, 79],
-    [80, 1, 40],
-    [200, 100, 118],
-    [200, 4, 118],
-    [200, 3, 79],
-    [200, 1, 40],
+    [80, 3, 79],
+    [80, 2, 40],
+    [200, 100, 199],
+    [200, 3, 199],
+    [200, 2, 100],
     [76, 0, 38],
-  ])('is narrow on %i columns with %i rows above it', (columns, above, width) => {
-    const activity = 'word '.repeat(50);
+  ])('uses the whole width of %i columns, or half with only %i rows above it', (columns, above, width) => {
+    const activity = 'w '.repeat(150);
     const ticket = live('parser', { status: 'running', phase: 'implement', activity });
     const [rule = '', row = ''] = frame(stateOf(ticket), { ...view, columns, above }, at(5));
     expect(cells(row)).toBeLessThanOrEqual(width);
     expect(cells(row)).toBeGreaterThan(width - 3);
-    expect(cells(rule)).toBe(Math.max(24, Math.min(40, columns / 2)));
+    expect(cells(rule)).toBe(Math.ceil(columns / 2));
   });
 
   it.each([
-    [80, '0/2 complete · 1 running · 1 waiting · 5s · 5.0k tokens · $1.00'],
-    [60, '0/2 complete · 1 running · 1 waiting · 5s · 5.0k · $1.00'],
-    [50, '0/2 complete · 1 running · 5.0k · $1.00'],
-    [30, '0/2 complete · 5.0k · $1.00'],
-    [24, '0/2 complete · $1.00'],
-    [20, '0/2 complete'],
-    [10, '0/2 comp…'],
-  ])('has the totals that fit into %i columns', (columns, line) => {
+    [80, '5s · 5.0k tokens · $1.00'],
+    [24, '5s · 5.0k · $1.00'],
+    [12, '5s · $1.00'],
+    [10, '5s'],
+  ])('has what was used as it fits into %i columns', (columns, line) => {
     const state = stateOf(live('a', { status: 'running', used: usage(5000, 1) }), live('b'));
     expect(frame(state, { ...view, columns }, at(5)).at(-1)).toBe(line);
   });
@@ -146,22 +186,25 @@ describe('frame', () => {
     );
     const heads = (rows: number) =>
       frame(stateOf(...tickets), { ...view, rows }, START).map((line) => line.split(' ', 3).join(' '));
-    expect(heads(2)).toEqual(['0/5 complete ·']);
-    expect(heads(5)).toEqual(['● a ', '0/5 complete ·']);
-    expect(heads(7)).toEqual(['─'.repeat(40), '● a ', '0/5 complete ·']);
-    expect(heads(9)).toEqual(['─'.repeat(40), '● a ', '● b ', '0/5 complete ·']);
-    expect(heads(11)).toEqual(['─'.repeat(40), '● a ', '● b ', '  …', '0/5 complete ·']);
+    const rule = '─'.repeat(40);
+    const progress = 'Progress: a ⏳';
+    expect(heads(2)).toEqual([progress]);
+    expect(heads(5)).toEqual(['● a ', progress]);
+    expect(heads(7)).toEqual([rule, '● a ', progress]);
+    expect(heads(9)).toEqual([rule, '● a ', '● b ', progress]);
+    expect(heads(11)).toEqual([rule, '● a ', '● b ', progress, '0s']);
+    expect(heads(13)).toEqual([rule, '● a ', '● b ', '  …', progress, '0s']);
   });
 
   it('shows the running ones when there are too many, and counts the others', () => {
     const tickets = Array.from({ length: 50 }, (_, at) =>
-      live(`t${at}`, at % 10 === 9 ? { status: 'running', phase: 'implement' } : {}),
+      live(`t${at}`, at % 3 === 2 ? { status: 'running', phase: 'implement' } : {}),
     );
     const lines = frame(stateOf(...tickets), { ...view, rows: 24 }, START);
     expect(lines).toHaveLength(11);
-    expect(lines.filter((line) => line.startsWith('●'))).toHaveLength(5);
-    expect(lines.at(-2)).toBe('  … and 42 more');
-    expect(lines.at(-1)).toBe('0/50 complete · 5 running · 45 waiting · 0s');
+    expect(lines.filter((line) => line.startsWith('●'))).toHaveLength(7);
+    expect(lines.at(-3)).toBe('  … and 10 more');
+    expect(lines.at(-2)).toBe('Progress: 50 ⏳');
   });
 
   it('shows nothing that moves the cursor or turns the text', () => {

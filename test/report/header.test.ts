@@ -18,13 +18,18 @@ const said = (ids: string[], some?: string[]) =>
 
 describe('what a live view of a plan begins with', () => {
   it('is the plan and its tickets, those that were asked for', () => {
-    expect(said(['parser', 'cli'])).toEqual(['tea: 2 tickets', '  parser  Do parser', '  cli     Do cli']);
-    expect(said(['parser', 'cli'], ['cli'])).toEqual(['tea: 1 ticket', '  cli  Do cli']);
+    expect(said(['parser', 'cli'])).toEqual([
+      'tea: 2 tickets',
+      '  parser  Do parser',
+      '  cli     Do cli',
+      '',
+    ]);
+    expect(said(['parser', 'cli'], ['cli'])).toEqual(['tea: 1 ticket', '  cli  Do cli', '']);
   });
 
   it('is not long when there are many', () => {
     const lines = said(Array.from({ length: 50 }, (_, at) => `t${at}`));
-    expect(lines).toHaveLength(22);
-    expect(lines.at(-1)).toBe('  … and 30 more');
+    expect(lines).toHaveLength(23);
+    expect(lines.at(-2)).toBe('  … and 30 more');
   });
 });

@@ -25,7 +25,7 @@ function open(size: { rows?: number; verbose?: boolean; color?: boolean } = {}) 
   return { live, terminal, store };
 }
 
-const rule = '─'.repeat(40);
+const rule = '─'.repeat(59);
 const implement = attemptOf('parser', 'implement');
 
 describe('the live view', () => {
@@ -36,13 +36,13 @@ describe('the live view', () => {
     vi.advanceTimersByTime(0);
     live.event(implement.end({ usage: usage(900) }));
     vi.advanceTimersByTime(100);
-    const block = (row: string, totals: string) =>
-      `\u001b[?7l${rule}\n${row}\n◌ docs    queued       0s  waits for a…\n${totals}\u001b[?7h\r\u001b[3A`;
+    const block = (row: string, cost: string) =>
+      `\u001b[?7l${rule}\n${row}\n◌ docs    queued       0s  waits for a free slot\nProgress: parser ⏳ docs ⏳\n${cost}\u001b[?7h\r\u001b[4A`;
     expect(terminal.writes).toEqual([
-      block('● parser  implement    0s', '0/2 complete · 1 running · 1 waiting'),
+      block('● parser  implement    0s', '0s'),
       `\r\u001b[2K\u001b[C\u001b[J\r· parser: implement ✓ (1.2s · 900 tokens)\n${block(
-        '● parser  implement    0s  900 tokens',
-        '0/2 complete · 1 running · 900 tokens',
+        `● parser  implement    0s${' '.repeat(24)}900 tokens`,
+        '0s · 900 tokens',
       )}`,
     ]);
   });
@@ -141,7 +141,7 @@ describe('the live view', () => {
       live.event(attemptOf(id, 'implement').end());
       vi.advanceTimersByTime(70);
     }
-    expect(terminal.lines.at(-2)).toBe('  … and 28 more');
+    expect(terminal.lines.slice(-2)).toEqual(['Progress: 30 ⏳', '2s']);
     live.close();
     expect(terminal.lines).toEqual(ids.map((id) => `· ${`${id}:`.padEnd(4)} implement ✓ (1.2s)`));
   });
@@ -176,8 +176,9 @@ describe('the live view', () => {
     vi.advanceTimersByTime(100);
     expect(terminal.lines.slice(1)).toEqual([
       '● parser  implement    0s',
-      '◌ new     queued       0s  waits for a…',
-      '0/3 complete · 1 running · 1 paused',
+      '◌ new     queued       0s  waits for a free slot',
+      'Progress: parser ⏳ docs ⏳ new ⏳',
+      '0s',
     ]);
   });
 });

@@ -6,7 +6,7 @@ import { waitFor } from '../support/index.ts';
 import { CLI, it, type TmuxServer } from './tmux-server.ts';
 
 const SAYS = 'Reading the code to see how times are kept, and where their zones get lost on the way.';
-const TOTALS = /^\d\/3 complete.*$/gm;
+const TOTALS = /^Progress: .*$/gm;
 const ROW = /^[●◌] \w+ +exec .*$/gm;
 
 /** A live view of three issues at work, near the top of the screen. */
@@ -56,9 +56,9 @@ async function finish(server: TmuxServer): Promise<void> {
   );
   expect(said).not.toContain('─');
   expect(found(said, TOTALS)).toEqual([]);
-  const lines = said.split('\n').filter((line) => /^[·✓] /.test(line));
+  const lines = said.split('\n').filter((line) => /^[●✓] /.test(line));
   for (const id of ['cache', 'age', 'zone'])
-    expect(lines.filter((line) => line.startsWith(`· ${`${id}:`.padEnd(6)} exec ✓`))).toHaveLength(1);
+    expect(lines.filter((line) => line.startsWith(`● ${id}: exec ✓`))).toHaveLength(1);
 }
 
 /** How long the first row has been in its phase. */
@@ -85,14 +85,14 @@ describe.concurrent('a live view in tmux', () => {
     server,
   }) => {
     await start(server, 160, 40);
-    await resize(server, 40, 40);
+    await resize(server, 80, 40);
     await resize(server, 160, 40);
     const text = () => server.text('run');
     const later = seconds(text()) + 6;
     await waitFor('a terminal that kept its size', () => seconds(text()) >= later, { state: text });
-    await resize(server, 40, 12);
+    await resize(server, 80, 12);
     await resize(server, 160, 12);
-    await resize(server, 40, 30);
+    await resize(server, 80, 30);
     await finish(server);
   });
 });

@@ -4,7 +4,7 @@ import { describe, expect } from 'vitest';
 import { waitFor } from '../support/index.ts';
 import { CLI, it, type TmuxServer } from './tmux-server.ts';
 
-const TOTALS = /^\d\/1 complete · 1 running/m;
+const TOTALS = /^Progress: a ⏳/m;
 
 /** A shell at its prompt, for which `start` is the run of a plan with one ticket. */
 async function shell(server: TmuxServer): Promise<() => string> {

@@ -234,18 +234,19 @@ async function watched(
     const ticket = readableTicket(store, { planId, ticketId });
     return ticket && issueName(ticket);
   };
-  const view = await eventView(io, { json, plain, verbose, withPlan: false, called });
-  const lines = runOutput({ store, out: io.out, verbose, quiet, style: colors, columns: io.columns?.() });
+  const view = await eventView(io, { json, plain, verbose, withPlan: false, called, silent: true });
+  const { live, out } = view;
+  const lines = runOutput({ store, out, live, verbose, quiet, style: colors, columns: io.columns?.() });
   const listen = (event: EngineEvent) => {
     const isFirst = event.type === 'plan:status' && planId === '';
     if (isFirst) {
       planId = event.planId;
       view.watch(store, { planId });
     }
-    if (json) view.listen(event);
-    else if (!view.live) lines.listen(event);
-    else if (!quiet && isFirst) view.out(runHeader(store, planId, colors));
-    else if (!quiet) view.listen(event);
+    if (json) return view.listen(event);
+    if (live && !quiet && isFirst) out(runHeader(store, planId, colors));
+    else if (live && !quiet) view.listen(event);
+    lines.listen(event);
   };
   const closing = {
     err: view.err,

@@ -1,9 +1,12 @@
 import type { EngineEvent } from '../../model/events.ts';
 import { isSuccess } from '../../model/review-verdict-and-criteria.ts';
 import { saysHolder, startsWithVerb, withNames } from '../../model/state/explain-ticket.ts';
+import { isSuperseded, type Ticket } from '../../model/ticket.ts';
 import { oneLine, untilText, usageText, whichAttempt, wholeSeconds } from '../style-and-phrases.ts';
 
 const HEARTBEAT_MS = 60_000;
+/** So many are named below a heartbeat. */
+const MAX_RUNNING = 5;
 
 interface RunLinesOptions {
   /** One whole line, in one write. */
@@ -20,14 +23,39 @@ interface RunLinesOptions {
   remarksOf?(ticketId: string, phase: string | null): readonly string[];
   /** Show what agents say and do. */
   verbose: boolean;
+  /** A live block shows starts, progress and time. */
+  live?: boolean;
 }
 
 export type Mark = '⏳' | '✓' | '✗' | '‖';
+
+/** The mark of an issue. A gate, or a ticket that someone else has, is not over. */
+export function markOf({ status, hold }: Pick<Ticket, 'status' | 'hold'>): Mark {
+  if (status === 'complete') return '✓';
+  if (status === 'failed') return '✗';
+  if (status === 'needs_attention')
+    return hold?.kind === 'gate' || saysHolder(hold?.reason ?? '') ? '⏳' : '✗';
+  return isSuperseded({ hold }) ? '‖' : '⏳';
+}
+
+/** `Progress: #100 ✓ #101 ⏳`, and its short form, `Progress: 33 ✓ 4 ✗ 13 ⏳`. */
+export function progressLines(marks: readonly (readonly [name: string, mark: Mark])[]) {
+  const counts = (['✓', '✗', '⏳', '‖'] as const).flatMap((mark) => {
+    const count = marks.filter(([, each]) => each === mark).length;
+    return count > 0 ? [`${count} ${mark}`] : [];
+  });
+  return {
+    whole: `Progress: ${marks.map(([name, mark]) => `${name} ${mark}`).join(' ')}`,
+    counts: `Progress: ${counts.join(' ')}`,
+  };
+}
 
 /** The progress of an issue run as plain lines. */
 export class RunLines {
   readonly #options: RunLinesOptions;
   readonly #marks = new Map<string, Mark>();
+  /** Phases at work, by ticket id. */
+  readonly #running = new Map<string, string>();
   readonly #start: number;
   #lastLine: number;
   #details = false;
@@ -44,6 +72,7 @@ export class RunLines {
     this.#details = details;
     for (const [id, mark] of marks) this.#marks.set(id, mark);
     this.#progress();
+    if (this.#options.live) return;
     this.#timer = setInterval(() => this.beat(), 1000);
     this.#timer.unref();
   }
@@ -53,10 +82,13 @@ export class RunLines {
     const now = this.#options.clock();
     if (now - this.#lastLine < HEARTBEAT_MS) return;
     this.#say(`⏳ Still running... (${wholeSeconds(now - this.#start)} elapsed)`);
+    const names = [...this.#running].map(([id, phase]) => `${this.#options.nameOf(id)} ${phase}`);
+    const more = names.length > MAX_RUNNING ? ` +${names.length - MAX_RUNNING} more` : '';
+    if (names.length > 0) this.#say(`  Running: ${names.slice(0, MAX_RUNNING).join(', ')}${more}`);
   }
 
   listen(event: EngineEvent): void {
-    const { nameOf, verbose } = this.#options;
+    const { nameOf, verbose, live = false } = this.#options;
     if (event.type === 'problem') {
       const name = event.ticketId ? `${nameOf(event.ticketId)}: ` : '';
       return void this.#say(`! ${name}${oneLine(event.message, 400)}`);
@@ -67,10 +99,14 @@ export class RunLines {
     const name = nameOf(ticketId);
     switch (event.type) {
       case 'attempt:start': {
+        this.#running.set(ticketId, event.phase);
+        if (live && !verbose) return;
         const again = whichAttempt(event, 'round');
         this.#say(`● ${name}: ${event.phase} started${again && ` (${again})`}`);
         return void this.#detail(ticketId, event.agent ? `agent ${event.agent}` : '');
       }
+      case 'attempt:adopt':
+        return void this.#running.set(ticketId, event.phase);
       case 'attempt:session':
         return void this.#detail(ticketId, `session ${event.sessionId}`);
       case 'attempt:end':
@@ -97,6 +133,7 @@ export class RunLines {
 
   #ended(event: Extract<EngineEvent, { type: 'attempt:end' }>, name: string): void {
     const { ticketId, phase, status, outcome, error, usage } = event;
+    this.#running.delete(ticketId);
     const well = isSuccess(event);
     const how = well
       ? `${event.note ? '–' : '✓'} (${wholeSeconds(event.ms)})`
@@ -131,16 +168,15 @@ export class RunLines {
   #status({ ticketId, status, hold }: Extract<EngineEvent, { type: 'ticket:status' }>, name: string): void {
     const { nameOf, msOf, reasonOf } = this.#options;
     const time = wholeSeconds(msOf(ticketId));
-    const isGate = hold?.kind === 'gate';
+    const mark = markOf({ status, hold });
     if (status === 'complete') {
-      this.#marks.set(ticketId, '✓');
+      this.#marks.set(ticketId, mark);
       this.#say(`✓ Issue ${name} completed (${time})`);
       this.#remarks(ticketId, null);
       return void this.#progress();
     }
-    const isHeld = isGate || saysHolder(hold?.reason ?? '');
-    if (status === 'failed' || (status === 'needs_attention' && !isHeld)) {
-      this.#marks.set(ticketId, '✗');
+    if (mark === '✗') {
+      this.#marks.set(ticketId, mark);
       this.#say(`✗ Issue ${name} failed (${time}): ${oneLine(reasonOf(ticketId), 200)}`);
       return void this.#progress();
     }
@@ -149,13 +185,14 @@ export class RunLines {
       this.#marks.has(id) ? nameOf(id) : undefined,
     );
     if (status === 'paused') return void this.#say(`‖ ${name} ${reason}`);
-    const until = isGate ? '' : untilText(hold, Date.now());
+    const until = hold.kind === 'gate' ? '' : untilText(hold, Date.now());
     this.#say(`◌ ${name} ${startsWithVerb(reason) ? reason : `waits${until}: ${reason}`}`);
   }
 
   #progress(): void {
-    const marks = [...this.#marks].map(([id, mark]) => `${this.#options.nameOf(id)} ${mark}`);
-    this.#say(`Progress: ${marks.join(' ')}`);
+    if (this.#options.live) return;
+    const marks = [...this.#marks].map(([id, mark]) => [this.#options.nameOf(id), mark] as const);
+    this.#say(progressLines(marks).whole);
   }
 
   #say(line: string): void {

@@ -11,11 +11,11 @@ import {
 } from '../../features/issue-runs/results/stored-run-and-issue-names.ts';
 import type { EngineEvent } from '../../model/events.ts';
 import { NO_CHECKS } from '../../model/review-verdict-and-criteria.ts';
-import { isSuperseded, type Ticket } from '../../model/ticket.ts';
+import type { Ticket } from '../../model/ticket.ts';
 import { readableTicket, type Store } from '../../store/store-interface.ts';
 import { counted, type Lines, oneLine, type Style, usageText, wholeSeconds } from '../style-and-phrases.ts';
 import { cells, fittingTable } from '../table.ts';
-import { type Mark, RunLines } from './progress-lines.ts';
+import { markOf, RunLines } from './progress-lines.ts';
 
 interface RunOutputOptions {
   store: Store;
@@ -25,17 +25,20 @@ interface RunOutputOptions {
   quiet: boolean;
   style: Style;
   columns?: number | undefined;
+  /** The lines are above a live block, which shows starts, progress and time. */
+  live?: boolean;
 }
 
 /** Prints an issue run as lines: its progress, then its result. */
-export function runOutput({ store, out, verbose, quiet, style, columns }: RunOutputOptions) {
+export function runOutput({ store, out, verbose, quiet, style, columns, live = false }: RunOutputOptions) {
   let planId = '';
   const known = <T>(ticketId: string, read: (ticket: Ticket) => T, otherwise: T): T => {
     const ticket = readableTicket(store, { planId, ticketId });
     return ticket ? read(ticket) : otherwise;
   };
   const lines = new RunLines({
-    out,
+    out: (line) => out(paintMark(line, style)),
+    live,
     clock: () => performance.now(),
     verbose,
     nameOf: (id) => known(id, issueName, id),
@@ -64,10 +67,19 @@ export function runOutput({ store, out, verbose, quiet, style, columns }: RunOut
   };
 }
 
-function markOf(ticket: Ticket): Mark {
-  if (ticket.status === 'complete') return '✓';
-  if (ticket.status === 'failed') return '✗';
-  return isSuperseded(ticket) ? '‖' : '⏳';
+const PAINTS: Readonly<Record<string, keyof Style>> = {
+  '✓': 'green',
+  '✗': 'red',
+  '!': 'yellow',
+  '◌': 'yellow',
+  '‖': 'yellow',
+  '●': 'cyan',
+};
+
+/** Colours the mark that a line begins with. */
+function paintMark(line: string, style: Style): string {
+  const paint = PAINTS[line.charAt(0)];
+  return paint ? style[paint](line.charAt(0)) + line.slice(1) : line;
 }
 
 /** Reasons end with the hint, so piped output has them in full. */

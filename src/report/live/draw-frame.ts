@@ -1,8 +1,10 @@
+import { groupBy } from '../../model/group-by.ts';
 import { totalUsage } from '../../model/limits/usage.ts';
 import { type Naming, nameOf, startsWithVerb, withNames } from '../../model/state/explain-ticket.ts';
-import type { TicketStatus } from '../../model/ticket.ts';
+import { plural } from '../../model/text/clean-quote-plural.ts';
+import { markOf, progressLines } from '../issue-runs/progress-lines.ts';
 import { oneLine, type Style, untilText, usageText, whichAttempt } from '../style-and-phrases.ts';
-import { cells, cut, padOrCut } from '../table.ts';
+import { cells, cut, joined, padOrCut } from '../table.ts';
 import type { LiveState, LiveTicket } from './live-state.ts';
 
 interface FrameView extends Naming {
@@ -14,11 +16,10 @@ interface FrameView extends Naming {
 }
 
 const GAP = '  ';
-/** The block stays erasable when the terminal shrinks to this many columns, or to half of its columns, */
-const NARROW_COLUMNS = 40;
-/** but not below this width. */
+/** The block stays erasable when the terminal shrinks to half of its columns, but not below this width. */
 const MIN_COLUMNS = 24;
-const MAX_PIECES = 3;
+/** A block of fewer lines has no row for the cost. */
+const MIN_LINES_WITH_COST = 5;
 /** A shorter text is left out. */
 const MIN_TEXT_COLUMNS = 8;
 const MAX_PHASE_COLUMNS = 24;
@@ -37,38 +38,61 @@ const LAYOUTS = [
 const RANK: LiveRow['kind'][] = ['running', 'waiting', 'gate', 'queued'];
 
 /**
- * The live block: a rule, a row per ticket that runs or waits, and the totals. No line is as wide as the terminal. Rows
- * that do not fit are counted.
+ * The live block: a rule, a row per ticket that runs or waits, the progress and the cost. No line is as wide as the
+ * terminal. Equal waits are one row. Rows that do not fit are counted.
  */
 export function frame(state: LiveState, view: FrameView, now: number): string[] {
   const tickets = [...state.tickets.values()];
   if (tickets.length === 0 || view.rows < 2) return [];
   const { style } = view;
-  const name = Math.max(...tickets.map((ticket) => cells(nameOf(ticket, view))));
-  const rows = tickets.flatMap((ticket) => liveRow(ticket, view, now) ?? []);
-  const { width, height, rule } = room(view, rows.length + 2);
-  const { kept, left } = chooseRows(rows, height - (rule === '' ? 1 : 2));
+  const rows = foldWaits(tickets.flatMap((ticket) => liveRow(ticket, view, now) ?? []));
+  const name = Math.max(0, ...rows.map((row) => cells(row.name)));
+  const { width, height, rule } = room(view, rows.length + 3);
+  const footer = [progressLine(tickets, view, width)];
+  if (height >= Math.min(MIN_LINES_WITH_COST, rows.length + 3)) footer.push(costLine(state, now, width));
+  const { kept, left } = chooseRows(rows, height - footer.length - (rule === '' ? 0 : 1));
   return [
     ...(rule === '' ? [] : [style.dim(rule)]),
     ...layOutRows(kept, { width, name: Math.min(name, Math.max(8, Math.floor(width * 0.3))) }, style),
     ...(left > 0 ? [style.dim(cut(`${GAP}… and ${left} more`, width))] : []),
-    style.bold(totals(state, now, width)),
+    ...footer.map(style.bold),
   ];
 }
 
 /**
- * Lines that scroll off the screen cannot be erased. So the block is narrow enough that its wrapped lines still fit on the
- * screen when the terminal gets narrower. The rule never wraps, so it may be all that a lower terminal keeps.
+ * Lines that scroll off the screen cannot be erased. So the block is narrower than the terminal while too few rows are above
+ * it: its lines must still fit on the screen when the terminal shrinks to half. The rule never wraps, so it may be all that a
+ * lower terminal keeps.
  */
 function room({ columns, rows, above }: FrameView, lines: number) {
-  const narrow = Math.max(MIN_COLUMNS, Math.min(NARROW_COLUMNS, Math.ceil(columns / 2)));
+  const narrow = Math.max(MIN_COLUMNS, Math.ceil(columns / 2));
   const height = Math.min(lines, Math.max(1, Math.floor((rows - 1) / 2)));
   const ruled = height >= Math.min(3, lines);
-  const more = Math.floor(Math.min(above, rows - height) / (ruled ? height - 1 : height));
-  const pieces = Math.min(1 + more, ruled ? MAX_PIECES : 2);
+  const wrapped = ruled ? height - 1 : height;
+  const pieces = Math.min(above, rows - height) >= wrapped ? 2 : 1;
   // A wide character may leave the last cell empty; some terminals wrap as soon as the last column is filled.
   const width = Math.max(1, Math.min(columns - 1, pieces * (narrow - 1) + 1));
   return { width, height, rule: ruled ? '─'.repeat(Math.max(1, Math.min(narrow, columns - 1))) : '' };
+}
+
+/** Tickets that wait for the same are one row, at the place of the first. */
+function foldWaits(rows: readonly LiveRow[]): LiveRow[] {
+  const keyOf = ({ kind, text }: LiveRow) => `${kind} ${text}`;
+  const equal = groupBy(
+    rows.filter(({ kind }) => kind === 'waiting' || kind === 'queued'),
+    keyOf,
+  );
+  return rows.flatMap((row) => {
+    const same = equal.get(keyOf(row)) ?? [];
+    if (same.length < 2) return [row];
+    if (same[0] !== row) return [];
+    const names = same.map(({ name }) => name).join(', ');
+    const phase = same.every((each) => each.phase === row.phase) ? row.phase : '';
+    const since = Math.min(...same.map((each) => each.since));
+    const longest = same.find((each) => each.since === since) ?? row;
+    const name = plural(same.length, 'ticket');
+    return [{ ...row, name, phase, since, time: longest.time, usage: '', text: `${row.text}: ${names}` }];
+  });
 }
 
 /** Keeps the rows that fit, running ones first, in their order. Counts the others if there is a row for that. */
@@ -114,6 +138,7 @@ interface LiveRow {
   kind: 'running' | 'waiting' | 'gate' | 'queued';
   name: string;
   phase: string;
+  since: number;
   time: string;
   text: string;
   usage: string;
@@ -125,6 +150,7 @@ export function liveRow(ticket: LiveTicket, naming: Naming, now: number): LiveRo
   const row = {
     name: nameOf(ticket, naming),
     phase: ticket.phase ?? '',
+    since: ticket.since,
     time: elapsed(now - ticket.since),
     usage: usageText(totalUsage([ticket.used, ticket.using])),
   };
@@ -160,37 +186,23 @@ export function elapsed(ms: number): string {
   return `${Math.floor(seconds / 3600)}h ${two(Math.floor(seconds / 60) % 60)}m`;
 }
 
-/** The totals in one line; the least important ones are dropped first if it is too wide. */
-function totals(state: LiveState, now: number, width: number): string {
-  const tickets = [...state.tickets.values()];
-  const count = (...statuses: TicketStatus[]) =>
-    tickets.filter((ticket) => statuses.includes(ticket.status)).length;
-  const some = (number: number, what: string) => (number > 0 ? `${number} ${what}` : '');
-  const attention = count('needs_attention');
-  const all = {
-    complete: `${count('complete')}/${tickets.length} complete`,
-    running: some(count('running'), 'running'),
-    waiting: some(count('ready', 'queued'), 'waiting'),
-    paused: some(count('paused'), 'paused'),
-    attention: some(attention, attention === 1 ? 'needs attention' : 'need attention'),
-    failed: some(count('failed'), 'failed'),
-    elapsed: elapsed(now - state.startedAt),
-    usage: usageText(totalUsage(tickets.flatMap((ticket) => [ticket.used, ticket.using]))),
-  };
-  const line = () => Object.values(all).filter(Boolean).join(' · ');
-  const less: Partial<typeof all>[] = [
-    { usage: brief(all.usage) },
-    { elapsed: '' },
-    { waiting: '' },
-    { running: '' },
-    { paused: '' },
-    { usage: briefest(all.usage) },
-    { usage: '' },
-    { failed: '' },
-    { attention: '' },
-  ];
-  for (const part of less) if (cells(line()) > width) Object.assign(all, part);
-  return cut(line(), width);
+/** `Progress: a ✓ b ⏳`, or the counts where that does not fit. */
+function progressLine(tickets: readonly LiveTicket[], naming: Naming, width: number): string {
+  const marks = tickets.map((ticket) => [nameOf(ticket, naming), markOf(ticket)] as const);
+  const { whole, counts } = progressLines(marks);
+  return cells(whole) <= width ? whole : cut(counts, width);
+}
+
+/** The time and what was used; the least important is dropped first if it is too wide. */
+function costLine(state: LiveState, now: number, width: number): string {
+  const usage = usageText(
+    totalUsage([...state.tickets.values()].flatMap(({ used, using }) => [used, using])),
+  );
+  const time = elapsed(now - state.startedAt);
+  const lines = [usage, brief(usage), briefest(usage)].map((text) =>
+    joined([time, text].filter(Boolean)).join(),
+  );
+  return lines.find((line) => cells(line) <= width) ?? cut(time, width);
 }
 
 const MARKS: Record<LiveRow['kind'], { sign: string; paint: keyof Style }> = {

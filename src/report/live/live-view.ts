@@ -20,6 +20,8 @@ export interface LiveOptions extends Naming {
   style: Style;
   /** Makes a line fit to be printed. */
   safe: (line: string) => string;
+  /** The caller prints the lines; the view only draws its block. */
+  silent?: boolean;
   /** Also print what the live rows show: starts, sessions, what agents say and do. */
   verbose: boolean;
   /** The tickets as the store has them now, in order. */
@@ -66,11 +68,11 @@ export class Live {
 
   event(event: EngineEvent): void {
     const now = Date.now();
-    const { verbose, tickets } = this.#options;
+    const { verbose, tickets, silent } = this.#options;
     if ('phase' in event && !this.#state.tickets.has(refKey(event))) refresh(this.#state, tickets(), now);
     observe(this.#state, event, now);
     this.#redraw();
-    if (SHOWN_IN_ROWS_ONLY.has(event.type) && !verbose) return;
+    if (silent || (SHOWN_IN_ROWS_ONLY.has(event.type) && !verbose)) return;
     const line = lineOf(event, { ...this.#options, now, names: this.#names() });
     if (line !== undefined) this.print(line);
   }

@@ -9,6 +9,10 @@ const worked: Record<string, number> = { 100: 312_000, 101: 247_000 };
 
 /** A run of these issues whose clock stands still until a test moves it. */
 function plain(...ids: string[]) {
+  return linesOf(ids, false);
+}
+
+function linesOf(ids: string[], live: boolean) {
   const writes: string[] = [];
   const time = { ms: 0 };
   const lines = new RunLines({
@@ -18,6 +22,7 @@ function plain(...ids: string[]) {
     msOf: (id) => worked[id] ?? 0,
     reasonOf: () => 'Phase exec failed',
     verbose: false,
+    live,
   });
   lines.begin(new Map(ids.map((id) => [id, '⏳'])));
   const at = (seconds: number, ...events: EngineEvent[]) => {
@@ -95,7 +100,36 @@ describe('plain progress', () => {
       '⏳ Still running... (2m 30s elapsed)',
       '● #100: exec started',
       '⏳ Still running... (3m 30s elapsed)',
+      '  Running: #100 exec',
     ]);
+  });
+
+  test('names at most five below a heartbeat', () => {
+    const ids = ['1', '2', '3', '4', '5', '6', '7'];
+    const { lines, writes, at } = plain(...ids);
+    at(0, ...ids.map((id) => attemptOf(id, 'exec').start()));
+    at(60);
+    at(61, ...['1', '2', '7'].map((id) => attemptOf(id, 'exec').end()));
+    at(121);
+    lines.close();
+    expect(writes.filter((line) => line.startsWith('  Running'))).toEqual([
+      '  Running: #1 exec, #2 exec, #3 exec, #4 exec, #5 exec +2 more',
+      '  Running: #3 exec, #4 exec, #5 exec, #6 exec',
+    ]);
+  });
+
+  test('has the same words above a live block, without what that shows', () => {
+    const events = (id: string) => [
+      attemptOf(id, 'exec').start(),
+      attemptOf(id, 'exec').end(),
+      status(id, 'complete'),
+    ];
+    const piped = plain('100');
+    piped.at(0, ...events('100'));
+    const above = linesOf(['100'], true);
+    above.at(0, ...events('100'));
+    expect(above.writes).toEqual(['● #100: exec ✓ (1s)', '✓ Issue #100 completed (5m 12s)']);
+    expect(piped.writes).toEqual(expect.arrayContaining(above.writes));
   });
 });
 
