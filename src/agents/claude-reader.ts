@@ -1,6 +1,12 @@
 import type { AgentError, AgentEvent } from '../model/agent.ts';
 import { addUsage, noUsage, subtractUsage, totalUsage } from '../model/limits/usage.ts';
-import { asArray, asNumber, asObject, asString, type JsonObject } from '../model/text/json.ts';
+import {
+  asArray,
+  asNumber,
+  asObject,
+  asString,
+  type JsonObject,
+} from '../model/text/parse-json-and-find-places.ts';
 import type { ErrorClass, Json, Usage } from '../model/ticket.ts';
 import { classify, type Exit } from './reading/classify-errors.ts';
 import { resultInText } from './reading/final-message.ts';

@@ -9,7 +9,13 @@ import type {
 } from '../model/agent.ts';
 import { can } from '../model/agent.ts';
 import { subtractUsage } from '../model/limits/usage.ts';
-import { asArray, asNumber, asObject, asString, type JsonObject } from '../model/text/json.ts';
+import {
+  asArray,
+  asNumber,
+  asObject,
+  asString,
+  type JsonObject,
+} from '../model/text/parse-json-and-find-places.ts';
 import { shellQuote } from '../model/text/shell-quote.ts';
 import type { Usage } from '../model/ticket.ts';
 import {

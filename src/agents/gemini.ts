@@ -8,7 +8,7 @@ import type {
   Invocation,
 } from '../model/agent.ts';
 import { can } from '../model/agent.ts';
-import { asNumber, asObject, asString, type JsonObject } from '../model/text/json.ts';
+import { asNumber, asObject, asString, type JsonObject } from '../model/text/parse-json-and-find-places.ts';
 import type { ErrorClass, Usage } from '../model/ticket.ts';
 import { flagged, options, resumeCommand, sessionArgs, switches, userArgs } from './command-flags.ts';
 import { type Launcher, ownArgs, secretFile, withSkillIndex } from './planner-launcher.ts';

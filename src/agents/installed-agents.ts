@@ -9,8 +9,8 @@ import { run } from '../machine/run-process.ts';
 import type { Access, AgentAdapter, AgentCapabilities, AgentConfig, AgentProgram } from '../model/agent.ts';
 import { ACCESS } from '../model/agent.ts';
 import { allowedEnvironment } from '../model/text/allowed-environment.ts';
-import { asRecord, asText } from '../model/text/json.ts';
-import { ADAPTERS, adapterFor } from './adapters.ts';
+import { asRecord, asText } from '../model/text/parse-json-and-find-places.ts';
+import { ADAPTERS, adapterFor } from './adapters-and-agent-problems.ts';
 import { ownDirectories, ownVariables } from './directories-and-variables.ts';
 
 const VERSION = /(\d+)\.(\d+)\.(\d+)(?:-([\w.-]+))?/;

@@ -2,7 +2,13 @@ import { join } from 'node:path';
 import type { AgentAdapter, AgentError, AgentEvent, AgentRequest, Invocation } from '../model/agent.ts';
 import { can } from '../model/agent.ts';
 import { addUsage } from '../model/limits/usage.ts';
-import { asArray, asNumber, asObject, asString, type JsonObject } from '../model/text/json.ts';
+import {
+  asArray,
+  asNumber,
+  asObject,
+  asString,
+  type JsonObject,
+} from '../model/text/parse-json-and-find-places.ts';
 import { flagged, options, resumeCommand, sessionArgs, switches, userArgs } from './command-flags.ts';
 import { PI_EXTENSION } from './pi-extension.ts';
 import { type Launcher, ownArgs, secretFile } from './planner-launcher.ts';

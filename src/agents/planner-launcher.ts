@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import type { AgentConfig } from '../model/agent.ts';
-import { redactor } from '../model/text/redact.ts';
+import { redactor } from '../model/text/find-and-redact-secrets.ts';
 import { type FlagRule, permissionFlags, takeFlags } from './command-flags.ts';
 
 interface PlannerSkill {

@@ -1,6 +1,6 @@
 import type { AgentAdapter, AgentError, AgentEvent, AgentRequest, Invocation } from '../model/agent.ts';
 import { can } from '../model/agent.ts';
-import { asString, type JsonObject } from '../model/text/json.ts';
+import { asString, type JsonObject } from '../model/text/parse-json-and-find-places.ts';
 import { ERROR_CLASSES, type Json } from '../model/ticket.ts';
 import { flagged, sessionArgs } from './command-flags.ts';
 import { requestEnv } from './directories-and-variables.ts';

@@ -16,7 +16,7 @@ export {
 export {
   buildExecutionConfig,
   checkExecutionConfig,
-} from '../features/issue-runs/options/execution-config-and-run-mode.ts';
+} from '../features/issue-runs/options/execution-config-and-workflow-changes.ts';
 export { type ConfigLayers, ConfigResolver } from '../features/issue-runs/options/resolve-options.ts';
 export type {
   PhasePlanCallback,
@@ -33,7 +33,7 @@ export type {
   RunResult,
   WorktreeInfo,
 } from '../features/issue-runs/request-and-result-types.ts';
-export type { IssueInfo } from '../issues/caller-described-issues.ts';
+export type { IssueInfo } from '../issues/issues-and-tasks-from-caller.ts';
 export { HeldError, IllegalMoveError, InputError, SignalboxError } from '../model/errors.ts';
 export type { EngineEvent, StoredEvent } from '../model/events.ts';
 export { extraFields } from '../model/extra-fields.ts';

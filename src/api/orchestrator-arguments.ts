@@ -11,7 +11,7 @@ import type {
   SettingsOfRuns,
   WorktreeInfo,
 } from '../features/issue-runs/request-and-result-types.ts';
-import type { IssueInfo } from '../issues/caller-described-issues.ts';
+import type { IssueInfo } from '../issues/issues-and-tasks-from-caller.ts';
 import type { Env } from '../machine/home-path.ts';
 import { InputError } from '../model/errors.ts';
 import type { EngineEvent } from '../model/events.ts';

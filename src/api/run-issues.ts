@@ -28,8 +28,8 @@ import { parseRef, refKey } from '../model/ids-and-branch-names.ts';
 import { stopperOf } from '../model/plan.ts';
 import { entryOf, planOf, ticketOf } from '../model/plans/plans-view.ts';
 import type { Ticket } from '../model/ticket.ts';
-import type { Opened } from './drive-run.ts';
-import { type Course, driveRun } from './drive-run.ts';
+import type { Opened } from './drive-run-and-send-events.ts';
+import { type Course, driveRun } from './drive-run-and-send-events.ts';
 import { openEngine } from './open-engine-with-features.ts';
 import type { OrchestratorConfig } from './orchestrator-arguments.ts';
 

@@ -9,7 +9,7 @@ import { checkMerged, parseBatches } from '../features/issue-runs/options/check-
 import {
   buildExecutionConfig,
   checkExecutionConfig,
-} from '../features/issue-runs/options/execution-config-and-run-mode.ts';
+} from '../features/issue-runs/options/execution-config-and-workflow-changes.ts';
 import { completeOptions } from '../features/issue-runs/options/resolve-options.ts';
 import { ignoringErrors, type PhasePlanCallback } from '../features/issue-runs/progress-callbacks.ts';
 import type {
@@ -25,8 +25,8 @@ import {
   secondsSpentOn,
   storedRun,
 } from '../features/issue-runs/results/stored-run-and-issue-names.ts';
-import { takeRun } from '../features/issue-runs/resume-run.ts';
-import { numberedItem } from '../issues/caller-described-issues.ts';
+import { takeRun } from '../features/issue-runs/resume-run-and-handle-newer-runs.ts';
+import { numberedItem } from '../issues/issues-and-tasks-from-caller.ts';
 import { InputError } from '../model/errors.ts';
 import type { EngineEvent } from '../model/events.ts';
 import type { ExecutionConfig } from '../model/plan-schema.ts';
@@ -34,7 +34,7 @@ import { whyNotMerged } from '../model/review-verdict-and-criteria.ts';
 import { runOutput } from '../report/issue-runs/summary-and-dry-run.ts';
 import { printable, style } from '../report/style-and-phrases.ts';
 import { openStore } from '../store/open-store.ts';
-import { type Course, driveRun, EventStream, type Opened, openRun } from './drive-run.ts';
+import { type Course, driveRun, EventStream, type Opened, openRun } from './drive-run-and-send-events.ts';
 import { openEngine } from './open-engine-with-features.ts';
 import type { OrchestratorConfig, RunSurroundings } from './orchestrator-arguments.ts';
 import {

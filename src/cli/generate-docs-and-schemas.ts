@@ -2,7 +2,7 @@ import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import type { Command } from 'commander';
 import { z } from 'zod';
-import { ADAPTERS } from '../agents/adapters.ts';
+import { ADAPTERS } from '../agents/adapters-and-agent-problems.ts';
 import { ownDirectories } from '../agents/directories-and-variables.ts';
 import { rangeText, SUPPORT_COLUMNS, supportsOf } from '../agents/installed-agents.ts';
 import { settingsDocRows, settingsJsonSchema } from '../config/describe-settings.ts';

@@ -1,4 +1,4 @@
-import { maskedUrl } from '../model/text/redact.ts';
+import { maskedUrl } from '../model/text/find-and-redact-secrets.ts';
 import { flagOf, ROWS, type Settings, variableOf } from './settings-table.ts';
 import { allowed, isScalar, KEYS, type Kind, TEXT_KINDS } from './value-kinds.ts';
 

@@ -85,7 +85,7 @@ async function leftOver(
 
 async function readLayer(config: ConfigFile, user: string, home: string): Promise<Entry[]> {
   if (setsNothing(config.text)) return [];
-  const { parseSettings } = await import('./parse-yaml-with-places.ts');
+  const { parseSettings } = await import('./parse-yaml-and-place-problems.ts');
   const entries = fileLayer(parseSettings(config.text, config.file), config.file, user);
   if (config.kind !== 'project') return entries;
   for (const { key, value, where } of entries) {

@@ -9,7 +9,7 @@ import {
   unknownKey,
   type ValueProblem,
 } from './check-value.ts';
-import type { Path, YamlSource } from './parse-yaml-with-places.ts';
+import type { Path, YamlSource } from './parse-yaml-and-place-problems.ts';
 import { type Flags, flagOf, type Key, ROWS, variableOf } from './settings-table.ts';
 import { found, isScalar, type Kind, type Row } from './value-kinds.ts';
 

@@ -1,4 +1,4 @@
-import { adapterFor, capabilityProblems } from '../agents/adapters.ts';
+import { adapterFor, capabilityProblems } from '../agents/adapters-and-agent-problems.ts';
 import { refKey } from '../model/ids-and-branch-names.ts';
 import { type AccountLimit, type Admission, type AtWork, admit, crowded } from '../model/limits/admission.ts';
 import {
@@ -12,7 +12,7 @@ import {
 } from '../model/limits/budget.ts';
 import type { Plan } from '../model/plan.ts';
 import { planOf, ticketOf } from '../model/plans/plans-view.ts';
-import { redactAll } from '../model/text/redact.ts';
+import { redactAll } from '../model/text/find-and-redact-secrets.ts';
 import { type Hold, openAttempt, type Ticket } from '../model/ticket.ts';
 import { firstPhase, type Phase, type PhaseOf, phaseOf } from '../model/workflow.ts';
 import type { Allowance } from '../phases/phase-context.ts';

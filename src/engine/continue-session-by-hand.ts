@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs';
-import { adapterFor } from '../agents/adapters.ts';
+import { adapterFor } from '../agents/adapters-and-agent-problems.ts';
 import { processStart } from '../machine/process-identity-and-signals.ts';
 import { howToFree, sayHolder } from '../model/claim.ts';
 import { HeldError, IllegalMoveError, InputError } from '../model/errors.ts';

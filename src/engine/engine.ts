@@ -7,7 +7,7 @@ import { KeptProblems, type PlanProblem } from '../model/plans/plan-problems.ts'
 import { entryOf, planOf, ticketsOf } from '../model/plans/plans-view.ts';
 import { type Decision, eligible } from '../model/state/eligible.ts';
 import { heldBy } from '../model/state/explain-ticket.ts';
-import { Shortlist } from '../model/state/shortlist.ts';
+import { Shortlist } from '../model/state/shortlist-of-movable-tickets.ts';
 import { type Hold, isOver, type Ticket } from '../model/ticket.ts';
 import { type StoreProblem, type StoreView, sinceLast } from '../store/store-interface.ts';
 import { type Overview, overviewOf, stillHeld } from './admission-and-allowance.ts';

@@ -10,7 +10,7 @@ import { planOf } from '../model/plans/plans-view.ts';
 import { type AttemptEnd, shortageHold } from '../model/state/attempt-end-and-backoff.ts';
 import { next, type Step } from '../model/state/next-step-or-rest.ts';
 import type { TicketEvent } from '../model/state/reduce.ts';
-import { redactAll } from '../model/text/redact.ts';
+import { redactAll } from '../model/text/find-and-redact-secrets.ts';
 import { type Attempt, attemptKey, type Hold, openAttempt, type Ticket } from '../model/ticket.ts';
 import { actionOf, edgesOf } from '../model/workflow.ts';
 import {

@@ -3,7 +3,7 @@ import { dirname } from 'node:path';
 import { makeDirectory } from '../machine/files/make-directory-and-handle-storage-errors.ts';
 import { readOrEmpty } from '../machine/files/read-and-remove-files.ts';
 import { messageOf } from '../model/errors.ts';
-import { asRecord, asText, parseJson } from '../model/text/json.ts';
+import { asRecord, asText, parseJson } from '../model/text/parse-json-and-find-places.ts';
 
 /** One line: an intent, or its result. */
 interface JournalLine {

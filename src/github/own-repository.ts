@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { noteFact, readFacts } from '../machine/files/write-atomic-and-note-facts.ts';
 import { run } from '../machine/run-process.ts';
 import { InputError } from '../model/errors.ts';
-import { asRecord, asText, parseJson } from '../model/text/json.ts';
+import { asRecord, asText, parseJson } from '../model/text/parse-json-and-find-places.ts';
 import {
   GITHUB,
   isElsewhere,

@@ -4,7 +4,7 @@ import { dirname, join } from 'node:path';
 import { withLock } from '../machine/file-lock.ts';
 import { readOrEmpty } from '../machine/files/read-and-remove-files.ts';
 import { writeAtomic } from '../machine/files/write-atomic-and-note-facts.ts';
-import { asArray, asRecord, asText, parseJson } from '../model/text/json.ts';
+import { asArray, asRecord, asText, parseJson } from '../model/text/parse-json-and-find-places.ts';
 import { type RepositoryName, repositoryText } from './gh/repository-name.ts';
 import { GhError, type GhOptions } from './gh/run-gh.ts';
 import { MAX_WATCHES, queryWatches, type Watch, type Watched, withEarlier } from './query-pull-requests.ts';

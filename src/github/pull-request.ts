@@ -1,4 +1,10 @@
-import { asArray, asRecord, asText, type JsonObject, parseJson } from '../model/text/json.ts';
+import {
+  asArray,
+  asRecord,
+  asText,
+  type JsonObject,
+  parseJson,
+} from '../model/text/parse-json-and-find-places.ts';
 import { askRepository, nodesOf } from './gh/graphql.ts';
 import { type RepositoryName, repositoryText } from './gh/repository-name.ts';
 import { GhError, type GhOptions, type GhResult, ghProblem, runSlowGh, trySlowGh } from './gh/run-gh.ts';

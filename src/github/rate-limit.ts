@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { noteFact, readFacts } from '../machine/files/write-atomic-and-note-facts.ts';
-import { asRecord, parseJson } from '../model/text/json.ts';
+import { asRecord, parseJson } from '../model/text/parse-json-and-find-places.ts';
 import { type GhOptions, runGh } from './gh/run-gh.ts';
 
 /** What GitHub lets this account ask for until the reset. */

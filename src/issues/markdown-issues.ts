@@ -1,5 +1,5 @@
 import { basename } from 'node:path';
-import type { Path, YamlSource } from '../config/parse-yaml-with-places.ts';
+import type { Path, YamlSource } from '../config/parse-yaml-and-place-problems.ts';
 import { repositoryText } from '../github/gh/repository-name.ts';
 import { readTextFile } from '../machine/files/read-and-remove-files.ts';
 import { InputError, SignalboxError } from '../model/errors.ts';
@@ -133,7 +133,7 @@ function splitFrontMatter(text: string): { yaml: string | undefined; body: strin
 
 /** Reads the fields that mean something here; others belong to other tools, unless they look like a misspelling. */
 async function readFrontMatter(yaml: string, file: string): Promise<FrontMatter> {
-  const { parseYaml } = await import('../config/parse-yaml-with-places.ts');
+  const { parseYaml } = await import('../config/parse-yaml-and-place-problems.ts');
   const source = parseYaml(yaml, file);
   return source.data === null ? NONE : new FrontMatterReader(source, file).read();
 }

@@ -2,7 +2,7 @@ import { readdir, stat } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { readTextFile } from '../machine/files/read-and-remove-files.ts';
 import { InputError } from '../model/errors.ts';
-import { asRecord, parseJson } from '../model/text/json.ts';
+import { asRecord, parseJson } from '../model/text/parse-json-and-find-places.ts';
 import { type DesignSection, parseDesign } from './parse-design.ts';
 import { parseRequirements, type Requirement, RequirementIndex } from './parse-requirements.ts';
 import { type ParsedTasks, parseTasks } from './parse-tasks.ts';

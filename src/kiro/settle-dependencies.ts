@@ -1,6 +1,6 @@
 import { orderByDependencies } from '../model/plans/dependency-order.ts';
-import { asArray, asRecord, parseJson } from '../model/text/json.ts';
 import { didYouMean } from '../model/text/nearest-word.ts';
+import { asArray, asRecord, parseJson } from '../model/text/parse-json-and-find-places.ts';
 import type { Tree } from './build-task-tree.ts';
 import type { Collected } from './collect-task-drafts.ts';
 import { taskList } from './parse-task-fields.ts';

@@ -1,4 +1,4 @@
-import type { Problem } from '../config/parse-yaml-with-places.ts';
+import type { Problem } from '../config/parse-yaml-and-place-problems.ts';
 
 /** Something wrong in a spec. An error keeps the spec from running; a warning is only shown. */
 export interface SpecProblem extends Problem {

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { EFFORTS } from './agent.ts';
 import { SCHEMA_VERSION } from './extra-fields.ts';
 import { ISSUE_PHASES, OPTIONAL_PHASES } from './issue-phases.ts';
-import { asRecord } from './text/json.ts';
+import { asRecord } from './text/parse-json-and-find-places.ts';
 import { Branch, Budget, Claim, type Every, Id, UnitTicket } from './ticket-schema.ts';
 
 export const PLAN_STATUSES = ['draft', 'active', 'paused', 'complete', 'archived'] as const;

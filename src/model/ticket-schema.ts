@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { SCHEMA_VERSION } from './extra-fields.ts';
 import { BRANCH_PATTERN, branchProblem, ID_PATTERN, idProblem } from './ids-and-branch-names.ts';
-import { asRecord } from './text/json.ts';
+import { asRecord } from './text/parse-json-and-find-places.ts';
 
 export const Id = named('id', idProblem, ID_PATTERN);
 export const Branch = named('branch', branchProblem, BRANCH_PATTERN);

@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { adapterFor, capabilityProblems } from '../agents/adapters.ts';
+import { adapterFor, capabilityProblems } from '../agents/adapters-and-agent-problems.ts';
 import { defaultAccess } from '../agents/command-flags.ts';
 import {
   repairAnew,
@@ -20,8 +20,8 @@ import { MAX_PROMPT_BYTES } from '../workflows/find-workflows-prompts-scripts.ts
 import { renderPhasePrompt } from '../workflows/pin-workflow.ts';
 import { validateResult } from '../workflows/result-schema/validate-result.ts';
 import { type Ask, AttemptConfigError, type Turn, type TurnEnd, takeTurn } from './agent-turn.ts';
-import { excerpt } from './attempt-output.ts';
 import { cutShortBy, variablesOf } from './attempt-variables-and-environment.ts';
+import { excerpt } from './capture-and-excerpt-output.ts';
 import { TIP_BEFORE, tipBefore } from './check-evidence.ts';
 import { commitAndEnd, hasBegun, nativeCap, ownBudget } from './handle-used-up-budget.ts';
 import {

@@ -8,7 +8,7 @@ import { type AttemptEnd, NO_REASON } from '../model/state/attempt-end-and-backo
 import type { ErrorClass, Json } from '../model/ticket.ts';
 import type { PhaseOf } from '../model/workflow.ts';
 import { feedbackText } from '../workflows/template-variables.ts';
-import { capture, excerpt } from './attempt-output.ts';
+import { capture, excerpt } from './capture-and-excerpt-output.ts';
 import { missingEvidence } from './check-evidence.ts';
 import type { PhaseContext } from './phase-context.ts';
 import { returnToBranch } from './restore-shared-tree.ts';

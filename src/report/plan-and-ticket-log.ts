@@ -1,12 +1,12 @@
 import { closeSync, existsSync, openSync, readSync } from 'node:fs';
 import { join } from 'node:path';
-import { adapterFor } from '../agents/adapters.ts';
+import { adapterFor } from '../agents/adapters-and-agent-problems.ts';
 import { lineSplitter } from '../agents/reading/split-lines.ts';
 import { readJson } from '../machine/files/read-and-remove-files.ts';
 import type { Machine } from '../machine/machine.ts';
 import type { AgentEvent } from '../model/agent.ts';
 import type { TicketRef } from '../model/ids-and-branch-names.ts';
-import { lineRedactor, type Redact } from '../model/text/redact.ts';
+import { lineRedactor, type Redact } from '../model/text/find-and-redact-secrets.ts';
 import { type Attempt, attemptKey, type Ticket } from '../model/ticket.ts';
 import type { Store } from '../store/store-interface.ts';
 import { lineOf } from './event-line.ts';

@@ -1,4 +1,4 @@
-import { modeOf } from '../features/issue-runs/options/execution-config-and-run-mode.ts';
+import { modeOf } from '../features/issue-runs/options/execution-config-and-workflow-changes.ts';
 import { issueName, storedRun } from '../features/issue-runs/results/stored-run-and-issue-names.ts';
 import { parseRef } from '../model/ids-and-branch-names.ts';
 import { totalUsage, usageOf } from '../model/limits/usage.ts';

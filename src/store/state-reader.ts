@@ -4,7 +4,7 @@ import { keepExtra, SCHEMA_VERSION } from '../model/extra-fields.ts';
 import { refKey } from '../model/ids-and-branch-names.ts';
 import { PLAN_KINDS, type Plan } from '../model/plan.ts';
 import type { PlanSchema, SafeParsed, SchemaError } from '../model/plan-schema.ts';
-import { asRecord, placeInJson } from '../model/text/json.ts';
+import { asRecord, placeInJson } from '../model/text/parse-json-and-find-places.ts';
 import type { Ticket } from '../model/ticket.ts';
 import { quickPlan, quickTicket } from './parse-without-zod.ts';
 import { missing, stateText, unreadable } from './state-file-io.ts';

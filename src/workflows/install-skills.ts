@@ -41,7 +41,7 @@ async function readSkill(dir: string): Promise<Skill> {
   const file = join(dir, 'SKILL.md');
   const text = await readFile(file, 'utf8');
   const yaml = /^---\r?\n([\s\S]*?)\r?\n---[ \t]*(?:\r?\n|$)/.exec(text)?.[1];
-  const { parseYaml } = await import('../config/parse-yaml-with-places.ts');
+  const { parseYaml } = await import('../config/parse-yaml-and-place-problems.ts');
   const data = yaml === undefined ? null : parseYaml(`\n${yaml}`, file).data;
   const { name, description } = Object(data) as { name?: unknown; description?: unknown };
   if (typeof name !== 'string' || typeof description !== 'string' || !/^[a-z0-9][a-z0-9-]{0,63}$/.test(name))

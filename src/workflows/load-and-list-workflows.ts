@@ -1,13 +1,13 @@
 import { readFile } from 'node:fs/promises';
 import { basename } from 'node:path';
-import type { Path, Place, YamlSource } from '../config/parse-yaml-with-places.ts';
-import { type Finding, type Problem, placed, problemFrom } from '../config/parse-yaml-with-places.ts';
+import type { Path, Place, YamlSource } from '../config/parse-yaml-and-place-problems.ts';
+import { type Finding, type Problem, placed, problemFrom } from '../config/parse-yaml-and-place-problems.ts';
 import { keyPath, meant, type SchemaIssue, valueAt, wanted } from '../config/schema-issues.ts';
 import { found } from '../config/value-kinds.ts';
 import { messageOf } from '../model/errors.ts';
 import { capital } from '../model/text/clean-quote-plural.ts';
-import { isObject } from '../model/text/json.ts';
 import { didYouMean } from '../model/text/nearest-word.ts';
+import { isObject } from '../model/text/parse-json-and-find-places.ts';
 import {
   ActionPhase,
   AgentPhase,
@@ -55,7 +55,7 @@ export async function loadWorkflow(source: WorkflowSource): Promise<LoadedWorkfl
   };
   let yaml: YamlSource;
   // The parser is loaded when the first workflow is read: most commands read none.
-  const { parseYaml } = await import('../config/parse-yaml-with-places.ts');
+  const { parseYaml } = await import('../config/parse-yaml-and-place-problems.ts');
   try {
     yaml = parseYaml(text, file);
   } catch (error) {

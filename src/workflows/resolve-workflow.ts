@@ -1,6 +1,6 @@
 import { statSync } from 'node:fs';
 import { join } from 'node:path';
-import { problemsError } from '../config/parse-yaml-with-places.ts';
+import { problemsError } from '../config/parse-yaml-and-place-problems.ts';
 import { scriptInstead } from '../model/actions.ts';
 import { InputError } from '../model/errors.ts';
 import { didYouMean } from '../model/text/nearest-word.ts';

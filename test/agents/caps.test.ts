@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { ADAPTERS } from '../../src/agents/adapters.ts';
+import { ADAPTERS } from '../../src/agents/adapters-and-agent-problems.ts';
 import { ownVariables } from '../../src/agents/directories-and-variables.ts';
 import { request } from './support.ts';
 

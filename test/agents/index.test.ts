@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { ADAPTERS, adapterFor, capabilityProblems } from '../../src/agents/adapters.ts';
+import { ADAPTERS, adapterFor, capabilityProblems } from '../../src/agents/adapters-and-agent-problems.ts';
 import { defaultAccess } from '../../src/agents/command-flags.ts';
 import { guessAdapter } from '../../src/config/resolve-agents.ts';
 import { AgentPhase, type PhaseOf } from '../../src/model/workflow.ts';

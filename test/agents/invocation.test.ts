@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { ADAPTERS } from '../../src/agents/adapters.ts';
+import { ADAPTERS } from '../../src/agents/adapters-and-agent-problems.ts';
 import type { AgentConfig } from '../../src/model/agent.ts';
 import { agent, valuesOf } from './invocation-support.ts';
 import { request } from './support.ts';

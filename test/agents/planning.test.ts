@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { LAUNCHERS, WITH_SERVERS } from '../../src/agents/adapters.ts';
+import { LAUNCHERS, WITH_SERVERS } from '../../src/agents/adapters-and-agent-problems.ts';
 import type { PlannerRequest } from '../../src/agents/planner-launcher.ts';
 import { type LaunchPlan, withoutSecrets } from '../../src/agents/planner-launcher.ts';
 

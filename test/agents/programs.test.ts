@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { ADAPTERS } from '../../src/agents/adapters.ts';
+import { ADAPTERS } from '../../src/agents/adapters-and-agent-problems.ts';
 import { compareVersions } from '../../src/agents/installed-agents.ts';
 import { INSTALL_COMMANDS } from '../../src/config/doctor/check-programs.ts';
 import { ACCESS } from '../../src/model/agent.ts';

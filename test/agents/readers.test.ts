@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { ADAPTERS } from '../../src/agents/adapters.ts';
+import { ADAPTERS } from '../../src/agents/adapters-and-agent-problems.ts';
 import { ERROR_CLASSES } from '../../src/model/ticket.ts';
 import { CONTEXT, replay } from './support.ts';
 

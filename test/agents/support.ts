@@ -1,6 +1,6 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import { adapterFor } from '../../src/agents/adapters.ts';
+import { adapterFor } from '../../src/agents/adapters-and-agent-problems.ts';
 import type {
   AgentEvent,
   AgentReader,

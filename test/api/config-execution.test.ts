@@ -5,7 +5,7 @@ import { parseBatches } from '../../src/features/issue-runs/options/check-option
 import {
   buildExecutionConfig,
   checkExecutionConfig,
-} from '../../src/features/issue-runs/options/execution-config-and-run-mode.ts';
+} from '../../src/features/issue-runs/options/execution-config-and-workflow-changes.ts';
 import type { RunOptions } from '../../src/features/issue-runs/request-and-result-types.ts';
 import type { ExecutionConfig } from '../../src/model/plan-schema.ts';
 import { refusal } from '../config/scratch.ts';

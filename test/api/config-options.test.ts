@@ -5,7 +5,7 @@ import { optionOf, RUN_SETTINGS } from '../../src/config/run-flags.ts';
 import { RUN_ONLY } from '../../src/config/run-settings-table.ts';
 import type { RunSettings } from '../../src/config/settings-table.ts';
 import { variableOf } from '../../src/config/settings-table.ts';
-import { buildExecutionConfig } from '../../src/features/issue-runs/options/execution-config-and-run-mode.ts';
+import { buildExecutionConfig } from '../../src/features/issue-runs/options/execution-config-and-workflow-changes.ts';
 import type { RunOptions } from '../../src/features/issue-runs/request-and-result-types.ts';
 import type { InputError } from '../../src/model/errors.ts';
 import { refusal } from '../config/scratch.ts';

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { ADAPTERS } from '../../src/agents/adapters.ts';
+import { ADAPTERS } from '../../src/agents/adapters-and-agent-problems.ts';
 import type { SurveyedAgent } from '../../src/agents/installed-agents.ts';
 import { SUPPORT_COLUMNS } from '../../src/agents/installed-agents.ts';
 import type { DoctorFinding } from '../../src/config/doctor/check-programs.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { parseSettings, parseYaml } from '../../src/config/parse-yaml-with-places.ts';
+import { parseSettings, parseYaml } from '../../src/config/parse-yaml-and-place-problems.ts';
 import { InputError } from '../../src/model/errors.ts';
 
 function errorOf(text: string): InputError {

@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { existsSync, mkdirSync, readdirSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect } from 'vitest';
-import { WITH_SERVERS } from '../../src/agents/adapters.ts';
+import { WITH_SERVERS } from '../../src/agents/adapters-and-agent-problems.ts';
 import { commandOf } from '../../tools/agents/install.mjs';
 import { waitFor } from '../support/wait-for.ts';
 import { type Bench, it, releaseFor, SELECTED, withModelServer } from './bench.ts';

@@ -1,7 +1,7 @@
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { ADAPTERS } from '../../src/agents/adapters.ts';
+import { ADAPTERS } from '../../src/agents/adapters-and-agent-problems.ts';
 import { INSTALL_COMMANDS } from '../../src/config/doctor/check-programs.ts';
 import { doc, ROOT, tables } from './markdown.ts';
 import { source } from './source.ts';

@@ -1,7 +1,7 @@
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { ADAPTERS } from '../../src/agents/adapters.ts';
+import { ADAPTERS } from '../../src/agents/adapters-and-agent-problems.ts';
 import { ROWS } from '../../src/config/settings-table.ts';
 import { ACTION_CRASH_POINTS, CRASH_POINTS } from '../../src/engine/crash-points.ts';
 import { LOG_STATUSES } from '../../src/features/issue-runs/logs/read-and-rotate-logs.ts';

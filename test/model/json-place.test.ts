@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { placeInJson } from '../../src/model/text/json.ts';
+import { placeInJson } from '../../src/model/text/parse-json-and-find-places.ts';
 
 /** The text from a place on. */
 function from(text: string, { line, column }: { line: number; column: number }): string {

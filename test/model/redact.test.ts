@@ -1,6 +1,12 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { lineRedactor, REDACTED, redactAll, redactor, secretValues } from '../../src/model/text/redact.ts';
+import {
+  lineRedactor,
+  REDACTED,
+  redactAll,
+  redactor,
+  secretValues,
+} from '../../src/model/text/find-and-redact-secrets.ts';
 
 const GITHUB = `ghp_${'a1B2'.repeat(9)}`;
 

@@ -4,7 +4,7 @@ import { refKey, type StateRef } from '../../src/model/ids-and-branch-names.ts';
 import type { Plan } from '../../src/model/plan.ts';
 import { PLAN_STATUSES } from '../../src/model/plan-schema.ts';
 import { eligible, type Limits, type Readiness, type WorkView } from '../../src/model/state/eligible.ts';
-import { Shortlist } from '../../src/model/state/shortlist.ts';
+import { Shortlist } from '../../src/model/state/shortlist-of-movable-tickets.ts';
 import type { Hold, Ticket } from '../../src/model/ticket.ts';
 import { at, attempt, NOW, plan, ticket } from './build.ts';
 

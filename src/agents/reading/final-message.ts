@@ -1,7 +1,7 @@
 import { messageOf } from '../../model/errors.ts';
 import { cleanText, escapeTags } from '../../model/text/clean-quote-plural.ts';
-import { parseJson } from '../../model/text/json.ts';
 import { visibleLines } from '../../model/text/markdown-lines.ts';
+import { parseJson } from '../../model/text/parse-json-and-find-places.ts';
 import type { Json } from '../../model/ticket.ts';
 
 const OPEN = '<signalbox>';

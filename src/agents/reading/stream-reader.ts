@@ -1,7 +1,13 @@
 import { createHash } from 'node:crypto';
 import type { AgentError, AgentEvent, AgentReader, AgentResult, ReadContext } from '../../model/agent.ts';
 import { InputError } from '../../model/errors.ts';
-import { asNumber, asObject, asString, type JsonObject, parseObject } from '../../model/text/json.ts';
+import {
+  asNumber,
+  asObject,
+  asString,
+  type JsonObject,
+  parseObject,
+} from '../../model/text/parse-json-and-find-places.ts';
 import type { ErrorClass, Json, Usage } from '../../model/ticket.ts';
 import { type Exit, errorOf, unfinished } from './classify-errors.ts';
 import { resultInText } from './final-message.ts';

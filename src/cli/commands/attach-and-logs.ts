@@ -4,10 +4,10 @@ import { exactSession, socketArgs, socketOf, tmuxClient } from '../../machine/tm
 import { readSession, type TmuxSession } from '../../machine/tmux/session.ts';
 import { InputError } from '../../model/errors.ts';
 import { rests } from '../../model/state/next-step-or-rest.ts';
-import type { Redact } from '../../model/text/redact.ts';
+import type { Redact } from '../../model/text/find-and-redact-secrets.ts';
 import { createLog, restLine } from '../../report/plan-and-ticket-log.ts';
 import { style } from '../../report/style-and-phrases.ts';
-import { readerRedactor } from '../../sandbox/secret-fingerprints.ts';
+import { readerRedactor } from '../../sandbox/secret-redactors-and-fingerprints.ts';
 import { loadSchemas } from '../../store/open-for-reading.ts';
 import { exitOf, type Io, inherited, outJson } from '../io.ts';
 import {
@@ -16,7 +16,7 @@ import {
   openState,
   planNamed,
   ticketNamed,
-} from '../open-state-and-read-arguments.ts';
+} from '../open-state-and-find-named-tickets.ts';
 
 export async function attach(io: Io, options: GlobalOptions, word: string | undefined): Promise<void> {
   const { stateDir, store, view } = await openState(io, options);

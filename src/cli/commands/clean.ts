@@ -2,7 +2,7 @@ import { clean as cleanUp, type Stale } from '../../features/cleanup/remove-left
 import { plural } from '../../model/text/clean-quote-plural.ts';
 import { oneLine, type Style, style } from '../../report/style-and-phrases.ts';
 import { type Io, outJson } from '../io.ts';
-import { type GlobalOptions, openEngine, openRunner } from '../open-state-and-read-arguments.ts';
+import { type GlobalOptions, openEngine, openRunner } from '../open-state-and-find-named-tickets.ts';
 
 /** Maximum number of ignored files to name; there may be thousands. */
 const MAX_NAMED_FILES = 5;

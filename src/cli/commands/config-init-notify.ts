@@ -10,7 +10,7 @@ import {
 import { expandPath, userHome } from '../../machine/home-path.ts';
 import { shellWord } from '../../model/text/shell-quote.ts';
 import { answer, type Io, outJson } from '../io.ts';
-import { type GlobalOptions, openEngine, openSettings } from '../open-state-and-read-arguments.ts';
+import { type GlobalOptions, openEngine, openSettings } from '../open-state-and-find-named-tickets.ts';
 
 export async function configShow(io: Io, options: GlobalOptions): Promise<void> {
   const settings = await openSettings(io, options);

@@ -19,7 +19,7 @@ import {
   ownCommand,
   positiveInteger,
   trusted,
-} from '../open-state-and-read-arguments.ts';
+} from '../open-state-and-find-named-tickets.ts';
 import { type EventView, eventView, signalCode, untilStopped } from '../show-events-until-stopped.ts';
 
 interface Options extends GlobalOptions {

@@ -1,6 +1,6 @@
 import { existsSync, readdirSync } from 'node:fs';
 import { join, relative } from 'node:path';
-import { ADAPTERS } from '../../agents/adapters.ts';
+import { ADAPTERS } from '../../agents/adapters-and-agent-problems.ts';
 import {
   agentFindings,
   rangeText,
@@ -25,7 +25,7 @@ import { table } from '../../report/table.ts';
 import { checkAll } from '../../workflows/check/check-workflow.ts';
 import { createWorkspaces } from '../../workspaces/workspaces.ts';
 import { type Io, outJson } from '../io.ts';
-import { type GlobalOptions, openSettings, openState } from '../open-state-and-read-arguments.ts';
+import { type GlobalOptions, openSettings, openState } from '../open-state-and-find-named-tickets.ts';
 
 export async function doctor(io: Io, options: GlobalOptions & { agents?: boolean }): Promise<void> {
   const load = { cwd: io.cwd, env: io.env, configPath: options.config, packageDir: packageDir() };

@@ -12,7 +12,12 @@ import type { Attempt } from '../../model/ticket.ts';
 import { oneLine, style } from '../../report/style-and-phrases.ts';
 import { table } from '../../report/table.ts';
 import { exitOf, type Io, inherited, outJson } from '../io.ts';
-import { type GlobalOptions, openEngine, openState, ticketNamed } from '../open-state-and-read-arguments.ts';
+import {
+  type GlobalOptions,
+  openEngine,
+  openState,
+  ticketNamed,
+} from '../open-state-and-find-named-tickets.ts';
 
 interface Options extends GlobalOptions {
   phase?: string;

@@ -26,7 +26,7 @@ import {
   openRunner,
   openSettings,
   planNamed,
-} from '../open-state-and-read-arguments.ts';
+} from '../open-state-and-find-named-tickets.ts';
 import { signalCode, untilStopped } from '../show-events-until-stopped.ts';
 import { inPhase, outStep, ticketHere } from './workspace-checks-integrate-diff.ts';
 

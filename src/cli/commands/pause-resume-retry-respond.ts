@@ -20,7 +20,7 @@ import {
   openState,
   planNamed,
   ticketNamed,
-} from '../open-state-and-read-arguments.ts';
+} from '../open-state-and-find-named-tickets.ts';
 
 type Wish = Parameters<typeof carryOutCommand>[2];
 type Words = (string | undefined)[];
@@ -158,7 +158,7 @@ export async function resume(
     });
   if (found.kind === 'run') {
     if (!isRunByDaemon(engine, id)) return (await import('./run.ts')).resumeIssues(id, options, io);
-    const { adoptFinished } = await import('../../features/issue-runs/resume-run.ts');
+    const { adoptFinished } = await import('../../features/issue-runs/resume-run-and-handle-newer-runs.ts');
     await adoptFinished(engine, id);
     if (found.status === 'active' && stoppedIn(engine, id).length === 0) {
       const text = `Run ${id} is ${found.status}.${nextStep(engine, id)}`;

@@ -17,7 +17,7 @@ import {
   openEngine,
   openState,
   positiveInteger,
-} from '../open-state-and-read-arguments.ts';
+} from '../open-state-and-find-named-tickets.ts';
 
 export async function planList(io: Io, options: GlobalOptions): Promise<void> {
   const { store } = await openState(io, options);

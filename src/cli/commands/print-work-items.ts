@@ -2,7 +2,7 @@ import type { Listed } from '../../issues/work-item.ts';
 import { InputError } from '../../model/errors.ts';
 import { shellWord } from '../../model/text/shell-quote.ts';
 import { errorLines, type Io, outJson } from '../io.ts';
-import { type GlobalOptions, openSettings, positiveInteger } from '../open-state-and-read-arguments.ts';
+import { type GlobalOptions, openSettings, positiveInteger } from '../open-state-and-find-named-tickets.ts';
 
 interface Options extends GlobalOptions {
   repo?: string;

@@ -25,7 +25,7 @@ import {
   openState,
   ownCommand,
   positiveInteger,
-} from '../open-state-and-read-arguments.ts';
+} from '../open-state-and-find-named-tickets.ts';
 import { type EventView, eventView, signalCode, untilStopped } from '../show-events-until-stopped.ts';
 import { handedOver, handOver } from './daemon-and-tick.ts';
 

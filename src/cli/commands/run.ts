@@ -25,7 +25,7 @@ import {
   openSettings,
   positiveInteger,
   trusted,
-} from '../open-state-and-read-arguments.ts';
+} from '../open-state-and-find-named-tickets.ts';
 import { eventView, signalCode, untilStopped } from '../show-events-until-stopped.ts';
 import { handedOver, handOver } from './daemon-and-tick.ts';
 

@@ -7,7 +7,7 @@ import { plural } from '../../model/text/clean-quote-plural.ts';
 import { specProblemText, specText } from '../../report/spec-text.ts';
 import { style } from '../../report/style-and-phrases.ts';
 import { type Io, outJson } from '../io.ts';
-import { oneOf, openEngine, openSettings } from '../open-state-and-read-arguments.ts';
+import { oneOf, openEngine, openSettings } from '../open-state-and-find-named-tickets.ts';
 import type { SpecRunOptions } from './run-spec.ts';
 import { inPhase, outStep, ticketHere } from './workspace-checks-integrate-diff.ts';
 

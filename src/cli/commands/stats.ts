@@ -12,7 +12,7 @@ import { plural } from '../../model/text/clean-quote-plural.ts';
 import { oneLine, style, wholeSeconds } from '../../report/style-and-phrases.ts';
 import { table } from '../../report/table.ts';
 import { type Io, outJson } from '../io.ts';
-import { type GlobalOptions, openStore } from '../open-state-and-read-arguments.ts';
+import { type GlobalOptions, openStore } from '../open-state-and-find-named-tickets.ts';
 
 export async function stats(io: Io, options: GlobalOptions & { csv?: boolean }): Promise<void> {
   const { settings, store, view } = await openStore(io, options);

@@ -4,7 +4,7 @@ import { planLines, problemsWithoutPlan, statusJson, statusOf } from '../../repo
 import { oneLine, sayProblem, style } from '../../report/style-and-phrases.ts';
 import type { Store, StoreView } from '../../store/store-interface.ts';
 import { type Io, outJson } from '../io.ts';
-import { type GlobalOptions, LAST, openState, planNamed } from '../open-state-and-read-arguments.ts';
+import { type GlobalOptions, LAST, openState, planNamed } from '../open-state-and-find-named-tickets.ts';
 
 interface StatusOptions extends GlobalOptions {
   plan?: string;

@@ -1,7 +1,7 @@
 import { existsSync, readFileSync, statSync } from 'node:fs';
 import { resolve } from 'node:path';
-import { agentProblems } from '../../agents/adapters.ts';
-import { type Problem, problemLines } from '../../config/parse-yaml-with-places.ts';
+import { agentProblems } from '../../agents/adapters-and-agent-problems.ts';
+import { type Problem, problemLines } from '../../config/parse-yaml-and-place-problems.ts';
 import type { Settings } from '../../config/settings-table.ts';
 import { ACTIONS } from '../../model/actions.ts';
 import { plural } from '../../model/text/clean-quote-plural.ts';
@@ -14,7 +14,7 @@ import { installSkills, listSkills } from '../../workflows/install-skills.ts';
 import { type LoadedWorkflow, listWorkflows, loadWorkflow } from '../../workflows/load-and-list-workflows.ts';
 import { findWorkflows, resolveWorkflow } from '../../workflows/resolve-workflow.ts';
 import { answer, type Io, outJson } from '../io.ts';
-import { type GlobalOptions, openSettings } from '../open-state-and-read-arguments.ts';
+import { type GlobalOptions, openSettings } from '../open-state-and-find-named-tickets.ts';
 
 export async function workflowList(io: Io, options: GlobalOptions): Promise<void> {
   const { workflows } = await searchPathOf(options, io);

@@ -9,7 +9,7 @@ import {
   openEngine,
   openSettings,
   ticketNamed,
-} from '../open-state-and-read-arguments.ts';
+} from '../open-state-and-find-named-tickets.ts';
 
 export async function checks(io: Io, options: GlobalOptions & { related?: boolean }): Promise<void> {
   const cwd = io.env.SIGNALBOX_WORKTREE ?? io.cwd;

@@ -1,8 +1,8 @@
 import type { EngineContext } from '../../engine/context.ts';
 import { workspaceFor } from '../../engine/ticket-workspace.ts';
-import { joinNumbered, taskItem } from '../../issues/caller-described-issues.ts';
 import { fetchItems } from '../../issues/fetch-work-items.ts';
 import { placeItems } from '../../issues/find-issue-checkouts.ts';
+import { joinNumbered, taskItem } from '../../issues/issues-and-tasks-from-caller.ts';
 import { sayItem, type WorkItem } from '../../issues/work-item.ts';
 import { type Claim, onceLeaseIsOver, sayHolder } from '../../model/claim.ts';
 import { InputError, WorkspaceError } from '../../model/errors.ts';
@@ -16,7 +16,7 @@ import { pinWorkflow } from '../../workflows/pin-workflow.ts';
 import { resolveWorkflow } from '../../workflows/resolve-workflow.ts';
 import { fetchOptions, finishedOutside, withDependencies } from './dependencies-outside-run.ts';
 import { EarlierIssues, leftToDo } from './earlier-work-on-issues.ts';
-import { runMode, skippedPhases, wishesOf } from './options/execution-config-and-run-mode.ts';
+import { runMode, skippedPhases, wishesOf } from './options/execution-config-and-workflow-changes.ts';
 import { branchOfItem, type Candidate, phasesAhead, planIssues, WORKFLOW } from './plan-issues.ts';
 import { redoUnstackedIssues, stopAtRefused } from './redo-or-refuse-chained-issues.ts';
 import type { IssueRunRequest, PreparedRun, Refused } from './request-and-result-types.ts';

@@ -10,7 +10,7 @@ import { isOver, supersededHold, type Ticket } from '../../model/ticket.ts';
 import { EarlierIssues, sourceKey } from './earlier-work-on-issues.ts';
 import { liveClaim } from './prepare-issue-run.ts';
 import type { PreparedRun } from './request-and-result-types.ts';
-import { pauseIfSuperseded } from './resume-run.ts';
+import { pauseIfSuperseded } from './resume-run-and-handle-newer-runs.ts';
 
 /**
  * Writes the plan, takes over from earlier runs, and creates the workspaces of everything that can start. This process claims the

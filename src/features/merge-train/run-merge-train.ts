@@ -7,7 +7,7 @@ import { SignalboxError } from '../../model/errors.ts';
 import { NO_CHECKS } from '../../model/review-verdict-and-criteria.ts';
 import { type Findings, sendBack } from '../../model/state/send-back-after-failed-merge.ts';
 import type { Ticket } from '../../model/ticket.ts';
-import { excerpt } from '../../phases/attempt-output.ts';
+import { excerpt } from '../../phases/capture-and-excerpt-output.ts';
 import type { Track, TrackSpec, Trains } from '../../workspaces/workspaces.ts';
 import { Notifier } from '../notifications/notify.ts';
 import { type AlreadyMerged, isReady, type LeftOut, leaveOut, type Trainload } from './collect-branches.ts';

@@ -4,7 +4,7 @@ import type { Settings } from '../../config/settings-table.ts';
 import type { EngineContext } from '../../engine/context.ts';
 import { run } from '../../machine/run-process.ts';
 import { messageOf } from '../../model/errors.ts';
-import { maskedUrl } from '../../model/text/redact.ts';
+import { maskedUrl } from '../../model/text/find-and-redact-secrets.ts';
 
 export type Occasion = Settings['notify']['on'][number];
 

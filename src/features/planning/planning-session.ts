@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { LAUNCHERS, WITH_SERVERS } from '../../agents/adapters.ts';
+import { LAUNCHERS, WITH_SERVERS } from '../../agents/adapters-and-agent-problems.ts';
 import {
   coverArgs,
   type LaunchPlan,

@@ -1,4 +1,4 @@
-import { adapterFor, capabilityProblems } from '../../agents/adapters.ts';
+import { adapterFor, capabilityProblems } from '../../agents/adapters-and-agent-problems.ts';
 import { missingProgram } from '../../config/doctor/check-programs.ts';
 import { agentOf } from '../../engine/admission-and-allowance.ts';
 import type { EngineContext } from '../../engine/context.ts';

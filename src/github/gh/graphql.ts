@@ -1,4 +1,10 @@
-import { asArray, asRecord, asText, type JsonObject, parseJson } from '../../model/text/json.ts';
+import {
+  asArray,
+  asRecord,
+  asText,
+  type JsonObject,
+  parseJson,
+} from '../../model/text/parse-json-and-find-places.ts';
 import { type Budget, readBudget } from '../rate-limit.ts';
 import { type RepositoryName, repositoryText } from './repository-name.ts';
 import type { GhError } from './run-gh.ts';

@@ -17,7 +17,7 @@ import { GhError, ghFailure, runGh } from '../../github/gh/run-gh.ts';
 import { defaultHost } from '../../github/own-repository.ts';
 import { SignalboxError } from '../../model/errors.ts';
 import { groupBy } from '../../model/group-by.ts';
-import { asRecord, asText, type JsonObject, parseJson } from '../../model/text/json.ts';
+import { asRecord, asText, type JsonObject, parseJson } from '../../model/text/parse-json-and-find-places.ts';
 import type { GithubReference } from '../issue-references.ts';
 import { type Fetched, orError, problemOf, type SourceContext } from '../work-item.ts';
 import { githubItem, issueKeys, labelNames, type RawIssue, rawIssue } from './issue-from-answer.ts';

@@ -8,7 +8,7 @@ import {
 import { GhError } from '../../github/gh/run-gh.ts';
 import { idProblem } from '../../model/ids-and-branch-names.ts';
 import { cleanLabels, cleanLine, cleanText } from '../../model/text/clean-quote-plural.ts';
-import { asRecord, asText } from '../../model/text/json.ts';
+import { asRecord, asText } from '../../model/text/parse-json-and-find-places.ts';
 import { acceptanceCriteria } from '../acceptance-criteria.ts';
 import { mentionedDependencies } from '../dependency-mentions.ts';
 import type { WorkItem } from '../work-item.ts';

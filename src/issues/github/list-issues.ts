@@ -3,8 +3,8 @@ import { parseRepository, type RepositoryName, repositoryText } from '../../gith
 import { defaultHost, ownRepository } from '../../github/own-repository.ts';
 import { InputError, SignalboxError } from '../../model/errors.ts';
 import { quoted } from '../../model/text/clean-quote-plural.ts';
-import { asRecord, asText } from '../../model/text/json.ts';
 import { nearest } from '../../model/text/nearest-word.ts';
+import { asRecord, asText } from '../../model/text/parse-json-and-find-places.ts';
 import { fetchItems } from '../fetch-work-items.ts';
 import type { GithubReference } from '../issue-references.ts';
 import {

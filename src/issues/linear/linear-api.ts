@@ -1,7 +1,7 @@
 import type { GhOptions } from '../../github/gh/run-gh.ts';
 import { SignalboxError } from '../../model/errors.ts';
 import { cleanLine } from '../../model/text/clean-quote-plural.ts';
-import { asArray, asRecord, asText, parseJson } from '../../model/text/json.ts';
+import { asArray, asRecord, asText, parseJson } from '../../model/text/parse-json-and-find-places.ts';
 
 const DEFAULT_URL = 'https://api.linear.app/graphql';
 const MAX_BYTES = 16 * 1024 * 1024;

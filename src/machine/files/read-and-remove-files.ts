@@ -14,7 +14,7 @@ import {
 import { type FileHandle, open, readdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { InputError, shortageOf, WorkspaceError } from '../../model/errors.ts';
-import { parseJson } from '../../model/text/json.ts';
+import { parseJson } from '../../model/text/parse-json-and-find-places.ts';
 import { run } from '../run-process.ts';
 
 const LARGEST = 256 * 1024 * 1024;

@@ -1,6 +1,6 @@
 import { closeSync, fsyncSync, openSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
-import { asRecord, parseJson } from '../../model/text/json.ts';
+import { asRecord, parseJson } from '../../model/text/parse-json-and-find-places.ts';
 import { makeDirectory } from './make-directory-and-handle-storage-errors.ts';
 import { readOrEmpty } from './read-and-remove-files.ts';
 

@@ -6,7 +6,7 @@ import { blockedBy, failuresIn, haltedHold, sameHold } from './blockers-and-stop
 import { settle } from './enter-and-leave-phases.ts';
 import { isBrieflyPaused, isDue, movesByItself } from './next-step-or-rest.ts';
 import { isYetToBegin, turnsOf } from './shared-workspace-turns.ts';
-import { type ReadyTurns, type Shortlist, waitsForBlockers } from './shortlist.ts';
+import { type ReadyTurns, type Shortlist, waitsForBlockers } from './shortlist-of-movable-tickets.ts';
 
 export { blockedBy };
 

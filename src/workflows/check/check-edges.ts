@@ -1,4 +1,4 @@
-import type { Finding, Path } from '../../config/parse-yaml-with-places.ts';
+import type { Finding, Path } from '../../config/parse-yaml-and-place-problems.ts';
 import { ACTIONS } from '../../model/actions.ts';
 import { didYouMean } from '../../model/text/nearest-word.ts';
 import { EXIT_OUTCOMES, edgesOf, type Phase, type Workflow } from '../../model/workflow.ts';

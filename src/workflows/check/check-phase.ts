@@ -1,4 +1,4 @@
-import type { Finding, Path } from '../../config/parse-yaml-with-places.ts';
+import type { Finding, Path } from '../../config/parse-yaml-and-place-problems.ts';
 import { ACTIONS } from '../../model/actions.ts';
 import { capital } from '../../model/text/clean-quote-plural.ts';
 import { didYouMean, nearest } from '../../model/text/nearest-word.ts';

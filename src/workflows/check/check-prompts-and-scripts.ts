@@ -1,5 +1,5 @@
 import { accessSync, constants } from 'node:fs';
-import { type Finding, type Path, type Problem, placed } from '../../config/parse-yaml-with-places.ts';
+import { type Finding, type Path, type Problem, placed } from '../../config/parse-yaml-and-place-problems.ts';
 import { InputError } from '../../model/errors.ts';
 import { didYouMean } from '../../model/text/nearest-word.ts';
 import { composeCommand } from '../../model/text/shell-quote.ts';

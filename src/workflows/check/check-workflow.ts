@@ -1,4 +1,4 @@
-import { type Finding, type Problem, placed, tidy } from '../../config/parse-yaml-with-places.ts';
+import { type Finding, type Problem, placed, tidy } from '../../config/parse-yaml-and-place-problems.ts';
 import { actionOf } from '../../model/workflow.ts';
 import { insteadOf, type SearchPath } from '../find-workflows-prompts-scripts.ts';
 import { type LoadedWorkflow, listWorkflows } from '../load-and-list-workflows.ts';

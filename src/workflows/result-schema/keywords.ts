@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { plural } from '../../model/text/clean-quote-plural.ts';
-import { asNumber, isObject, type JsonObject } from '../../model/text/json.ts';
+import { asNumber, isObject, type JsonObject } from '../../model/text/parse-json-and-find-places.ts';
 
 /**
  * The keywords that the JSON Schema of a result may have. The check accepts these and no others, and the validation

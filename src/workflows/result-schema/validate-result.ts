@@ -1,6 +1,12 @@
 import { messageOf } from '../../model/errors.ts';
 import { plural } from '../../model/text/clean-quote-plural.ts';
-import { asArray, asNumber, asObject, isObject, type JsonObject } from '../../model/text/json.ts';
+import {
+  asArray,
+  asNumber,
+  asObject,
+  isObject,
+  type JsonObject,
+} from '../../model/text/parse-json-and-find-places.ts';
 import type { Json } from '../../model/ticket.ts';
 import { KEYWORDS, referredSchema, TYPES } from './keywords.ts';
 

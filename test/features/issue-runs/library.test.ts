@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { describe, expect } from 'vitest';
 import { resolveRunOptions } from '../../../src/api/orchestrator-arguments.ts';
 import { RunOrchestrator } from '../../../src/api/run-orchestrator.ts';
-import { buildExecutionConfig } from '../../../src/features/issue-runs/options/execution-config-and-run-mode.ts';
+import { buildExecutionConfig } from '../../../src/features/issue-runs/options/execution-config-and-workflow-changes.ts';
 import { commitsOf, EXEC, git, IssueWorld, it, NumberedWorld, settingsOf, titled } from './support.ts';
 
 describe.concurrent('RunOrchestrator.run', () => {

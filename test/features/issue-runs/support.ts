@@ -5,7 +5,7 @@ import { resolveRunOptions } from '../../../src/api/orchestrator-arguments.ts';
 import type { RunInit } from '../../../src/api/run-orchestrator.ts';
 import { RunOrchestrator } from '../../../src/api/run-orchestrator.ts';
 import { getSettings, type SignalboxSettings } from '../../../src/api/settings.ts';
-import { buildExecutionConfig } from '../../../src/features/issue-runs/options/execution-config-and-run-mode.ts';
+import { buildExecutionConfig } from '../../../src/features/issue-runs/options/execution-config-and-workflow-changes.ts';
 import type { RunOptions, RunResult } from '../../../src/features/issue-runs/request-and-result-types.ts';
 import { IssueWorld } from '../../cli/issue-world.ts';
 import type { FakeIssue } from '../../support/gh/fake-gh.ts';

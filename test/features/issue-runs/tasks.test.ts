@@ -1,5 +1,5 @@
 import { describe, expect } from 'vitest';
-import { emptyTask, taskItem } from '../../../src/issues/caller-described-issues.ts';
+import { emptyTask, taskItem } from '../../../src/issues/issues-and-tasks-from-caller.ts';
 import { CliCall } from '../../support/cli-call.ts';
 import { commitsOf, EXEC_FLAGS, git, IssueWorld, inCode, it, refusal } from './support.ts';
 

@@ -1,4 +1,9 @@
-import { asArray, asObject, asString, type JsonObject } from '../../../src/model/text/json.ts';
+import {
+  asArray,
+  asObject,
+  asString,
+  type JsonObject,
+} from '../../../src/model/text/parse-json-and-find-places.ts';
 import {
   epochOf,
   type Message,

@@ -1,7 +1,7 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
-import { type JsonObject, parseObject } from '../../../src/model/text/json.ts';
+import { type JsonObject, parseObject } from '../../../src/model/text/parse-json-and-find-places.ts';
 import { anthropic } from './anthropic.ts';
 import { blocksOf } from './blocks.ts';
 import { chat } from './chat.ts';

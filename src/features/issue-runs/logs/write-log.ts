@@ -8,7 +8,7 @@ import type { EngineEvent } from '../../../model/events.ts';
 import type { Plan } from '../../../model/plan.ts';
 import type { ExecutionConfig } from '../../../model/plan-schema.ts';
 import { isOver, type Ticket } from '../../../model/ticket.ts';
-import { modeOf } from '../options/execution-config-and-run-mode.ts';
+import { modeOf } from '../options/execution-config-and-workflow-changes.ts';
 import type { IssueResult } from '../request-and-result-types.ts';
 import { issueResult, runSeconds } from '../results/issue-result.ts';
 import { storedRun } from '../results/stored-run-and-issue-names.ts';

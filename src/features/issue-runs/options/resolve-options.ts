@@ -4,7 +4,7 @@ import { flagOfOption, optionOf, RUN_SETTINGS } from '../../../config/run-flags.
 import { RUN_ONLY, type RunOnlyRow } from '../../../config/run-settings-table.ts';
 import { flagOf } from '../../../config/settings-table.ts';
 import { found, type Kind } from '../../../config/value-kinds.ts';
-import { emptyTask } from '../../../issues/caller-described-issues.ts';
+import { emptyTask } from '../../../issues/issues-and-tasks-from-caller.ts';
 import { type Env, userHome } from '../../../machine/home-path.ts';
 import { InputError } from '../../../model/errors.ts';
 import { ISSUE_PHASES, OPTIONAL_PHASES } from '../../../model/issue-phases.ts';

@@ -2,7 +2,7 @@ import { createHmac, randomBytes } from 'node:crypto';
 import { readFileSync, statSync } from 'node:fs';
 import type { Settings } from '../config/settings-table.ts';
 import { writeAtomic } from '../machine/files/write-atomic-and-note-facts.ts';
-import { REDACTED, type Redact, redactor, secretValues } from '../model/text/redact.ts';
+import { REDACTED, type Redact, redactor, secretValues } from '../model/text/find-and-redact-secrets.ts';
 
 /** What is kept instead of secrets: enough to recognise one in a text. */
 interface Kept {

@@ -1,4 +1,4 @@
-import { type Finding, type Problem, placed } from '../config/parse-yaml-with-places.ts';
+import { type Finding, type Problem, placed } from '../config/parse-yaml-and-place-problems.ts';
 import type { Settings } from '../config/settings-table.ts';
 import type { AgentAdapter } from '../model/agent.ts';
 import { InputError } from '../model/errors.ts';

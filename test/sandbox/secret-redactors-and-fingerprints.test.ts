@@ -2,8 +2,8 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { describe, expect } from 'vitest';
-import { REDACTED } from '../../src/model/text/redact.ts';
-import { Fingerprints, fingerprintRedactor } from '../../src/sandbox/secret-fingerprints.ts';
+import { REDACTED } from '../../src/model/text/find-and-redact-secrets.ts';
+import { Fingerprints, fingerprintRedactor } from '../../src/sandbox/secret-redactors-and-fingerprints.ts';
 import { it, waitFor } from '../support/index.ts';
 
 const SECRETS = ['swordfish', 'sword-and-shield', 'fish-and-chips', '🙂🙃🙂🙃'];

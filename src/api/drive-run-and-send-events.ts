@@ -12,7 +12,7 @@ import type {
 } from '../features/issue-runs/request-and-result-types.ts';
 import { issueResult, rounded, runSeconds } from '../features/issue-runs/results/issue-result.ts';
 import { numberOf } from '../features/issue-runs/results/stored-run-and-issue-names.ts';
-import { pauseIfSuperseded } from '../features/issue-runs/resume-run.ts';
+import { pauseIfSuperseded } from '../features/issue-runs/resume-run-and-handle-newer-runs.ts';
 import type { Env } from '../machine/home-path.ts';
 import { messageOf } from '../model/errors.ts';
 import type { EngineEvent } from '../model/events.ts';
