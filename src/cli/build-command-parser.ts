@@ -14,7 +14,7 @@ const HELP_WIDTH = 80;
 /** The commands that people use, as the help lists them. The others are steps of workflows and scripts: `help --all`. */
 const GROUPS = {
   Start: ['init', 'doctor', 'interactive'],
-  Run: ['run', 'spec', 'daemon', 'resume', 'stop'],
+  Run: ['run', 'spec', 'daemon', 'resume', 'stop', 'cancel'],
   Look: ['status', 'logs', 'diff', 'attach', 'sessions', 'stats'],
   Decide: ['respond', 'retry', 'skip', 'pause', 'merge', 'resume-session'],
   Plan: ['plan', 'workflow', 'import'],

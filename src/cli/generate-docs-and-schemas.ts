@@ -72,6 +72,7 @@ const EXPLAINED: Readonly<Record<string, string>> = {
   daemon: '[the daemon](operations.md#the-daemon)',
   resume: '[watching and steering](watching.md#continue)',
   stop: '[watching and steering](watching.md#stop)',
+  cancel: '[watching and steering](watching.md#give-up)',
   status: '[watching and steering](watching.md#where-everything-is)',
   logs: '[watching and steering](watching.md#what-agents-do)',
   diff: '[watching and steering](watching.md#what-changed)',

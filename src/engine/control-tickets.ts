@@ -6,7 +6,7 @@ import { entryOf } from '../model/plans/plans-view.ts';
 import { command, type TicketCommand } from '../model/state/commands.ts';
 import { blockedBy } from '../model/state/eligible.ts';
 import { runCommand } from '../model/state/explain-ticket.ts';
-import { type Json, openAttempt, type Ticket } from '../model/ticket.ts';
+import { isCancelled, type Json, openAttempt, type Ticket } from '../model/ticket.ts';
 import { phaseOf, type Workflow } from '../model/workflow.ts';
 import { completeUnwatched } from './claim-and-complete-plan.ts';
 import { type EngineContext, emit } from './context.ts';
@@ -25,7 +25,8 @@ type Wish =
   /** `latest`: with the workflow as it is now, instead of the one the ticket started with. */
   | { type: 'retry'; latest?: boolean }
   | { type: 'skip'; phase: string }
-  | { type: 'respond'; decision: string; message: string };
+  | { type: 'respond'; decision: string; message: string }
+  | { type: 'cancel' };
 
 const STOP_TIMEOUT_MS = 30_000;
 /** How long a skip may take after the ticket's processes have ended. */
@@ -65,6 +66,7 @@ export async function carryOutCommand(
     const moved = restart ? { ...done, base: null } : done;
     return latest ? { ...moved, workflowHash: hash } : moved;
   };
+  if (isCancelled(before) && wish.type !== 'cancel') await reopen(engine, plan);
   const after =
     wish.type === 'respond'
       ? await afterGateCheck(engine, ref, workflow, move)
@@ -82,8 +84,16 @@ export async function carryOutCommand(
   return wish.type === 'pause' || wish.type === 'stop' ? untilStopped(engine, ref) : after;
 }
 
+/** A ticket that was given up comes back, and with it the plan that was given up. */
+async function reopen(engine: EngineContext, { id: planId }: Plan): Promise<void> {
+  const { status } = await engine.store.updatePlan(planId, (latest) =>
+    latest.status === 'archived' ? { ...latest, status: 'active', pausedBy: null } : latest,
+  );
+  emit(engine, { type: 'plan:status', planId, status });
+}
+
 /** Only the person in a session can end it: a command that waited for that would seem to hang. */
-function refuseInSession({ holder }: EngineContext, { claim, planId, ticketId }: Ticket): void {
+export function refuseInSession({ holder }: EngineContext, { claim, planId, ticketId }: Ticket): void {
   if (claim?.by !== 'session' || !holder.isLive(claim)) return;
   const ref = { planId, ticketId };
   throw new HeldError('ticket/held', `${refKey(ref)} is held by ${sayHolder(claim)}.`, {
@@ -124,6 +134,7 @@ function commandOf(wish: Wish, by: string, ready: boolean): TicketCommand {
   switch (wish.type) {
     case 'pause':
     case 'stop':
+    case 'cancel':
       return { ...wish, by };
     case 'resume':
     case 'retry':

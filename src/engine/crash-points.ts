@@ -23,12 +23,20 @@ export const ACTION_CRASH_POINTS = [
   'tick:done',
   'action:done',
 ] as const;
+/** And for a person who gives work up. */
+export const CANCEL_CRASH_POINTS = [
+  'cancel:stopped',
+  'cancel:saved',
+  'cancel:recorded',
+  'cancel:released',
+] as const;
 /** A person's agent waits until its process is recorded. */
 type SessionCrashPoint = 'session:waits';
 type CrashPoint =
   | (typeof CRASH_POINTS)[number]
   | (typeof MERGE_CRASH_POINTS)[number]
   | (typeof ACTION_CRASH_POINTS)[number]
+  | (typeof CANCEL_CRASH_POINTS)[number]
   | SessionCrashPoint
   | ForgeCrashPoint;
 

@@ -228,6 +228,10 @@ export const TicketBase = z.object({
     .optional()
     .describe('When its work was taken out of the worktree, and the ref that keeps it'),
   tip: z.string().nullable().optional().describe('The last commit of its work, once it is complete'),
+  cancelledAt: z
+    .string()
+    .optional()
+    .describe('When a person gave it up; `retry` with its name brings it back. Owned by the runner'),
 });
 
 /** The issue that a ticket was made from. */

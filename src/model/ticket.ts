@@ -54,6 +54,11 @@ export function isOver(ticket: Ticket): boolean {
   return ticket.status === 'complete' || ticket.status === 'failed';
 }
 
+/** Whether a person gave it up. It is failed, and only a `retry` that names it brings it back. */
+export function isCancelled({ status, cancelledAt }: Pick<Ticket, 'status' | 'cancelledAt'>): boolean {
+  return status === 'failed' && cancelledAt !== undefined;
+}
+
 /** Whether a person has to act before a unit may begin: its spec says `_Blocked: reason_`. */
 export function isMarkedBlocked({ status, hold }: Pick<Ticket, 'status' | 'hold'>): boolean {
   return status === 'needs_attention' && hold?.kind === 'blocked';

@@ -9,7 +9,7 @@ import { unchecked } from '../model/review-verdict-and-criteria.ts';
 import { blockedBy, stoppedBy, stuckBlocker } from '../model/state/blockers-and-stop-on-failure.ts';
 import { asShown, type Explanation, explain } from '../model/state/explain-ticket.ts';
 import { waitsForTicketInTree } from '../model/state/shared-workspace-turns.ts';
-import { openAttempt, openTasksOf, type Ticket } from '../model/ticket.ts';
+import { isCancelled, openAttempt, openTasksOf, type Ticket } from '../model/ticket.ts';
 import type { Holder, StoreProblem, StoreView } from '../store/store-interface.ts';
 import {
   ago,
@@ -182,10 +182,15 @@ const MAX_IDS = 8;
 /** What needs a person, what runs, what waits, what is done; those with the same reason together. */
 function inSections(tickets: readonly TicketStatus[]): TicketStatus[][] {
   return SECTIONS.flatMap((statuses) => {
-    const section = tickets.filter(({ ticket }) => statuses.includes(ticket.status));
+    const section = tickets.filter(({ ticket }) => statuses.includes(shownStatus(ticket)));
     const equal = groupBy(section, ({ ticket, why }) => `${ticket.status} ${why}`);
     return [...equal.values()].flatMap((same) => (isFolded(same) ? [same] : same.map((each) => [each])));
   });
+}
+
+/** What was given up needs no one any more. */
+function shownStatus(ticket: Ticket): Ticket['status'] {
+  return isCancelled(ticket) ? 'complete' : ticket.status;
 }
 
 function isFolded(same: readonly TicketStatus[]): boolean {
@@ -213,7 +218,10 @@ function addFolded(equal: readonly TicketStatus[], page: Page): void {
   const isRetry = equal.every(({ ticket, next }) =>
     next.startsWith(`signalbox retry ${planId} ${ticket.ticketId}`),
   );
-  const next = isRetry && status === 'failed' ? `signalbox retry --failed ${planId}` : first.next;
+  const next =
+    isRetry && status === 'failed' && !isCancelled(first.ticket)
+      ? `signalbox retry --failed ${planId}`
+      : first.next;
   if (next) lines.push(`${indent}${style.dim(`→ ${next}`)}`);
 }
 

@@ -13,7 +13,7 @@ import {
   type Worktree,
 } from '../git/inspect-worktrees.ts';
 import type { GitLocation } from '../git/location.ts';
-import { branchRef } from '../git/refs.ts';
+import { branchRef, readRef } from '../git/refs.ts';
 import { GitError } from '../git/run-git.ts';
 import { readStatus, type Status } from '../git/status-and-index-marks.ts';
 import { processesIn } from '../machine/process-identity-and-signals.ts';
@@ -21,6 +21,7 @@ import { messageOf } from '../model/errors.ts';
 import { shellWord } from '../model/text/shell-quote.ts';
 import { removeWorktree } from './add-remove-repair-worktree.ts';
 import { hadEnclave } from './private-git-directory.ts';
+import { type ReturnToBranchSpec, returnToBranch, rewindTree } from './rewind-worktree.ts';
 import { withoutCopies } from './setup/copy-untracked-files.ts';
 import { commitsOnlyHere, sayCommits } from './unique-commits.ts';
 import {
@@ -108,10 +109,8 @@ export async function reasonToKeep(
   if (isUnderWay(worktree.gitDir, ['locked'])) return sayLocked(context, repo, worktree.workTree);
   const underWay = operationIn(worktree.gitDir);
   if (underWay) return `${underWay} is under way in it`;
-  if (status.marks.links.length > 0 || existsSync(join(worktree.gitDir, 'modules')))
-    return 'it has submodules';
-  const nested = await nestedRepo(worktree.workTree, ignoredFilesToDelete(status.ignored, spec.caches));
-  if (nested) return `it holds another git repository, ${nested}`;
+  const nested = await repositoryInside(candidate, ignoredFilesToDelete(status.ignored, spec.caches));
+  if (nested) return nested;
   if (status.branch === undefined && !(await isReachable(context, repo, status.head)))
     return `no branch holds its commit ${status.head}`;
   const left = await commitsThatWouldBeLost(context, repo, candidate);
@@ -119,6 +118,49 @@ export async function reasonToKeep(
   const [pid] = processesIn(worktree.workTree);
   if (pid !== undefined) return `process ${pid} works in it`;
   return undefined;
+}
+
+/** The words for a submodule or another repository in the worktree, which no commit of it can hold. */
+async function repositoryInside(
+  { worktree, status }: Candidate,
+  directories: string[],
+): Promise<string | undefined> {
+  if (status.marks.links.length > 0 || existsSync(join(worktree.gitDir, 'modules')))
+    return 'it has submodules';
+  const nested = await nestedRepo(worktree.workTree, directories);
+  return nested && `it holds another git repository, ${nested}`;
+}
+
+type SetAsideSpec = ReleaseSpec & Pick<ReturnToBranchSpec, 'to' | 'keepAt' | 'message'>;
+
+/**
+ * Commits what is uncommitted in a worktree to a ref, so that it can be released. Returns why it was left as it is: Signalbox
+ * may not release it anyway, or a commit could not hold all of it.
+ */
+export async function setAside(context: Context, given: SetAsideSpec): Promise<string | undefined> {
+  const repo = await context.repo(given.repo);
+  const spec = { ...given, path: canonical(given.path) };
+  return context.inTurn(spec.path, async () => {
+    const candidate = await candidateAt(context, repo, spec);
+    if (candidate === undefined || typeof candidate === 'string') return candidate;
+    const { worktree, owner } = candidate;
+    // Every file by name: a directory that is left in the list is a repository of its own.
+    const status = await readStatus(context.git, worktree, { ignored: true, all: true });
+    const ignored = ignoredFilesToDelete(status.ignored, spec.caches);
+    const directories = [...status.untracked.filter((file) => file.endsWith('/')), ...ignored];
+    const nested = await repositoryInside({ ...candidate, status }, directories);
+    if (nested) return nested;
+    const [pid] = processesIn(worktree.workTree);
+    if (pid !== undefined) return `process ${pid} works in it`;
+    const own = await withoutCopies(worktree.workTree, status.untracked, owner.copied);
+    // Copies of the user's files, which may be secret, belong into no commit.
+    for (const file of status.untracked)
+      if (!own.includes(file)) rmSync(join(worktree.workTree, file), { force: true });
+    await returnToBranch(context, spec);
+    const tip = await readRef(context.git, repo, branchRef(spec.branch));
+    if (tip !== undefined) await rewindTree(context, { ...spec, to: tip });
+    return undefined;
+  });
 }
 
 /** Commits that would be lost with the worktree. */

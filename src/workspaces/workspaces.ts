@@ -25,7 +25,7 @@ import { openTrains, withTrainLock } from './merge-branches-of-train.ts';
 import { closeEnclave, openEnclave } from './private-git-directory.ts';
 import { pushBranch, pushUrl, remoteTips } from './push-branch.ts';
 import { branchAhead, branchHas, deleteBranch, examineBranch } from './refuse-and-delete-branches.ts';
-import { releaseWorkspace } from './release-workspace.ts';
+import { releaseWorkspace, setAside } from './release-workspace.ts';
 import { basedOn, checkBase, resolveBase, startingPoint } from './resolve-base.ts';
 import { returnToBranch, rewindTree } from './rewind-worktree.ts';
 import { type Scratch, type ScratchSpec, withBaseScratch } from './scratch-worktree.ts';
@@ -189,6 +189,13 @@ function callsOf(context: Context) {
     evidence: bind(gatherEvidence),
     fingerprint: bind(takeFingerprint),
     release: bind(releaseWorkspace),
+    setAside: bind(setAside),
+    /** The refs below a name: what is kept of work that was taken out of a worktree. */
+    async keptAt({ repo, below }: { repo: string; below: string }) {
+      const at = await context.repo(repo);
+      const { stdout } = await git(['for-each-ref', '--format=%(refname)', `${below}/`], { at });
+      return stdout.split('\n').filter(Boolean);
+    },
     giveUp: bind(leaveToNextTicket),
     integrate: bind(integrateBranch),
     openEnclave: bind(openEnclave),

@@ -104,7 +104,9 @@ describe.concurrent('clean', () => {
     setUp(world, 'note working; go; commit');
     const run = world.invoke(['run', 'p']);
     await world.call('working');
-    expect((await world.cli('clean', '--yes')).out).toBe('There is nothing to clean up.\n');
+    expect((await world.cli('clean', '--yes')).out).toBe(
+      'There is nothing to clean up. Open plans keep their worktrees; to give one up: signalbox cancel <plan>\n',
+    );
     world.go();
     expect((await run.ended).code).toBe(0);
     expect(world.ticket('p', 'a').status).toBe('complete');

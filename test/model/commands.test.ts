@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { IllegalMoveError } from '../../src/model/errors.ts';
 import { command, legalCommands, type TicketCommand } from '../../src/model/state/commands.ts';
-import type { Ticket } from '../../src/model/ticket.ts';
+import { isCancelled, type Ticket } from '../../src/model/ticket.ts';
 import { TICKET_STATUSES } from '../../src/model/ticket-schema.ts';
 import { at, attempt, CLAIM, history, NOW, running, script, ticket, workflow } from './build.ts';
 
@@ -13,7 +13,7 @@ const flow = workflow(
   { id: 'help', type: 'terminal', notify: true },
 );
 
-const ALL: Record<TicketCommand['type'], TicketCommand> = {
+const ALL: Record<Exclude<TicketCommand['type'], 'cancel'>, TicketCommand> = {
   pause: { type: 'pause', by: 'me' },
   stop: { type: 'stop', by: 'me' },
   resume: { type: 'resume', ready: true },
@@ -111,6 +111,36 @@ describe('pause and stop', () => {
     expect(run(stopping, ALL.pause)).toBe(stopping);
     expect(run(stopping, ALL.stop)).toBe(stopping);
     expect(refusal({ ...stopping, phaseHistory: [] }, ALL.pause).code).toBe('ticket/illegal');
+  });
+});
+
+describe('cancel', () => {
+  const cancel = { type: 'cancel', by: 'a person' } as const;
+
+  it.each(['queued', 'ready', 'paused', 'failed', 'needs_attention'] as const)(
+    'of a %s ticket: it is failed, and retry brings it back',
+    (status) => {
+      const after = run(ticket({ status, currentPhase: 'a', visits: { a: 1 } }), cancel);
+      expect(after).toMatchObject({ status: 'failed', error: 'cancelled by a person', hold: null });
+      expect(isCancelled(after)).toBe(true);
+      expect(run(after, cancel)).toBe(after);
+      const back = run(after, ALL.retry);
+      expect(back).toMatchObject({ status: 'ready', currentPhase: 'a', error: null });
+      expect(back).not.toHaveProperty('cancelledAt');
+    },
+  );
+
+  it('closes the attempt of a gate that waits', () => {
+    expect(run(atGate(), cancel).phaseHistory.map(({ status }) => status)).toEqual(['interrupted']);
+  });
+
+  it('is refused while something runs, and for what is complete', () => {
+    expect(refusal(running('a'), cancel).code).toBe('ticket/busy');
+    const stopping = { status: 'paused', hold: stopped, phaseHistory: [attempt('a', 'running')] } as const;
+    expect(refusal(running('a', stopping), cancel).code).toBe('ticket/busy');
+    expect(refusal(ticket({ status: 'complete' }), cancel).message).toBe(
+      'Cannot cancel p/t: it is complete.',
+    );
   });
 });
 

@@ -19,6 +19,7 @@ import { identityFindings } from '../../features/preflight/find-start-problems.t
 import { findExecutable } from '../../machine/find-and-probe-program.ts';
 import { SignalboxError } from '../../model/errors.ts';
 import { shellWord } from '../../model/text/shell-quote.ts';
+import { isCancelled, isOver } from '../../model/ticket.ts';
 import { statusOf } from '../../report/status-text.ts';
 import { oneLine, type Style, style } from '../../report/style-and-phrases.ts';
 import { table } from '../../report/table.ts';
@@ -189,9 +190,10 @@ async function openWork(io: Io): Promise<string[]> {
   const daemon = holder.daemon() !== undefined;
   const tickets = statusOf({ view, holder, daemon, now: Date.now() }).flatMap((each) => each.tickets);
   const needed = tickets.filter(
-    ({ ticket: { status } }) => status === 'failed' || status === 'needs_attention',
+    ({ ticket }) =>
+      (ticket.status === 'failed' && !isCancelled(ticket)) || ticket.status === 'needs_attention',
   );
-  const rest = tickets.filter(({ ticket }) => ticket.status !== 'complete').length - needed.length;
+  const rest = tickets.filter(({ ticket }) => !isOver(ticket) && ticket.status !== 'needs_attention').length;
   const lines = needed
     .slice(0, MAX_LISTED)
     .flatMap(({ ticket, why, next }) => [

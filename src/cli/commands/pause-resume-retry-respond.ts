@@ -11,7 +11,7 @@ import { InputError } from '../../model/errors.ts';
 import { totalUsage } from '../../model/limits/usage.ts';
 import { runCommand } from '../../model/state/explain-ticket.ts';
 import { plural } from '../../model/text/clean-quote-plural.ts';
-import { newerRunOf, type Ticket, type Usage } from '../../model/ticket.ts';
+import { isCancelled, newerRunOf, type Ticket, type Usage } from '../../model/ticket.ts';
 import { usageText } from '../../report/style-and-phrases.ts';
 import { answer, confirmed, type Io } from '../io.ts';
 import {
@@ -55,7 +55,7 @@ async function retryFailed(io: Io, options: RetryOptions, words: Words, wish: Wi
   const planId = planNamed(io, engine.store, plan);
   const failed = engine.store
     .tickets(engine.store.plan(planId))
-    .filter((each) => each.status === 'failed' && newerRunOf(each) === undefined);
+    .filter((each) => each.status === 'failed' && !isCancelled(each) && newerRunOf(each) === undefined);
   const spent = usageText(totalUsage(failed.map(lastUsage)));
   const about = `${plural(failed.length, 'failed ticket')} of ${planId}${spent && `; their last attempts took ${spent}`}`;
   if (failed.length > MAX_UNASKED && !options.yes && !confirmed(io, `Retry ${about}?`))
@@ -126,7 +126,10 @@ async function act(
 export async function pausePlan(io: Io, options: GlobalOptions, planId: string): Promise<void> {
   const engine = await openEngine(io, options, 'pause-plan');
   const plan = await pauseIn(engine, planId, 'a person');
-  answer(io, options, plan, `Plan ${planId} is ${plan.status}.`);
+  answer(io, options, plan, [
+    `Plan ${planId} is ${plan.status}.`,
+    `Continue with: signalbox resume ${planId}. Give it up with: signalbox cancel ${planId}`,
+  ]);
 }
 
 export async function resumePlan(io: Io, options: GlobalOptions, planId: string): Promise<void> {

@@ -98,7 +98,7 @@ export async function planCheck(io: Io, options: GlobalOptions, id: string): Pro
 export async function planApprove(io: Io, options: GlobalOptions, id: string): Promise<void> {
   const engine = await openEngine(io, options, 'approve');
   const [{ approvePlan }, { nextStep }] = await Promise.all([
-    import('../../features/plans/approve-archive-delete.ts'),
+    import('../../features/plans/approve-archive-cancel-delete.ts'),
     import('./pause-resume-retry-respond.ts'),
   ]);
   const plan = await approvePlan(engine, id);
@@ -107,14 +107,14 @@ export async function planApprove(io: Io, options: GlobalOptions, id: string): P
 
 export async function planArchive(io: Io, options: GlobalOptions, id: string): Promise<void> {
   const engine = await openEngine(io, options, 'archive');
-  const { archivePlan } = await import('../../features/plans/approve-archive-delete.ts');
+  const { archivePlan } = await import('../../features/plans/approve-archive-cancel-delete.ts');
   const plan = await archivePlan(engine, id);
   answer(io, options, plan, `Plan ${id} is ${plan.status}.`);
 }
 
 export async function planDelete(io: Io, options: GlobalOptions & { force?: boolean }, id: string) {
   const engine = await openEngine(io, options, 'delete');
-  const { deletePlan } = await import('../../features/plans/approve-archive-delete.ts');
+  const { deletePlan } = await import('../../features/plans/approve-archive-cancel-delete.ts');
   await deletePlan(engine, id, options.force === true);
   answer(io, options, { deleted: id }, `Plan ${id} is deleted.`);
 }

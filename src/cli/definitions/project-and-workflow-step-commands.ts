@@ -77,9 +77,9 @@ export const PROJECT_COMMANDS: readonly CommandDefinition[] = [
       '-a, --all': 'check the repositories of all plans, not only the one you are in',
     },
     notes:
-      'Finds worktrees, branches and logs. Checks the repository you are in; outside of one, or with --all, those of all plans. Work that exists only there is never removed.',
+      'Finds worktrees, branches and logs. Checks the repository you are in; outside of one, or with --all, those of all plans. Work that exists only there is never removed. To give up a plan that is not done: cancel.',
     examples: ['clean', 'clean --yes', 'clean --all'],
-    load: async () => (await import('../commands/clean.ts')).clean,
+    load: async () => (await import('../commands/cancel-and-clean.ts')).clean,
   },
   {
     usage: 'workspace',

@@ -105,8 +105,20 @@ export const TICKET_COMMANDS: readonly CommandDefinition[] = [
   {
     usage: 'stop <plan> [ticket]',
     about: 'pause a ticket, or a plan with all that runs in it',
+    notes: 'resume continues it. To give it up instead: cancel.',
     examples: ['stop sprint-12'],
     load: async () => (await ticket()).stop,
+  },
+  {
+    usage: 'cancel <plan> [ticket]',
+    about: 'give up a ticket, or a plan with all that is not done',
+    notes:
+      'What runs is stopped, uncommitted work is committed to a ref, then worktrees are removed. Branches and pull requests stay. The tickets are failed, and retry brings them back.',
+    args: { plan: '@last is the latest', ticket: 'default: all of the plan' },
+    options: { '-y, --yes': 'do not ask; needed without a terminal' },
+    json: 'print JSON: {plan, tickets}, each ticket with what is left of it',
+    examples: ['cancel sprint-12', 'cancel sprint-12 PROJ-101 --yes'],
+    load: async () => (await import('../commands/cancel-and-clean.ts')).cancel,
   },
   {
     usage: 'pause-plan <plan>',

@@ -5,7 +5,7 @@ import { type Changed, refKey } from '../../model/ids-and-branch-names.ts';
 import type { Plan } from '../../model/plan.ts';
 import { ticketsOf } from '../../model/plans/plans-view.ts';
 import { cleanLine, plural } from '../../model/text/clean-quote-plural.ts';
-import { type Attempt, attemptKey, openAttempt, type Ticket } from '../../model/ticket.ts';
+import { type Attempt, attemptKey, isCancelled, openAttempt, type Ticket } from '../../model/ticket.ts';
 import type { StoreView, Wanted } from '../../store/store-interface.ts';
 import {
   type Notice,
@@ -175,6 +175,8 @@ export function noticesIn(view: StoreView, mine: (plan: Plan) => boolean, on: re
 
 function ticketNotice(ticket: Ticket, on: readonly Occasion[]): Keyed[] {
   const { since, hold, error, planId, ticketId, title, currentPhase: phase } = ticket;
+  // The person who gave it up knows.
+  if (isCancelled(ticket)) return [];
   const waits = hold?.person === true && on.includes('needs_attention');
   const event = waits ? 'needs_attention' : ticket.status;
   if ((event !== 'needs_attention' && event !== 'failed') || !on.includes(event)) return [];

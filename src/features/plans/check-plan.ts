@@ -11,7 +11,7 @@ import { overlaps, pathProblem } from '../../model/plans/plan-overlaps.ts';
 import { planProblems } from '../../model/plans/plan-problems.ts';
 import { planOf, ticketsOf } from '../../model/plans/plans-view.ts';
 import { didYouMean } from '../../model/text/nearest-word.ts';
-import { isOver, type Ticket } from '../../model/ticket.ts';
+import { isCancelled, isOver, type Ticket } from '../../model/ticket.ts';
 import type { Workflow } from '../../model/workflow.ts';
 import type { StoreView } from '../../store/store-interface.ts';
 import { MAX_PROMPT_BYTES } from '../../workflows/find-workflows-prompts-scripts.ts';
@@ -160,7 +160,8 @@ function tooLong(
 /** Reports a ticket that needs a person although its files are correct. */
 function ticketNeedsPerson(ticket: Ticket): Finding[] {
   const { status, hold, error, planId, ticketId } = ticket;
-  const waits = status === 'failed' || (status === 'needs_attention' && hold?.kind !== 'gate');
+  const waits =
+    (status === 'failed' && !isCancelled(ticket)) || (status === 'needs_attention' && hold?.kind !== 'gate');
   if (!waits) return [];
   const word = status === 'failed' ? 'has failed' : 'needs attention';
   const message = `The ticket ${word}: ${error ?? hold?.reason ?? 'a person must look'}`;

@@ -1,6 +1,6 @@
 import { IllegalMoveError } from '../errors.ts';
 import { refKey } from '../ids-and-branch-names.ts';
-import { openAttempt, type Ticket, type TicketStatus } from '../ticket.ts';
+import { isCancelled, openAttempt, type Ticket, type TicketStatus } from '../ticket.ts';
 import { decisionsOf, phaseOf, type Workflow } from '../workflow.ts';
 import { editOpen, enter, historyEntry, settle } from './enter-and-leave-phases.ts';
 
@@ -13,7 +13,9 @@ export type TicketCommand =
   | { type: 'resume'; ready: boolean }
   | { type: 'skip'; phase: string; ready: boolean }
   | { type: 'retry'; ready: boolean }
-  | { type: 'respond'; decision: string; message: string };
+  | { type: 'respond'; decision: string; message: string }
+  /** Gives it up. Possible for everything that is not complete, and never listed among what could be done instead. */
+  | { type: 'cancel'; by: string };
 
 const LEGAL: Record<TicketStatus, readonly TicketCommand['type'][]> = {
   queued: ['pause', 'stop', 'skip'],
@@ -34,7 +36,8 @@ export function legalCommands(ticket: Ticket): TicketCommand['type'][] {
 /** The state after a person's command; throws IllegalMoveError, naming the legal ones, and then nothing changed. */
 export function command(workflow: Workflow, ticket: Ticket, cmd: TicketCommand, now: string): Ticket {
   const legal = legalCommands(ticket);
-  if (!legal.includes(cmd.type)) throw illegal(ticket, cmd.type, legal);
+  const isLegal = cmd.type === 'cancel' ? ticket.status !== 'complete' : legal.includes(cmd.type);
+  if (!isLegal) throw illegal(ticket, cmd.type, legal);
   switch (cmd.type) {
     case 'pause':
     case 'stop': {
@@ -58,6 +61,15 @@ export function command(workflow: Workflow, ticket: Ticket, cmd: TicketCommand, 
       return skip(workflow, ticket, cmd, now);
     case 'respond':
       return respond(workflow, ticket, cmd, now);
+    case 'cancel': {
+      if (isCancelled(ticket)) return ticket;
+      if (ticket.status === 'running' || mayHaveProcess(ticket)) throw attemptStillOpen(ticket, 'cancel');
+      const left = closeOpen(ticket, 'interrupted', now);
+      return {
+        ...settle(left, now, { status: 'failed', error: `cancelled by ${cmd.by}` }),
+        cancelledAt: now,
+      };
+    }
   }
 }
 
@@ -89,7 +101,7 @@ function mayHaveProcess(ticket: Ticket): boolean {
 
 /** The error for a command that needs the open attempt to be closed first. */
 function attemptStillOpen(ticket: Ticket, name: string): IllegalMoveError {
-  const phase = openAttempt(ticket)?.phase;
+  const phase = openAttempt(ticket)?.phase ?? ticket.currentPhase ?? 'it';
   const legal = legalCommands(ticket).filter((way) => way === 'pause' || way === 'stop');
   return new IllegalMoveError('ticket/busy', `Cannot ${name} ${refKey(ticket)}: ${phase} is still running.`, {
     hint: `Pause it first: signalbox pause ${ticket.planId} ${ticket.ticketId}`,
@@ -102,7 +114,7 @@ function closeOpen(ticket: Ticket, status: 'skipped' | 'interrupted', now: strin
 }
 
 function fresh(ticket: Ticket, phase: string): Ticket {
-  const { tries: _, ...rest } = ticket;
+  const { tries: _, cancelledAt: __, ...rest } = ticket;
   return { ...rest, visits: { ...ticket.visits, [phase]: 0 }, retries: { ...ticket.retries, [phase]: 0 } };
 }
 

@@ -1,0 +1,156 @@
+import { clean as cleanUp, type Stale } from '../../features/cleanup/remove-leftovers.ts';
+import type { Remains } from '../../features/plans/approve-archive-cancel-delete.ts';
+import { InputError } from '../../model/errors.ts';
+import { groupBy } from '../../model/group-by.ts';
+import { refKey } from '../../model/ids-and-branch-names.ts';
+import { plural } from '../../model/text/clean-quote-plural.ts';
+import { shellWord } from '../../model/text/shell-quote.ts';
+import { oneLine, type Style, style } from '../../report/style-and-phrases.ts';
+import { answer, confirmed, type Io, outJson } from '../io.ts';
+import {
+  type GlobalOptions,
+  LAST,
+  openEngine,
+  openRunner,
+  planNamed,
+  ticketNamed,
+} from '../open-state-and-find-named-tickets.ts';
+
+/** Maximum number of ignored files to name; there may be thousands. */
+const MAX_NAMED_FILES = 5;
+
+interface Options extends GlobalOptions {
+  yes?: boolean;
+  all?: boolean;
+}
+
+/** Gives up a plan, or a ticket of one. */
+export async function cancel(
+  io: Io,
+  options: GlobalOptions & { yes?: boolean },
+  first: string,
+  second: string | undefined,
+): Promise<void> {
+  const engine = await openEngine(io, options, 'cancel');
+  const { store } = engine;
+  const wholePlan = second === undefined && (first === LAST || store.hasPlan(first));
+  const ref = wholePlan ? undefined : ticketNamed(io, store, 'cancel', [first, second]).ref;
+  const planId = ref?.planId ?? planNamed(io, store, first);
+  const open = store.tickets(store.plan(planId)).filter(({ status }) => status !== 'complete');
+  const running = open.filter(({ status }) => status === 'running').length;
+  const what = ref
+    ? refKey(ref)
+    : `plan ${planId}, ${plural(open.length, 'open ticket')}, ${running} running`;
+  const question = `Cancel ${what}? Uncommitted work is kept on a ref; branches and pull requests stay.`;
+  if (ref) store.ticket(ref);
+  if (!options.yes && !confirmed(io, question))
+    throw new InputError('usage', `Nothing was cancelled: ${what}.`, {
+      hint: `Cancel with: signalbox cancel ${ref ? `${planId} ${ref.ticketId}` : planId} --yes`,
+    });
+  const { cancelPlan, cancelTicket } = await import('../../features/plans/approve-archive-cancel-delete.ts');
+  const tickets = ref ? [await cancelTicket(engine, ref)] : (await cancelPlan(engine, planId)).tickets;
+  const plan = store.plan(planId);
+  const done = ref ? `${refKey(ref)} is cancelled.` : `Plan ${planId} is cancelled and archived.`;
+  answer(io, options, { plan, tickets }, [done, ...remainLines(planId, tickets, !ref)]);
+}
+
+/** What is still there, each with the command that deletes it. */
+function remainLines(planId: string, tickets: readonly Remains[], wholePlan: boolean): string[] {
+  const lines: string[] = [];
+  for (const { ticketId, keptAt, repo } of tickets)
+    for (const ref of keptAt) {
+      lines.push(`  ${ticketId}: uncommitted work is kept at ${ref}`);
+      lines.push(`    Look at it: git -C ${shellWord(repo ?? '.')} show ${ref}`);
+    }
+  for (const { worktree, ticketId } of tickets)
+    if (worktree) lines.push(`  ${ticketId}: kept the worktree ${worktree.path}: ${worktree.reason}`);
+  const ways = [...groupBy(tickets, ({ repo }) => repo ?? '')].flatMap(([repo, own]) => {
+    const git = `git -C ${shellWord(repo)}`;
+    const branches = own.flatMap(({ branch }) => branch ?? []);
+    const kept = own.flatMap(({ keptAt }) => keptAt);
+    return [
+      ...(branches.length > 0 ? [`${git} branch -D ${branches.map(shellWord).join(' ')}`] : []),
+      ...kept.map((ref) => `${git} update-ref -d ${ref}`),
+    ];
+  });
+  const pulls = tickets.flatMap(({ pullRequest }) => pullRequest ?? []);
+  ways.push(...pulls.map((url) => `gh pr close ${shellWord(url)}`));
+  if (wholePlan) ways.push(`signalbox plan delete ${planId} --force`);
+  if (ways.length > 0) lines.push('Still there; to delete for good:', ...ways.map((way) => `  ${way}`));
+  const back = wholePlan ? '<ticket>' : tickets[0]?.ticketId;
+  return [...lines, `To bring ${wholePlan ? 'a ticket' : 'it'} back: signalbox retry ${planId} ${back}`];
+}
+
+export async function clean(io: Io, options: Options): Promise<void> {
+  const remove = options.yes === true;
+  const parts = await (remove ? openRunner : openEngine)(io, options, 'clean');
+  const { all = false } = options;
+  const { items, notes, others } = await cleanUp(parts, { cwd: io.cwd, remove, all });
+  if (options.json) return outJson(io, { items, notes, others });
+  for (const note of notes) io.err(`! ${note}`);
+  const colors = style(io.color);
+  const named = (files: readonly string[]) => firstOf(files.map((file) => oneLine(file, 80)));
+  for (const [repo, group] of byRepository(items)) {
+    if (repo !== null) io.out(`${colors.dim('In')} ${repo}`);
+    for (const item of group) io.out(line(item, colors, named));
+  }
+  const isOpen = parts.store.glance().plans.some(({ status }) => status === 'active' || status === 'paused');
+  const giveUp = isOpen ? ' Open plans keep their worktrees; to give one up: signalbox cancel <plan>' : '';
+  io.out(`${conclusion(items, remove, all ? ' --all' : '')}${items.length === 0 ? giveUp : ''}`);
+  if (others.length > 0)
+    io.out(
+      `${plural(others.length, 'other repository', 'other repositories')} not checked: signalbox clean --all`,
+    );
+}
+
+/** Things of no repository come last. */
+function byRepository(items: readonly Stale[]): Map<string | null, Stale[]> {
+  const groups = new Map<string | null, Stale[]>();
+  for (const item of items.toSorted((a, b) => Number(a.repo === null) - Number(b.repo === null)))
+    groups.set(item.repo, [...(groups.get(item.repo) ?? []), item]);
+  return groups;
+}
+
+type Named = (files: readonly string[]) => string;
+
+function line(item: Stale, colors: Style, named: Named): string {
+  const mark = item.keep === null ? colors.green('✓') : colors.yellow('!');
+  const did = item.removed ? 'removed ' : item.keep === null ? '' : 'kept ';
+  const lost = loss(item, named);
+  // For things that are kept, only a known loss is shown: the absence of one was not checked.
+  const known = item.keep === null || item.loses.files + item.loses.commits > 0;
+  const about = [
+    item.keep === null ? item.why : `${item.why}, but ${item.keep}`,
+    ...(known ? [lost] : []),
+  ].join('; ');
+  return `${mark} ${did}${item.kind} ${colors.bold(item.name)}: ${about}`;
+}
+
+function loss({ loses, bytes, ignored, removed }: Stale, named: Named): string {
+  const files = loses.files > 0 ? [plural(loses.files, 'uncommitted file')] : [];
+  const commits = loses.commits > 0 ? [plural(loses.commits, 'commit')] : [];
+  const lost = [...files, ...commits];
+  if (lost.length > 0) return `deleting it would lose ${lost.join(' and ')}`;
+  if (bytes !== null) return `${removed ? 'freed' : 'deleting it frees'} ${megabytes(bytes)}`;
+  const nothing = removed ? 'nothing was lost' : 'deleting it loses nothing';
+  return ignored.length > 0 ? `${nothing} but ignored files: ${named(ignored)}` : nothing;
+}
+
+function firstOf(files: readonly string[]): string {
+  const shown = files.slice(0, MAX_NAMED_FILES);
+  const more = files.length - shown.length;
+  return more > 0 ? `${shown.join(', ')} and ${more} more` : shown.join(', ');
+}
+
+function conclusion(items: readonly Stale[], remove: boolean, flags: string): string {
+  const kept = items.filter(({ keep }) => keep !== null).length;
+  const safe = items.length - kept;
+  if (items.length === 0) return 'There is nothing to clean up.';
+  if (remove) return `${safe} removed, ${kept} kept.`;
+  const next = safe > 0 ? ` Remove them: signalbox clean${flags} --yes` : '';
+  return `${safe} can be removed, ${kept} will be kept.${next}`;
+}
+
+function megabytes(bytes: number): string {
+  return bytes < 100_000 ? `${Math.ceil(bytes / 1000)} kB` : `${(bytes / 1e6).toFixed(1)} MB`;
+}

@@ -1,0 +1,262 @@
+import { existsSync } from 'node:fs';
+import { keepUsage } from '../../engine/claimed-tickets-and-counted-usage.ts';
+import { type EngineContext, emit } from '../../engine/context.ts';
+import { carryOutCommand, pausePlan, refuseInSession } from '../../engine/control-tickets.ts';
+import { readTip } from '../../engine/prepare-release-diff-workspace.ts';
+import { ifKnown, type TicketWorkspace, workspaceFor } from '../../engine/ticket-workspace.ts';
+import { howToFree } from '../../model/claim.ts';
+import { IllegalMoveError, messageOf, WorkspaceError } from '../../model/errors.ts';
+import { refKey, refOf, type TicketRef } from '../../model/ids-and-branch-names.ts';
+import { type Plan, sharesWorkspace } from '../../model/plan.ts';
+import { legalCommands } from '../../model/state/commands.ts';
+import { plural } from '../../model/text/clean-quote-plural.ts';
+import { isOver, openAttempt, type Ticket } from '../../model/ticket.ts';
+import type { WorkspaceSpec } from '../../workspaces/workspaces.ts';
+import { findLanded } from '../landed/find-landed-work.ts';
+import { checkPlan } from './check-plan.ts';
+
+/** Makes a draft active; refuses while the check finds an error. */
+export async function approvePlan(engine: EngineContext, planId: string): Promise<Plan> {
+  const before = engine.store.plan(planId);
+  if (before.status !== 'draft') throw move(before, 'approve', ['draft']);
+  const errors = (await checkPlan(engine, planId)).filter((problem) => problem.severity === 'error');
+  if (errors.length > 0) {
+    throw new IllegalMoveError(
+      'plan/broken',
+      `Plan "${planId}" has ${plural(errors.length, 'problem')}: ${errors[0]?.message}`,
+      {
+        hint: `See all of them with: signalbox plan check ${planId}`,
+        details: { problems: errors },
+      },
+    );
+  }
+  return setStatus(engine, planId, 'active', ['draft'], 'approve');
+}
+
+export async function archivePlan(engine: EngineContext, planId: string): Promise<Plan> {
+  for (const ticket of engine.store.tickets(planId)) assertFree(engine, ticket);
+  return setStatus(engine, planId, 'archived', ['draft', 'active', 'paused', 'complete'], 'archive');
+}
+
+/** What is left of a ticket that was given up. */
+export interface Remains {
+  ticketId: string;
+  repo: string | null;
+  /** Its branch, if that exists and is its own. */
+  branch: string | null;
+  /** Refs that keep its uncommitted work. */
+  keptAt: string[];
+  /** Its worktree, if that could not be released, and why. */
+  worktree: { path: string; reason: string } | null;
+  pullRequest: string | null;
+}
+
+/**
+ * Gives a ticket up: stops it, keeps what is uncommitted on a ref, records it, and only then releases its worktree. After a
+ * crash at any point, calling it again does the rest.
+ */
+export async function cancelTicket(engine: EngineContext, ref: TicketRef): Promise<Remains> {
+  const { store, settings } = engine;
+  const plan = store.plan(ref.planId);
+  if (plan.status === 'draft') throw draftNotCancelled(plan);
+  const found = store.ticket(ref);
+  refuseInSession(engine, found);
+  const canRun = found.claim !== null || openAttempt(found) !== undefined || found.base !== null;
+  if (canRun && legalCommands(found).includes('pause'))
+    await carryOutCommand(engine, ref, { type: 'pause' }, 'a person');
+  engine.crash('cancel:stopped');
+  const ticket = store.ticket(ref);
+  const workspace = ifKnown(() => workspaceFor(ticket, plan, settings, store.glance()));
+  // A complete ticket is only here for a worktree that it shares with others.
+  const keep = workspace && (await setWorkAside(engine, ticket, workspace));
+  engine.crash('cancel:saved');
+  if (ticket.status !== 'complete') await carryOutCommand(engine, ref, { type: 'cancel' }, 'a person');
+  engine.crash('cancel:recorded');
+  const reason = workspace && (keep ?? (await releaseReason(engine, ticket, workspace)));
+  engine.crash('cancel:released');
+  return remainsOf(engine, ticket, workspace, reason);
+}
+
+/** Gives a plan up: everything in it that is not complete. */
+export async function cancelPlan(
+  engine: EngineContext,
+  planId: string,
+): Promise<{ plan: Plan; tickets: Remains[] }> {
+  const { store } = engine;
+  const before = store.plan(planId);
+  if (before.status === 'draft') throw draftNotCancelled(before);
+  if (before.status === 'complete') throw move(before, 'cancel', ['active', 'paused', 'archived']);
+  for (const ticket of store.tickets(before)) refuseInSession(engine, ticket);
+  if (before.status === 'active') await pausePlan(engine, planId, 'cancel');
+  const remains: Remains[] = [];
+  for (const { ticketId, status } of store.tickets(planId)) {
+    if (status === 'complete' && !sharesWorkspace(before)) continue;
+    const left = await cancelTicket(engine, { planId, ticketId });
+    if (status !== 'complete' || left.worktree !== null) remains.push(left);
+  }
+  const { status } = store.plan(planId);
+  return { plan: status === 'archived' ? before : await archivePlan(engine, planId), tickets: remains };
+}
+
+function draftNotCancelled({ id, status }: Plan): IllegalMoveError {
+  return new IllegalMoveError('plan/illegal', `Plan "${id}" is a draft: nothing of it has started.`, {
+    hint: `Delete it with: signalbox plan delete ${id}`,
+    details: { status, legal: ['active', 'paused', 'archived'] },
+  });
+}
+
+const keptBelow = ({ planId, ticketId }: Ticket) => `refs/signalbox/cancelled/${planId}/${ticketId}`;
+
+/** Keeps uncommitted work on a ref. Returns why the worktree stays as it is. */
+async function setWorkAside(
+  engine: EngineContext,
+  ticket: Ticket,
+  workspace: TicketWorkspace,
+): Promise<string | undefined> {
+  const { path, inPlace } = workspace;
+  if (!existsSync(path)) return undefined;
+  if (inPlace) return 'it is your own checkout';
+  if (isSharedWithOthers(engine, ticket, workspace)) return 'other tickets of the plan work in it';
+  await engine.workspaces.endSetup(path);
+  return ifWorkspaceErrors(() =>
+    engine.workspaces.setAside({
+      ...workspace,
+      to: ticket.base?.commit ?? null,
+      keepAt: `${keptBelow(ticket)}/work`,
+      message: `Uncommitted work of ${refKey(ticket)} when it was cancelled`,
+    }),
+  );
+}
+
+/** A shared worktree stays while another ticket may still run in it. */
+function isSharedWithOthers({ store }: EngineContext, ticket: Ticket, { shared }: TicketWorkspace): boolean {
+  if (!shared || store.plan(ticket.planId).status !== 'active') return false;
+  return store.tickets(ticket.planId).some((other) => other.ticketId !== ticket.ticketId && !isOver(other));
+}
+
+async function releaseReason(
+  engine: EngineContext,
+  ticket: Ticket,
+  workspace: TicketWorkspace,
+): Promise<string | undefined> {
+  const { path } = workspace;
+  if (!existsSync(path)) return undefined;
+  const reason = await ifWorkspaceErrors(async () => {
+    const released = await engine.workspaces.release(workspace);
+    return released.released ? undefined : released.reason;
+  });
+  if (reason === undefined) emit(engine, { type: 'workspace:release', ...refOf(ticket), path });
+  else emit(engine, { type: 'workspace:keep', ...refOf(ticket), path, reason });
+  return reason;
+}
+
+/** A repository that is gone or broken keeps no one from giving up; what cannot be released is named. */
+async function ifWorkspaceErrors(work: () => Promise<string | undefined>): Promise<string | undefined> {
+  try {
+    return await work();
+  } catch (error) {
+    if (!(error instanceof WorkspaceError)) throw error;
+    return messageOf(error);
+  }
+}
+
+async function remainsOf(
+  engine: EngineContext,
+  ticket: Ticket,
+  workspace: TicketWorkspace | undefined,
+  reason: string | undefined,
+): Promise<Remains> {
+  const { ticketId, context } = ticket;
+  const pullRequest = typeof context.pr_url === 'string' ? context.pr_url : null;
+  const none = { ticketId, repo: null, branch: null, keptAt: [], worktree: null, pullRequest };
+  if (!workspace) return none;
+  const { repo, branch, path, shared } = workspace;
+  const worktree = reason !== undefined && existsSync(path) ? { path, reason } : null;
+  const isThere = !shared && (await readTip(engine, workspace)) !== undefined;
+  let keptAt: string[] = [];
+  await ifWorkspaceErrors(async () => {
+    keptAt = await engine.workspaces.keptAt({ repo, below: keptBelow(ticket) });
+    return undefined;
+  });
+  return { ...none, repo, branch: isThere ? branch : null, keptAt, worktree };
+}
+
+/** Deletes a plan; refuses when work would be lost. */
+export async function deletePlan(engine: EngineContext, planId: string, force: boolean): Promise<void> {
+  const plan = engine.store.plan(planId);
+  const view = engine.store.glance();
+  for (const ticket of engine.store.tickets(planId)) {
+    assertFree(engine, ticket);
+    if (!ticket.base) continue;
+    const spec = workspaceFor(ticket, plan, engine.settings, view);
+    if (!force && (await isUnmerged(engine, ticket, spec))) {
+      const state = isOver(ticket) ? 'not merged' : `${ticket.status}, not merged`;
+      throw new IllegalMoveError(
+        'plan/unmerged',
+        `Branch ${spec.branch} of ${ticket.ticketId} is ${state}.`,
+        {
+          hint: `Merge or delete the branch first, or use: ${plan.status === 'archived' ? '' : 'plan archive (keeps everything), or '}plan delete --force (keeps the branches).`,
+        },
+      );
+    }
+    const released = await engine.workspaces.release(spec);
+    if (!released.released) {
+      throw new IllegalMoveError(
+        'plan/unmerged',
+        `The worktree ${spec.path} of ${ticket.ticketId} is still needed: ${released.reason}`,
+        {
+          hint: 'Commit or move what is in it first.',
+        },
+      );
+    }
+  }
+  await keepUsage(engine, engine.store.tickets(planId));
+  await engine.store.deletePlan(planId);
+  engine.machine.removeJobs(planId);
+}
+
+/** Whether a branch has unmerged work. A deleted branch has none. */
+async function isUnmerged(engine: EngineContext, ticket: Ticket, spec: WorkspaceSpec): Promise<boolean> {
+  const commit = await engine.workspaces.tip(spec);
+  if (commit === undefined) return false;
+  return (await findLanded(engine, { ...spec, tickets: [ticket], commit }, ['history'])) === null;
+}
+
+/** Refuses while an engine or a person's session has the ticket. */
+function assertFree(engine: EngineContext, ticket: Ticket): void {
+  const { claim, planId, ticketId } = ticket;
+  if (!claim || !engine.holder.isLive(claim)) return;
+  const inSession = claim.by === 'session';
+  throw new IllegalMoveError(
+    'plan/busy',
+    inSession
+      ? `A person is in a session of ${ticketId} of plan "${planId}".`
+      : `Plan "${planId}" is at work on ${ticketId}.`,
+    {
+      hint: inSession ? howToFree(claim, ticket) : `Pause it first: signalbox pause-plan ${planId}`,
+      details: { holder: claim },
+    },
+  );
+}
+
+async function setStatus(
+  engine: EngineContext,
+  planId: string,
+  status: Plan['status'],
+  from: Plan['status'][],
+  verb: string,
+): Promise<Plan> {
+  const plan = await engine.store.updatePlan(planId, (latest) => {
+    if (!from.includes(latest.status)) throw move(latest, verb, from);
+    return { ...latest, status };
+  });
+  emit(engine, { type: 'plan:status', planId, status });
+  return plan;
+}
+
+function move(plan: Plan, verb: string, from: string[]): IllegalMoveError {
+  return new IllegalMoveError('plan/illegal', `Cannot ${verb} plan "${plan.id}": it is ${plan.status}.`, {
+    hint: `Possible for: ${from.join(', ')}.`,
+    details: { status: plan.status, legal: from },
+  });
+}

@@ -1,0 +1,165 @@
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect } from 'vitest';
+import { CANCEL_CRASH_POINTS } from '../../src/engine/crash-points.ts';
+import { CliCall } from '../support/cli-call.ts';
+import { git, isRunning, it, type World } from '../support/index.ts';
+import { firstOnly } from '../support/tiers.ts';
+
+/** Commits, leaves more uncommitted, and waits. */
+const BODY = 'commit; echo half > half.txt; echo changed >> README.md; note working; go';
+
+function prepare(world: World): void {
+  world.agent('agent', BODY);
+  world.workflow('work', [
+    { id: 'build', type: 'agent', prompt: 'Build.', onSuccess: 'done' },
+    { id: 'done', type: 'terminal' },
+  ]);
+  world.plan('p', { tickets: { a: {}, b: { blockedBy: ['a'] } } });
+}
+
+const readText = (path: string) => readFileSync(path, 'utf8');
+const REF = 'refs/signalbox/cancelled/p/a/work-1';
+
+function refs(world: World): string[] {
+  return git(world.repo, 'for-each-ref', '--format=%(refname)', 'refs/signalbox/')
+    .split('\n')
+    .filter(Boolean);
+}
+
+function plan(world: World): { status: string } {
+  return JSON.parse(readText(join(world.stateDir, 'plans', 'p', 'plan.json'))) as { status: string };
+}
+
+/** Stopped, nothing lost, given up. */
+function expectCancelled(world: World): void {
+  expect(plan(world).status).toBe('archived');
+  for (const id of ['a', 'b'])
+    expect(world.ticket('p', id)).toMatchObject({
+      status: 'failed',
+      error: 'cancelled by a person',
+      claim: null,
+    });
+  const worktree = world.ticket('p', 'a').worktree ?? '';
+  expect(existsSync(worktree)).toBe(false);
+  const [ref = ''] = refs(world);
+  expect(git(world.repo, 'show', `${ref}:half.txt`)).toBe('half');
+  expect(git(world.repo, 'show', `${ref}:README.md`)).toContain('changed');
+  expect(git(world.repo, 'log', '-1', '--format=%P', ref)).toBe(
+    git(world.repo, 'rev-parse', 'refs/heads/ticket/p/a'),
+  );
+}
+
+describe('cancel', () => {
+  it.concurrent('stops the agent of another process, keeps its work on a ref, then removes the worktree', async ({
+    world,
+  }) => {
+    prepare(world);
+    const run = world.invoke(['run', 'p']);
+    const { pid } = await world.call('working');
+    const done = await world.cli('cancel', 'p', '--yes');
+    expect(done.err).toBe('');
+    expect(done.out.split('\n')).toEqual([
+      'Plan p is cancelled and archived.',
+      `  a: uncommitted work is kept at ${REF}`,
+      `    Look at it: git -C ${world.repo} show ${REF}`,
+      'Still there; to delete for good:',
+      `  git -C ${world.repo} branch -D ticket/p/a`,
+      `  git -C ${world.repo} update-ref -d ${REF}`,
+      '  signalbox plan delete p --force',
+      'To bring a ticket back: signalbox retry p <ticket>',
+      '',
+    ]);
+    expect(isRunning(pid)).toBe(false);
+    expect((await run.ended).code).toBe(1);
+    expectCancelled(world);
+    // Its own advice deletes all of it.
+    for (const line of done.out.split('\n').filter((each) => each.startsWith('  git ')))
+      git(world.repo, ...line.trim().split(' ').slice(3));
+    expect((await world.cli('plan', 'delete', 'p', '--force')).code).toBe(0);
+    expect(git(world.repo, 'for-each-ref', '--format=%(refname)')).toBe('refs/heads/main');
+  });
+
+  for (const [index, point] of CANCEL_CRASH_POINTS.entries())
+    it.concurrent(
+      `killed at ${point}: nothing is lost, and another cancel does the rest`,
+      firstOnly(index),
+      async ({ world }) => {
+        prepare(world);
+        const run = world.invoke(['run', 'p']);
+        await world.call('working');
+        const crashed = await world.start(['cancel', 'p', '--yes'], { SIGNALBOX_CRASH_AT: point }).ended;
+        expect(crashed.signal).toBe('SIGKILL');
+        await run.ended;
+        expect(plan(world).status).toBe('paused');
+        const worktree = world.ticket('p', 'a').worktree ?? '';
+        expect(existsSync(join(worktree, 'half.txt')) || refs(world).length === 1).toBe(true);
+        expect((await world.cli('cancel', 'p', '--yes')).out).toContain(REF);
+        expectCancelled(world);
+        expect(refs(world)).toEqual([REF]);
+      },
+    );
+
+  it.concurrent('of one ticket leaves the others alone, and retry brings it back', async ({ world }) => {
+    prepare(world);
+    const run = world.invoke(['run', 'p']);
+    await world.call('working');
+    expect((await world.cli('cancel', 'p', 'a', '--yes')).out).toContain('p/a is cancelled.');
+    await run.ended;
+    expect(plan(world).status).toBe('active');
+    expect(world.ticket('p', 'b').status).toBe('queued');
+    expect((await world.cli('retry', '--failed', 'p')).out).toMatch(/^Retried 0 failed tickets/);
+    expect((await world.cli('status')).out).toContain('cancelled by a person');
+    await world.cli('cancel', 'p', '--yes');
+    expect((await world.cli('retry', 'p', 'a')).out).toMatch(/^p\/a is ready at build\. Run it/);
+    expect(plan(world).status).toBe('active');
+    world.go();
+    expect((await world.cli('run', 'p', 'a')).code).toBe(0);
+    expect(world.ticket('p', 'a').status).toBe('complete');
+  });
+
+  it.concurrent('keeps a worktree that a commit cannot hold, and names it', { tags: 'full' }, async ({
+    world,
+  }) => {
+    prepare(world);
+    const run = world.invoke(['run', 'p']);
+    await world.call('working');
+    const worktree = world.ticket('p', 'a').worktree ?? '';
+    mkdirSync(join(worktree, 'vendor'));
+    git(join(worktree, 'vendor'), 'init', '--quiet');
+    writeFileSync(join(worktree, 'vendor', 'only-here.txt'), 'x');
+    const { out } = await world.cli('cancel', 'p', '--yes');
+    await run.ended;
+    expect(out).toContain(`kept the worktree ${worktree}: it holds another git repository, vendor/`);
+    expect(readText(join(worktree, 'vendor', 'only-here.txt'))).toBe('x');
+    expect(readText(join(worktree, 'half.txt'))).toBe('half\n');
+    expect(world.ticket('p', 'a').status).toBe('failed');
+  });
+
+  it.concurrent('asks on a terminal and needs --yes elsewhere; a draft and a complete plan are refused', async ({
+    world,
+  }) => {
+    prepare(world);
+    const refused = await world.cli('cancel', 'p');
+    expect(refused.code).toBe(2);
+    expect(refused.err).toBe(
+      '❌ Nothing was cancelled: plan p, 2 open tickets, 0 running.\n   Cancel with: signalbox cancel p --yes\n',
+    );
+    const answered = (input: string) =>
+      new CliCall(['cancel', 'p', 'b'], {
+        cwd: world.dir,
+        env: world.env,
+        terminal: true,
+        columns: 100,
+        input,
+      }).ended;
+    expect((await answered('n\n')).out).toContain('Cancel p/b? Uncommitted work is kept on a ref');
+    expect(world.ticket('p', 'b').status).toBe('queued');
+    expect((await answered('y\n')).out).toContain('p/b is cancelled.');
+    expect(world.ticket('p', 'b').status).toBe('failed');
+    world.plan('draft', { status: 'draft', tickets: { x: {} } });
+    world.plan('done', { status: 'complete', tickets: { x: { status: 'complete', currentPhase: 'done' } } });
+    expect((await world.cli('cancel', 'draft', '--yes')).err).toContain('signalbox plan delete draft');
+    expect((await world.cli('cancel', 'done', '--yes')).err).toContain('it is complete');
+  });
+});
