@@ -118,6 +118,30 @@ describe('cancel', () => {
     expect(world.ticket('p', 'a').status).toBe('complete');
   });
 
+  it.concurrent('removes a worktree that the tickets of a plan share, once all are given up', {
+    tags: 'full',
+  }, async ({ world }) => {
+    prepare(world);
+    world.agent('agent', `if [ "$SIGNALBOX_TICKET" = a ]; then commit; else ${BODY}; fi`);
+    world.plan('p', {
+      workspace: 'shared',
+      tickets: { a: {}, b: { blockedBy: ['a'] }, c: { blockedBy: ['b'] } },
+    });
+    const run = world.invoke(['run', 'p']);
+    await world.call('working');
+    const worktree = world.ticket('p', 'b').worktree ?? '';
+    expect((await world.cli('cancel', 'p', 'b', '--yes')).out).toContain(
+      'other tickets of the plan work in it',
+    );
+    await run.ended;
+    expect(readText(join(worktree, 'half.txt'))).toBe('half\n');
+    const { out } = await world.cli('cancel', 'p', '--yes');
+    expect(out).not.toContain('branch -D');
+    expect(existsSync(worktree)).toBe(false);
+    expect(refs(world)).toEqual(['refs/signalbox/cancelled/p/b/work-1']);
+    expect(world.ticket('p', 'a').status).toBe('complete');
+  });
+
   it.concurrent('keeps a worktree that a commit cannot hold, and names it', { tags: 'full' }, async ({
     world,
   }) => {
