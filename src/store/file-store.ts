@@ -31,7 +31,7 @@ import {
   type StoreView,
   type Wanted,
 } from './store-interface.ts';
-import { KeptView } from './view-in-memory-and-finished-index.ts';
+import { distrustFinishedIndex, KeptView } from './view-in-memory-and-finished-index.ts';
 import { ChangeLog, PlanWatch } from './watch-plans.ts';
 
 /** One JSON file per plan and per ticket, as planners write them. */
@@ -41,6 +41,7 @@ export class FileStore implements Store {
   readonly #listeners = new Set<(changed: Changed) => void>();
   readonly #changes = new ChangeLog();
   readonly #persist: NonNullable<StoreOptions['persist']>;
+  readonly #once: boolean;
   /** Events that wait for room on the disk, in their order. */
   #unwritten: Promise<void> | undefined;
   #watch: PlanWatch | undefined;
@@ -52,6 +53,7 @@ export class FileStore implements Store {
   constructor(stateDir: string, { once = false, kinds, persist }: StoreOptions = {}) {
     this.#layout = new Layout(stateDir);
     this.#persist = persist ?? (async (write) => write());
+    this.#once = once;
     this.#reader = new StateReader({ remembers: !once, ...(kinds ? { kinds } : {}) });
   }
 
@@ -69,7 +71,7 @@ export class FileStore implements Store {
   }
 
   glance(): StoreView {
-    const age = performance.now() - this.#checkedAt;
+    const age = uptimeMs() - this.#checkedAt;
     if (!this.#kept || age > (this.#watch ? WATCHED_MS : GLANCE_MS)) this.#check('open');
     return this.#keep().view;
   }
@@ -150,6 +152,7 @@ export class FileStore implements Store {
       if (foreign && ref.ticketId === null) this.#kept?.readPlan(ref.planId);
       return before;
     }
+    if ('tickets' in before && isFinished(before)) distrustFinishedIndex(this.#layout);
     const written = this.#write(file, { ...after, rev: Math.max(before.rev, after.rev) + 1 });
     // Watchers must get another process's change even though this write has just replaced the file.
     if (foreign) this.#watch?.report(ref);
@@ -172,6 +175,8 @@ export class FileStore implements Store {
         makeDirectory(placeOf(this.#layout.ticketDir(plan.id)));
         for (const ticket of tickets) this.#writeFile(placeOf(this.#layout.ticketFile(ticket)), ticket);
         this.#writeFile(placeOf(this.#layout.planFile(plan.id)), plan);
+        // A plan that had this id may be in it.
+        distrustFinishedIndex(this.#layout);
         renameSync(made, dir);
         for (const ticket of tickets) this.#reader.remember(this.#layout.ticketFile(ticket), ticket);
         this.#reader.remember(this.#layout.planFile(plan.id), plan);
@@ -272,6 +277,7 @@ export class FileStore implements Store {
     this.#kept ??= new KeptView({
       layout: this.#layout,
       reader: this.#reader,
+      trustsRecentCheck: this.#once,
       onChange: (ref) => this.#changes.note(ref),
       onOpen: (planId, isOpen) => (isOpen ? this.#watch?.follow(planId) : this.#watch?.leave(planId)),
     });
@@ -279,7 +285,7 @@ export class FileStore implements Store {
   }
 
   #check(which: 'open' | 'all'): void {
-    this.#checkedAt = performance.now();
+    this.#checkedAt = uptimeMs();
     if (this.#kept) this.#kept.check(which);
     else this.#keep();
   }
@@ -411,6 +417,9 @@ function readUsage(file: string): Ticket[] {
     throw error;
   }
 }
+
+/** A clock that never goes back. Loading `performance` for one would cost a short command a millisecond or two. */
+const uptimeMs = () => process.uptime() * 1000;
 
 /** Maximum delay until a glance shows another process's change; own changes show at once. */
 const GLANCE_MS = 50;

@@ -143,7 +143,9 @@ function object(schema: Schema): Read {
   const presets = properties.filter(([key, field]) => field.default !== undefined || required.includes(key));
   // V8 makes objects slow to which many keys are added one by one, but not those that it reads from JSON.
   const template: Data = JSON.parse(JSON.stringify(mapValues(presets, (field) => field.default ?? null)));
-  const nested = Object.keys(template).filter((key) => template[key] instanceof Object);
+  // Defaults are shared by all objects that leave the field out, so nobody may change them.
+  for (const key of Object.keys(template))
+    if (template[key] instanceof Object) template[key] = Object.freeze(fields[key]?.(template[key]));
   const places: Readonly<Record<string, number>> = Object.assign(
     Object.create(null),
     Object.fromEntries(Object.keys(template).map((key, at) => [key, at])),
@@ -172,10 +174,6 @@ function object(schema: Schema): Read {
     }
     for (let at = 0; at < required.length; at += 1)
       if (value[required[at] as string] === undefined) return NO;
-    for (let at = 0; at < nested.length; at += 1) {
-      const key = nested[at] as string;
-      if (result[key] === template[key]) result[key] = fields[key]?.(template[key]);
-    }
     if (!hasExtra && inOrder) return result;
     if (hasExtra && schema.additionalProperties === false) return NO;
     return setAside(result, keys, value, hasExtra ? keys.filter((key) => !fields[key]) : []);

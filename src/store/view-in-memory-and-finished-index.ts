@@ -1,11 +1,15 @@
 import {
+  closeSync,
   existsSync,
+  openSync,
   readdirSync,
   readFileSync,
+  readSync,
   renameSync,
   rmSync,
   type Stats,
   writeFileSync,
+  writeSync,
 } from 'node:fs';
 import { statIfVisible } from '../machine/files/read-and-remove-files.ts';
 import { idProblem, parseRef, refKey, type StateRef, type TicketRef } from '../model/ids-and-branch-names.ts';
@@ -29,6 +33,8 @@ interface KeptOptions {
   onChange(ref: StateRef): void;
   /** Called when a plan is opened, opened again or finished. */
   onOpen(planId: string, isOpen: boolean): void;
+  /** For a command that only shows plans: finished ones that were all checked a moment ago are not checked again. */
+  trustsRecentCheck?: boolean;
 }
 
 /** The plans that are not finished, in memory. Only what changed is read again; of finished plans only the names are kept. */
@@ -49,10 +55,13 @@ export class KeptView {
     this.#plansDir = options.layout.plans;
     this.#finished = new FinishedPlans(options.layout.finishedIndex);
     const dir = this.#plansDir;
+    const began = Date.now();
+    const isTrusted = options.trustsRecentCheck === true && this.#finished.wasChecked(began);
+    const stat = isTrusted ? undefined : (id: string) => this.#stat(id);
     // Most of them are finished: that they are directories is asked only of the others.
     for (const id of existsSync(dir) ? readdirSync(dir) : [])
-      if (!this.#finished.confirm(id, () => this.#stat(id)) && !this.#isSeenFinished(id)) this.readPlan(id);
-    this.#noteFinished();
+      if (!this.#finished.confirm(id, stat) && !this.#isSeenFinished(id)) this.readPlan(id);
+    if (!isTrusted) this.#noteFinished(began);
   }
 
   /** The live view: it changes with the plans. */
@@ -67,6 +76,7 @@ export class KeptView {
 
   /** Compares what is kept with the files, of open plans or of all. */
   check(which: 'open' | 'all'): void {
+    const began = Date.now();
     const names = new Set(directories(this.#options.layout.plans));
     for (const id of [...this.#plans.keys(), ...this.#finished.ids()]) if (!names.has(id)) this.#remove(id);
     for (const id of names) {
@@ -77,7 +87,7 @@ export class KeptView {
       } else if (which === 'all' && !this.#finished.isSame(id, this.#stat(id))) this.readPlan(id);
     }
     if (which === 'open') return;
-    this.#noteFinished();
+    this.#noteFinished(began);
     for (const [key, before] of [...this.#asked]) {
       const ref = parseRef(key, '');
       if (!this.#finished.has(ref.planId)) this.#asked.delete(key);
@@ -97,7 +107,7 @@ export class KeptView {
     const before = this.#plans.get(id);
     this.#forgetTickets(before?.plan, read.tickets);
     for (const ticket of read.tickets.values()) this.#setTicket(ticket);
-    this.#finished.delete(id);
+    if (this.#finished.delete(id)) distrustFinishedIndex(layout);
     this.#plans.set(id, { plan, problems: read.problems });
     if (before && before.plan === plan && sameProblems(before.problems, read.problems)) return;
     this.#lists = undefined;
@@ -200,8 +210,9 @@ export class KeptView {
     return true;
   }
 
-  #noteFinished(): void {
-    this.#finished.note((id) => !this.#ofOtherKinds.has(id));
+  /** `began`: when the check of all finished plans began. */
+  #noteFinished(began: number): void {
+    this.#finished.note(began, (id) => !this.#ofOtherKinds.has(id));
   }
 
   readonly #finishedPlans: NonNullable<StoreView['finished']> = {
@@ -235,8 +246,13 @@ function sameProblems(a: readonly StoreProblem[], b: readonly StoreProblem[]): b
 /** A larger file is left to `readPlan`, so that it is not read twice where the plan is open. */
 const MAX_QUICK_READ_BYTES = 20_000;
 
-const HEAD = 'signalbox finished plans, version 1: ';
-const HEAD_BYTES = 64;
+const HEAD = 'signalbox finished plans, version 2: ';
+const HEAD_BYTES = 96;
+/** Where the head says when all plans in the file were last checked. Before that it is different in each file. */
+const CHECKED_AT = 80;
+const CHECKED_BYTES = HEAD_BYTES - CHECKED_AT - 1;
+/** A change of a finished plan is noticed within this time. */
+const TRUSTED_MS = 60_000;
 /** Numbers that tell one state of a file from another. */
 const PARTS = 4;
 /** A file that was written so recently may be written again with the same times; longer ago where times are whole seconds. */
@@ -259,16 +275,24 @@ class FinishedPlans {
   /** Thousands of small objects would be felt by a short command. */
   #stamps = new Float64Array();
   #used = 0;
+  #checked = Number.NaN;
+  /** The head of the file that `#noted` is about, without the time of the check. */
+  #head: string | undefined;
 
   constructor(path: string) {
     this.#path = path;
     this.#load();
   }
 
-  /** Whether the file says that a plan is finished, and it has not changed since. */
-  confirm(id: string, stat: () => Stats | undefined): boolean {
+  /** Whether some process has checked all plans in the file a moment ago, and has not found or made a change since. */
+  wasChecked(now: number): boolean {
+    return this.#checked <= now && now - this.#checked < TRUSTED_MS;
+  }
+
+  /** Whether the file says that a plan is finished, and it has not changed since. Without `stat` the file is trusted. */
+  confirm(id: string, stat: ((id: string) => Stats | undefined) | undefined): boolean {
     const place = this.#noted.get(id);
-    const isKnown = place !== undefined && this.#isAt(place, stat());
+    const isKnown = place !== undefined && (!stat || this.#isAt(place, stat(id)));
     if (isKnown) this.#places.set(id, place);
     return isKnown;
   }
@@ -318,8 +342,11 @@ class FinishedPlans {
     return latest.map(({ id }) => id);
   }
 
-  /** Writes the file anew, once many plans were found to be finished that it does not name. */
-  note(isMeant: (id: string) => boolean): void {
+  /**
+   * Notes a check of all plans. The file is written anew once many were found to be finished that it does not name, and where
+   * it names others or another process wrote it.
+   */
+  note(began: number, isMeant: (id: string) => boolean): void {
     const now = Date.now();
     const isOld = (ms: number) => now - ms > (ms % 1000 === 0 ? UNSETTLED_SECONDS_MS : UNSETTLED_MS);
     const isSettled = (place: number) =>
@@ -328,19 +355,26 @@ class FinishedPlans {
       place !== this.#noted.get(id) && isSettled(place) && isMeant(id);
     let fresh = 0;
     for (const [id, place] of this.#places) if (isNew(id, place)) fresh += 1;
-    if (fresh < MANY_UNNOTED) return;
+    if (fresh < MANY_UNNOTED && !this.#head) return;
+    const isStale = [...this.#noted.keys()].some((id) => !this.#places.has(id));
+    if (fresh < MANY_UNNOTED && !isStale && writeChecked(this.#path, began, this.#head)) return;
     const known = [...this.#places].filter(([id, place]) => isSettled(place) && isMeant(id));
     const stamps = new Float64Array(known.length * PARTS);
     for (const [at, [, place]] of known.entries())
       stamps.set(this.#stamps.subarray(place * PARTS, (place + 1) * PARTS), at * PARTS);
-    const head = `${HEAD}${known.length}`.padEnd(HEAD_BYTES - 1);
+    const head = `${HEAD}${known.length} ${process.pid} ${now}`.padEnd(CHECKED_AT);
     const names = known.map(([id]) => id).join('\n');
     const temporary = `${this.#path}.${process.pid}.tmp`;
     try {
-      const parts = [Buffer.from(`${head}\n`), new Uint8Array(stamps.buffer), Buffer.from(names)];
+      const parts = [
+        Buffer.from(`${head}${checkedText(began)}\n`),
+        new Uint8Array(stamps.buffer),
+        Buffer.from(names),
+      ];
       writeFileSync(temporary, Buffer.concat(parts), { mode: 0o600 });
       renameSync(temporary, this.#path);
       this.#noted = new Map(known);
+      this.#head = head;
     } catch {
       // A full or read-only disk: the next process has to read them, too.
       rmSync(temporary, { force: true });
@@ -366,15 +400,44 @@ class FinishedPlans {
       return;
     }
     const head = bytes.toString('latin1', 0, HEAD_BYTES);
-    const count = head.startsWith(HEAD) ? Number(head.slice(HEAD.length)) : Number.NaN;
+    const count = head.startsWith(HEAD) ? Number.parseInt(head.slice(HEAD.length), 10) : Number.NaN;
     const end = HEAD_BYTES + count * PARTS * Float64Array.BYTES_PER_ELEMENT;
     const names = count > 0 && end < bytes.length ? bytes.toString('utf8', end).split('\n') : [];
     if (names.length !== count) return;
+    this.#head = head.slice(0, CHECKED_AT);
+    this.#checked = Number.parseInt(head.slice(CHECKED_AT), 10);
     this.#stamps = new Float64Array(count * PARTS);
     new Uint8Array(this.#stamps.buffer).set(bytes.subarray(HEAD_BYTES, end));
     this.#used = count;
     for (let at = 0; at < count; at += 1) this.#noted.set(names[at] as string, at);
   }
+}
+
+/** Called before a finished plan is changed, so that the next command checks them all. */
+export function distrustFinishedIndex({ finishedIndex }: Layout): void {
+  writeChecked(finishedIndex, undefined);
+}
+
+/** Writes the time of a check into the file, unless it has not this head. */
+function writeChecked(path: string, at: number | undefined, head?: string): boolean {
+  let file: number | undefined;
+  try {
+    file = openSync(path, 'r+');
+    const found = Buffer.alloc(CHECKED_AT);
+    readSync(file, found, 0, CHECKED_AT, 0);
+    const isMeant = head === undefined || found.toString('latin1') === head;
+    if (isMeant) writeSync(file, checkedText(at), CHECKED_AT);
+    return isMeant;
+  } catch {
+    // There is no such file, or the disk is read-only: the next process checks the plans, too.
+    return false;
+  } finally {
+    if (file !== undefined) closeSync(file);
+  }
+}
+
+function checkedText(at: number | undefined): string {
+  return `${at ?? '-'}`.padEnd(CHECKED_BYTES);
 }
 
 const NO_STAMP = [Number.NaN, Number.NaN, Number.NaN, Number.NaN];

@@ -2,6 +2,7 @@ import { existsSync, readFileSync, rmSync, truncateSync, writeFileSync } from 'n
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import type { Plan } from '../../src/model/plan.ts';
 import { Layout } from '../../src/store/layout-and-view.ts';
 import { openStore } from '../../src/store/open-store.ts';
 import { StateReader } from '../../src/store/state-reader.ts';
@@ -22,11 +23,12 @@ function manyFinished(): State {
 const indexOf = (state: State) => join(state.dir, 'finished.index');
 
 /** The view of a process that starts now, and how many plans it has read for it. */
-function started(state: State) {
+function started(state: State, { trustsRecentCheck = false } = {}) {
   const reader = new StateReader();
   const plan = vi.spyOn(reader, 'plan');
-  const nothing = () => undefined;
-  const kept = new KeptView({ layout: new Layout(state.dir), reader, onChange: nothing, onOpen: nothing });
+  const none = () => undefined;
+  const layout = new Layout(state.dir);
+  const kept = new KeptView({ layout, reader, onChange: none, onOpen: none, trustsRecentCheck });
   const { plans, finished } = kept.view;
   const read = new Set(plan.mock.calls.map(([path]) => path)).size;
   return { open: plans.map(({ id }) => id), closed: [...(finished?.ids() ?? [])].sort(), read, kept };
@@ -111,4 +113,76 @@ describe('the index of finished plans', () => {
       { numRuns: 40 },
     );
   });
+
+  describe('for a command that only shows plans', () => {
+    const shown = (state: State) => started(state, { trustsRecentCheck: true }).open;
+    const reopenByHand = (state: State) => state.plan('old-7', ['a'], { status: 'active' });
+
+    it('is trusted for a minute after a check of all plans, and not longer', () => {
+      const state = manyFinished();
+      started(state);
+      reopenByHand(state);
+      expect(shown(state)).toEqual(['open']);
+      vi.setSystemTime(Date.now() + 59_000);
+      expect(shown(state)).toEqual(['open']);
+      vi.setSystemTime(Date.now() + 1_000);
+      expect(shown(state)).toEqual(['old-7', 'open']);
+    });
+
+    it('is not trusted where the clock was set back', () => {
+      const state = manyFinished();
+      started(state);
+      reopenByHand(state);
+      vi.setSystemTime(Date.now() - 1_000);
+      expect(shown(state)).toEqual(['old-7', 'open']);
+    });
+
+    it('is renewed by a process that checks all plans', () => {
+      const state = manyFinished();
+      const { kept } = started(state);
+      vi.setSystemTime(Date.now() + 50_000);
+      kept.check('all');
+      vi.setSystemTime(Date.now() + 50_000);
+      reopenByHand(state);
+      expect(shown(state)).toEqual(['open']);
+    });
+
+    it('does not name a plan any more that a check found open, whichever process notes the check', () => {
+      const state = manyFinished();
+      const { kept } = started(state);
+      rmSync(indexOf(state));
+      started(state);
+      reopenByHand(state);
+      started(state);
+      expect(shown(state)).toEqual(['old-7', 'open']);
+      kept.check('all');
+      expect(shown(state)).toEqual(['old-7', 'open']);
+    });
+
+    it.each<[string, (state: State, kept: KeptView) => unknown]>([
+      ['Signalbox opened one again', ({ store }) => store.updatePlan('old-7', activated)],
+      [
+        'an engine noticed that one was opened again',
+        (state, kept) => {
+          reopenByHand(state);
+          kept.readPlan('old-7');
+        },
+      ],
+      [
+        'one was deleted and made anew',
+        async (state) => {
+          const plan = state.store.plan('old-7');
+          await state.store.deletePlan('old-7');
+          await state.store.create(activated(plan), []);
+        },
+      ],
+    ])('is not trusted after %s', async (_what, change) => {
+      const state = manyFinished();
+      const { kept } = started(state);
+      await change(state, kept);
+      expect(shown(state)).toEqual(['old-7', 'open']);
+    });
+  });
 });
+
+const activated = (plan: Plan): Plan => ({ ...plan, status: 'active', tickets: [] });

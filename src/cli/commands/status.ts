@@ -83,6 +83,7 @@ function openAndFinishedPlans(store: Store, planId: string | undefined): StoreVi
   const open = store.glance();
   const ids = planId === undefined ? (open.finished?.since(0, MAX_FINISHED_SHOWN) ?? []) : [planId];
   const others = ids.filter((id) => !planOf({ plans: open.plans }, id)).map((id) => store.view(id));
+  if (others.length === 0) return open;
   const plans = [open, ...others].flatMap((view) => view.plans);
   return {
     plans: plans.sort((a, b) => (a.id < b.id ? -1 : 1)),
