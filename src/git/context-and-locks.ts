@@ -13,7 +13,7 @@ export interface Trunk {
 export interface Context {
   git: Git;
   env: Record<string, string | undefined>;
-  repo(path: string): Promise<GitLocation>;
+  repo(path: string): Promise<Repository>;
   /** Runs calls about one path one after the other. */
   inTurn<T>(path: string, fn: () => Promise<T>): Promise<T>;
   /** Known answers to "does `commit` contain `ancestor`?"; commits never change, so they stay true. */
@@ -24,6 +24,9 @@ export interface Context {
   /** Default branches of origin as they are recorded here, by repository. */
   recordedTrunks: Map<string, { at: number; name: string }>;
 }
+
+/** A repository, and all that its calls need. */
+export interface Repository extends Context, GitLocation {}
 
 // A fetch may be under way in another process.
 const LOCK_TIMEOUT_MS = 180_000;

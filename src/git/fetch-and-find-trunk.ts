@@ -2,7 +2,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { readRegularText } from '../machine/files/read-and-remove-files.ts';
 import { messageOf } from '../model/errors.ts';
-import { type Context, lockRepo, type Trunk } from './context-and-locks.ts';
+import { type Context, lockRepo, type Repository, type Trunk } from './context-and-locks.ts';
 import type { GitLocation } from './location.ts';
 import { branchRef, originRef, readRef, readRefs, readSymref } from './refs.ts';
 import { retryRaces } from './run-git.ts';
@@ -25,18 +25,14 @@ const FETCH = [
  * Brings origin's branch up to date, at most once a minute for all tickets and processes together.
  * Never fails: without a network, work continues with the last fetched state, and the note says so.
  */
-export function fetchBranch(
-  context: Context,
-  repo: GitLocation,
-  branch: string,
-): Promise<string | undefined> {
+export function fetchBranch(repo: Repository, branch: string): Promise<string | undefined> {
   const key = `${repo.commonDir}\n${branch}`;
-  const known = context.fetches.get(key);
+  const known = repo.fetches.get(key);
   if (known && isRecent(known.at)) return known.note;
-  const note = lockRepo(repo, () => fetchUnlessRecent(context, repo, branch)).catch(
+  const note = lockRepo(repo, () => fetchUnlessRecent(repo, branch)).catch(
     (error) => `origin/${branch} was not fetched: ${messageOf(error)}`,
   );
-  context.fetches.set(key, { at: Date.now(), note });
+  repo.fetches.set(key, { at: Date.now(), note });
   return note;
 }
 
@@ -47,30 +43,25 @@ function isRecent(at: number): boolean {
 }
 
 /** Fetches origin's branch, however recently that was done; throws when it fails. */
-export async function fetchNow(context: Context, repo: GitLocation, branch: string): Promise<void> {
-  await lockRepo(repo, () => fetchUnlessRecent(context, repo, branch, true), context.git.signal);
+export async function fetchNow(repo: Repository, branch: string): Promise<void> {
+  await lockRepo(repo, () => fetchUnlessRecent(repo, branch, true), repo.git.signal);
 }
 
 /** Fetches a branch's commits without moving a ref; for a git that writes its objects elsewhere. */
-export async function fetchWithoutRef(context: Context, repo: GitLocation, branch: string): Promise<void> {
-  const { entries, env } = await trustedAccess(context, repo);
+export async function fetchWithoutRef(repo: Repository, branch: string): Promise<void> {
+  const { entries, env } = await trustedAccess(repo);
   const options = { at: repo, write: true, timeoutMs: FETCH_TIMEOUT_MS, config: entries, env };
-  await context.git([...FETCH, `refs/heads/${branch}`], options);
+  await repo.git([...FETCH, `refs/heads/${branch}`], options);
 }
 
-async function fetchUnlessRecent(
-  context: Context,
-  repo: GitLocation,
-  branch: string,
-  always = false,
-): Promise<undefined> {
+async function fetchUnlessRecent(repo: Repository, branch: string, always = false): Promise<undefined> {
   const stamp = join(repo.commonDir, STAMP);
   const stamps = parseStamps(readRegularText(stamp));
   if (!always && isRecent(stamps[branch] ?? 0)) return;
-  const { entries, env } = await trustedAccess(context, repo);
+  const { entries, env } = await trustedAccess(repo);
   const at = Date.now();
   await retryRaces(() =>
-    context.git([...FETCH, `+refs/heads/${branch}:${originRef(branch)}`], {
+    repo.git([...FETCH, `+refs/heads/${branch}:${originRef(branch)}`], {
       at: repo,
       write: true,
       timeoutMs: FETCH_TIMEOUT_MS,
@@ -91,13 +82,13 @@ function parseStamps(text: string | undefined): Record<string, number> {
 }
 
 /** Credential helpers and the ssh command of the user's own config. An agent may have written the repository's. */
-export async function trustedAccess({ git, env: { GIT_SSH_COMMAND } }: Context, repo: GitLocation) {
-  const mine = (await git.config(repo)).filter(({ users }) => users);
+export async function trustedAccess(repo: Repository) {
+  const mine = (await repo.git.config(repo)).filter(({ users }) => users);
   const credentials = mine.filter(({ key }) => key.startsWith('credential.'));
   const entries: Array<[string, string]> = [['credential.helper', '']];
   for (const { key, value } of credentials) entries.push([key, value]);
   const ssh = mine.findLast(({ key }) => key === 'core.sshcommand');
-  const env: Record<string, string> = ssh && !GIT_SSH_COMMAND ? { GIT_SSH_COMMAND: ssh.value } : {};
+  const env: Record<string, string> = ssh && !repo.env.GIT_SSH_COMMAND ? { GIT_SSH_COMMAND: ssh.value } : {};
   return { entries, env };
 }
 
@@ -109,25 +100,20 @@ const USUAL_TRUNK_NAMES = ['main', 'master'];
  * Origin's default branch: as it is recorded here since a clone, else as origin itself says, else the usual name that it
  * has. The current branch is no substitute: a person's own work must not be published with a ticket's.
  */
-export async function originTrunk(
-  context: Context,
-  repo: GitLocation,
-  { ask = false }: { ask?: boolean } = {},
-): Promise<Trunk> {
-  const recorded = await recordedTrunk(context, repo);
+export async function originTrunk(repo: Repository, { ask = false }: { ask?: boolean } = {}): Promise<Trunk> {
+  const recorded = await recordedTrunk(repo);
   if (recorded !== undefined) return { name: recorded };
-  const config = await context.git.config(repo);
+  const config = await repo.git.config(repo);
   if (!config.some(({ key }) => key === 'remote.origin.url')) return { name: undefined };
-  const asked = ask ? await askOnce(context, repo) : undefined;
-  return asked?.name === undefined ? { ...asked, name: await usualName(context, repo) } : asked;
+  const asked = ask ? await askOnce(repo) : undefined;
+  return asked?.name === undefined ? { ...asked, name: await usualName(repo) } : asked;
 }
 
 /** Origin's default branch as the clone recorded it. Read at most once a minute, because every new worktree needs it. */
-async function recordedTrunk(context: Context, repo: GitLocation): Promise<string | undefined> {
-  const { git, recordedTrunks } = context;
-  const known = recordedTrunks.get(repo.commonDir);
-  if (known && isRecent(known.at) && (await readRef(git, repo, originRef(known.name)))) return known.name;
-  return rememberTrunk(context, repo, await readSymref(git, repo, originRef('HEAD')));
+async function recordedTrunk(repo: Repository): Promise<string | undefined> {
+  const known = repo.recordedTrunks.get(repo.commonDir);
+  if (known && isRecent(known.at) && (await readRef(repo, originRef(known.name)))) return known.name;
+  return rememberTrunk(repo, repo, await readSymref(repo, originRef('HEAD')));
 }
 
 /** `target` is the ref that origin's HEAD points to. */
@@ -143,28 +129,27 @@ export function rememberTrunk(
 }
 
 /** Records origin's default branch as a clone does, once that branch was fetched. */
-export async function recordTrunk(context: Context, repo: GitLocation, name: string): Promise<void> {
-  if (context.recordedTrunks.has(repo.commonDir) || (await recordedTrunk(context, repo)) !== undefined)
-    return;
-  const target = await readSymref(context.git, repo, originRef('HEAD'));
-  if (target !== undefined || !(await readRef(context.git, repo, originRef(name)))) return;
-  await context.git(['symbolic-ref', originRef('HEAD'), originRef(name)], { at: repo, write: true });
+export async function recordTrunk(repo: Repository, name: string): Promise<void> {
+  if (repo.recordedTrunks.has(repo.commonDir) || (await recordedTrunk(repo)) !== undefined) return;
+  const target = await readSymref(repo, originRef('HEAD'));
+  if (target !== undefined || !(await readRef(repo, originRef(name)))) return;
+  await repo.git(['symbolic-ref', originRef('HEAD'), originRef(name)], { at: repo, write: true });
 }
 
-function askOnce(context: Context, repo: GitLocation): Promise<Trunk> {
-  const known = context.trunks.get(repo.commonDir);
+function askOnce(repo: Repository): Promise<Trunk> {
+  const known = repo.trunks.get(repo.commonDir);
   if (known && isRecent(known.at)) return known.trunk;
-  const trunk = askOrigin(context, repo);
-  context.trunks.set(repo.commonDir, { at: Date.now(), trunk });
+  const trunk = askOrigin(repo);
+  repo.trunks.set(repo.commonDir, { at: Date.now(), trunk });
   return trunk;
 }
 
-async function askOrigin(context: Context, repo: GitLocation): Promise<Trunk> {
+async function askOrigin(repo: Repository): Promise<Trunk> {
   const args = ['ls-remote', '--quiet', '--symref', '--upload-pack=git-upload-pack', 'origin', 'HEAD'];
   try {
-    const { entries, env } = await trustedAccess(context, repo);
+    const { entries, env } = await trustedAccess(repo);
     const options = { at: repo, config: entries, env, timeoutMs: ASK_TIMEOUT_MS };
-    const { stdout } = await context.git(args, options);
+    const { stdout } = await repo.git(args, options);
     return { name: /^ref: refs\/heads\/(\S+)\tHEAD$/m.exec(stdout)?.[1] };
   } catch (error) {
     return { name: undefined, note: `origin did not say what its default branch is: ${messageOf(error)}` };
@@ -172,16 +157,15 @@ async function askOrigin(context: Context, repo: GitLocation): Promise<Trunk> {
 }
 
 /** The trunk of a repository without origin: its only branch with a usual name. */
-export function localTrunk(context: Context, repo: GitLocation): Promise<string | undefined> {
-  return usualName(context, repo, branchRef);
+export function localTrunk(repo: Repository): Promise<string | undefined> {
+  return usualName(repo, branchRef);
 }
 
 async function usualName(
-  context: Context,
-  repo: GitLocation,
+  repo: Repository,
   refOf: (name: string) => string = originRef,
 ): Promise<string | undefined> {
-  const refs = await readRefs(context.git, repo, USUAL_TRUNK_NAMES.map(refOf));
+  const refs = await readRefs(repo, USUAL_TRUNK_NAMES.map(refOf));
   const names = USUAL_TRUNK_NAMES.filter((name) => refs.has(refOf(name)));
   return names.length === 1 ? names[0] : undefined;
 }

@@ -1,34 +1,23 @@
-import type { Context } from './context-and-locks.ts';
+import type { Context, Repository } from './context-and-locks.ts';
 import type { GitLocation } from './location.ts';
 import { branchRef } from './refs.ts';
 import type { Git } from './run-git.ts';
 
 /** True when both commits are here and the first is in the second's history. */
-export async function isAncestor(
-  context: Context,
-  repo: GitLocation,
-  ancestor: string,
-  commit: string,
-): Promise<boolean> {
+export async function isAncestor(repo: Repository, ancestor: string, commit: string): Promise<boolean> {
   const args = ['merge-base', '--is-ancestor', ancestor, commit];
-  return (await context.git(args, { at: repo, ok: [0, 1, 128] })).code === 0;
+  return (await repo.git(args, { at: repo, ok: [0, 1, 128] })).code === 0;
 }
 
 /** True when `ancestor` is reachable from `commit`; fails when one of them is not here. */
-export async function contains(
-  context: Context,
-  repo: GitLocation,
-  commit: string,
-  ancestor: string,
-): Promise<boolean> {
+export async function contains(repo: Repository, commit: string, ancestor: string): Promise<boolean> {
   if (commit === ancestor) return true;
-  const known = context.ancestry.get(`${commit}:${ancestor}`);
+  const known = repo.ancestry.get(`${commit}:${ancestor}`);
   if (known !== undefined) return known;
   const answer =
-    (await containsByRecentParents(context, repo, commit, ancestor)) ??
-    (await context.git(['merge-base', '--is-ancestor', ancestor, commit], { at: repo, ok: [0, 1] })).code ===
-      0;
-  remember(context, commit, ancestor, answer);
+    (await containsByRecentParents(repo, commit, ancestor)) ??
+    (await repo.git(['merge-base', '--is-ancestor', ancestor, commit], { at: repo, ok: [0, 1] })).code === 0;
+  remember(repo, commit, ancestor, answer);
   return answer;
 }
 
@@ -37,13 +26,12 @@ const STEPS = Array.from({ length: 24 }, (_, index) => index);
 
 /** Answers without a process if one of two commits is among the latest first parents of the other. */
 async function containsByRecentParents(
-  context: Context,
-  repo: GitLocation,
+  repo: Repository,
   commit: string,
   ancestor: string,
 ): Promise<boolean | undefined> {
   const parentsOf = (from: string) => STEPS.map((step) => `${from}~${step}`);
-  const found = (await context.git.resolve(repo, [...parentsOf(commit), ...parentsOf(ancestor)])) ?? [];
+  const found = (await repo.git.resolve(repo, [...parentsOf(commit), ...parentsOf(ancestor)])) ?? [];
   if (found.slice(0, STEPS.length).includes(ancestor)) return true;
   return found.slice(STEPS.length).includes(commit) ? false : undefined;
 }
@@ -68,41 +56,35 @@ export function remember(context: Context, commit: string, ancestor: string, ans
 }
 
 /** The commit where two histories part; undefined when they have nothing in common. */
-export async function mergeBase(
-  context: Context,
-  repo: GitLocation,
-  one: string,
-  other: string,
-): Promise<string | undefined> {
-  const { stdout } = await context.git(['merge-base', one, other], { at: repo, ok: [0, 1] });
+export async function mergeBase(repo: Repository, one: string, other: string): Promise<string | undefined> {
+  const { stdout } = await repo.git(['merge-base', one, other], { at: repo, ok: [0, 1] });
   return stdout.trim() || undefined;
 }
 
-export async function isCommit(context: Context, repo: GitLocation, commit: string): Promise<boolean> {
+export async function isCommit(repo: Repository, commit: string): Promise<boolean> {
   const args = ['cat-file', '-e', `${commit}^{commit}`];
-  return (await context.git(args, { at: repo, ok: [0, 1, 128] })).code === 0;
+  return (await repo.git(args, { at: repo, ok: [0, 1, 128] })).code === 0;
 }
 
 /** True when some ref holds the commit. */
-export async function isReachable(context: Context, repo: GitLocation, commit: string): Promise<boolean> {
+export async function isReachable(repo: Repository, commit: string): Promise<boolean> {
   const args = ['for-each-ref', '--count=1', '--format=%(refname)', `--contains=${commit}`];
-  return (await context.git(args, { at: repo })).stdout !== '';
+  return (await repo.git(args, { at: repo })).stdout !== '';
 }
 
-export async function treeOf(context: Context, repo: GitLocation, commit: string): Promise<string> {
-  const { stdout } = await context.git(['rev-parse', '--verify', `${commit}^{tree}`], { at: repo });
+export async function treeOf(repo: Repository, commit: string): Promise<string> {
+  const { stdout } = await repo.git(['rev-parse', '--verify', `${commit}^{tree}`], { at: repo });
   return stdout.trim();
 }
 
 /** How many commits are reachable from `from` and from none of `without`. */
 export async function countCommits(
-  context: Context,
-  repo: GitLocation,
+  repo: Repository,
   from: string,
   without: readonly string[],
 ): Promise<number> {
   const args = ['rev-list', '--count', from, '--not', ...without, '--'];
-  return Number((await context.git(args, { at: repo })).stdout.trim());
+  return Number((await repo.git(args, { at: repo })).stdout.trim());
 }
 
 /** Where HEAD of a checkout has been, latest first, by its reflog; with another ref, also that one's. */

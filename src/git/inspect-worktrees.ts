@@ -1,6 +1,7 @@
 import { existsSync, lstatSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { statOf } from '../machine/files/read-and-remove-files.ts';
+import type { Repository } from './context-and-locks.ts';
 import { fileStamp, type GitLocation, gitDirOf, realOf } from './location.ts';
 import { branchRef, isOid, readRef } from './refs.ts';
 import type { Git } from './run-git.ts';
@@ -94,7 +95,7 @@ export function isConfirmed(git: Git, at: GitLocation, branch: string): boolean 
  */
 export async function confirm(git: Git, at: GitLocation, branch: string): Promise<Worktree | undefined> {
   if (isConfirmed(git, at, branch)) {
-    const commit = await readRef(git, at, branchRef(branch));
+    const commit = await readRef({ ...at, git }, branchRef(branch));
     const ownRefs = hasFilesIn(join(at.gitDir, 'refs')) ? undefined : [];
     if (commit !== undefined)
       return { ...at, head: { branch, commit }, registeredAt: at.workTree, ...(ownRefs && { ownRefs }) };
@@ -178,31 +179,25 @@ function splitAt(line: string, separator: string): [string, string] {
 
 /** Where a branch is checked out, a rebase or bisect of it included; undefined when nowhere. */
 export async function checkedOutAt(
-  git: Git,
-  repo: GitLocation,
+  repo: Repository,
   branch: string,
   listed?: readonly Registered[],
 ): Promise<Registered | undefined> {
-  const entries = listed ?? (await listWorktrees(git, repo));
+  const entries = listed ?? (await listWorktrees(repo.git, repo));
   for (const entry of entries) {
     if (entry.head.branch === branch) return entry;
-    if (entry.head.branch === undefined && (await isBusyWith(git, repo, entry, branch))) return entry;
+    if (entry.head.branch === undefined && (await isBusyWith(repo, entry, branch))) return entry;
   }
   return undefined;
 }
 
 /** Git names the branch of a rebase or bisect where `git branch` shows a detached HEAD. */
-async function isBusyWith(
-  git: Git,
-  { commonDir }: GitLocation,
-  { path }: Registered,
-  branch: string,
-): Promise<boolean> {
+async function isBusyWith(repo: Repository, { path }: Registered, branch: string): Promise<boolean> {
   const gitDir = gitDirOf(path);
   if (gitDir === undefined || !isUnderWay(gitDir, ['rebase-merge', 'rebase-apply', 'BISECT_LOG']))
     return false;
-  const at = { workTree: path, gitDir, commonDir };
-  const { stdout } = await git(['branch', '--list', '--format=%(refname)'], { at });
+  const at = { workTree: path, gitDir, commonDir: repo.commonDir };
+  const { stdout } = await repo.git(['branch', '--list', '--format=%(refname)'], { at });
   const [, named] = /^\(no branch, (?:rebasing|bisect started on) (.+)\)$/m.exec(stdout) ?? [];
   return named === branch;
 }
@@ -217,8 +212,7 @@ export function isUnderWay(gitDir: string, names: readonly string[]): boolean {
  * of those that no directory leads to.
  */
 export async function gitDirOfEntry(
-  git: Git,
-  repo: GitLocation,
+  repo: Repository,
   entry: Registered,
   entries: readonly Registered[],
 ): Promise<string | undefined> {
@@ -229,7 +223,7 @@ export async function gitDirOfEntry(
   for (const name of existsSync(root) ? readdirSync(root) : []) {
     const gitDir = join(root, name);
     if (used.has(gitDir)) continue;
-    const head = await readHead(git, { ...repo, gitDir });
+    const head = await readHead(repo.git, { ...repo, gitDir });
     if (head.branch === entry.head.branch && head.commit === entry.head.commit) return gitDir;
   }
   return undefined;

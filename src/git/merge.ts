@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { Context } from './context-and-locks.ts';
+import type { Context, Repository } from './context-and-locks.ts';
 import { treeOf } from './history.ts';
 import type { GitLocation } from './location.ts';
 
@@ -17,50 +17,43 @@ interface MergeSpec {
   reproducible?: boolean;
 }
 
-/** A context for merges that leave nothing in the repository: new objects go to a directory that `remove` deletes. */
-export function withTemporaryObjects(context: Context, { commonDir }: GitLocation) {
+/** The repository for merges that leave nothing in it: new objects go to a directory that `remove` deletes. */
+export function withTemporaryObjects(repo: Repository) {
   const dir = mkdtempSync(join(tmpdir(), 'signalbox-merge-'));
   const env = {
     GIT_OBJECT_DIRECTORY: dir,
-    GIT_ALTERNATE_OBJECT_DIRECTORIES: join(commonDir, 'objects'),
+    GIT_ALTERNATE_OBJECT_DIRECTORIES: join(repo.commonDir, 'objects'),
   };
   return {
-    context: { ...context, git: context.git.limited({ env }) },
+    repo: { ...repo, git: repo.git.limited({ env }) },
     remove: () => rmSync(dir, { recursive: true, force: true }),
   };
 }
 
 /** True when merging a commit into the base would change nothing. */
-export async function addsNothing(
-  context: Context,
-  repo: GitLocation,
-  base: string,
-  commit: string,
-): Promise<boolean> {
+export async function addsNothing(repo: Repository, base: string, commit: string): Promise<boolean> {
   const args = ['merge-tree', '--write-tree', '--no-messages', base, commit];
-  const { code, stdout } = await context.git(args, { at: repo, ok: [0, 1], write: true });
-  return code === 0 && stdout.trim() === (await treeOf(context, repo, base));
+  const { code, stdout } = await repo.git(args, { at: repo, ok: [0, 1], write: true });
+  return code === 0 && stdout.trim() === (await treeOf(repo, base));
 }
 
 /** Merges `theirs` into `ours` as a new commit, without any checkout. */
-export async function mergeCommits(context: Context, repo: GitLocation, merge: MergeSpec): Promise<Merged> {
+export async function mergeCommits(repo: Repository, merge: MergeSpec): Promise<Merged> {
   const { ours, from } = merge;
-  const naming = identity(context, repo);
-  const theirs = from
-    ? await squashedOnto(context, repo, { ...merge, from, who: await naming })
-    : merge.theirs;
+  const naming = identity(repo, repo);
+  const theirs = from ? await squashedOnto(repo, { ...merge, from, who: await naming }) : merge.theirs;
   const [{ code, stdout }, who, when] = await Promise.all([
-    context.git(['merge-tree', '--write-tree', '--name-only', '--no-messages', '-z', ours, theirs], {
+    repo.git(['merge-tree', '--write-tree', '--name-only', '--no-messages', '-z', ours, theirs], {
       at: repo,
       ok: [0, 1],
       write: true,
     }),
     naming,
-    merge.reproducible ? dates(context, repo, merge) : {},
+    merge.reproducible ? dates(repo, merge) : {},
   ]);
   const [tree = '', ...files] = stdout.split('\0').filter((field) => field !== '');
   if (code === 1) return { conflict: [...new Set(files)].sort() };
-  const made = await context.git(['commit-tree', tree, '-p', merge.ours, '-p', merge.theirs, '-F', '-'], {
+  const made = await repo.git(['commit-tree', tree, '-p', merge.ours, '-p', merge.theirs, '-F', '-'], {
     at: repo,
     write: true,
     input: `${merge.message.trim()}\n`,
@@ -69,24 +62,19 @@ export async function mergeCommits(context: Context, repo: GitLocation, merge: M
   return { commit: made.stdout.trim() };
 }
 
-async function dates(
-  context: Context,
-  repo: GitLocation,
-  { ours, theirs }: MergeSpec,
-): Promise<Record<string, string>> {
-  const { stdout } = await context.git(['log', '--no-walk', '--format=%ct', ours, theirs], { at: repo });
+async function dates(repo: Repository, { ours, theirs }: MergeSpec): Promise<Record<string, string>> {
+  const { stdout } = await repo.git(['log', '--no-walk', '--format=%ct', ours, theirs], { at: repo });
   const date = `@${Math.max(...stdout.trim().split('\n').map(Number))} +0000`;
   return { GIT_AUTHOR_DATE: date, GIT_COMMITTER_DATE: date };
 }
 
 /** The changes of `theirs` as one commit on top of `from`. */
 async function squashedOnto(
-  context: Context,
-  repo: GitLocation,
+  repo: Repository,
   { theirs, from, who }: { theirs: string; from: string; who: Record<string, string> },
 ): Promise<string> {
   const args = ['commit-tree', `${theirs}^{tree}`, '-p', from, '-m', 'as it is there'];
-  return (await context.git(args, { at: repo, write: true, env: who })).stdout.trim();
+  return (await repo.git(args, { at: repo, write: true, env: who })).stdout.trim();
 }
 
 /** Author variables: none if the repository has a user, else Signalbox's own name, because git would refuse or invent one. */

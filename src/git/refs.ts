@@ -3,6 +3,9 @@ import { branchProblem } from '../model/ids-and-branch-names.ts';
 import type { GitLocation } from './location.ts';
 import type { Git } from './run-git.ts';
 
+/** A checkout, with the git that reads it. */
+type Place = GitLocation & { git: Git };
+
 const OID = /^[0-9a-f]{40}([0-9a-f]{24})?$/;
 
 export function isOid(text: string): boolean {
@@ -13,27 +16,26 @@ export const branchRef = (name: string) => `refs/heads/${name}`;
 export const originRef = (name: string) => `refs/remotes/origin/${name}`;
 
 /** The commit of a full ref name, or undefined when there is no such ref. */
-export async function readRef(git: Git, at: GitLocation, ref: string): Promise<string | undefined> {
-  return (await readRefs(git, at, [ref])).get(ref);
+export async function readRef(repo: Place, ref: string): Promise<string | undefined> {
+  return (await readRefs(repo, [ref])).get(ref);
 }
 
 /** Names that `git cat-file` would take for an abbreviated commit where there is no such ref. */
 const LIKE_DESCRIBED = /-g[0-9a-f]+$/;
 
 /** The commits of full ref names; those that do not exist are left out. */
-export async function readRefs(
-  git: Git,
-  at: GitLocation,
-  refs: readonly string[],
-): Promise<Map<string, string>> {
+export async function readRefs(repo: Place, refs: readonly string[]): Promise<Map<string, string>> {
   if (refs.length === 0) return new Map();
-  const resolved = refs.some((ref) => LIKE_DESCRIBED.test(ref)) ? undefined : await git.resolve(at, refs);
-  if (!resolved) return listRefs(git, at, refs);
+  const resolved = refs.some((ref) => LIKE_DESCRIBED.test(ref))
+    ? undefined
+    : await repo.git.resolve(repo, refs);
+  if (!resolved) return listRefs(repo, refs);
   return new Map(resolved.flatMap((oid, index) => (oid ? [[refs[index] ?? '', oid] as const] : [])));
 }
 
-async function listRefs(git: Git, at: GitLocation, refs: readonly string[]): Promise<Map<string, string>> {
-  const { stdout } = await git(['for-each-ref', '--format=%(objectname) %(refname)', ...refs], { at });
+async function listRefs(repo: Place, refs: readonly string[]): Promise<Map<string, string>> {
+  const args = ['for-each-ref', '--format=%(objectname) %(refname)', ...refs];
+  const { stdout } = await repo.git(args, { at: repo });
   const found = new Map<string, string>();
   for (const line of stdout.split('\n')) {
     const space = line.indexOf(' ');
@@ -44,8 +46,8 @@ async function listRefs(git: Git, at: GitLocation, refs: readonly string[]): Pro
 }
 
 /** The ref a symbolic ref names, or undefined. */
-export async function readSymref(git: Git, at: GitLocation, ref: string): Promise<string | undefined> {
-  const { stdout } = await git(['symbolic-ref', '--quiet', ref], { at, ok: [0, 1, 128] });
+export async function readSymref(repo: Place, ref: string): Promise<string | undefined> {
+  const { stdout } = await repo.git(['symbolic-ref', '--quiet', ref], { at: repo, ok: [0, 1, 128] });
   return stdout.trim() || undefined;
 }
 

@@ -1,7 +1,7 @@
 import { existsSync, readFileSync, realpathSync, rmSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { type Context, lockRepo } from '../git/context-and-locks.ts';
+import { type Context, lockRepo, type Repository } from '../git/context-and-locks.ts';
 import { isReachable } from '../git/history.ts';
 import {
   checkedOutAt,
@@ -23,32 +23,31 @@ import { type Owner, readOwner, writeOwner } from './workspace-owner.ts';
 import { canonical, makePath, pathTaken } from './worktree-paths.ts';
 /** Registers a new, still empty worktree; filling it needs no lock. */
 export async function addWorktree(
-  context: Context,
-  repo: GitLocation,
+  repo: Repository,
   spec: { path: string; worktreeRoot: string; commit: string; owner: Owner },
 ): Promise<GitLocation> {
   const { path, commit } = spec;
-  await refuseInside(context.git, repo, path, spec.worktreeRoot);
-  const before = await find(context.git, path);
+  await refuseInside(repo, path, spec.worktreeRoot);
+  const before = await find(repo.git, path);
   const kind = 'kind' in before ? before.kind : 'worktree';
   if (kind !== 'absent' && kind !== 'empty') throw pathTaken(path, kind);
   makePath(dirname(path));
   if (kind === 'empty') rmSync(join(path, '.git'), { force: true });
-  await register(context, repo, path, commit);
-  const at = await context.git.locate(path);
+  await register(repo, path, commit);
+  const at = await repo.git.locate(path);
   if (!at) throw pathTaken(path, 'directory');
   writeOwner(at.gitDir, spec.owner);
   return at;
 }
 
-async function register(context: Context, repo: GitLocation, path: string, commit: string): Promise<void> {
+async function register(repo: Repository, path: string, commit: string): Promise<void> {
   const args = ['worktree', 'add', '--quiet', '--no-checkout', '--detach', path, commit];
-  const add = () => retryRaces(() => context.git(args, { at: repo, write: true }));
+  const add = () => retryRaces(() => repo.git(args, { at: repo, write: true }));
   try {
     await add();
   } catch (error) {
     if (!(error instanceof GitError)) throw error;
-    const entries = /already registered/.test(error.stderr) ? await listWorktrees(context.git, repo) : [];
+    const entries = /already registered/.test(error.stderr) ? await listWorktrees(repo.git, repo) : [];
     const stale = entries.find((entry) => entry.path === path);
     if (!stale)
       throw new WorkspaceError(
@@ -59,15 +58,15 @@ async function register(context: Context, repo: GitLocation, path: string, commi
           details: { path },
         },
       );
-    await dropEntry(context, repo, stale, entries);
+    await dropEntry(repo, stale, entries);
     await add();
   }
 }
 
 /** Refuses a branch that is checked out elsewhere; an entry whose directory is gone no longer counts. */
-export async function freeBranch(context: Context, repo: GitLocation, branch: string): Promise<void> {
-  const entries = await listWorktrees(context.git, repo);
-  const entry = await checkedOutAt(context.git, repo, branch, entries);
+export async function freeBranch(repo: Repository, branch: string): Promise<void> {
+  const entries = await listWorktrees(repo.git, repo);
+  const entry = await checkedOutAt(repo, branch, entries);
   if (!entry) return;
   if (existsSync(entry.path))
     throw new WorkspaceError(
@@ -78,24 +77,18 @@ export async function freeBranch(context: Context, repo: GitLocation, branch: st
         details: { branch, path: entry.path },
       },
     );
-  await lockRepo(repo, () => dropEntry(context, repo, entry, entries));
+  await lockRepo(repo, () => dropEntry(repo, entry, entries));
 }
 
 /** Removes git's entry of a worktree whose directory is gone, unless only its HEAD or reflog holds some commits. */
-async function dropEntry(
-  context: Context,
-  repo: GitLocation,
-  entry: Registered,
-  entries: readonly Registered[],
-): Promise<void> {
+async function dropEntry(repo: Repository, entry: Registered, entries: readonly Registered[]): Promise<void> {
   const { path, head } = entry;
-  const gitDir = await gitDirOfEntry(context.git, repo, entry, entries);
+  const gitDir = await gitDirOfEntry(repo, entry, entries);
   const branch = head.branch ?? (gitDir === undefined ? undefined : readOwner(gitDir)?.branch);
   const at = gitDir === undefined ? undefined : { ...repo, gitDir };
-  const [left] = at ? await commitsOnlyHere(context, repo, at, { branch }) : [];
+  const [left] = at ? await commitsOnlyHere(repo, at, { branch }) : [];
   const isDetached = head.branch === undefined && head.commit !== undefined;
-  const lost =
-    isDetached && head.commit && !(await isReachable(context, repo, head.commit)) ? head.commit : left;
+  const lost = isDetached && head.commit && !(await isReachable(repo, head.commit)) ? head.commit : left;
   if (lost !== undefined)
     throw new WorkspaceError(
       'workspace/lost-commit',
@@ -106,14 +99,14 @@ async function dropEntry(
       },
     );
   // Creating the worktree was interrupted and left an empty directory, which git does not take for a worktree.
-  const found = await find(context.git, path);
+  const found = await find(repo.git, path);
   if ('kind' in found && found.kind === 'empty') rmSync(path, { recursive: true });
-  await removeWorktree(context, repo, path);
+  await removeWorktree(repo, path);
 }
 
 /** Deletes a worktree by git's own rules: git refuses while anything in it is uncommitted. */
-export async function removeWorktree(context: Context, repo: GitLocation, path: string): Promise<void> {
-  await retryRaces(() => context.git(['worktree', 'remove', path], { at: repo, write: true }));
+export async function removeWorktree(repo: Repository, path: string): Promise<void> {
+  await retryRaces(() => repo.git(['worktree', 'remove', path], { at: repo, write: true }));
 }
 
 /** The branch to check out in a worktree. */
@@ -144,27 +137,19 @@ export async function checkOut(context: Context, at: GitLocation, wanted: Checko
 }
 
 /** Repairs a worktree whose checkout was interrupted. No ticket had it yet, so nothing in it is work. */
-export async function repairCheckout(
-  context: Context,
-  repo: GitLocation,
-  worktree: Worktree,
-): Promise<Worktree> {
-  const repaired = await repairEntry(context, repo, worktree);
+export async function repairCheckout(repo: Repository, worktree: Worktree): Promise<Worktree> {
+  const repaired = await repairEntry(repo, worktree);
   // Locks of a killed git, which git never removes itself.
   for (const file of ['index.lock', 'HEAD.lock']) rmSync(join(worktree.gitDir, file), { force: true });
-  await context.git(['reset', '--hard', '--quiet'], { at: repaired, write: true });
+  await repo.git(['reset', '--hard', '--quiet'], { at: repaired, write: true });
   return repaired;
 }
 
 /** Corrects the path in git's list of worktrees after an interrupted move. */
-export async function repairEntry(
-  context: Context,
-  repo: GitLocation,
-  worktree: Worktree,
-): Promise<Worktree> {
+export async function repairEntry(repo: Repository, worktree: Worktree): Promise<Worktree> {
   const { workTree } = worktree;
   if (worktree.registeredAt === workTree) return worktree;
-  await lockRepo(repo, () => context.git(['worktree', 'repair', workTree], { at: repo, write: true }));
+  await lockRepo(repo, () => repo.git(['worktree', 'repair', workTree], { at: repo, write: true }));
   return { ...worktree, registeredAt: workTree };
 }
 

@@ -1,7 +1,6 @@
-import type { Context } from '../git/context-and-locks.ts';
+import type { Context, Repository } from '../git/context-and-locks.ts';
 import { fetchNow } from '../git/fetch-and-find-trunk.ts';
 import { countCommits, isAncestor } from '../git/history.ts';
-import type { GitLocation } from '../git/location.ts';
 import { mergeCommits } from '../git/merge.ts';
 import { branchRef, checkBranch, originRef, readRefs } from '../git/refs.ts';
 import { readStatus } from '../git/status-and-index-marks.ts';
@@ -41,47 +40,44 @@ export type CaughtUp = Comparison & { there: string };
 export async function catchUp(context: Context, spec: CatchUpSpec): Promise<CaughtUp> {
   checkBranch(spec.branch);
   const repo = await context.repo(spec.repo);
-  await fetchNow(context, repo, spec.branch);
-  if (spec.base !== null) await fetchNow(context, repo, spec.base);
+  await fetchNow(repo, spec.branch);
+  if (spec.base !== null) await fetchNow(repo, spec.base);
   const names = [branchRef(spec.branch), originRef(spec.branch)];
-  const refs = await readRefs(context.git, repo, names);
+  const refs = await readRefs(repo, names);
   const [ours, theirs] = names.map((name) => refs.get(name));
   if (!ours || !theirs)
     throw new WorkspaceError(
       'workspace/branch-missing',
       `The branch ${spec.branch} is not ${ours ? 'on origin' : 'here'}.`,
     );
-  const end = await mergeWithOrigin(context, repo, spec, { ours, theirs });
+  const end = await mergeWithOrigin(repo, spec, { ours, theirs });
   return { ...end, there: theirs };
 }
 
 async function mergeWithOrigin(
-  context: Context,
-  repo: GitLocation,
+  repo: Repository,
   spec: CatchUpSpec,
   { ours, theirs }: { ours: string; theirs: string },
 ): Promise<Comparison> {
   if (ours === theirs) return { state: 'same', commit: ours };
-  const has = (commit: string, ancestor: string) => isAncestor(context, repo, ancestor, commit);
+  const has = (commit: string, ancestor: string) => isAncestor(repo, ancestor, commit);
   const { known } = spec;
   const kept = known !== null && (known === theirs || (await has(theirs, known)));
   // Commits that a person removed from origin's branch must not be pushed again.
   const rewound = known !== null && !kept;
   if (!rewound && (await has(ours, theirs))) return { state: 'same', commit: ours };
-  const tree = await cleanTree(context, repo, spec);
-  const by = await countCommits(context, repo, theirs, [ours]);
+  const tree = await cleanTree(repo, spec);
+  const by = await countCommits(repo, theirs, [ours]);
   if (!rewound && (await has(theirs, ours))) {
-    await context.git(['merge', '--ff-only', '--quiet', theirs], { at: tree, write: true });
+    await repo.git(['merge', '--ff-only', '--quiet', theirs], { at: tree, write: true });
     return { state: 'advanced', commit: theirs, by };
   }
-  if (!kept) return spec.takeTheirs ? takeTheirs(context, spec, theirs) : { state: 'rewritten' };
+  if (!kept) return spec.takeTheirs ? takeTheirs(repo, spec, theirs) : { state: 'rewritten' };
   const message = `Merge what was pushed to ${spec.branch}`;
-  const merged = await mergeCommits(context, repo, { ours, theirs, message });
+  const merged = await mergeCommits(repo, { ours, theirs, message });
   if ('conflict' in merged)
-    return spec.takeTheirs
-      ? takeTheirs(context, spec, theirs)
-      : { state: 'conflict', files: merged.conflict };
-  await context.git(['merge', '--ff-only', '--quiet', merged.commit], { at: tree, write: true });
+    return spec.takeTheirs ? takeTheirs(repo, spec, theirs) : { state: 'conflict', files: merged.conflict };
+  await repo.git(['merge', '--ff-only', '--quiet', merged.commit], { at: tree, write: true });
   return { state: 'merged', commit: merged.commit, by };
 }
 
@@ -91,14 +87,14 @@ async function takeTheirs(context: Context, spec: CatchUpSpec, theirs: string): 
   return { state: 'taken', commit: theirs, keptAt };
 }
 
-async function cleanTree(context: Context, repo: GitLocation, { path, branch }: CatchUpSpec) {
-  const tree = await openTree(context.git, path, branch);
+async function cleanTree(repo: Repository, { path, branch }: CatchUpSpec) {
+  const tree = await openTree(repo.git, path, branch);
   if (tree?.commonDir !== repo.commonDir || tree.head.branch !== branch)
     throw new WorkspaceError('workspace/unexpected', `${path} is not on branch ${branch}.`, {
       hint: 'Check that branch out there again, then continue.',
       details: { path, branch },
     });
-  const status = await readStatus(context.git, tree);
+  const status = await readStatus(repo.git, tree);
   if (status.changed.length + status.untracked.length > 0)
     throw new WorkspaceError(
       'workspace/dirty',

@@ -1,8 +1,7 @@
 import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { type Context, lockRepo } from '../git/context-and-locks.ts';
+import { type Context, lockRepo, type Repository } from '../git/context-and-locks.ts';
 import { find, inspect, rememberCheckout, type Worktree } from '../git/inspect-worktrees.ts';
-import type { GitLocation } from '../git/location.ts';
 import { branchRef, checkBranch, readRef } from '../git/refs.ts';
 import { WorkspaceError } from '../model/errors.ts';
 import {
@@ -47,10 +46,10 @@ export async function ensureWorkspace(context: Context, given: WorkspaceSpec): P
   if (given.base !== null) checkBranch(given.base, 'base branch');
   for (const branch of given.stackOn) checkBranch(branch, 'prerequisite branch');
   const repo = await context.repo(given.repo);
-  await refuseTrunk(context, repo, given);
+  await refuseTrunk(repo, given);
   const spec = { ...given, path: canonical(given.path), worktreeRoot: realDirectory(given.worktreeRoot) };
-  await refuseInside(context.git, repo, spec.path, spec.worktreeRoot);
-  const ensured = await context.inTurn(spec.path, () => ensureAt(context, repo, spec));
+  await refuseInside(repo, spec.path, spec.worktreeRoot);
+  const ensured = await context.inTurn(spec.path, () => ensureAt(repo, spec));
   return { ...ensured, path: given.path };
 }
 
@@ -65,9 +64,9 @@ export async function refreshWorkspace(context: Context, spec: WorkspaceSpec): P
   });
 }
 
-async function ensureAt(context: Context, repo: GitLocation, spec: WorkspaceSpec): Promise<Ensured> {
-  const found = await inspect(context.git, spec.path, spec.branch);
-  if (found.kind === 'absent' || found.kind === 'empty') return create(context, repo, spec);
+async function ensureAt(repo: Repository, spec: WorkspaceSpec): Promise<Ensured> {
+  const found = await inspect(repo.git, spec.path, spec.branch);
+  if (found.kind === 'absent' || found.kind === 'empty') return create(repo, spec);
   if (found.kind !== 'worktree') throw pathTaken(spec.path, found.kind);
   const { worktree } = found;
   if (worktree.commonDir !== repo.commonDir) throw pathTaken(spec.path, 'a worktree of another repository');
@@ -77,14 +76,14 @@ async function ensureAt(context: Context, repo: GitLocation, spec: WorkspaceSpec
     (await lockRepo(repo, () => readOwner(worktree.gitDir) ?? ownUnfinished(worktree, spec)));
   const owner = recorded && (await takeOverOwnership(repo, worktree, recorded, spec));
   if (owner?.state === 'slot')
-    return create(context, repo, spec, { inPlace: await afterKilledGit(context, worktree, spec) });
+    return create(repo, spec, { inPlace: await afterKilledGit(repo, worktree, spec) });
   if (owner) refuseOther(owner, spec);
   if (owner?.state === 'checkout') {
-    const whole = await repairCheckout(context, repo, await afterKilledGit(context, worktree, spec));
-    return create(context, repo, spec, { inPlace: whole, formerBase: owner.base });
+    const whole = await repairCheckout(repo, await afterKilledGit(repo, worktree, spec));
+    return create(repo, spec, { inPlace: whole, formerBase: owner.base });
   }
   if (owner?.state === 'setup') await endSetup(worktree.workTree);
-  return reopen(context, repo, spec, worktree, owner);
+  return reopen(repo, spec, worktree, owner);
 }
 
 /** Waits until a git call of a killed engine has ended, and reads the worktree again. */
@@ -125,8 +124,7 @@ function newOwner(spec: WorkspaceSpec, base: Owner['base']): Owner {
 
 /** Continues in an existing worktree of this ticket. */
 async function reopen(
-  context: Context,
-  repo: GitLocation,
+  repo: Repository,
   spec: WorkspaceSpec,
   worktree: Worktree,
   owner: Owner | undefined,
@@ -145,48 +143,47 @@ async function reopen(
       'a worktree that git has registered elsewhere',
       `Run: git -C ${path} worktree repair`,
     );
-  await repairEntry(context, repo, worktree);
+  await repairEntry(repo, worktree);
   const formerBase = owner?.base ?? spec.formerBase ?? null;
-  const start = await findStart(context, repo, { ...spec, formerBase });
-  await moveToStart(context, repo, { branch, start, worktree });
+  const start = await findStart(repo, { ...spec, formerBase });
+  await moveToStart(repo, { branch, start, worktree });
   const found = owner ?? { ...newOwner(spec, start.base), state: 'ready', created: false };
   // Other commits may need other dependencies.
   const kept: Owner = start.movesFrom ? { ...found, base: start.base, state: 'setup' } : found;
   const notes = [...start.notes];
-  if (kept.state === 'setup') notes.push(...(await setUp(context, repo, spec, { worktree, owner: kept })));
+  if (kept.state === 'setup') notes.push(...(await setUp(repo, spec, { worktree, owner: kept })));
   else if (!owner) await recordOwner(repo, worktree, kept, spec);
-  else await refreshSetup(context, spec, { worktree, owner });
+  else await refreshSetup(repo, spec, { worktree, owner });
   return { path, branch, base: start.base, created: false, reused: false, notes };
 }
 
 /** Creates the worktree: from a warm one that is already at the path, from another warm one, or a new one. */
 async function create(
-  context: Context,
-  repo: GitLocation,
+  repo: Repository,
   spec: WorkspaceSpec,
   { inPlace, formerBase = null }: { inPlace?: Worktree; formerBase?: Owner['base'] } = {},
 ): Promise<Ensured> {
   const { path, branch } = spec;
-  const start = await findStart(context, repo, {
+  const start = await findStart(repo, {
     ...spec,
     formerBase: formerBase ?? spec.formerBase ?? null,
   });
   const isThere = inPlace?.head.branch === branch;
-  if (start.tip && !isThere) await freeBranch(context, repo, branch);
-  await moveToStart(context, repo, { branch, start, worktree: isThere ? inPlace : undefined });
+  if (start.tip && !isThere) await freeBranch(repo, branch);
+  await moveToStart(repo, { branch, start, worktree: isThere ? inPlace : undefined });
   const owner = newOwner(spec, start.base);
   const notes = [...start.notes];
-  const warm = await fromWarm(context, repo, { spec, start, owner, inPlace, notes });
+  const warm = await fromWarm(repo, { spec, start, owner, inPlace, notes });
   let worktree = warm?.at;
   if (!worktree) {
     const commit = start.tip ?? start.base.commit;
-    worktree = await lockRepo(repo, () => addWorktree(context, repo, { ...spec, commit, owner }));
+    worktree = await lockRepo(repo, () => addWorktree(repo, { ...spec, commit, owner }));
     // Using a warm worktree may have failed after the branch was created.
-    const tip = start.tip ?? (await readRef(context.git, repo, branchRef(branch)));
-    await checkOut(context, worktree, { branch, tip, start: start.base.commit });
+    const tip = start.tip ?? (await readRef(repo, branchRef(branch)));
+    await checkOut(repo, worktree, { branch, tip, start: start.base.commit });
   }
-  rememberCheckout(context.git, worktree, { branch, isNew: !inPlace && !warm?.mayDiffer });
-  notes.push(...(await setUp(context, repo, spec, { worktree, owner })));
+  rememberCheckout(repo.git, worktree, { branch, isNew: !inPlace && !warm?.mayDiffer });
+  notes.push(...(await setUp(repo, spec, { worktree, owner })));
   return { path, branch, base: start.base, created: true, reused: warm !== undefined, notes };
 }
 
@@ -198,28 +195,24 @@ interface WarmRequest {
   notes: string[];
 }
 
-async function fromWarm(
-  context: Context,
-  repo: GitLocation,
-  request: WarmRequest,
-): Promise<Taken | undefined> {
+async function fromWarm(repo: Repository, request: WarmRequest): Promise<Taken | undefined> {
   const { spec, start, owner, inPlace } = request;
   const taken = inPlace
     ? adopt(inPlace, owner)
     : await lockRepo(repo, async () => {
         // Another ticket's worktree may have been created above this path meanwhile.
-        await refuseInside(context.git, repo, spec.path, spec.worktreeRoot);
-        return takeWarm(context, repo, { ...spec, owner });
+        await refuseInside(repo, spec.path, spec.worktreeRoot);
+        return takeWarm(repo, { ...spec, owner });
       });
   if (!taken) return undefined;
   try {
-    await refuseOwnState(context, taken);
+    await refuseOwnState(repo, taken);
     const wanted = { branch: spec.branch, tip: start.tip, start: start.base.commit, keep: spec.caches };
-    if (inPlace?.head.branch !== spec.branch) await checkOutWarm(context, taken, wanted);
+    if (inPlace?.head.branch !== spec.branch) await checkOutWarm(repo, taken, wanted);
     return taken;
   } catch (error) {
     if (!(error instanceof WorkspaceError)) throw error;
-    const note = await lockRepo(repo, () => discardWarm(context, repo, taken.at, spec));
+    const note = await lockRepo(repo, () => discardWarm(repo, taken.at, spec));
     if (note) request.notes.push(note);
     return undefined;
   }

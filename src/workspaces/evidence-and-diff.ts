@@ -208,9 +208,9 @@ export async function changedFiles(context: Context, path: string, since: string
 
 async function forkPoint(context: Context, path: string): Promise<string> {
   const at = await context.repo(path);
-  const own = (await originTrunk(context, at)).name === undefined ? await localTrunk(context, at) : undefined;
-  const base = await resolveBase(context, at, own ?? null, { fetch: false });
-  return (await mergeBase(context, at, 'HEAD', base.commit)) ?? 'HEAD';
+  const own = (await originTrunk(at)).name === undefined ? await localTrunk(at) : undefined;
+  const base = await resolveBase(at, own ?? null, { fetch: false });
+  return (await mergeBase(at, 'HEAD', base.commit)) ?? 'HEAD';
 }
 
 /** The commit that a checkout was at, at a time, by its reflog; undefined if git keeps none. */

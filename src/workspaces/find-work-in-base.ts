@@ -1,6 +1,5 @@
-import type { Context } from '../git/context-and-locks.ts';
+import type { Context, Repository } from '../git/context-and-locks.ts';
 import { contains, isCommit, isReachable, mergeBase } from '../git/history.ts';
-import type { GitLocation } from '../git/location.ts';
 import { addsNothing, withTemporaryObjects } from '../git/merge.ts';
 import { branchRef, originRef, readRefs } from '../git/refs.ts';
 import { GitError } from '../git/run-git.ts';
@@ -14,8 +13,8 @@ const MAX_COMMITS = 200;
 const MAX_FILES = 2000;
 
 /** The base of a branch, and the commits that hold merged work: the base, here and on origin, and its integration branch. */
-export async function baseBranchesOf(context: Context, repo: GitLocation, spec: BranchSpec) {
-  const base = await resolveBase(context, repo, spec.recordedBase?.ref ?? spec.base, { fetch: false });
+export async function baseBranchesOf(repo: Repository, spec: BranchSpec) {
+  const base = await resolveBase(repo, spec.recordedBase?.ref ?? spec.base, { fetch: false });
   const { name, local, integrated } = base;
   const others = [name === spec.branch ? undefined : local, integrated];
   return { base, holders: [base.commit, ...others.filter((commit) => commit !== undefined)] };
@@ -24,19 +23,14 @@ export async function baseBranchesOf(context: Context, repo: GitLocation, spec: 
 /** True when the base, here or on origin, or its integration branch has the commit. */
 export async function baseHas(context: Context, spec: BranchSpec, commit: string): Promise<boolean> {
   const repo = await context.repo(spec.repo);
-  const { holders } = await baseBranchesOf(context, repo, spec);
-  for (const holder of holders) if (await contains(context, repo, holder, commit)) return true;
+  const { holders } = await baseBranchesOf(repo, spec);
+  for (const holder of holders) if (await contains(repo, holder, commit)) return true;
   return false;
 }
 
 /** True when a commit has another in its history, or all of its changes. */
-export async function hasWork(
-  context: Context,
-  repo: GitLocation,
-  commit: string,
-  work: string,
-): Promise<boolean> {
-  return (await contains(context, repo, commit, work)) || addsNothing(context, repo, commit, work);
+export async function hasWork(repo: Repository, commit: string, work: string): Promise<boolean> {
+  return (await contains(repo, commit, work)) || addsNothing(repo, commit, work);
 }
 
 /** Where finished work is: on its branch, here or on origin; in the base; on another ref (`kept`); or nowhere. */
@@ -49,12 +43,12 @@ export async function whereabouts(
 ): Promise<Whereabouts> {
   const repo = await context.repo(spec.repo);
   const { branch, tip } = spec;
-  const refs = await readRefs(context.git, repo, [branchRef(branch), originRef(branch)]);
+  const refs = await readRefs(repo, [branchRef(branch), originRef(branch)]);
   if (refs.size > 0) return 'branch';
-  if (tip === null || !(await isCommit(context, repo, tip))) return 'gone';
-  const { holders } = await baseBranchesOf(context, repo, spec);
-  for (const holder of holders) if (await hasWork(context, repo, holder, tip)) return 'merged';
-  return (await isReachable(context, repo, tip)) ? 'kept' : 'gone';
+  if (tip === null || !(await isCommit(repo, tip))) return 'gone';
+  const { holders } = await baseBranchesOf(repo, spec);
+  for (const holder of holders) if (await hasWork(repo, holder, tip)) return 'merged';
+  return (await isReachable(repo, tip)) ? 'kept' : 'gone';
 }
 
 /**
@@ -63,7 +57,7 @@ export async function whereabouts(
  */
 export async function branchWithSameChanges(context: Context, spec: BranchSpec): Promise<string | null> {
   const repo = await context.repo(spec.repo);
-  const { base } = await baseBranchesOf(context, repo, spec);
+  const { base } = await baseBranchesOf(repo, spec);
   if (base.name === undefined) return null;
   const integrated = integrationBranch(base.name);
   const places = [
@@ -72,17 +66,17 @@ export async function branchWithSameChanges(context: Context, spec: BranchSpec):
     [integrated, branchRef(integrated)],
   ] as const;
   const own = branchRef(spec.branch);
-  const refs = await readRefs(context.git, repo, [own, ...places.map(([, ref]) => ref)]);
+  const refs = await readRefs(repo, [own, ...places.map(([, ref]) => ref)]);
   const tip = refs.get(own);
   if (!tip) return null;
-  const temporary = withTemporaryObjects(context, repo);
+  const temporary = withTemporaryObjects(repo);
   try {
     const seen = new Set<string>();
     for (const [name, ref] of places) {
       const commit = refs.get(ref);
       if (!commit || seen.has(commit)) continue;
       seen.add(commit);
-      if (await hasChanges(temporary.context, repo, commit, tip)) return name;
+      if (await hasChanges(temporary.repo, commit, tip)) return name;
     }
     return null;
   } finally {
@@ -90,16 +84,16 @@ export async function branchWithSameChanges(context: Context, spec: BranchSpec):
   }
 }
 
-async function hasChanges(context: Context, repo: GitLocation, base: string, tip: string): Promise<boolean> {
-  const start = await mergeBase(context, repo, base, tip);
+async function hasChanges(repo: Repository, base: string, tip: string): Promise<boolean> {
+  const start = await mergeBase(repo, base, tip);
   if (start === undefined || start === base) return false;
-  const changes = await changesOf(context, repo, { start, base, tip });
+  const changes = await changesOf(repo, { start, base, tip });
   // Usually the base has not changed these files since.
   if (changes.since === '') return false;
   return (
-    (await addsNothing(context, repo, base, tip)) ||
-    (await isCherryPicked(context, repo, base, tip)) ||
-    (await isSquashed(context, repo, changes))
+    (await addsNothing(repo, base, tip)) ||
+    (await isCherryPicked(repo, base, tip)) ||
+    (await isSquashed(repo, changes))
   );
 }
 
@@ -111,12 +105,11 @@ interface Changes {
 }
 
 async function changesOf(
-  context: Context,
-  repo: GitLocation,
+  repo: Repository,
   { start, base, tip }: { start: string; base: string; tip: string },
 ): Promise<Changes> {
   const stat = ['diff', '--numstat', '--no-renames', '-z', start, tip, '--'];
-  const changed = (await context.git(stat, { at: repo })).stdout.split('\0').filter((line) => line !== '');
+  const changed = (await repo.git(stat, { at: repo })).stdout.split('\0').filter((line) => line !== '');
   const files = changed.map((line) => line.split('\t').slice(2).join('\t'));
   const form = ['--no-renames', '--no-ext-diff', '--no-textconv', '--no-color', '--full-index'];
   const options = { at: repo, env: { GIT_LITERAL_PATHSPECS: '1' } };
@@ -124,9 +117,9 @@ async function changesOf(
   const binary = files.length === 0 || changed.some((line) => line.startsWith('-\t-\t'));
   try {
     if (files.length > MAX_FILES) return { whole: undefined, since: null };
-    const { stdout: since } = await context.git([...log, `${start}..${base}`, '--', ...files], options);
+    const { stdout: since } = await repo.git([...log, `${start}..${base}`, '--', ...files], options);
     if (since === '' || binary) return { whole: undefined, since };
-    const whole = await context.git(['diff', ...form, start, tip, '--', ...files], options);
+    const whole = await repo.git(['diff', ...form, start, tip, '--', ...files], options);
     return { whole: whole.stdout, since };
   } catch (error) {
     // The output is too large to read; the other comparisons are made without it.
@@ -136,27 +129,22 @@ async function changesOf(
 }
 
 /** The base has an equal patch for each of its commits. Merges cannot be compared that way. */
-async function isCherryPicked(
-  context: Context,
-  repo: GitLocation,
-  base: string,
-  tip: string,
-): Promise<boolean> {
+async function isCherryPicked(repo: Repository, base: string, tip: string): Promise<boolean> {
   const merges = ['rev-list', '--merges', '--count', `${base}..${tip}`, '--'];
-  if ((await context.git(merges, { at: repo })).stdout.trim() !== '0') return false;
-  const { stdout } = await context.git(['cherry', base, tip], { at: repo });
+  if ((await repo.git(merges, { at: repo })).stdout.trim() !== '0') return false;
+  const { stdout } = await repo.git(['cherry', base, tip], { at: repo });
   const lines = stdout.split('\n').filter((line) => line !== '');
   return lines.length > 0 && lines.every((line) => line.startsWith('- '));
 }
 
 /** One commit of the base has all of its changes, whatever came later. */
-async function isSquashed(context: Context, repo: GitLocation, { whole, since }: Changes): Promise<boolean> {
+async function isSquashed(repo: Repository, { whole, since }: Changes): Promise<boolean> {
   if (whole === undefined || since === null) return false;
-  const [wanted] = await patchIds(context, repo, whole);
-  return wanted !== undefined && (await patchIds(context, repo, since)).includes(wanted);
+  const [wanted] = await patchIds(repo, whole);
+  return wanted !== undefined && (await patchIds(repo, since)).includes(wanted);
 }
 
-async function patchIds(context: Context, repo: GitLocation, patches: string): Promise<string[]> {
-  const { stdout } = await context.git(['patch-id', '--stable'], { at: repo, input: patches });
+async function patchIds(repo: Repository, patches: string): Promise<string[]> {
+  const { stdout } = await repo.git(['patch-id', '--stable'], { at: repo, input: patches });
   return stdout.split('\n').flatMap((line) => (line === '' ? [] : [line.split(' ')[0] as string]));
 }

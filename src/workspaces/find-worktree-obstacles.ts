@@ -1,10 +1,8 @@
 import { existsSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import type { Context } from '../git/context-and-locks.ts';
+import type { Context, Repository } from '../git/context-and-locks.ts';
 import { checkedOutAt, inspect } from '../git/inspect-worktrees.ts';
-import type { GitLocation } from '../git/location.ts';
 import { checkBranch } from '../git/refs.ts';
-import type { Git } from '../git/run-git.ts';
 import { WorkspaceError } from '../model/errors.ts';
 import { refuseConflictingName, refuseTrunk } from './refuse-and-delete-branches.ts';
 import { resolveBase } from './resolve-base.ts';
@@ -35,16 +33,16 @@ export async function findObstacles(context: Context, given: WorkspaceSpec): Pro
   };
   await attempt('branch', async () => {
     checkBranch(spec.branch);
-    await refuseTrunk(context, repo, spec);
-    await refuseConflictingName(context, repo, spec.branch);
+    await refuseTrunk(repo, spec);
+    await refuseConflictingName(repo, spec.branch);
   });
-  await attempt('base', () => resolveBase(context, repo, spec.base, { fetch: false }));
+  await attempt('base', () => resolveBase(repo, spec.base, { fetch: false }));
   await attempt('worktree', async () => {
-    await refuseInside(context.git, repo, spec.path, spec.worktreeRoot);
+    await refuseInside(repo, spec.path, spec.worktreeRoot);
     await checkPath(context, spec, repo.commonDir);
   });
   if (found.some(({ field }) => field === 'branch')) return found;
-  const entry = await checkedOutAt(context.git, repo, spec.branch);
+  const entry = await checkedOutAt(repo, spec.branch);
   if (
     entry &&
     existsSync(entry.path) &&
@@ -80,15 +78,10 @@ function isOwnedBy(recorded: Owner | undefined, { owner, takesOver = [] }: Works
 }
 
 /** Refuses a path inside a checkout of the repository, its git directory, another ticket's worktree or the warm worktrees. */
-export async function refuseInside(
-  git: Git,
-  repo: GitLocation,
-  path: string,
-  worktreeRoot: string,
-): Promise<void> {
+export async function refuseInside(repo: Repository, path: string, worktreeRoot: string): Promise<void> {
   refuseBelowFile(path, worktreeRoot);
   const around = checkoutsAround(path);
-  const located = await Promise.all(around.map((checkout) => git.locate(checkout)));
+  const located = await Promise.all(around.map((checkout) => repo.git.locate(checkout)));
   const inside =
     isInside(path, repo.workTree) ||
     isInside(path, repo.commonDir) ||

@@ -1,7 +1,6 @@
-import { type Context, lockMerges } from '../git/context-and-locks.ts';
+import { type Context, lockMerges, type Repository } from '../git/context-and-locks.ts';
 import { contains, remember } from '../git/history.ts';
 import { checkedOutAt, listWorktrees } from '../git/inspect-worktrees.ts';
-import type { GitLocation } from '../git/location.ts';
 import { mergeCommits } from '../git/merge.ts';
 import { branchRef, checkBranch, readRef } from '../git/refs.ts';
 import { GitError } from '../git/run-git.ts';
@@ -30,7 +29,7 @@ export async function integrateBranch(context: Context, spec: IntegrateSpec): Pr
   const merge = async () => {
     for (let tries = 1; ; tries += 1) {
       try {
-        return await integrateOnce(context, repo, spec);
+        return await integrateOnce(repo, spec);
       } catch (error) {
         // The target was moved by another process since it was read.
         if (tries === MAX_TRIES || !(error instanceof GitError) || !/cannot lock ref/.test(error.stderr))
@@ -41,27 +40,27 @@ export async function integrateBranch(context: Context, spec: IntegrateSpec): Pr
   return lockMerges(repo, merge, context.git.signal);
 }
 
-async function integrateOnce(context: Context, repo: GitLocation, spec: IntegrateSpec): Promise<Integrated> {
-  const tip = await readRef(context.git, repo, branchRef(spec.branch));
+async function integrateOnce(repo: Repository, spec: IntegrateSpec): Promise<Integrated> {
+  const tip = await readRef(repo, branchRef(spec.branch));
   if (!tip)
     throw new WorkspaceError(
       'workspace/branch-missing',
       `The branch ${spec.branch} does not exist in ${repo.workTree}.`,
     );
-  const target = await findTarget(context, repo, spec);
-  if (await contains(context, repo, target.tip, tip)) {
-    await bringIntegrationUpToDate(context, repo, target);
+  const target = await findTarget(repo, spec);
+  if (await contains(repo, target.tip, tip)) {
+    await bringIntegrationUpToDate(repo, target);
     return done(target, target.old ? target.branch : target.name, target.tip);
   }
   const message = `Merge ${spec.branch}: ${spec.message}`;
-  const merged = await mergeCommits(context, repo, { ours: target.tip, theirs: tip, message });
+  const merged = await mergeCommits(repo, { ours: target.tip, theirs: tip, message });
   if ('conflict' in merged) {
-    await bringIntegrationUpToDate(context, repo, target);
+    await bringIntegrationUpToDate(repo, target);
     return { ...merged, target: target.old ? target.branch : target.name };
   }
-  await moveBranch(context, repo, target, merged.commit);
-  remember(context, merged.commit, target.base, true);
-  remember(context, merged.commit, tip, true);
+  await moveBranch(repo, target, merged.commit);
+  remember(repo, merged.commit, target.base, true);
+  remember(repo, merged.commit, tip, true);
   return done(target, target.branch, merged.commit);
 }
 
@@ -84,11 +83,10 @@ interface MergeTarget {
 }
 
 export async function findTarget(
-  context: Context,
-  repo: GitLocation,
+  repo: Repository,
   spec: Pick<IntegrateSpec, 'base' | 'recordedBase'>,
 ): Promise<MergeTarget> {
-  const base = await resolveBase(context, repo, spec.recordedBase?.ref ?? spec.base, { fetch: false });
+  const base = await resolveBase(repo, spec.recordedBase?.ref ?? spec.base, { fetch: false });
   if (base.name === undefined)
     throw new WorkspaceError(
       'workspace/no-base-branch',
@@ -99,12 +97,12 @@ export async function findTarget(
       },
     );
   const { name, local } = base;
-  const entries = await listWorktrees(context.git, repo);
-  const where = await checkedOutAt(context.git, repo, name, entries);
+  const entries = await listWorktrees(repo.git, repo);
+  const where = await checkedOutAt(repo, name, entries);
   if (local && !where) return { name, branch: name, old: local, tip: local, base: local, fastForward: null };
 
   const branch = integrationBranch(name);
-  const busy = await checkedOutAt(context.git, repo, branch, entries);
+  const busy = await checkedOutAt(repo, branch, entries);
   if (busy)
     throw new WorkspaceError(
       'workspace/target-busy',
@@ -116,7 +114,7 @@ export async function findTarget(
     );
   const old = base.integrated;
   const from = local ?? base.commit;
-  const tip = await integrationWithBase(context, repo, { old, base: from, name });
+  const tip = await integrationWithBase(repo, { old, base: from, name });
   if (typeof tip !== 'string') {
     const theirs = local ? name : base.ref;
     const how = where
@@ -139,34 +137,24 @@ export async function findTarget(
 
 /** The integration branch with everything the base got since; the same commit until one of them moves. */
 async function integrationWithBase(
-  context: Context,
-  repo: GitLocation,
+  repo: Repository,
   { old, base, name }: { old: string | undefined; base: string; name: string },
 ): Promise<string | { conflict: string[] }> {
-  if (old === undefined || (await contains(context, repo, base, old))) return base;
-  if (await contains(context, repo, old, base)) return old;
+  if (old === undefined || (await contains(repo, base, old))) return base;
+  if (await contains(repo, old, base)) return old;
   const message = `Merge ${name} into ${integrationBranch(name)}`;
-  const merged = await mergeCommits(context, repo, { ours: old, theirs: base, message, reproducible: true });
+  const merged = await mergeCommits(repo, { ours: old, theirs: base, message, reproducible: true });
   return 'conflict' in merged ? merged : merged.commit;
 }
 
 /** Brings the integration branch up to the base, because the message asks the user to merge it. */
-export async function bringIntegrationUpToDate(
-  context: Context,
-  repo: GitLocation,
-  target: MergeTarget,
-): Promise<void> {
-  if (target.old && target.old !== target.tip) await moveBranch(context, repo, target, target.tip);
+export async function bringIntegrationUpToDate(repo: Repository, target: MergeTarget): Promise<void> {
+  if (target.old && target.old !== target.tip) await moveBranch(repo, target, target.tip);
 }
 
 /** Moves the branch, unless another process has moved it meanwhile. */
-export async function moveBranch(
-  context: Context,
-  repo: GitLocation,
-  target: MergeTarget,
-  commit: string,
-): Promise<void> {
+export async function moveBranch(repo: Repository, target: MergeTarget, commit: string): Promise<void> {
   const expected = target.old ?? '0'.repeat(commit.length);
   const args = ['update-ref', '-m', 'signalbox: integrate', branchRef(target.branch), commit, expected];
-  await context.git(args, { at: repo, write: true });
+  await repo.git(args, { at: repo, write: true });
 }

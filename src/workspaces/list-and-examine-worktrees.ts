@@ -32,7 +32,7 @@ export async function listWorktrees(context: Context, path: string): Promise<Kno
   const [, ...linked] = await listRegistered(context.git, repo);
   const known: KnownWorktree[] = [];
   for (const entry of linked) {
-    const gitDir = await gitDirOfEntry(context.git, repo, entry, linked);
+    const gitDir = await gitDirOfEntry(repo, entry, linked);
     const record = gitDir === undefined ? undefined : readOwner(gitDir);
     if (gitDir === undefined || record === undefined) continue;
     const { owner, branch, base, created, left = false } = record;
@@ -68,7 +68,7 @@ export interface WouldLose {
 export async function examineWorktree(context: Context, given: ReleaseSpec): Promise<WouldLose> {
   const repo = await context.repo(given.repo);
   const spec = { ...given, path: canonical(given.path), worktreeRoot: realDirectory(given.worktreeRoot) };
-  const candidate = await candidateAt(context, repo, spec);
+  const candidate = await candidateAt(repo, spec);
   if (candidate === undefined) return { keep: null, files: 0, commits: 0, ignored: [] };
   if (typeof candidate === 'string') return { keep: candidate, files: 0, commits: 0, ignored: [] };
   const { worktree, owner } = candidate;
@@ -77,13 +77,13 @@ export async function examineWorktree(context: Context, given: ReleaseSpec): Pro
   const ignored = await withoutCopies(worktree.workTree, hidden, owner.copied);
   const loose = await withoutCopies(worktree.workTree, untracked, owner.copied);
   const rest = ['--not', '--branches', '--tags', '--remotes'];
-  const tips = [...(head ? [head] : []), ...(await commitsThatWouldBeLost(context, repo, candidate))];
+  const tips = [...(head ? [head] : []), ...(await commitsThatWouldBeLost(repo, candidate))];
   const count =
     tips.length > 0
       ? (
           await context.git(['rev-list', '--count', ...tips.slice(0, 1000), ...rest], { at: repo })
         ).stdout.trim()
       : '0';
-  const keep = await reasonToKeep(context, repo, candidate);
+  const keep = await reasonToKeep(repo, candidate);
   return { keep: keep ?? null, files: changed.length + loose.length, commits: Number(count), ignored };
 }

@@ -1,8 +1,7 @@
 import { join } from 'node:path';
-import { type Context, lockMerges } from '../git/context-and-locks.ts';
+import { type Context, lockMerges, type Repository } from '../git/context-and-locks.ts';
 import { fetchNow, fetchWithoutRef } from '../git/fetch-and-find-trunk.ts';
 import { contains, treeOf } from '../git/history.ts';
-import type { GitLocation } from '../git/location.ts';
 import { mergeCommits, withTemporaryObjects } from '../git/merge.ts';
 import { branchRef, checkBranch, originRef, readRef } from '../git/refs.ts';
 import { GitError } from '../git/run-git.ts';
@@ -64,19 +63,19 @@ export interface Trains {
 /** Merges many branches of one repository. `dry`: objects that git writes go to a directory that is deleted. */
 export async function openTrains(context: Context, path: string, { dry = false } = {}): Promise<Trains> {
   const repo = await context.repo(path);
-  const temporary = dry ? withTemporaryObjects(context, repo) : undefined;
-  const own = temporary?.context ?? context;
+  const temporary = dry ? withTemporaryObjects(repo) : undefined;
+  const own = temporary?.repo ?? repo;
   const id = repositoryId(repo);
   return {
     id,
-    baseName: async (spec) => nameOf(own, repo, spec),
-    track: (spec) => (spec.remote ? remoteTrack(own, repo, spec, dry) : localTrack(own, repo, spec)),
-    tipOf: (branch) => readRef(own.git, repo, branchRef(branch)),
-    has: (commit, ancestor) => contains(own, repo, commit, ancestor),
-    mergeInto: (ours, car) => mergeCar(own, repo, ours, car),
-    treeOf: (commit) => treeOf(own, repo, commit),
-    land: (spec, track, commit) => lockMerges(repo, () => land(context, repo, { spec, track, commit })),
-    scratch: (spec) => openScratch(context, repo, { ...spec, id }),
+    baseName: async (spec) => nameOf(own, spec),
+    track: (spec) => (spec.remote ? remoteTrack(own, spec, dry) : localTrack(own, spec)),
+    tipOf: (branch) => readRef(own, branchRef(branch)),
+    has: (commit, ancestor) => contains(own, commit, ancestor),
+    mergeInto: (ours, car) => mergeCar(own, ours, car),
+    treeOf: (commit) => treeOf(own, commit),
+    land: (spec, track, commit) => lockMerges(repo, () => land(repo, { spec, track, commit })),
+    scratch: (spec) => openScratch(repo, { ...spec, id }),
     close: () => temporary?.remove(),
   };
 }
@@ -104,9 +103,9 @@ export async function withTrainLock<T>(context: Context, path: string, fn: () =>
   }
 }
 
-async function nameOf(context: Context, repo: GitLocation, spec: Omit<TrackSpec, 'remote'>): Promise<string> {
+async function nameOf(repo: Repository, spec: Omit<TrackSpec, 'remote'>): Promise<string> {
   const wanted = spec.recordedBase?.ref ?? spec.base;
-  const { name, ref } = await resolveBase(context, repo, wanted, { fetch: false });
+  const { name, ref } = await resolveBase(repo, wanted, { fetch: false });
   if (name !== undefined) return name;
   throw new WorkspaceError(
     'workspace/no-base-branch',
@@ -115,19 +114,14 @@ async function nameOf(context: Context, repo: GitLocation, spec: Omit<TrackSpec,
   );
 }
 
-async function localTrack(context: Context, repo: GitLocation, spec: TrackSpec): Promise<Track> {
-  const { name, branch, old, tip, fastForward } = await findTarget(context, repo, spec);
+async function localTrack(repo: Repository, spec: TrackSpec): Promise<Track> {
+  const { name, branch, old, tip, fastForward } = await findTarget(repo, spec);
   return { name, branch, tip, from: old ? branch : name, fastForward };
 }
 
-async function remoteTrack(
-  context: Context,
-  repo: GitLocation,
-  spec: TrackSpec,
-  dry: boolean,
-): Promise<Track> {
-  const name = await nameOf(context, repo, spec);
-  const tip = dry ? await tipWithoutRef(context, repo, name) : await fetchedTip(context, repo, name);
+async function remoteTrack(repo: Repository, spec: TrackSpec, dry: boolean): Promise<Track> {
+  const name = await nameOf(repo, spec);
+  const tip = dry ? await tipWithoutRef(repo, name) : await fetchedTip(repo, name);
   const branch = `origin/${name}`;
   if (tip) return { name, branch, tip, from: branch, fastForward: null };
   throw new WorkspaceError('workspace/base-missing', `origin has no branch ${name}.`, {
@@ -136,55 +130,52 @@ async function remoteTrack(
   });
 }
 
-async function fetchedTip(context: Context, repo: GitLocation, name: string): Promise<string | undefined> {
-  await fetchNow(context, repo, name);
-  return readRef(context.git, repo, originRef(name));
+async function fetchedTip(repo: Repository, name: string): Promise<string | undefined> {
+  await fetchNow(repo, name);
+  return readRef(repo, originRef(name));
 }
 
 /** The same without writing a ref to the repository. */
-async function tipWithoutRef(context: Context, repo: GitLocation, name: string): Promise<string | undefined> {
-  const tips = await remoteTips(context, { repo: repo.workTree, branches: [name] });
-  const tip = tips.get(name);
-  if (tip) await fetchWithoutRef(context, repo, name);
+async function tipWithoutRef(repo: Repository, name: string): Promise<string | undefined> {
+  const tip = (await remoteTips(repo, [name])).get(name);
+  if (tip) await fetchWithoutRef(repo, name);
   return tip;
 }
 
 async function mergeCar(
-  context: Context,
-  repo: GitLocation,
+  repo: Repository,
   ours: string,
   { branch, message }: { branch: string; message: string },
 ): Promise<MergedCar> {
   checkBranch(branch);
-  const tip = await readRef(context.git, repo, branchRef(branch));
+  const tip = await readRef(repo, branchRef(branch));
   if (!tip)
     throw new WorkspaceError(
       'workspace/branch-missing',
       `The branch ${branch} does not exist in ${repo.workTree}.`,
     );
-  if (await contains(context, repo, ours, tip)) return { nothing: true, tip };
-  const merged = await mergeCommits(context, repo, {
+  if (await contains(repo, ours, tip)) return { nothing: true, tip };
+  const merged = await mergeCommits(repo, {
     ours,
     theirs: tip,
     message: `Merge ${branch}: ${message}`,
   });
   if ('conflict' in merged) return { ...merged, tip };
-  const same = (await treeOf(context, repo, merged.commit)) === (await treeOf(context, repo, ours));
+  const same = (await treeOf(repo, merged.commit)) === (await treeOf(repo, ours));
   return same ? { nothing: true, tip } : { ...merged, tip };
 }
 
 /** Moves the base after reading it again: during the checks it may have been moved or checked out. */
 async function land(
-  context: Context,
-  repo: GitLocation,
+  repo: Repository,
   { spec, track, commit }: { spec: TrackSpec; track: Track; commit: string },
 ): Promise<Track | null> {
-  const now = await findTarget(context, repo, spec);
+  const now = await findTarget(repo, spec);
   if (now.tip !== track.tip) return null;
   const nothing = commit === track.tip;
   try {
-    if (nothing) await bringIntegrationUpToDate(context, repo, now);
-    else await moveBranch(context, repo, now, commit);
+    if (nothing) await bringIntegrationUpToDate(repo, now);
+    else await moveBranch(repo, now, commit);
   } catch (error) {
     if (error instanceof GitError && /cannot lock ref/.test(error.stderr)) return null;
     throw error;

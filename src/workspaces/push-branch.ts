@@ -1,4 +1,4 @@
-import type { Context } from '../git/context-and-locks.ts';
+import type { Context, Repository } from '../git/context-and-locks.ts';
 import { trustedAccess } from '../git/fetch-and-find-trunk.ts';
 import { isAncestor } from '../git/history.ts';
 import type { GitLocation } from '../git/location.ts';
@@ -46,29 +46,29 @@ const PLAIN = [
 export async function pushBranch(context: Context, spec: PushSpec): Promise<Pushed> {
   checkBranch(spec.branch);
   const repo = await context.repo(spec.repo);
-  const commit = await readRef(context.git, repo, branchRef(spec.branch));
+  const commit = await readRef(repo, branchRef(spec.branch));
   if (!commit)
     throw new WorkspaceError(
       'workspace/branch-missing',
       `The branch ${spec.branch} does not exist in ${repo.workTree}.`,
     );
-  const url = await pushUrl(context, repo);
-  const access = await trustedAccess(context, repo);
+  const url = await pushUrl(repo);
+  const access = await trustedAccess(repo);
   const before = await asPushError(spec, repo, async () => {
-    await refusePushToTrunk(context, repo, { ...spec, url });
+    await refusePushToTrunk(repo, { ...spec, url });
     const { branch, from = null } = spec;
     const branches = [branch, ...(from === null ? [] : [from])];
-    const tips = await remoteTips(context, { repo: spec.repo, branches });
+    const tips = await remoteTips(repo, branches);
     if (from !== null && !tips.has(from)) throw missingStartError(spec, from);
     return tips.get(branch);
   });
   if (before === commit) return { commit, pushed: false };
-  await refuseLoss(context, repo, spec, { commit, before });
+  await refuseLoss(repo, spec, { commit, before });
   // Pushes the commit by its id, so that a branch that moves meanwhile does not matter. The lease refuses the push if origin's
   // branch has moved; that the push only adds commits was checked above.
   const ref = branchRef(spec.branch);
   const lease = `--force-with-lease=${ref}:${before ?? ''}`;
-  const result = await context.git([...PUSH, lease, 'origin', `${commit}:${ref}`], {
+  const result = await repo.git([...PUSH, lease, 'origin', `${commit}:${ref}`], {
     at: repo,
     write: true,
     ok: [0, 1, 128],
@@ -76,8 +76,7 @@ export async function pushBranch(context: Context, spec: PushSpec): Promise<Push
     env: access.env,
   });
   if (result.code !== 0) throw refused(spec, repo, result);
-  const tips = await remoteTips(context, { repo: spec.repo, branches: [spec.branch] });
-  const there = tips.get(spec.branch);
+  const there = (await remoteTips(repo, [spec.branch])).get(spec.branch);
   if (there === commit) return { commit, pushed: true };
   throw new WorkspaceError(
     'workspace/push-unverified',
@@ -113,8 +112,7 @@ async function asPushError<T>(spec: PushSpec, repo: GitLocation, ask: () => Prom
 
 /** Refuses a push that would take commits away from origin, or bring back what was removed there. */
 async function refuseLoss(
-  context: Context,
-  repo: GitLocation,
+  repo: Repository,
   { branch, known = null, again = false }: PushSpec,
   { commit, before }: { commit: string; before: string | undefined },
 ): Promise<void> {
@@ -125,8 +123,8 @@ async function refuseLoss(
       details: { branch, known },
     });
   }
-  if (!(await isAncestor(context, repo, before, commit))) throw rejected(branch, repo, { before });
-  if (known === null || before === known || (await isAncestor(context, repo, known, before))) return;
+  if (!(await isAncestor(repo, before, commit))) throw rejected(branch, repo, { before });
+  if (known === null || before === known || (await isAncestor(repo, known, before))) return;
   throw new WorkspaceError(
     'workspace/push-rejected',
     `Commits were removed from ${branch} on origin, and a push would bring them back.`,
@@ -139,14 +137,13 @@ async function refuseLoss(
 
 /** The commits that branches have on origin; those that are not there are left out. */
 export async function remoteTips(
-  context: Context,
-  spec: { repo: string; branches: readonly string[] },
+  repo: Repository,
+  branches: readonly string[],
 ): Promise<Map<string, string>> {
-  const repo = await context.repo(spec.repo);
-  const url = await pushUrl(context, repo);
-  const access = await trustedAccess(context, repo);
+  const url = await pushUrl(repo);
+  const access = await trustedAccess(repo);
   const args = ['ls-remote', '--quiet', '--upload-pack=git-upload-pack', '--', url];
-  const { stdout } = await context.git([...args, ...spec.branches.map(branchRef)], {
+  const { stdout } = await repo.git([...args, ...branches.map(branchRef)], {
     at: repo,
     config: access.entries,
     env: access.env,
@@ -155,15 +152,15 @@ export async function remoteTips(
   for (const line of stdout.split('\n')) {
     const [commit = '', ref = ''] = line.split('\t');
     // A pattern also matches the end of longer names.
-    const branch = spec.branches.find((name) => branchRef(name) === ref);
+    const branch = branches.find((name) => branchRef(name) === ref);
     if (branch !== undefined) tips.set(branch, commit);
   }
   return tips;
 }
 
 /** Where `git push origin` goes; throws when there is no origin. */
-export async function pushUrl(context: Context, repo: GitLocation): Promise<string> {
-  const { code, stdout } = await context.git(['remote', 'get-url', '--push', 'origin'], {
+export async function pushUrl(repo: Repository): Promise<string> {
+  const { code, stdout } = await repo.git(['remote', 'get-url', '--push', 'origin'], {
     at: repo,
     ok: [0, 2, 128],
   });

@@ -1,8 +1,7 @@
-import { type Context, lockRepo } from '../git/context-and-locks.ts';
+import { type Context, lockRepo, type Repository } from '../git/context-and-locks.ts';
 import { originTrunk, trustedAccess } from '../git/fetch-and-find-trunk.ts';
 import { contains, countCommits } from '../git/history.ts';
 import { checkedOutAt, readHead } from '../git/inspect-worktrees.ts';
-import type { GitLocation } from '../git/location.ts';
 import { branchRef, checkBranch, originRef, readRef, readRefs } from '../git/refs.ts';
 import { WorkspaceError } from '../model/errors.ts';
 import { namesAbove, ownBranchProblem, type Trunks } from '../model/ids-and-branch-names.ts';
@@ -31,17 +30,17 @@ export async function examineBranch(context: Context, spec: BranchSpec): Promise
   checkBranch(spec.branch);
   const repo = await context.repo(spec.repo);
   const names = [branchRef(spec.branch), originRef(spec.branch)];
-  const refs = await readRefs(context.git, repo, names);
+  const refs = await readRefs(repo, names);
   const [tip, there] = names.map((name) => refs.get(name));
   if (!tip) return undefined;
-  const { base, holders } = await baseBranchesOf(context, repo, spec);
-  const trunk = (await originTrunk(context, repo)).name;
+  const { base, holders } = await baseBranchesOf(repo, spec);
+  const trunk = (await originTrunk(repo)).name;
   return {
     tip,
-    unmerged: await countCommits(context, repo, tip, holders),
-    pushed: there !== undefined && (await contains(context, repo, there, tip)),
+    unmerged: await countCommits(repo, tip, holders),
+    pushed: there !== undefined && (await contains(repo, there, tip)),
     base: base.ref,
-    checkedOut: (await checkedOutAt(context.git, repo, spec.branch))?.path ?? null,
+    checkedOut: (await checkedOutAt(repo, spec.branch))?.path ?? null,
     lasting: LONG_LIVED_BRANCHES.test(spec.branch) || spec.branch === base.name || spec.branch === trunk,
   };
 }
@@ -80,9 +79,9 @@ export async function branchAhead(
   spec: { repo: string; branch: string; of: string },
 ): Promise<{ tip: string; ahead: number } | undefined> {
   const repo = await context.repo(spec.repo);
-  const tip = await readRef(context.git, repo, branchRef(spec.branch));
+  const tip = await readRef(repo, branchRef(spec.branch));
   if (!tip) return undefined;
-  return { tip, ahead: tip === spec.of ? 0 : await countCommits(context, repo, tip, [spec.of]) };
+  return { tip, ahead: tip === spec.of ? 0 : await countCommits(repo, tip, [spec.of]) };
 }
 
 /** True when the branch, here or on origin at the last fetch, has the commit. */
@@ -91,8 +90,8 @@ export async function branchHas(
   spec: { repo: string; branch: string; commit: string },
 ): Promise<boolean> {
   const repo = await context.repo(spec.repo);
-  const refs = await readRefs(context.git, repo, [branchRef(spec.branch), originRef(spec.branch)]);
-  for (const tip of refs.values()) if (await contains(context, repo, tip, spec.commit)) return true;
+  const refs = await readRefs(repo, [branchRef(spec.branch), originRef(spec.branch)]);
+  for (const tip of refs.values()) if (await contains(repo, tip, spec.commit)) return true;
   return false;
 }
 
@@ -104,40 +103,32 @@ interface Wish {
 }
 
 /** Refuses work on the branch that it would be merged into. */
-export async function refuseTrunk(context: Context, repo: GitLocation, wish: Wish): Promise<void> {
+export async function refuseTrunk(repo: Repository, wish: Wish): Promise<void> {
   const base = wish.base ?? null;
-  const trunk = (await originTrunk(context, repo)).name ?? null;
+  const trunk = (await originTrunk(repo)).name ?? null;
   // Without both, new work starts from the current branch.
   const start =
-    base ?? (trunk || wish.recordedBase ? null : ((await readHead(context.git, repo)).branch ?? null));
+    base ?? (trunk || wish.recordedBase ? null : ((await readHead(repo.git, repo)).branch ?? null));
   refuse(wish.branch, { base: start, trunk });
 }
 
 /** Refuses to push to the base or to what origin says is its default branch at this moment. */
-export async function refusePushToTrunk(
-  context: Context,
-  repo: GitLocation,
-  wish: Wish & { url: string },
-): Promise<void> {
+export async function refusePushToTrunk(repo: Repository, wish: Wish & { url: string }): Promise<void> {
   const base = wish.base ?? null;
-  refuse(wish.branch, { base, trunk: (await originTrunk(context, repo)).name ?? null });
-  const { entries, env } = await trustedAccess(context, repo);
+  refuse(wish.branch, { base, trunk: (await originTrunk(repo)).name ?? null });
+  const { entries, env } = await trustedAccess(repo);
   const args = ['ls-remote', '--quiet', '--symref', '--upload-pack=git-upload-pack', '--', wish.url, 'HEAD'];
-  const { stdout } = await context.git(args, { at: repo, config: entries, env });
+  const { stdout } = await repo.git(args, { at: repo, config: entries, env });
   const [, there = null] = /^ref: refs\/heads\/(\S+)\tHEAD$/m.exec(stdout) ?? [];
   refuse(wish.branch, { base, trunk: there });
 }
 
 /** Refuses a name that git cannot have beside an existing branch, such as `x/y` beside `x`. */
-export async function refuseConflictingName(
-  context: Context,
-  repo: GitLocation,
-  branch: string,
-): Promise<void> {
+export async function refuseConflictingName(repo: Repository, branch: string): Promise<void> {
   const above = namesAbove(branch);
-  const refs = await readRefs(context.git, repo, above.map(branchRef));
+  const refs = await readRefs(repo, above.map(branchRef));
   for (const name of above) if (refs.has(branchRef(name))) throw besides(branch, name);
-  const { stdout } = await context.git(
+  const { stdout } = await repo.git(
     ['for-each-ref', '--count=1', '--format=%(refname)', `${branchRef(branch)}/`],
     { at: repo },
   );

@@ -1,7 +1,7 @@
 import { existsSync, rmSync } from 'node:fs';
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
-import { type Context, lockRepo } from '../git/context-and-locks.ts';
+import { type Context, lockRepo, type Repository } from '../git/context-and-locks.ts';
 import { isReachable, type LogEntry } from '../git/history.ts';
 import {
   find,
@@ -12,7 +12,6 @@ import {
   listWorktrees,
   type Worktree,
 } from '../git/inspect-worktrees.ts';
-import type { GitLocation } from '../git/location.ts';
 import { branchRef, readRef } from '../git/refs.ts';
 import { GitError } from '../git/run-git.ts';
 import { readStatus, type Status } from '../git/status-and-index-marks.ts';
@@ -47,25 +46,24 @@ type Released = { released: true; slot: boolean } | { released: false; reason: s
 export async function releaseWorkspace(context: Context, given: ReleaseSpec): Promise<Released> {
   const repo = await context.repo(given.repo);
   const spec = { ...given, path: canonical(given.path), worktreeRoot: realDirectory(given.worktreeRoot) };
-  return context.inTurn(spec.path, () => releaseAt(context, repo, spec));
+  return context.inTurn(spec.path, () => releaseAt(repo, spec));
 }
 
-async function releaseAt(context: Context, repo: GitLocation, spec: ReleaseSpec): Promise<Released> {
-  const candidate = await candidateAt(context, repo, spec);
+async function releaseAt(repo: Repository, spec: ReleaseSpec): Promise<Released> {
+  const candidate = await candidateAt(repo, spec);
   if (candidate === undefined) return { released: true, slot: false };
   if (typeof candidate === 'string') return keep(candidate);
-  const reason = await reasonToKeep(context, repo, candidate);
+  const reason = await reasonToKeep(repo, candidate);
   if (reason) return keep(reason);
-  return removeOrKeepWarm(context, repo, candidate);
+  return removeOrKeepWarm(repo, candidate);
 }
 
 /** The worktree at the path, the reason why Signalbox may not release it, or undefined if there is none. */
 export async function candidateAt(
-  context: Context,
-  repo: GitLocation,
+  repo: Repository,
   spec: ReleaseSpec,
 ): Promise<Candidate | string | undefined> {
-  const found = await inspect(context.git, spec.path, spec.branch);
+  const found = await inspect(repo.git, spec.path, spec.branch);
   if (found.kind === 'absent') return undefined;
   if (found.kind !== 'worktree' || found.worktree.commonDir !== repo.commonDir)
     return 'it is not a worktree of this repository';
@@ -75,9 +73,9 @@ export async function candidateAt(
   if (!owner?.created) return 'it was there before Signalbox used it';
   if (owner.owner !== spec.owner) return `it belongs to ${owner.owner}`;
   const all = Object.keys(owner.copied).length > 0;
-  const status = await readStatus(context.git, worktree, { ignored: true, all });
-  const ownRefs = worktree.ownRefs ?? (await listOwnRefs(context.git, worktree));
-  const log = hasKeptBranch(context.git, worktree) ? [] : undefined;
+  const status = await readStatus(repo.git, worktree, { ignored: true, all });
+  const ownRefs = worktree.ownRefs ?? (await listOwnRefs(repo.git, worktree));
+  const log = hasKeptBranch(repo.git, worktree) ? [] : undefined;
   return { worktree, owner, status, ownRefs, log, spec };
 }
 
@@ -93,11 +91,7 @@ interface Candidate {
 }
 
 /** Why a worktree must stay, or undefined when nothing in it is unique and no process works in it. */
-export async function reasonToKeep(
-  context: Context,
-  repo: GitLocation,
-  candidate: Candidate,
-): Promise<string | undefined> {
+export async function reasonToKeep(repo: Repository, candidate: Candidate): Promise<string | undefined> {
   const { worktree, owner, status, spec } = candidate;
   if (status.head === undefined) return 'its branch has no commit';
   if (status.branch !== undefined && status.branch !== spec.branch) return `it is on branch ${status.branch}`;
@@ -106,14 +100,14 @@ export async function reasonToKeep(
     ...(await withoutCopies(worktree.workTree, status.untracked, owner.copied)),
   ];
   if (loose.length > 0) return `it has uncommitted files: ${some(loose, status.hidden)}`;
-  if (isUnderWay(worktree.gitDir, ['locked'])) return sayLocked(context, repo, worktree.workTree);
+  if (isUnderWay(worktree.gitDir, ['locked'])) return sayLocked(repo, worktree.workTree);
   const underWay = operationIn(worktree.gitDir);
   if (underWay) return `${underWay} is under way in it`;
   const nested = await repositoryInside(candidate, ignoredFilesToDelete(status.ignored, spec.caches));
   if (nested) return nested;
-  if (status.branch === undefined && !(await isReachable(context, repo, status.head)))
+  if (status.branch === undefined && !(await isReachable(repo, status.head)))
     return `no branch holds its commit ${status.head}`;
-  const left = await commitsThatWouldBeLost(context, repo, candidate);
+  const left = await commitsThatWouldBeLost(repo, candidate);
   if (left.length > 0) return sayCommits(left);
   const [pid] = processesIn(worktree.workTree);
   if (pid !== undefined) return `process ${pid} works in it`;
@@ -141,7 +135,7 @@ export async function setAside(context: Context, given: SetAsideSpec): Promise<s
   const repo = await context.repo(given.repo);
   const spec = { ...given, path: canonical(given.path) };
   return context.inTurn(spec.path, async () => {
-    const candidate = await candidateAt(context, repo, spec);
+    const candidate = await candidateAt(repo, spec);
     if (candidate === undefined || typeof candidate === 'string') return candidate;
     const { worktree, owner } = candidate;
     // Every file by name: a directory that is left in the list is a repository of its own.
@@ -157,7 +151,7 @@ export async function setAside(context: Context, given: SetAsideSpec): Promise<s
     for (const file of status.untracked)
       if (!own.includes(file)) rmSync(join(worktree.workTree, file), { force: true });
     await returnToBranch(context, spec);
-    const tip = await readRef(context.git, repo, branchRef(spec.branch));
+    const tip = await readRef(repo, branchRef(spec.branch));
     if (tip !== undefined) await rewindTree(context, { ...spec, to: tip });
     return undefined;
   });
@@ -165,16 +159,15 @@ export async function setAside(context: Context, given: SetAsideSpec): Promise<s
 
 /** Commits that would be lost with the worktree. */
 export function commitsThatWouldBeLost(
-  context: Context,
-  repo: GitLocation,
+  repo: Repository,
   { worktree, ownRefs, log, status, spec }: Candidate,
 ): Promise<string[]> {
   const tip = status.branch === spec.branch ? status.head : undefined;
-  return commitsOnlyHere(context, repo, worktree, { branch: spec.branch, tip, ownRefs, log });
+  return commitsOnlyHere(repo, worktree, { branch: spec.branch, tip, ownRefs, log });
 }
 
-async function sayLocked(context: Context, repo: GitLocation, path: string): Promise<string> {
-  const why = (await listWorktrees(context.git, repo)).find((each) => each.path === path)?.locked ?? '';
+async function sayLocked(repo: Repository, path: string): Promise<string> {
+  const why = (await listWorktrees(repo.git, repo)).find((each) => each.path === path)?.locked ?? '';
   const unlock = `git -C ${shellWord(repo.workTree)} worktree unlock ${shellWord(path)}`;
   return `it is locked${why === '' ? '' : ` (${why.replace(/\s+/g, ' ')})`}; unlock it with: ${unlock}`;
 }
@@ -199,40 +192,36 @@ async function nestedRepo(root: string, paths: string[]): Promise<string | undef
   return undefined;
 }
 
-async function removeOrKeepWarm(
-  context: Context,
-  repo: GitLocation,
-  candidate: Candidate,
-): Promise<Released> {
+async function removeOrKeepWarm(repo: Repository, candidate: Candidate): Promise<Released> {
   const { worktree, owner, status, spec } = candidate;
   const { gitDir, workTree } = worktree;
   for (const file of status.untracked) {
     rmSync(join(workTree, file), { force: true });
     removeEmptyParents(join(workTree, file), workTree);
   }
-  if (status.head && (await canBeWarm(context, candidate))) {
+  if (status.head && (await canBeWarm(repo, candidate))) {
     // What a sandboxed agent left in a cache would be run outside by the next ticket.
     const caches = hadEnclave(gitDir) ? [] : spec.caches;
     const rest = ignoredFilesToDelete(status.ignored, caches);
     const kept = rest.length < status.ignored.length;
     writeOwner(gitDir, { ...owner, state: 'slot', caches: kept, copied: {} });
-    if (rest.length > 0) await deleteUntrackedFiles(context, worktree, caches);
+    if (rest.length > 0) await deleteUntrackedFiles(repo, worktree, caches);
     deleteLinkedCaches(workTree, status.ignored, caches);
     const { head: commit } = status;
-    if (await lockRepo(repo, () => putWarm(context, repo, worktree, { ...spec, commit })))
+    if (await lockRepo(repo, () => putWarm(repo, worktree, { ...spec, commit })))
       return { released: true, slot: true };
   }
   try {
     await lockRepo(repo, async () => {
-      await removeWorktree(context, repo, workTree);
+      await removeWorktree(repo, workTree);
       removeEmptyParents(workTree, spec.worktreeRoot);
     });
     return { released: true, slot: false };
   } catch (error) {
     if (!(error instanceof GitError)) throw error;
-    if (!('kind' in (await find(context.git, workTree)))) {
+    if (!('kind' in (await find(repo.git, workTree)))) {
       if (status.branch !== undefined)
-        await context.git(['symbolic-ref', 'HEAD', branchRef(status.branch)], { at: worktree, write: true });
+        await repo.git(['symbolic-ref', 'HEAD', branchRef(status.branch)], { at: worktree, write: true });
       // Copied and ignored files are gone: they are made again when the ticket continues.
       writeOwner(gitDir, { ...owner, state: 'setup', copied: {} });
     }

@@ -1,8 +1,7 @@
-import type { Context } from '../git/context-and-locks.ts';
+import type { Context, Repository } from '../git/context-and-locks.ts';
 import { fetchBranch, originTrunk, recordTrunk } from '../git/fetch-and-find-trunk.ts';
 import { contains } from '../git/history.ts';
 import { readHead } from '../git/inspect-worktrees.ts';
-import type { GitLocation } from '../git/location.ts';
 import { branchRef, checkBranch, isOid, originRef, readRefs } from '../git/refs.ts';
 import { WorkspaceError } from '../model/errors.ts';
 import { integrationBranch } from '../model/ids-and-branch-names.ts';
@@ -25,27 +24,17 @@ interface Fetching {
 }
 
 /** Resolves the plan's base, else origin's default branch, else the current branch. */
-export async function resolveBase(
-  context: Context,
-  repo: GitLocation,
-  wanted: string | null,
-  options: Fetching,
-): Promise<Base> {
-  if (wanted !== null) return namedBase(context, repo, wanted, options);
-  const { name, note } = await originTrunk(context, repo, { ask: options.fetch });
+export async function resolveBase(repo: Repository, wanted: string | null, options: Fetching): Promise<Base> {
+  if (wanted !== null) return namedBase(repo, wanted, options);
+  const { name, note } = await originTrunk(repo, { ask: options.fetch });
   const notes = note ? [note] : [];
-  const base = name === undefined ? undefined : await remoteBase(context, repo, name, options);
-  if (base?.name && options.fetch) await recordTrunk(context, repo, base.name);
-  const found = base ?? (await currentBase(context, repo));
+  const base = name === undefined ? undefined : await remoteBase(repo, name, options);
+  if (base?.name && options.fetch) await recordTrunk(repo, base.name);
+  const found = base ?? (await currentBase(repo));
   return { ...found, notes: [...notes, ...found.notes] };
 }
 
-async function namedBase(
-  context: Context,
-  repo: GitLocation,
-  wanted: string,
-  options: Fetching,
-): Promise<Base> {
+async function namedBase(repo: Repository, wanted: string, options: Fetching): Promise<Base> {
   const here = `in ${repo.workTree}`;
   const missing = (message: string, way: string) =>
     new WorkspaceError('workspace/base-missing', message, {
@@ -54,51 +43,46 @@ async function namedBase(
     });
   if (isOid(wanted)) {
     const asked = ['rev-parse', '--quiet', '--verify', `${wanted}^{commit}`];
-    const { code, stdout } = await context.git(asked, { at: repo, ok: [0, 1, 128] });
+    const { code, stdout } = await repo.git(asked, { at: repo, ok: [0, 1, 128] });
     if (code === 0) return { ref: wanted, name: undefined, commit: stdout.trim(), notes: [] };
     const fetch = `git -C ${repo.workTree} fetch origin ${wanted}`;
     throw missing(`The base ${wanted} is no commit ${here}.`, `fetch it: ${fetch}`);
   }
-  const [local, integrated] = await branchesOf(context, repo, wanted);
+  const [local, integrated] = await branchesOf(repo, wanted);
   if (local) return { ref: wanted, name: wanted, commit: local, local, integrated, notes: [] };
-  const remote = await remoteBase(context, repo, wanted.replace(/^origin\//, ''), options);
+  const remote = await remoteBase(repo, wanted.replace(/^origin\//, ''), options);
   if (remote) return remote;
   const create = `git -C ${repo.workTree} branch ${wanted}`;
   throw missing(`The base branch ${wanted} does not exist ${here}.`, `create it: ${create}`);
 }
 
 /** A branch, its integration branch, and as it was last seen on origin, in one call. */
-async function branchesOf(context: Context, repo: GitLocation, name: string) {
+async function branchesOf(repo: Repository, name: string) {
   const refs = [branchRef(name), branchRef(integrationBranch(name)), originRef(name)];
-  const found = await readRefs(context.git, repo, refs);
+  const found = await readRefs(repo, refs);
   return refs.map((ref) => found.get(ref));
 }
 
-async function remoteBase(
-  context: Context,
-  repo: GitLocation,
-  name: string,
-  options: Fetching,
-): Promise<Base | undefined> {
-  const note = options.fetch ? await fetchBranch(context, repo, name) : undefined;
-  const [local, integrated, commit] = await branchesOf(context, repo, name);
+async function remoteBase(repo: Repository, name: string, options: Fetching): Promise<Base | undefined> {
+  const note = options.fetch ? await fetchBranch(repo, name) : undefined;
+  const [local, integrated, commit] = await branchesOf(repo, name);
   if (!commit) return undefined;
   return { ref: `origin/${name}`, name, commit, local, integrated, notes: note ? [note] : [] };
 }
 
-async function currentBase(context: Context, repo: GitLocation): Promise<Base> {
-  const { branch: name, commit } = await readHead(context.git, repo);
+async function currentBase(repo: Repository): Promise<Base> {
+  const { branch: name, commit } = await readHead(repo.git, repo);
   if (commit === undefined)
     throw new WorkspaceError('workspace/no-commit', `The checkout ${repo.workTree} is on no commit.`);
   if (name === undefined) return { ref: commit, name, commit, notes: [] };
-  const [, integrated] = await branchesOf(context, repo, name);
+  const [, integrated] = await branchesOf(repo, name);
   return { ref: name, name, commit, local: commit, integrated, notes: [] };
 }
 
 /** The commit new work starts from: what was integrated so far where that contains the base, else the base. */
-export async function startingPoint(context: Context, repo: GitLocation, base: Base): Promise<string> {
+export async function startingPoint(repo: Repository, base: Base): Promise<string> {
   const { integrated, commit } = base;
-  return integrated && (await contains(context, repo, integrated, commit)) ? integrated : commit;
+  return integrated && (await contains(repo, integrated, commit)) ? integrated : commit;
 }
 
 export interface BasedOnSpec {
@@ -118,18 +102,17 @@ export type BasedOn = { branch: 'none' | 'same' } | { branch: 'other'; from: str
 export async function basedOn(context: Context, spec: BasedOnSpec): Promise<BasedOn> {
   const repo = await context.repo(spec.repo);
   const base = await checkBase(context, spec);
-  const tip = (await readRefs(context.git, repo, [branchRef(spec.branch)])).get(branchRef(spec.branch));
+  const tip = (await readRefs(repo, [branchRef(spec.branch)])).get(branchRef(spec.branch));
   if (!tip) return { branch: 'none' };
   const from = readOwnerAt(spec.path)?.base?.ref ?? spec.recorded;
-  const same =
-    from === null ? await contains(context, repo, tip, base.commit) : short(from) === short(base.ref);
+  const same = from === null ? await contains(repo, tip, base.commit) : short(from) === short(base.ref);
   return same ? { branch: 'same' } : { branch: 'other', from: from && short(from) };
 }
 
 /** The base as it is now; throws when neither the repository nor its origin has it. */
 export async function checkBase(context: Context, spec: { repo: string; base: string }): Promise<Base> {
   checkBranch(spec.base, 'base branch');
-  return resolveBase(context, await context.repo(spec.repo), spec.base, { fetch: true });
+  return resolveBase(await context.repo(spec.repo), spec.base, { fetch: true });
 }
 
 const short = (ref: string) => ref.replace(/^origin\//, '');

@@ -1,4 +1,4 @@
-import type { Context } from '../git/context-and-locks.ts';
+import type { Context, Repository } from '../git/context-and-locks.ts';
 import type { GitLocation } from '../git/location.ts';
 import { identity } from '../git/merge.ts';
 import { branchRef, isOid, readRef } from '../git/refs.ts';
@@ -31,23 +31,23 @@ export async function rewindTree(context: Context, spec: RewindSpec): Promise<{ 
   const head = status.head ?? '';
   const commit = await commitOf(context, tree, status, { parent: head, message: spec.message });
   if (commit === spec.to) return { keptAt: null };
-  const keptAt = await keepOn(context, repo, spec.keepAt, commit);
+  const keptAt = await keepOn(repo, spec.keepAt, commit);
   await resetTo(context, tree, spec.to);
   return { keptAt };
 }
 
 /** Keeps a commit on a ref of its own. */
-async function keepOn(context: Context, repo: GitLocation, wanted: string, commit: string): Promise<string> {
+async function keepOn(repo: Repository, wanted: string, commit: string): Promise<string> {
   for (let number = 1; ; number += 1) {
     const ref = `${wanted}-${number}`;
-    if (await readRef(context.git, repo, ref)) continue;
-    await createRef(context, repo, ref, commit);
+    if (await readRef(repo, ref)) continue;
+    await createRef(repo, ref, commit);
     return ref;
   }
 }
 
-async function createRef(context: Context, repo: GitLocation, ref: string, commit: string): Promise<void> {
-  await context.git(['update-ref', ref, commit, '0'.repeat(commit.length)], { at: repo, write: true });
+async function createRef(repo: Repository, ref: string, commit: string): Promise<void> {
+  await repo.git(['update-ref', ref, commit, '0'.repeat(commit.length)], { at: repo, write: true });
 }
 
 async function resetTo(context: Context, at: GitLocation, commit: string): Promise<void> {
@@ -107,7 +107,7 @@ export async function returnToBranch(context: Context, spec: ReturnToBranchSpec)
   const wanted = branchRef(spec.branch);
   const { branch, commit: now } = tree.head;
   if (branch === spec.branch && now !== undefined) return { from: null, keptAt: null };
-  const tip = await readRef(context.git, repo, wanted);
+  const tip = await readRef(repo, wanted);
   const to = tip ?? spec.to;
   if (to === null || !isOid(to))
     throw new WorkspaceError('workspace/unexpected', `Branch ${spec.branch} of ${spec.path} is gone.`, {
@@ -119,8 +119,8 @@ export async function returnToBranch(context: Context, spec: ReturnToBranchSpec)
     parent: status.head ?? to,
     message: spec.message,
   });
-  const keptAt = commit === to ? null : await keepOn(context, repo, spec.keepAt, commit);
-  if (tip === undefined) await createRef(context, repo, wanted, to);
+  const keptAt = commit === to ? null : await keepOn(repo, spec.keepAt, commit);
+  if (tip === undefined) await createRef(repo, wanted, to);
   // An unfinished operation, such as a rebase, would continue on the wrong branch.
   await context.git(['rebase', '--quit'], { at: tree, write: true, ok: [0, 1, 128] });
   await context.git(['symbolic-ref', 'HEAD', wanted], { at: tree, write: true });

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, readdirSync, rmdirSync, rmSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { type Context, lockRepo } from '../git/context-and-locks.ts';
+import { type Context, lockRepo, type Repository } from '../git/context-and-locks.ts';
 import type { GitLocation } from '../git/location.ts';
 import { GitError, retryRaces } from '../git/run-git.ts';
 import { withLock } from '../machine/file-lock.ts';
@@ -49,7 +49,7 @@ export async function withBaseScratch<T>(
   const repo = await context.repo(path);
   const id = `base-${repositoryId(repo)}`;
   const work = async () => {
-    const scratch = await openScratch(context, repo, { ...spec, id });
+    const scratch = await openScratch(repo, { ...spec, id });
     try {
       return await fn(scratch, id);
     } finally {
@@ -61,14 +61,13 @@ export async function withBaseScratch<T>(
 }
 
 export async function openScratch(
-  context: Context,
-  repo: GitLocation,
+  repo: Repository,
   { id, ...spec }: ScratchSpec & { id: string },
 ): Promise<Scratch> {
   const root = realDirectory(spec.worktreeRoot);
   const path = join(root, '.train', id);
-  await refuseInside(context.git, repo, path, root);
-  const clear = () => lockRepo(repo, () => remove(context, repo, path));
+  await refuseInside(repo, path, root);
+  const clear = () => lockRepo(repo, () => remove(repo, path));
   // Left by a killed train.
   await endHooks(path);
   await waitForGit(path);
@@ -77,26 +76,26 @@ export async function openScratch(
   return {
     path,
     async show(commit) {
-      if (worktree) await change(context, worktree, commit, spec.caches);
-      else await add(context, repo, path, commit);
-      worktree = await context.git.locate(path);
+      if (worktree) await change(repo, worktree, commit, spec.caches);
+      else await add(repo, path, commit);
+      worktree = await repo.git.locate(path);
       if (!worktree) throw pathTaken(path, 'directory');
-      await copyUntracked(context.git, repo, { patterns: spec.copy, to: path });
-      const options = { cwd: path, env: context.env, signal: spec.signal };
+      await copyUntracked(repo, { patterns: spec.copy, to: path });
+      const options = { cwd: path, env: repo.env, signal: spec.signal };
       await runHooks(spec.hooks, options);
       if (!spec.install) return;
       const wish = { wanted: spec.install.packageManager, fresh: true };
-      const due = await dueInstall(context.git, worktree, wish);
+      const due = await dueInstall(repo.git, worktree, wish);
       if (due) await install(worktree, due, (command) => runInstall(command, options));
     },
     close: clear,
   };
 }
 
-async function add(context: Context, repo: GitLocation, path: string, commit: string): Promise<void> {
+async function add(repo: Repository, path: string, commit: string): Promise<void> {
   mkdirSync(dirname(path), { recursive: true });
   const args = ['worktree', 'add', '--quiet', '--detach', path, commit];
-  await lockRepo(repo, () => retryRaces(() => context.git(args, { at: repo, write: true })));
+  await lockRepo(repo, () => retryRaces(() => repo.git(args, { at: repo, write: true })));
 }
 
 /** Switches to another commit. Files that checks left are deleted, except caches if no lockfile differs. */
@@ -114,10 +113,10 @@ async function change(
 }
 
 /** Removes the directory without git: a killed train may have left half a worktree, which git refuses to remove. */
-async function remove(context: Context, repo: GitLocation, path: string): Promise<void> {
+async function remove(repo: Repository, path: string): Promise<void> {
   rmSync(path, { recursive: true, force: true, maxRetries: 3 });
   const args = ['worktree', 'remove', '--force', '--force', path];
-  const result = await retryRaces(() => context.git(args, { at: repo, write: true, ok: [0, 128] }));
+  const result = await retryRaces(() => repo.git(args, { at: repo, write: true, ok: [0, 128] }));
   if (result.code !== 0 && !/is not a working tree/.test(result.stderr)) throw new GitError(args, result);
   const parent = dirname(path);
   if (existsSync(parent) && readdirSync(parent).length === 0) rmdirSync(parent);

@@ -1,4 +1,4 @@
-import { type Context, lockRepo } from '../git/context-and-locks.ts';
+import { lockRepo, type Repository } from '../git/context-and-locks.ts';
 import { fetchNow } from '../git/fetch-and-find-trunk.ts';
 import { countCommits, isCommit, mergeBase } from '../git/history.ts';
 import type { GitLocation } from '../git/location.ts';
@@ -34,40 +34,38 @@ export interface Start {
 }
 
 /** Finds the commit with every finished prerequisite that a branch starts at, whether it is new or exists already. */
-export async function findStart(context: Context, repo: GitLocation, spec: StartSpec): Promise<Start> {
-  const tip = await readRef(context.git, repo, branchRef(spec.branch));
+export async function findStart(repo: Repository, spec: StartSpec): Promise<Start> {
+  const tip = await readRef(repo, branchRef(spec.branch));
   const { recordedBase, formerBase = null, stackTips = {}, stackThere = {}, mergedOn = [] } = spec;
   if (tip && recordedBase) return { tip, base: recordedBase, notes: [] };
   const alone = spec.stackOn.length + mergedOn.length === 0;
   if (tip && formerBase && alone) return { tip, base: formerBase, notes: [] };
   const wanted = (recordedBase ?? formerBase)?.ref ?? spec.base;
-  const base = await resolveBase(context, repo, wanted, { fetch: true });
+  const base = await resolveBase(repo, wanted, { fetch: true });
   const { ref, notes } = base;
-  if (tip && alone)
-    return { tip, base: { ref, commit: await forkPoint(context, repo, tip, base.commit) }, notes };
-  const start = await startingPoint(context, repo, base);
-  const there = mergedOn.length > 0 ? await originTip(context, repo, base.name) : { tips: [], notes: [] };
+  if (tip && alone) return { tip, base: { ref, commit: await forkPoint(repo, tip, base.commit) }, notes };
+  const start = await startingPoint(repo, base);
+  const there = mergedOn.length > 0 ? await originTip(repo, base.name) : { tips: [], notes: [] };
   // If origin cannot be reached, the local branch of a merged prerequisite is used.
   const stackOn = there.tips.length > 0 ? spec.stackOn : [...spec.stackOn, ...mergedOn];
-  const before = await prerequisiteTips(context, repo, { start, stackOn, stackTips, stackThere });
+  const before = await prerequisiteTips(repo, { start, stackOn, stackTips, stackThere });
   const tips = [...there.tips, ...before.tips];
   const stackSpec = { branch: spec.branch, start, tips, withStart: there.tips.length > 0 };
   const allNotes = [...notes, ...there.notes, ...before.notes];
-  const missing = tip ? await notContained(context, repo, tip, tips) : [];
+  const missing = tip ? await notContained(repo, tip, tips) : [];
   if (tip && missing.length === 0) {
-    if (formerBase && (await notContained(context, repo, formerBase.commit, tips)).length === 0)
+    if (formerBase && (await notContained(repo, formerBase.commit, tips)).length === 0)
       return { tip, base: formerBase, notes: allNotes };
     const commit =
-      (await prerequisiteWithAllOthers(context, repo, stackSpec)) ??
-      (await forkPoint(context, repo, tip, base.commit));
+      (await prerequisiteWithAllOthers(repo, stackSpec)) ?? (await forkPoint(repo, tip, base.commit));
     return { tip, base: { ref, commit }, notes: allNotes };
   }
-  const commit = await mergePrerequisites(context, repo, stackSpec);
+  const commit = await mergePrerequisites(repo, stackSpec);
   if (!tip) return { tip, base: { ref, commit }, notes: allNotes };
   const known = [base.commit, start, ...(formerBase ? [formerBase.commit] : [])];
   // A squashed prerequisite would conflict with its own commits: only later commits count as the branch's own.
   const from = there.tips.length > 0 ? formerBase?.commit : undefined;
-  const to = await mergeWithPrerequisites(context, repo, {
+  const to = await mergeWithPrerequisites(repo, {
     branch: spec.branch,
     tip,
     known,
@@ -80,19 +78,18 @@ export async function findStart(context: Context, repo: GitLocation, spec: Start
 
 /** Moves a branch to its starting commit; `worktree` is where it is checked out. Uncommitted files there are kept. */
 export async function moveToStart(
-  context: Context,
-  repo: GitLocation,
+  repo: Repository,
   { branch, start, worktree }: { branch: string; start: Start; worktree: GitLocation | undefined },
 ): Promise<void> {
   const { tip, movesFrom } = start;
   if (tip === undefined || movesFrom === undefined) return;
   if (!worktree) {
     const args = ['update-ref', '-m', 'signalbox: prerequisites', branchRef(branch), tip, movesFrom];
-    await lockRepo(repo, () => context.git(args, { at: repo, write: true }));
+    await lockRepo(repo, () => repo.git(args, { at: repo, write: true }));
     return;
   }
   try {
-    await context.git(['reset', '--keep', '--quiet', tip], { at: worktree, write: true });
+    await repo.git(['reset', '--keep', '--quiet', tip], { at: worktree, write: true });
   } catch (error) {
     if (!(error instanceof GitError)) throw error;
     throw new WorkspaceError(
@@ -103,8 +100,8 @@ export async function moveToStart(
   }
 }
 
-async function forkPoint(context: Context, repo: GitLocation, tip: string, base: string): Promise<string> {
-  return (await mergeBase(context, repo, tip, base)) ?? tip;
+async function forkPoint(repo: Repository, tip: string, base: string): Promise<string> {
+  return (await mergeBase(repo, tip, base)) ?? tip;
 }
 
 interface Tip {
@@ -122,19 +119,19 @@ interface StackSpec {
 }
 
 /** The starting commit of a branch with prerequisites: the start with all of them merged in. */
-async function mergePrerequisites(context: Context, repo: GitLocation, spec: StackSpec): Promise<string> {
+async function mergePrerequisites(repo: Repository, spec: StackSpec): Promise<string> {
   const { tips } = spec;
-  const open = await notContained(context, repo, spec.start, tips);
+  const open = await notContained(repo, spec.start, tips);
   if (open.length === 0) return spec.start;
   // Other branches may lack a prerequisite that is already in the base, so the base is merged, too.
   const candidates =
     spec.withStart || open.length < tips.length ? [...open, { name: 'the base', commit: spec.start }] : open;
-  const [first, ...rest] = await withoutContainedTips(context, repo, candidates);
+  const [first, ...rest] = await withoutContainedTips(repo, candidates);
   let commit = first?.commit ?? spec.start;
   const names = [first?.name ?? ''];
   for (const tip of rest) {
     const message = `Merge ${tip.name} as a prerequisite of ${spec.branch}`;
-    const merged = await mergeCommits(context, repo, { ours: commit, theirs: tip.commit, message });
+    const merged = await mergeCommits(repo, { ours: commit, theirs: tip.commit, message });
     if ('conflict' in merged)
       throw conflict(
         `The prerequisites of ${spec.branch} do not merge: ${tip.name} conflicts with ${names.join(', ')} in ${merged.conflict.join(', ')}.`,
@@ -148,13 +145,9 @@ async function mergePrerequisites(context: Context, repo: GitLocation, spec: Sta
 }
 
 /** The prerequisite outside the base that contains all the others, if there is one. */
-async function prerequisiteWithAllOthers(
-  context: Context,
-  repo: GitLocation,
-  spec: StackSpec,
-): Promise<string | undefined> {
-  const open = await notContained(context, repo, spec.start, spec.tips);
-  const [first, ...others] = open.length > 0 ? await withoutContainedTips(context, repo, open) : [];
+async function prerequisiteWithAllOthers(repo: Repository, spec: StackSpec): Promise<string | undefined> {
+  const open = await notContained(repo, spec.start, spec.tips);
+  const [first, ...others] = open.length > 0 ? await withoutContainedTips(repo, open) : [];
   return others.length === 0 ? first?.commit : undefined;
 }
 
@@ -172,13 +165,13 @@ interface MergeSpec {
 }
 
 /** Adds missing prerequisites to a branch: without commits of its own it moves to the stack, else both are merged. */
-async function mergeWithPrerequisites(context: Context, repo: GitLocation, spec: MergeSpec): Promise<string> {
+async function mergeWithPrerequisites(repo: Repository, spec: MergeSpec): Promise<string> {
   const { branch, tip, stacked, missing } = spec;
   const known = [...new Set([...spec.known, stacked])];
-  if ((await countCommits(context, repo, tip, known)) === 0) return stacked;
+  if ((await countCommits(repo, tip, known)) === 0) return stacked;
   const names = missing.map(({ name }) => name).join(', ');
   const message = `Merge ${names} as a prerequisite of ${branch}`;
-  const merged = await mergeCommits(context, repo, { ours: tip, theirs: stacked, message, from: spec.from });
+  const merged = await mergeCommits(repo, { ours: tip, theirs: stacked, message, from: spec.from });
   if ('conflict' in merged)
     throw conflict(
       `${branch} has commits of its own and does not merge with its prerequisite ${names}: both changed ${merged.conflict.join(', ')}.`,
@@ -201,14 +194,13 @@ interface PrerequisiteSpec {
 }
 
 async function prerequisiteTips(
-  context: Context,
-  repo: GitLocation,
+  repo: Repository,
   spec: PrerequisiteSpec,
 ): Promise<{ tips: Tip[]; notes: string[] }> {
   const tips: Tip[] = [];
   const notes: string[] = [];
   const names = spec.stackOn.flatMap((name) => [branchRef(name), originRef(name)]);
-  const refs = await readRefs(context.git, repo, names);
+  const refs = await readRefs(repo, names);
   for (const name of spec.stackOn) {
     const there = spec.stackThere[name];
     if (there) tips.push({ name: `origin/${name}`, commit: there.commit });
@@ -216,7 +208,7 @@ async function prerequisiteTips(
     const commit =
       refs.get(branchRef(name)) ??
       refs.get(originRef(name)) ??
-      (await tipOfDeletedBranch(context, repo, spec.start, spec.stackTips[name]));
+      (await tipOfDeletedBranch(repo, spec.start, spec.stackTips[name]));
     if (commit) tips.push({ name, commit });
     else notes.push(`The prerequisite's branch ${name} is gone; it is taken as merged.`);
   }
@@ -224,66 +216,55 @@ async function prerequisiteTips(
 }
 
 /** A branch as origin has it this moment; undefined when it has none of that name. Throws when it cannot be asked. */
-export async function originBranch(
-  context: Context,
-  repo: GitLocation,
-  name: string,
-): Promise<string | undefined> {
+export async function originBranch(repo: Repository, name: string): Promise<string | undefined> {
   try {
-    await fetchNow(context, repo, name);
+    await fetchNow(repo, name);
   } catch (error) {
     if (error instanceof GitError && /couldn't find remote ref/.test(error.stderr)) return undefined;
     throw error;
   }
-  return readRef(context.git, repo, originRef(name));
+  return readRef(repo, originRef(name));
 }
 
 /** The base as origin has it this moment; none where origin cannot be asked or does not have it. */
 async function originTip(
-  context: Context,
-  repo: GitLocation,
+  repo: Repository,
   name: string | undefined,
 ): Promise<{ tips: Tip[]; notes: string[] }> {
   if (name === undefined) return { tips: [], notes: [] };
   try {
-    await fetchNow(context, repo, name);
+    await fetchNow(repo, name);
   } catch (error) {
     return { tips: [], notes: [`origin/${name} was not fetched: ${messageOf(error)}`] };
   }
-  const commit = await readRef(context.git, repo, originRef(name));
+  const commit = await readRef(repo, originRef(name));
   return { tips: commit ? [{ name: `origin/${name}`, commit }] : [], notes: [] };
 }
 
 /** The last commit of a deleted branch, if it still exists and its work is not in the base. */
 async function tipOfDeletedBranch(
-  context: Context,
-  repo: GitLocation,
+  repo: Repository,
   base: string,
   tip: string | undefined,
 ): Promise<string | undefined> {
-  if (tip === undefined || !(await isCommit(context, repo, tip))) return undefined;
-  return (await hasWork(context, repo, base, tip)) ? undefined : tip;
+  if (tip === undefined || !(await isCommit(repo, tip))) return undefined;
+  return (await hasWork(repo, base, tip)) ? undefined : tip;
 }
 
 /** Those of the tips that are not in the history of a commit. */
-async function notContained(
-  context: Context,
-  repo: GitLocation,
-  start: string,
-  tips: readonly Tip[],
-): Promise<Tip[]> {
+async function notContained(repo: Repository, start: string, tips: readonly Tip[]): Promise<Tip[]> {
   const others = tips.filter((tip) => tip.commit !== start);
   if (others.length === 0) return [];
   const args = ['rev-list', ...others.map((tip) => tip.commit), '--not', start];
-  const { stdout } = await context.git(args, { at: repo });
+  const { stdout } = await repo.git(args, { at: repo });
   const open = new Set(stdout.split('\n'));
   return others.filter((tip) => open.has(tip.commit));
 }
 
 /** Leaves out tips that others contain, in the given order. */
-async function withoutContainedTips(context: Context, repo: GitLocation, tips: Tip[]): Promise<Tip[]> {
+async function withoutContainedTips(repo: Repository, tips: Tip[]): Promise<Tip[]> {
   if (tips.length === 1) return tips;
-  const { stdout } = await context.git(['merge-base', '--independent', ...tips.map((tip) => tip.commit)], {
+  const { stdout } = await repo.git(['merge-base', '--independent', ...tips.map((tip) => tip.commit)], {
     at: repo,
   });
   const left = new Set(stdout.split('\n'));

@@ -1,5 +1,5 @@
 import { readdirSync } from 'node:fs';
-import type { Context } from '../git/context-and-locks.ts';
+import type { Context, Repository } from '../git/context-and-locks.ts';
 import { type LogEntry, readReflog } from '../git/history.ts';
 import { listOwnRefs } from '../git/inspect-worktrees.ts';
 import type { GitLocation } from '../git/location.ts';
@@ -25,23 +25,22 @@ const REBASED = /^(rebase|pull)\b[^:]*\((pick|fixup|squash|reword)\)/;
  * detached HEAD that was left, say.
  */
 export async function commitsOnlyHere(
-  context: Context,
-  repo: GitLocation,
+  repo: Repository,
   at: GitLocation,
   known: Known = {},
 ): Promise<string[]> {
   const { branch, tip } = known;
-  const log = known.log ?? (await readReflog(context.git, at, branch));
+  const log = known.log ?? (await readReflog(repo.git, at, branch));
   const isOfHead = (ref: string) => branch === undefined || ref !== branchRef(branch);
   const named = [
     ...log.flatMap(({ ref, commit, message }) => (isOfHead(ref) && !REBASED.test(message) ? [commit] : [])),
-    ...(known.ownRefs ?? (await listOwnRefs(context.git, at))),
-    ...(await pseudoRefs(context, at)),
+    ...(known.ownRefs ?? (await listOwnRefs(repo.git, at))),
+    ...(await pseudoRefs(repo, at)),
   ];
   const held = new Set([tip, ...log.flatMap(({ ref, commit }) => (isOfHead(ref) ? [] : [commit]))]);
   const open = new Set(named.filter((commit) => !held.has(commit)));
   if (open.size === 0) return [];
-  const { stdout } = await context.git(
+  const { stdout } = await repo.git(
     ['rev-list', '--ignore-missing', '--stdin', '--single-worktree', '--not', '--all'],
     { at: repo, input: `${[...open].join('\n')}\n` },
   );
@@ -63,13 +62,9 @@ async function pseudoRefs(context: Context, at: GitLocation): Promise<string[]> 
 }
 
 /** Whether deleting a worktree would lose work that git does not check: hidden edits, or commits that no other ref holds. */
-export async function wouldLoseHiddenWork(
-  context: Context,
-  repo: GitLocation,
-  at: GitLocation,
-): Promise<boolean> {
-  const { hidden } = await readStatus(context.git, at);
-  return hidden.length > 0 || (await commitsOnlyHere(context, repo, at)).length > 0;
+export async function wouldLoseHiddenWork(repo: Repository, at: GitLocation): Promise<boolean> {
+  const { hidden } = await readStatus(repo.git, at);
+  return hidden.length > 0 || (await commitsOnlyHere(repo, at)).length > 0;
 }
 
 export function sayCommits(commits: readonly string[]): string {

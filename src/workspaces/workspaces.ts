@@ -68,22 +68,23 @@ export function createWorkspaces(options: CreateGit): Workspaces {
     trunks: new Map(),
     recordedTrunks: new Map(),
   };
-  const contextOf = (git: Git): Context => ({
-    ...shared,
-    git,
-    repo(path) {
-      const known = repos.get(path);
-      if (known) return known;
-      const opening = findRepo(git, path).then(({ originHead, ...repo }) => {
-        rememberTrunk(shared, repo, originHead);
-        return repo;
-      });
-      repos.set(path, opening);
-      // A failed check is not remembered: the user may have fixed the repository.
-      opening.catch(() => repos.delete(path));
-      return opening;
-    },
-  });
+  const locate = (git: Git, path: string) => {
+    const known = repos.get(path);
+    if (known) return known;
+    const opening = findRepo(git, path).then(({ originHead, ...repo }) => {
+      rememberTrunk(shared, repo, originHead);
+      return repo;
+    });
+    repos.set(path, opening);
+    // A failed check is not remembered: the user may have fixed the repository.
+    opening.catch(() => repos.delete(path));
+    return opening;
+  };
+  const contextOf = (git: Git): Context => {
+    const repo = async (path: string) => ({ ...context, ...(await locate(git, path)) });
+    const context: Context = { ...shared, git, repo };
+    return context;
+  };
   const open = (git: Git): Workspaces => ({
     ...callsOf(contextOf(git)),
     patient: (limits) => open(git.limited(limits)),
@@ -115,7 +116,7 @@ function callsOf(context: Context) {
     },
     /** Starts what the first worktree of a repository will wait for. Errors are reported when one is created. */
     warm({ repo, base }: { repo: string; base: string | null }) {
-      const fetch = async () => resolveBase(context, await context.repo(repo), base, { fetch: true });
+      const fetch = async () => resolveBase(await context.repo(repo), base, { fetch: true });
       fetch().catch(() => undefined);
     },
     /** The branch that a checkout is on, and its commit. */
@@ -145,19 +146,22 @@ function callsOf(context: Context) {
       return failed && (/^fatal: (.*)$/m.exec(failed.stderr)?.[1] ?? failed.stderr.trim());
     },
     /** Where a push to origin goes; throws when there is no origin. */
-    pushUrl: async (path: string) => pushUrl(context, await context.repo(path)),
+    pushUrl: async (path: string) => pushUrl(await context.repo(path)),
     /** True when both commits are here and `ancestor` is in the other's history. */
     contains: async ({ repo, commit, ancestor }: { repo: string; commit: string; ancestor: string }) =>
-      isAncestor(context, await context.repo(repo), ancestor, commit),
+      isAncestor(await context.repo(repo), ancestor, commit),
     /** A branch as origin has it this moment; undefined when it has none of that name. Throws when it cannot be asked. */
     originTip: async ({ repo, branch }: { repo: string; branch: string }) =>
-      originBranch(context, await context.repo(repo), branch),
+      originBranch(await context.repo(repo), branch),
+    /** The commits that branches have on origin; those that are not there are left out. */
+    remoteTips: async ({ repo, branches }: { repo: string; branches: readonly string[] }) =>
+      remoteTips(await context.repo(repo), branches),
     /** The commit that a branch is at, here; undefined when there is no such branch. */
     tip: async ({ repo, branch }: { repo: string; branch: string }) =>
-      readRef(git, await context.repo(repo), branchRef(branch)),
+      readRef(await context.repo(repo), branchRef(branch)),
     /** The branch that work would be merged into, as far as it is known here; undefined where there is none. */
     async mergeTarget({ repo, base }: { repo: string; base: string | null }) {
-      return (await resolveBase(context, await context.repo(repo), base, { fetch: false })).name;
+      return (await resolveBase(await context.repo(repo), base, { fetch: false })).name;
     },
     /** The commit that new work starts from, as origin has it now. */
     async startingPoint({ repo, base, inPlace }: Pick<WorkspaceSpec, 'repo' | 'base' | 'inPlace'>) {
@@ -166,12 +170,12 @@ function callsOf(context: Context) {
         const { branch, head = '' } = await readStatus(git, at);
         return { ref: branch ?? head, commit: head };
       }
-      const found = await resolveBase(context, at, base, { fetch: true });
-      return { ref: found.ref, commit: await startingPoint(context, at, found) };
+      const found = await resolveBase(at, base, { fetch: true });
+      return { ref: found.ref, commit: await startingPoint(at, found) };
     },
     /** What work would start from, as far as it is known here: `origin/main`. */
     async startsFrom(path: string, base: string | null) {
-      return (await resolveBase(context, await context.repo(path), base, { fetch: false })).ref;
+      return (await resolveBase(await context.repo(path), base, { fetch: false })).ref;
     },
     withTrainLock: <T>(path: string, fn: () => Promise<T>) => withTrainLock(context, path, fn),
     isReady,
@@ -204,7 +208,6 @@ function callsOf(context: Context) {
     sweep: bind(deleteFreeWarm),
     push: bind(pushBranch),
     catchUp: bind(catchUp),
-    remoteTips: bind(remoteTips),
     branchAhead: bind(branchAhead),
     whereabouts: bind(whereabouts),
     branchHas: bind(branchHas),

@@ -12,12 +12,12 @@ import { bench, commit, git } from './helpers.ts';
 async function opened(program?: string) {
   const all = bench();
   const asked = createGit({ env: all.env, ...(program ? { git: program } : {}) });
-  return { ...all, asked, at: await findRepo(asked, all.repo) };
+  return { ...all, at: { ...(await findRepo(asked, all.repo)), git: asked } };
 }
 
 it('finds refs as they are, also when they were made, moved, packed or deleted since', async () => {
-  const { asked, at, repo, first } = await opened();
-  const tip = () => readRef(asked, at, branchRef('x'));
+  const { at, repo, first } = await opened();
+  const tip = () => readRef(at, branchRef('x'));
   expect(await tip()).toBeUndefined();
   git(repo, 'branch', 'x');
   expect(await tip()).toBe(first);
@@ -26,16 +26,14 @@ it('finds refs as they are, also when they were made, moved, packed or deleted s
   expect(await tip()).toBe(next);
   git(repo, 'pack-refs', '--all');
   git(repo, 'gc', '--quiet');
-  expect(await readRefs(asked, at, [branchRef('x'), branchRef('y')])).toEqual(
-    new Map([[branchRef('x'), next]]),
-  );
+  expect(await readRefs(at, [branchRef('x'), branchRef('y')])).toEqual(new Map([[branchRef('x'), next]]));
   git(repo, 'branch', '--quiet', '-D', 'x');
   expect(await tip()).toBeUndefined();
 });
 
 it('takes no name that ends like an abbreviated commit for that commit', async () => {
-  const { asked, at, first } = await opened();
-  expect(await readRef(asked, at, branchRef(`fix-g${first.slice(0, 8)}`))).toBeUndefined();
+  const { at, first } = await opened();
+  expect(await readRef(at, branchRef(`fix-g${first.slice(0, 8)}`))).toBeUndefined();
 });
 
 it('starts one process for many questions', async () => {
@@ -43,26 +41,26 @@ it('starts one process for many questions', async () => {
   const log = join(root, 'calls');
   const program = join(root, 'counting-git');
   writeFileSync(program, `#!/bin/sh\necho "$1" >> ${log}\nexec git "$@"\n`, { mode: 0o755 });
-  const { asked, at, first } = await opened(program);
-  const tips = await Promise.all(Array.from({ length: 50 }, () => readRef(asked, at, branchRef('main'))));
+  const { at, first } = await opened(program);
+  const tips = await Promise.all(Array.from({ length: 50 }, () => readRef(at, branchRef('main'))));
   expect(new Set(tips)).toEqual(new Set([first]));
   const calls = readFileSync(log, 'utf8').trim().split('\n');
   expect(calls.filter((name) => name === 'cat-file')).toHaveLength(1);
 });
 
 it('answers that nothing is there once the repository is deleted', async () => {
-  const { asked, at, repo, first } = await opened();
-  expect(await readRef(asked, at, branchRef('main'))).toBe(first);
+  const { at, repo, first } = await opened();
+  expect(await readRef(at, branchRef('main'))).toBe(first);
   rmSync(repo, { recursive: true });
-  expect(await asked.resolve(at, [branchRef('main')])).toEqual([undefined]);
+  expect(await at.git.resolve(at, [branchRef('main')])).toEqual([undefined]);
 });
 
 it('is asked otherwise where its process cannot answer', async () => {
   const { root } = bench();
   const program = join(root, 'refusing-git');
   writeFileSync(program, `#!/bin/sh\n[ "$1" = cat-file ] && exit 1\nexec git "$@"\n`, { mode: 0o755 });
-  const { asked, at, first } = await opened(program);
-  expect(await readRef(asked, at, branchRef('main'))).toBe(first);
+  const { at, first } = await opened(program);
+  expect(await readRef(at, branchRef('main'))).toBe(first);
 });
 
 it('does not keep our process alive, and ends with it', async () => {
@@ -83,7 +81,7 @@ it('does not keep our process alive, and ends with it', async () => {
 import { readRef } from ${JSON.stringify(modules[1])};
 import { findRepo } from ${JSON.stringify(modules[2])};
 const git = createGit({ env: process.env, git: ${JSON.stringify(program)} });
-console.log(await readRef(git, await findRepo(git, ${JSON.stringify(repo)}), 'refs/heads/main'));
+console.log(await readRef({ ...(await findRepo(git, ${JSON.stringify(repo)})), git }, 'refs/heads/main'));
 `,
   );
   await build({

@@ -2,8 +2,8 @@ import { createHash } from 'node:crypto';
 import { lstatSync, readdirSync, realpathSync, type Stats, statSync } from 'node:fs';
 import { lstat, mkdir, readFile, writeFile } from 'node:fs/promises';
 import { dirname, isAbsolute, join } from 'node:path';
+import type { Repository } from '../../git/context-and-locks.ts';
 import type { GitLocation } from '../../git/location.ts';
-import type { Git } from '../../git/run-git.ts';
 import { WorkspaceError } from '../../model/errors.ts';
 import { isInside } from '../worktree-paths.ts';
 
@@ -19,8 +19,7 @@ interface Copied {
  * Patterns are git's globs from the top of the checkout; `**` crosses directories. What exists is kept.
  */
 export async function copyUntracked(
-  git: Git,
-  repo: GitLocation,
+  repo: Repository,
   spec: { patterns: string[]; to: string },
 ): Promise<Copied> {
   for (const pattern of spec.patterns) checkPattern(pattern);
@@ -32,7 +31,7 @@ export async function copyUntracked(
     '--',
     ...spec.patterns.map((pattern) => `:(top,glob)${pattern}`),
   ];
-  const { stdout } = await git(args, { at: repo });
+  const { stdout } = await repo.git(args, { at: repo });
   const copied: Copied = { files: {}, notes: [] };
   for (const file of stdout.split('\0')) {
     if (file === '' || file.endsWith('/')) continue;

@@ -1,4 +1,4 @@
-import type { Context } from '../../git/context-and-locks.ts';
+import type { Context, Repository } from '../../git/context-and-locks.ts';
 import { cleanEnv } from '../../git/environment.ts';
 import { type GitLocation, realOf } from '../../git/location.ts';
 import { statOf } from '../../machine/files/read-and-remove-files.ts';
@@ -19,17 +19,16 @@ import { dueInstall, install, lockfileOf } from './install-packages.ts';
 
 /** Makes a checkout usable: copies files, then runs the user's setup commands, or installs what the lock file lists. */
 export async function setUp(
-  context: Context,
-  repo: GitLocation,
+  repo: Repository,
   spec: WorkspaceSpec,
   { worktree, owner }: { worktree: GitLocation; owner: Owner },
 ): Promise<string[]> {
-  const fresh = await copyUntracked(context.git, repo, { patterns: spec.copy, to: worktree.workTree });
+  const fresh = await copyUntracked(repo, { patterns: spec.copy, to: worktree.workTree });
   const copied = { ...owner.copied, ...fresh.files };
-  const due = await dueFor(context, spec, worktree, true);
+  const due = await dueFor(repo, spec, worktree, true);
   if (spec.copy.length > 0 || spec.hooks.length > 0 || due) {
     writeOwner(worktree.gitDir, { ...owner, state: 'setup', copied, by: ownIdentity() });
-    const options = { cwd: worktree.workTree, env: context.env, signal: spec.signal };
+    const options = { cwd: worktree.workTree, env: repo.env, signal: spec.signal };
     await runHooks(spec.hooks, options);
     if (due) await install(worktree, due, (command) => runInstall(command, options));
   }

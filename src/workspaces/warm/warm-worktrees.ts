@@ -1,6 +1,6 @@
 import { existsSync, readdirSync, renameSync, rmdirSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { type Context, lockRepo } from '../../git/context-and-locks.ts';
+import { type Context, lockRepo, type Repository } from '../../git/context-and-locks.ts';
 import { find, inspect, isUnderWay, listOwnRefs } from '../../git/inspect-worktrees.ts';
 import type { GitLocation } from '../../git/location.ts';
 import { branchRef, readRef } from '../../git/refs.ts';
@@ -21,8 +21,8 @@ import {
 } from './remove-leftover-state.ts';
 
 /** The repository's free worktrees under a root. One that a killed engine was about to use is still free. */
-async function listFree(context: Context, repo: GitLocation, worktreeRoot: string): Promise<GitLocation[]> {
-  const all = await listWarm(context, repo, warmRoot(worktreeRoot));
+async function listFree(repo: Repository, worktreeRoot: string): Promise<GitLocation[]> {
+  const all = await listWarm(repo, warmRoot(worktreeRoot));
   return all.filter(({ gitDir }) => {
     if (isUnderWay(gitDir, ['locked', 'index.lock', 'HEAD.lock'])) return false;
     const owner = readOwner(gitDir);
@@ -31,8 +31,8 @@ async function listFree(context: Context, repo: GitLocation, worktreeRoot: strin
 }
 
 /** All warm worktrees of the repository, in any state; several repositories may share a root. */
-async function listWarm(context: Context, repo: GitLocation, directory: string): Promise<GitLocation[]> {
-  const found = await Promise.all(namesIn(directory).map((name) => find(context.git, join(directory, name))));
+async function listWarm(repo: Repository, directory: string): Promise<GitLocation[]> {
+  const found = await Promise.all(namesIn(directory).map((name) => find(repo.git, join(directory, name))));
   return found.flatMap((each) => ('kind' in each || each.commonDir !== repo.commonDir ? [] : [each]));
 }
 
@@ -50,16 +50,15 @@ export interface Taken {
 
 /** Moves a warm worktree to where the ticket wants it; undefined when there is none that can be moved there. */
 export async function takeWarm(
-  context: Context,
-  repo: GitLocation,
+  repo: Repository,
   spec: { worktreeRoot: string; path: string; owner: Owner },
 ): Promise<Taken | undefined> {
-  for (const free of await listFree(context, repo, spec.worktreeRoot)) {
+  for (const free of await listFree(repo, spec.worktreeRoot)) {
     const before = readOwner(free.gitDir);
     const caches = before?.caches !== false;
     const mayDiffer = before?.stamp !== stampOf(free.gitDir);
     writeOwner(free.gitDir, { ...spec.owner, caches });
-    const at = await moveWorktree(context, repo, free, spec.path);
+    const at = await moveWorktree(repo, free, spec.path);
     if (at) return { at, caches, mayDiffer };
   }
   return undefined;
@@ -67,14 +66,13 @@ export async function takeWarm(
 
 /** Keeps a worktree for the next ticket if there is room. The caller has checked its reflog for unique commits. */
 export async function putWarm(
-  context: Context,
-  repo: GitLocation,
+  repo: Repository,
   at: GitLocation,
   spec: { worktreeRoot: string; slots: number; commit: string },
 ): Promise<boolean> {
   const directory = warmRoot(spec.worktreeRoot);
   const isFull = namesIn(directory).length >= spec.slots;
-  if (isFull && (await listWarm(context, repo, directory)).length >= spec.slots) return false;
+  if (isFull && (await listWarm(repo, directory)).length >= spec.slots) return false;
   let number = 0;
   while (existsSync(join(directory, String(number)))) number += 1;
   const path = join(directory, String(number));
@@ -82,7 +80,7 @@ export async function putWarm(
   const { commands, input } = clearGitState(spec.commit);
   const all = [...commands, ['worktree', 'move', at.workTree, path]];
   try {
-    await retryRaces(() => context.git.sequence(all, { at, write: true, input }));
+    await retryRaces(() => repo.git.sequence(all, { at, write: true, input }));
   } catch (error) {
     if (error instanceof GitError) return false;
     throw error;
@@ -96,13 +94,12 @@ export async function putWarm(
 
 /** Undefined when it cannot be moved there: the caller has a slower way. */
 async function moveWorktree(
-  context: Context,
-  repo: GitLocation,
+  repo: Repository,
   at: GitLocation,
   path: string,
 ): Promise<GitLocation | undefined> {
   const git = (...args: string[]) =>
-    retryRaces(() => context.git(['worktree', ...args], { at: repo, write: true }));
+    retryRaces(() => repo.git(['worktree', ...args], { at: repo, write: true }));
   try {
     makePath(dirname(path));
     // Git would move it into an existing directory.
@@ -148,30 +145,29 @@ export async function checkOutWarm(
 
 /** Deletes a warm worktree that could not be used, or sets it aside if it holds something. */
 export async function discardWarm(
-  context: Context,
-  repo: GitLocation,
+  repo: Repository,
   at: GitLocation,
   spec: { worktreeRoot: string; branch: string },
 ): Promise<string | undefined> {
   try {
-    if (!(await wouldLoseHiddenWork(context, repo, at))) {
-      await removeWorktree(context, repo, at.workTree);
+    if (!(await wouldLoseHiddenWork(repo, at))) {
+      await removeWorktree(repo, at.workTree);
       return undefined;
     }
   } catch (error) {
     if (!(error instanceof GitError)) throw error;
   }
-  const found = await inspect(context.git, at.workTree);
-  const tip = await readRef(context.git, repo, branchRef(spec.branch));
+  const found = await inspect(repo.git, at.workTree);
+  const tip = await readRef(repo, branchRef(spec.branch));
   if (found.kind === 'worktree' && found.worktree.head.branch === spec.branch && tip)
-    await context.git(['update-ref', '--no-deref', 'HEAD', tip], { at, write: true });
+    await repo.git(['update-ref', '--no-deref', 'HEAD', tip], { at, write: true });
   const aside = freeName(join(warmRoot(spec.worktreeRoot), 'kept'));
   makePath(dirname(aside));
   // Moved without git, which refuses a worktree with a broken index.
   renameSync(at.workTree, aside);
   const owner = readOwner(at.gitDir);
   if (owner) writeOwner(at.gitDir, { ...owner, state: 'ready', created: false });
-  await context.git(['worktree', 'repair', aside], { at: repo, write: true, ok: [0, 1, 128] });
+  await repo.git(['worktree', 'repair', aside], { at: repo, write: true, ok: [0, 1, 128] });
   return `A warm worktree could not be reused; it is kept in ${aside} because something in it would be lost.`;
 }
 
@@ -189,9 +185,9 @@ export async function deleteFreeWarm(
   const repo = await context.repo(spec.repo);
   return lockRepo(repo, async () => {
     let swept = 0;
-    for (const at of await listFree(context, repo, realDirectory(spec.worktreeRoot))) {
-      if (await wouldLoseHiddenWork(context, repo, at)) continue;
-      await removeWorktree(context, repo, at.workTree);
+    for (const at of await listFree(repo, realDirectory(spec.worktreeRoot))) {
+      if (await wouldLoseHiddenWork(repo, at)) continue;
+      await removeWorktree(repo, at.workTree);
       swept += 1;
     }
     return swept;
