@@ -25,7 +25,7 @@ import {
   secondsSpentOn,
   storedRun,
 } from '../features/issue-runs/results/stored-run-and-issue-names.ts';
-import { takeRun } from '../features/issue-runs/resume-run-and-handle-newer-runs.ts';
+import { claimAndResumeRun } from '../features/issue-runs/resume-run-and-handle-newer-runs.ts';
 import { numberedItem } from '../issues/issues-and-tasks-from-caller.ts';
 import { InputError } from '../model/errors.ts';
 import type { EngineEvent } from '../model/events.ts';
@@ -223,7 +223,7 @@ export class RunOrchestrator {
         open.log = openRunLog(open.engine, { path: stored.log, planId: runId, config, spentSeconds });
       }
       const spentBefore = open.log?.spentSeconds ?? spentSeconds;
-      await takeRun(open.engine, runId);
+      await claimAndResumeRun(open.engine, runId);
       return {
         ...(await driveRun(open, { planId: runId, config, signal: init.signal, spentBefore })),
         spentBefore,

@@ -19,7 +19,7 @@ import { createWorkspaces, type Workspaces } from '../workspaces/workspaces.ts';
 import { type Crash, crashPoints } from './crash-points.ts';
 import type { PlanHooks } from './plan-hooks.ts';
 
-/** What the engine and the features work with. All of it is given, so that no code below reads the process's own. */
+/** What the engine and the features work with. Everything is passed in: code below this does not read `process.env` or other global state. */
 export interface EngineContext {
   store: Store;
   settings: Settings;
@@ -59,7 +59,7 @@ export interface StartRequest {
   tickets: readonly Ticket[];
   /** Workflows that are not stored yet. */
   pinned?: readonly { hash: string; text: string }[];
-  /** A daemon is going to start it, and finds out itself what is only worth knowing and takes long. */
+  /** A daemon will start it, so slow checks that only give warnings are left to the daemon. */
   isDetached?: boolean;
   signal?: AbortSignal | undefined;
 }
@@ -139,7 +139,11 @@ export function openEngine(
     store,
     machine,
     settings,
-    workspaces: createWorkspaces({ env: given, memory: machine.repositories, walls: hasSandbox(settings) }),
+    workspaces: createWorkspaces({
+      env: given,
+      memory: machine.repositories,
+      protectsGit: hasSandbox(settings),
+    }),
     holder: store.holder(by),
     redact: redactorOf(settings, given),
     rememberSecrets: secretKeeper(settings, env, machine.fingerprints),

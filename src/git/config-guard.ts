@@ -44,7 +44,7 @@ interface Answer {
  */
 export function createConfigGuard<Limits>(
   list: (at: GitLocation, limits: Limits) => Promise<string>,
-  { memory, walls = false }: { memory?: string | undefined; walls?: boolean | undefined },
+  { memory, protectsGit = false }: { memory?: string | undefined; protectsGit?: boolean | undefined },
 ): ConfigGuard<Limits> {
   const adopted = new Set<string>();
   const known = new Map<string, { at: number; stamp: string; answer: Promise<Answer> }>();
@@ -57,14 +57,14 @@ export function createConfigGuard<Limits>(
     // If an agent is sandboxed, a driver must not run anything that the agent can write.
     const isTrusted = (each: ConfigEntry) =>
       (!each.own || trusted.has(entryOf(each))) &&
-      (!walls || each.key.endsWith('.required') || isOutsideProgram(each.value, at.workTree));
+      (!protectsGit || each.key.endsWith('.required') || isOutsideProgram(each.value, at.workTree));
     return { listed, overrides: overridesOf(drivers, isTrusted) };
   };
 
   const answerFor = (at: GitLocation, limits: Limits): Promise<Answer> => {
     // Worktrees without a config of their own all read the same.
     const own = fileStamp(join(at.gitDir, 'config.worktree'));
-    const key = own === '' && !walls ? at.commonDir : at.gitDir;
+    const key = own === '' && !protectsGit ? at.commonDir : at.gitDir;
     const stamp = `${fileStamp(join(at.commonDir, 'config'))} ${own}`;
     const cached = known.get(key);
     if (cached?.stamp === stamp && performance.now() - cached.at < LISTED_MS)

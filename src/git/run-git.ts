@@ -92,7 +92,7 @@ export interface CreateGit {
   /** Directory that remembers which drivers a repository's config had when it was first used. */
   memory?: string;
   /** Some agent is sandboxed: git must not run a driver that such an agent could have written. */
-  walls?: boolean;
+  protectsGit?: boolean;
 }
 
 export function createGit(options: CreateGit): Git {

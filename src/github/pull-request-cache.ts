@@ -8,7 +8,7 @@ import { asArray, asRecord, asText, parseJson } from '../model/text/parse-json-a
 import { type RepositoryName, repositoryText } from './gh/repository-name.ts';
 import { GhError, type GhOptions } from './gh/run-gh.ts';
 import { MAX_WATCHES, queryWatches, type Watch, type Watched, withEarlier } from './query-pull-requests.ts';
-import { BudgetBook, type KnownBudget } from './rate-limit.ts';
+import { type KnownRateLimit, RateLimitFile } from './rate-limit.ts';
 
 interface SnapshotOptions {
   cacheDir: string;
@@ -61,7 +61,11 @@ export async function readPullRequests(
     // Another process may have asked while this one waited for its turn.
     const meanwhile = fresh();
     if (meanwhile) return meanwhile;
-    const low = new BudgetBook(options.cacheDir).low(options.repository.host, options.reserve, options.now());
+    const low = new RateLimitFile(options.cacheDir).blockingLimit(
+      options.repository.host,
+      options.reserve,
+      options.now(),
+    );
     if (low) return { later: budgetText(low) };
     return ask(file, watch, options, others());
   };
@@ -95,15 +99,15 @@ async function ask(
   others: readonly Watch[],
 ): Promise<Seen> {
   const { repository, gh, now, cacheDir } = options;
-  const budgets = new BudgetBook(cacheDir);
+  const rateLimits = new RateLimitFile(cacheDir);
   const all = read(file);
   for (const [branch, stored] of all) if (!isFresh(stored, options)) all.delete(branch);
   const rest = others.filter(({ branch }) => branch !== watch.branch && !all.has(branch));
   const watches = [watch, ...rest].slice(0, MAX_WATCHES);
   try {
-    const { pulls, budget } = await queryWatches(repository, watches, gh);
+    const { pulls, rateLimit } = await queryWatches(repository, watches, gh);
     const at = now();
-    if (budget) budgets.note(repository.host, budget, at);
+    if (rateLimit) rateLimits.note(repository.host, rateLimit, at);
     const found = await Promise.all(
       pulls.map((each) => Promise.all(each.map((pull) => withEarlier(repository, pull, gh)))),
     );
@@ -114,12 +118,12 @@ async function ask(
   } catch (error) {
     if (!(error instanceof GhError) || error.failure !== 'rate-limited') throw error;
     const resetAt = error.resetAt ?? new Date(Date.parse(now()) + 300_000).toISOString();
-    budgets.exhausted(repository.host, resetAt, now());
+    rateLimits.exhausted(repository.host, resetAt, now());
     return { later: `GitHub takes no more questions until ${resetAt}` };
   }
 }
 
-function budgetText({ remaining, limit, resetAt }: KnownBudget): string {
+function budgetText({ remaining, limit, resetAt }: KnownRateLimit): string {
   return `GitHub's budget is low (${remaining} of ${limit}); the next question is asked after ${resetAt}`;
 }
 

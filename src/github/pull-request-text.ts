@@ -7,7 +7,7 @@ import {
   sameRepository,
 } from './gh/repository-name.ts';
 
-const MAX_TITLE = 200;
+const MAX_TITLE_CHARS = 200;
 
 /** What a piece of work is in its tracker. */
 export interface Tracked {
@@ -28,8 +28,8 @@ export function issueReference({ number, repository }: Tracked, here: Repository
 export function pullRequestTitle(title: string, tracked: Tracked, reference: string | null): string {
   const kind = tracked.labels.some((label) => /^bug/i.test(label.trim())) ? 'fix' : 'feat';
   // `fix: #3` would close it.
-  const escaped = escapePlain(cleanLine(`${kind}: ${title}`, MAX_TITLE)).slice(kind.length);
-  return cleanLine(`${kind}${reference === null ? '' : `(${reference})`}${escaped}`, MAX_TITLE);
+  const escaped = escapePlain(cleanLine(`${kind}: ${title}`, MAX_TITLE_CHARS)).slice(kind.length);
+  return cleanLine(`${kind}${reference === null ? '' : `(${reference})`}${escaped}`, MAX_TITLE_CHARS);
 }
 
 export interface BodyFacts {
@@ -51,7 +51,7 @@ const END = '<!-- /signalbox -->';
 const MAX_SUMMARY = 15_000;
 const MAX_DESCRIPTION = 8_000;
 /** GitHub takes 65,536. */
-const MAX_BODY = 60_000;
+const MAX_BODY_CHARS = 60_000;
 
 /** Signalbox's part of a pull request's text, between two hidden marks. */
 export function pullRequestSection(facts: BodyFacts): string {
@@ -67,7 +67,7 @@ export function pullRequestSection(facts: BodyFacts): string {
     stackLine(facts.stack),
   ].filter((part) => part !== '');
   const inside = parts.join('\n\n');
-  const cut = inside.length > MAX_BODY ? `${inside.slice(0, MAX_BODY)}\n\n…` : inside;
+  const cut = inside.length > MAX_BODY_CHARS ? `${inside.slice(0, MAX_BODY_CHARS)}\n\n…` : inside;
   return `${BEGIN}\n${cut}\n${END}`;
 }
 

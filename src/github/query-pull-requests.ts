@@ -3,7 +3,7 @@ import { askRepository, nodesOf } from './gh/graphql.ts';
 import type { RepositoryName } from './gh/repository-name.ts';
 import type { GhOptions } from './gh/run-gh.ts';
 import { isPullState } from './pull-request.ts';
-import type { Budget } from './rate-limit.ts';
+import type { RateLimit } from './rate-limit.ts';
 
 /** A pull request with everything that people and machines said of it. It is kept as JSON for all that wait. */
 export type Watched = NonNullable<ReturnType<typeof readWatched>>;
@@ -165,7 +165,7 @@ export async function queryWatches(
   repository: RepositoryName,
   watches: readonly Watch[],
   gh: GhOptions,
-): Promise<{ pulls: Watched[][]; budget: Budget | null }> {
+): Promise<{ pulls: Watched[][]; rateLimit: RateLimit | null }> {
   const variables: Record<string, string> = {};
   const fields = watches.map(({ branch, number }, index) => {
     if (number !== null) return `p${index}: pullRequest(number: ${Math.trunc(number)}) { ...pull }`;
@@ -174,14 +174,14 @@ export async function queryWatches(
     return `p${index}: pullRequests(headRefName: $b${index}, first: 5, ${order}) { nodes { ...pull } }`;
   });
   const query = { fields: fields.join('\n    '), variables, fragments: `\n${PULL}` };
-  const { found, budget } = await askRepository(repository, query, gh);
+  const { found, rateLimit } = await askRepository(repository, query, gh);
   const pulls = watches.map(({ branch, number, owner }, index) => {
     const value = asRecord(found[`p${index}`]);
     const all = (number === null ? asArray(value.nodes) : [value]).flatMap((each) => readWatched(each) ?? []);
     const isOwn = (pull: Watched) => owner === null || pull.owner.toLowerCase() === owner.toLowerCase();
     return all.filter((pull) => pull.branch === branch && isOwn(pull));
   });
-  return { pulls, budget };
+  return { pulls, rateLimit };
 }
 
 /** Only so many pages are read back; of older comments the agent gets the address alone. */

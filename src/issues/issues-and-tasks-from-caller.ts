@@ -41,7 +41,7 @@ export function numberedItem(number: number, info: IssueInfo): WorkItem {
 
 const TASK = 'task:';
 /** Longer titles are cut; the whole text is then the description. */
-const MAX_TITLE = 100;
+const MAX_TITLE_CHARS = 100;
 
 export function emptyTask(): InputError {
   return new InputError('run/task', 'A task says nothing of what is to be done.', {
@@ -55,7 +55,7 @@ export async function taskItem(
   isTaken: (item: Pick<WorkItem, 'key' | 'id' | 'title'>) => boolean | Promise<boolean>,
 ): Promise<WorkItem> {
   const whole = cleanText(text).trim();
-  const title = cleanLine(whole.split('\n')[0] ?? '', MAX_TITLE);
+  const title = cleanLine(whole.split('\n')[0] ?? '', MAX_TITLE_CHARS);
   if (title === '') throw emptyTask();
   const words = slug(title);
   // A number alone would be taken for an issue.

@@ -87,8 +87,8 @@ export function run(file: string, args: readonly string[], options: RunOptions =
       exit(code, killedBy) {
         settle();
         end = { code: stopped ? null : code, signal: killedBy };
-        // A process that it left behind may keep the pipes open for ever. Where this process was busy for as long, what was printed
-        // is still to be read: that happens before the immediate.
+        // A process that it left behind may keep the pipes open for ever. If this process was blocked during that time,
+        // output is still unread. `setImmediate` runs after it has been read.
         after(DRAIN_MS, () =>
           setImmediate(() => {
             // Its shell may have the next program already.

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { InputError } from './errors.ts';
 
 const ID = /^[A-Za-z0-9][A-Za-z0-9._-]*$/;
-const MAX_ID = 100;
+const MAX_ID_CHARS = 100;
 
 /** The rules of ids and branches as far as editors can check them by a JSON Schema. */
 export const ID_PATTERN = '^(?!.*\\.\\.)(?!.*\\.(?:lock)?$)[A-Za-z0-9][A-Za-z0-9._-]{0,99}$';
@@ -12,7 +12,8 @@ export const BRANCH_PATTERN =
 /** Says why a text cannot be an id, or undefined when it can. Ids become file names, so the rule is strict. */
 export function idProblem(text: string): string | undefined {
   if (text.length === 0) return 'is empty';
-  if (text.length > MAX_ID) return `is ${text.length} characters long; at most ${MAX_ID} are allowed`;
+  if (text.length > MAX_ID_CHARS)
+    return `is ${text.length} characters long; at most ${MAX_ID_CHARS} are allowed`;
   if (!ID.test(text))
     return 'may only hold letters, digits, ".", "_" and "-", and must start with a letter or digit';
   if (text.includes('..')) return 'must not contain ".."';

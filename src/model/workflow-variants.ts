@@ -2,7 +2,7 @@ import type { Json } from './ticket.ts';
 import type { Phase, Workflow } from './workflow.ts';
 
 /** What one run asks of a workflow, beyond what its file says. */
-export interface Wishes {
+export interface WorkflowChanges {
   /** By phase; `*` is every agent phase that has none of its own. */
   models: Record<string, string>;
   efforts: Record<string, string>;
@@ -13,39 +13,39 @@ export interface Wishes {
   /** Maximum number of visits of a phase in a loop; 1: no loop. */
   loops: { phase: string; visits: number } | null;
   /** False: gates ask a person and run no script or action. */
-  looks?: boolean;
+  gatesPoll?: boolean;
 }
 
 /** The workflow as this run wants it. It is pinned like any other, so it stays what it was when the run is resumed. */
-export function specialise(workflow: Workflow, wishes: Wishes): Workflow {
-  return { ...workflow, phases: workflow.phases.map((phase) => adapt(phase, wishes)) };
+export function specialise(workflow: Workflow, changes: WorkflowChanges): Workflow {
+  return { ...workflow, phases: workflow.phases.map((phase) => adapt(phase, changes)) };
 }
 
-function adapt(phase: Phase, wishes: Wishes): Phase {
-  const visits = wishes.loops?.phase === phase.id ? { maxVisits: wishes.loops.visits } : {};
+function adapt(phase: Phase, changes: WorkflowChanges): Phase {
+  const visits = changes.loops?.phase === phase.id ? { maxVisits: changes.loops.visits } : {};
   if (phase.type === 'terminal') return phase;
   if (phase.type === 'gate') {
     const nowhere = { command: undefined, args: undefined, action: undefined, with: undefined };
-    return wishes.looks === false ? { ...phase, ...nowhere, intervalSeconds: undefined } : phase;
+    return changes.gatesPoll === false ? { ...phase, ...nowhere, intervalSeconds: undefined } : phase;
   }
-  const once = wishes.retry ? {} : { retry: undefined, maxRetries: undefined };
+  const once = changes.retry ? {} : { retry: undefined, maxRetries: undefined };
   if (phase.type === 'script' || phase.type === 'action')
-    return { ...phase, ...once, ...(wishes.retry ? {} : { waits: false }), ...visits };
+    return { ...phase, ...once, ...(changes.retry ? {} : { waits: false }), ...visits };
   if (phase.type !== 'agent') return { ...phase, ...once, ...visits };
-  const model = wishes.models[phase.id] ?? wishes.models['*'];
-  const effort = (wishes.efforts[phase.id] ?? wishes.efforts['*']) as typeof phase.effort;
+  const model = changes.models[phase.id] ?? changes.models['*'];
+  const effort = (changes.efforts[phase.id] ?? changes.efforts['*']) as typeof phase.effort;
   return {
     ...phase,
     ...once,
-    ...(wishes.retry ? {} : { repair: false }),
+    ...(changes.retry ? {} : { repair: false }),
     ...visits,
     ...(model ? { model } : {}),
     ...(effort ? { effort } : {}),
-    ...(wishes.timeoutSeconds ? { timeoutSeconds: wishes.timeoutSeconds } : {}),
+    ...(changes.timeoutSeconds ? { timeoutSeconds: changes.timeoutSeconds } : {}),
   };
 }
 
-interface SpecWishes {
+interface SpecWorkflowChanges {
   /** Agent of the phase `assign`; null: the agent of the other phases. */
   assignAgent: string | null;
   /** Names that a unit may be assigned to. */
@@ -60,25 +60,25 @@ interface SpecWishes {
 }
 
 /** The workflow as a run of a spec wants it: known owners, and as many attempts as were asked for. */
-export function specialiseSpec(workflow: Workflow, wishes: SpecWishes): Workflow {
-  return { ...workflow, phases: workflow.phases.map((phase) => adaptForSpec(phase, wishes)) };
+export function specialiseSpec(workflow: Workflow, changes: SpecWorkflowChanges): Workflow {
+  return { ...workflow, phases: workflow.phases.map((phase) => adaptForSpec(phase, changes)) };
 }
 
-function adaptForSpec(phase: Phase, wishes: SpecWishes): Phase {
+function adaptForSpec(phase: Phase, changes: SpecWorkflowChanges): Phase {
   if (phase.type !== 'agent') return phase;
   const { maxAttempts: most, output } = phase;
-  const attempts = most === undefined ? {} : { maxAttempts: wishes.maxAttempts };
-  const usual = phase.timeoutSeconds ?? wishes.usualSeconds;
-  const wanted = wishes.timeoutSeconds ?? usual;
+  const attempts = most === undefined ? {} : { maxAttempts: changes.maxAttempts };
+  const usual = phase.timeoutSeconds ?? changes.usualSeconds;
+  const wanted = changes.timeoutSeconds ?? usual;
   if (phase.id !== 'assign') return { ...phase, ...attempts, timeoutSeconds: wanted };
-  const asksNone = (wishes.together ?? []).length === 0;
-  const agent = wishes.assignAgent === null ? {} : { agent: wishes.assignAgent };
+  const asksNone = (changes.together ?? []).length === 0;
+  const agent = changes.assignAgent === null ? {} : { agent: changes.assignAgent };
   return {
     ...phase,
     ...attempts,
     ...agent,
     timeoutSeconds: Math.min(usual, wanted),
-    ...(output ? { output: withOthers(withOwners(output, wishes.owners), wishes) } : {}),
+    ...(output ? { output: withOthers(withOwners(output, changes.owners), changes) } : {}),
     ...(phase.capture ? { capture: without(phase.capture, (source) => asksNone && source === OTHERS) } : {}),
   };
 }
@@ -96,7 +96,7 @@ export function canAskForOthers({ phases }: Workflow): boolean {
 /** The schema requires an answer for every requested unit, and for no other. */
 function withOthers(
   output: Record<string, Json>,
-  { together = [], owners }: SpecWishes,
+  { together = [], owners }: SpecWorkflowChanges,
 ): Record<string, Json> {
   const { others, ...properties } = (output.properties ?? {}) as Record<string, Json>;
   if (others === undefined) return output;

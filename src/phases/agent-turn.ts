@@ -128,13 +128,13 @@ async function jobOf(context: Context, turn: Turn): Promise<Awaited<ReturnType<J
   const given = agentEnvironment(context, agent, promptFile);
   const problem = sandboxProblem(context, agent, given.PATH ?? '');
   if (problem) throw new AttemptConfigError(`agent "${agent.name}": ${problem}`);
-  const walls =
+  const sandbox =
     agent.sandbox === 'bwrap' ? await enterSandbox(context, agent, turn.dir, given).catch(refuse) : null;
   // Settings of the repository could start programs outside the sandbox, and allow what `read` refuses.
-  const distrusts = asked.access === 'read' || (!walls && sandboxesOthers(context));
+  const distrusts = asked.access === 'read' || (!sandbox && sandboxesOthers(context));
   const call = turn.adapter.invocation({
     ...asked,
-    ...(walls ? { gitDirs: () => [walls.gitDir] } : {}),
+    ...(sandbox ? { gitDirs: () => [sandbox.gitDir] } : {}),
     distrusted: distrusts ? context.place.worktree : null,
     promptFile,
     newSessionId: randomUUID(),
@@ -142,10 +142,10 @@ async function jobOf(context: Context, turn: Turn): Promise<Awaited<ReturnType<J
   });
   const own = new Set(Object.keys(call.files).map((name) => `{job}/${name}`));
   const command = call.argv.map((arg) => (own.has(arg) ? arg.replace('{job}', turn.dir) : arg));
-  const env = { ...given, ...call.env, ...walls?.env };
+  const env = { ...given, ...call.env, ...sandbox?.env };
   requireExecutable(command[0] ?? '', env.PATH ?? '', agent.name);
   return {
-    argv: walls ? await walls.wrap(command) : command,
+    argv: sandbox ? await sandbox.wrap(command) : command,
     cwd: context.place.worktree,
     env,
     stdin: call.stdin,

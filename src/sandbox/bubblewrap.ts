@@ -1,5 +1,5 @@
 /** What a sandboxed process may see of the file system; everything else can be read, but not written. */
-export interface Walls {
+export interface SandboxView {
   bwrap: string;
   /** Where it works and may write. */
   cwd: string;
@@ -11,42 +11,42 @@ export interface Walls {
   writable: readonly string[];
   /** Mounts at another path inside than outside: from, to. */
   places: readonly (readonly [string, string])[];
-  /** Files and directories that lie over others, for reading: from, to. */
+  /** Files and directories that are mounted over others, read-only: from, to. */
   over: readonly (readonly [string, string])[];
   /** Joined before anything else, where processes can be counted. */
   cgroup: string | null;
-  /** Most processes, where they cannot be counted in a group. */
+  /** Maximum number of processes, where they cannot be counted in a group. */
   prlimit: { command: string; processes: number } | null;
 }
 
 /** Parts of /proc through which root could still reach the machine. */
 const PROC = ['/proc/sys', '/proc/sysrq-trigger', '/proc/irq', '/proc/bus'];
-/** Everybody has their own of these. */
+/** The sandbox has its own, empty ones of these. */
 export const PRIVATE = ['/tmp', '/var/tmp', '/run', '/dev/shm'];
 const JOIN = 'echo $$ > "$1/cgroup.procs" || exit 125; shift; exec "$@"';
 
 /** The command line that runs another one in the sandbox. Later mounts cover earlier ones, so their order matters. */
-export function bubblewrap(walls: Walls, argv: readonly string[]): string[] {
+export function bubblewrap(view: SandboxView, argv: readonly string[]): string[] {
   const args = ['--ro-bind', '/', '/', '--dev', '/dev', '--proc', '/proc'];
   for (const path of PROC) args.push('--ro-bind-try', path, path);
-  const hidden = [...PRIVATE, ...walls.hidden];
+  const hidden = [...PRIVATE, ...view.hidden];
   for (const path of hidden) args.push('--tmpfs', path);
   // Where the names of hosts are looked up on many systems.
   args.push('--ro-bind-try', '/run/systemd/resolve', '/run/systemd/resolve');
-  for (const path of walls.readable.filter((each) => isOpened(each, hidden)))
+  for (const path of view.readable.filter((each) => isOpened(each, hidden)))
     args.push('--ro-bind-try', path, path);
-  for (const [from, to] of walls.places) args.push('--bind', from, to);
-  for (const path of walls.writable) args.push('--bind-try', path, path);
-  args.push('--bind', walls.cwd, walls.cwd);
-  for (const [from, to] of walls.over) args.push('--ro-bind', from, to);
+  for (const [from, to] of view.places) args.push('--bind', from, to);
+  for (const path of view.writable) args.push('--bind-try', path, path);
+  args.push('--bind', view.cwd, view.cwd);
+  for (const [from, to] of view.over) args.push('--ro-bind', from, to);
   args.push('--unshare-pid', '--unshare-ipc', '--unshare-uts', '--unshare-cgroup-try');
-  if (!walls.network) args.push('--unshare-net');
+  if (!view.network) args.push('--unshare-net');
   // Where a limit is set inside, it must not count what runs outside.
-  if (walls.prlimit) args.push('--unshare-user');
-  args.push('--cap-drop', 'ALL', '--die-with-parent', '--chdir', walls.cwd, '--');
-  const limit = walls.prlimit ? [walls.prlimit.command, `--nproc=${walls.prlimit.processes}`, '--'] : [];
-  const inside = [walls.bwrap, ...args, ...limit, ...argv];
-  return walls.cgroup === null ? inside : ['/bin/sh', '-c', JOIN, 'signalbox-join', walls.cgroup, ...inside];
+  if (view.prlimit) args.push('--unshare-user');
+  args.push('--cap-drop', 'ALL', '--die-with-parent', '--chdir', view.cwd, '--');
+  const limit = view.prlimit ? [view.prlimit.command, `--nproc=${view.prlimit.processes}`, '--'] : [];
+  const inside = [view.bwrap, ...args, ...limit, ...argv];
+  return view.cgroup === null ? inside : ['/bin/sh', '-c', JOIN, 'signalbox-join', view.cgroup, ...inside];
 }
 
 export function isInside(inner: string, outer: string): boolean {

@@ -31,7 +31,7 @@ import {
   type StoreView,
   type Wanted,
 } from './store-interface.ts';
-import { distrustFinishedIndex, KeptView } from './view-in-memory-and-finished-index.ts';
+import { distrustFinishedIndex, ViewInMemory } from './view-in-memory-and-finished-index.ts';
 import { ChangeLog, PlanWatch } from './watch-plans.ts';
 
 /** One JSON file per plan and per ticket, as planners write them. */
@@ -46,7 +46,7 @@ export class FileStore implements Store {
   #unwritten: Promise<void> | undefined;
   #watch: PlanWatch | undefined;
   /** Created at first use. */
-  #kept: KeptView | undefined;
+  #kept: ViewInMemory | undefined;
   #checkedAt = 0;
   #deletedUsage: { stamp: string; tickets: Ticket[] } | undefined;
 
@@ -273,8 +273,8 @@ export class FileStore implements Store {
     for (const listener of this.#listeners) listener(changed);
   }
 
-  #keep(): KeptView {
-    this.#kept ??= new KeptView({
+  #keep(): ViewInMemory {
+    this.#kept ??= new ViewInMemory({
       layout: this.#layout,
       reader: this.#reader,
       trustsRecentCheck: this.#once,

@@ -21,12 +21,12 @@ import type { StateReader } from './state-reader.ts';
 import { ifReadable, type StoreProblem, type StoreView } from './store-interface.ts';
 
 /** A plan as it was last read; undefined where it cannot be. */
-interface Kept {
+interface PlanInMemory {
   plan: Plan | undefined;
   problems: StoreProblem[];
 }
 
-interface KeptOptions {
+interface ViewOptions {
   layout: Layout;
   reader: StateReader;
   /** Called when a plan or ticket has changed. */
@@ -38,10 +38,10 @@ interface KeptOptions {
 }
 
 /** The plans that are not finished, in memory. Only what changed is read again; of finished plans only the names are kept. */
-export class KeptView {
-  readonly #options: KeptOptions;
+export class ViewInMemory {
+  readonly #options: ViewOptions;
   readonly #plansDir: string;
-  readonly #plans = new Map<string, Kept>();
+  readonly #plans = new Map<string, PlanInMemory>();
   readonly #tickets = new Map<string, Ticket>();
   readonly #finished: FinishedPlans;
   /** Plans of kinds that other processes may not know: each has to find that out for itself. */
@@ -50,7 +50,7 @@ export class KeptView {
   readonly #asked = new Map<string, Ticket | undefined>();
   #lists: Pick<StoreView, 'plans' | 'problems'> | undefined;
 
-  constructor(options: KeptOptions) {
+  constructor(options: ViewOptions) {
     this.#options = options;
     this.#plansDir = options.layout.plans;
     this.#finished = new FinishedPlans(options.layout.finishedIndex);
@@ -253,12 +253,12 @@ const CHECKED_AT = 80;
 const CHECKED_BYTES = HEAD_BYTES - CHECKED_AT - 1;
 /** A change of a finished plan is noticed within this time. */
 const TRUSTED_MS = 60_000;
-/** Numbers that tell one state of a file from another. */
-const PARTS = 4;
+/** Numbers per stamp: inode, size, mtime, ctime. */
+const STAMP_NUMBERS = 4;
 /** A file that was written so recently may be written again with the same times; longer ago where times are whole seconds. */
 const UNSETTLED_MS = 100;
 const UNSETTLED_SECONDS_MS = 2_500;
-/** Fewer plans are read sooner than noted. */
+/** Reading fewer plans again is faster than writing the file. */
 const MANY_UNNOTED = 50;
 
 /**
@@ -272,7 +272,7 @@ class FinishedPlans {
   readonly #places = new Map<string, number>();
   /** The same of plans that the file names. */
   #noted = new Map<string, number>();
-  /** Thousands of small objects would be felt by a short command. */
+  /** One array: thousands of small objects would slow down short commands. */
   #stamps = new Float64Array();
   #used = 0;
   #checked = Number.NaN;
@@ -312,7 +312,7 @@ class FinishedPlans {
 
   set(id: string, stat: Stats | undefined): void {
     if (this.isSame(id, stat)) return;
-    const at = this.#used * PARTS;
+    const at = this.#used * STAMP_NUMBERS;
     if (at >= this.#stamps.length) {
       const larger = new Float64Array(Math.max(64, 2 * at));
       larger.set(this.#stamps);
@@ -331,7 +331,7 @@ class FinishedPlans {
     const latest: { id: string; at: number }[] = [];
     let from = time;
     for (const [id, place] of this.#places) {
-      const at = this.#stamps[place * PARTS + 2] ?? Number.NaN;
+      const at = this.#stamps[place * STAMP_NUMBERS + 2] ?? Number.NaN;
       if (!(at >= from)) continue;
       latest.push({ id, at });
       if (latest.length <= 10 * most) continue;
@@ -350,7 +350,8 @@ class FinishedPlans {
     const now = Date.now();
     const isOld = (ms: number) => now - ms > (ms % 1000 === 0 ? UNSETTLED_SECONDS_MS : UNSETTLED_MS);
     const isSettled = (place: number) =>
-      isOld(this.#stamps[place * PARTS + 2] ?? now) && isOld(this.#stamps[place * PARTS + 3] ?? now);
+      isOld(this.#stamps[place * STAMP_NUMBERS + 2] ?? now) &&
+      isOld(this.#stamps[place * STAMP_NUMBERS + 3] ?? now);
     const isNew = (id: string, place: number) =>
       place !== this.#noted.get(id) && isSettled(place) && isMeant(id);
     let fresh = 0;
@@ -359,9 +360,12 @@ class FinishedPlans {
     const isStale = [...this.#noted.keys()].some((id) => !this.#places.has(id));
     if (fresh < MANY_UNNOTED && !isStale && writeChecked(this.#path, began, this.#head)) return;
     const known = [...this.#places].filter(([id, place]) => isSettled(place) && isMeant(id));
-    const stamps = new Float64Array(known.length * PARTS);
+    const stamps = new Float64Array(known.length * STAMP_NUMBERS);
     for (const [at, [, place]] of known.entries())
-      stamps.set(this.#stamps.subarray(place * PARTS, (place + 1) * PARTS), at * PARTS);
+      stamps.set(
+        this.#stamps.subarray(place * STAMP_NUMBERS, (place + 1) * STAMP_NUMBERS),
+        at * STAMP_NUMBERS,
+      );
     const head = `${HEAD}${known.length} ${process.pid} ${now}`.padEnd(CHECKED_AT);
     const names = known.map(([id]) => id).join('\n');
     const temporary = `${this.#path}.${process.pid}.tmp`;
@@ -382,7 +386,7 @@ class FinishedPlans {
   }
 
   #isAt(place: number, stat: Stats | undefined): boolean {
-    const at = place * PARTS;
+    const at = place * STAMP_NUMBERS;
     return (
       stat !== undefined &&
       this.#stamps[at] === stat.ino &&
@@ -401,12 +405,12 @@ class FinishedPlans {
     }
     const head = bytes.toString('latin1', 0, HEAD_BYTES);
     const count = head.startsWith(HEAD) ? Number.parseInt(head.slice(HEAD.length), 10) : Number.NaN;
-    const end = HEAD_BYTES + count * PARTS * Float64Array.BYTES_PER_ELEMENT;
+    const end = HEAD_BYTES + count * STAMP_NUMBERS * Float64Array.BYTES_PER_ELEMENT;
     const names = count > 0 && end < bytes.length ? bytes.toString('utf8', end).split('\n') : [];
     if (names.length !== count) return;
     this.#head = head.slice(0, CHECKED_AT);
     this.#checked = Number.parseInt(head.slice(CHECKED_AT), 10);
-    this.#stamps = new Float64Array(count * PARTS);
+    this.#stamps = new Float64Array(count * STAMP_NUMBERS);
     new Uint8Array(this.#stamps.buffer).set(bytes.subarray(HEAD_BYTES, end));
     this.#used = count;
     for (let at = 0; at < count; at += 1) this.#noted.set(names[at] as string, at);

@@ -25,7 +25,7 @@ export function findScript(name: string, dirs: readonly string[]): Promise<strin
 }
 
 /** The user's script that runs instead of a phase's action. The bundled directory, which comes last, has only the originals. */
-export async function insteadOf(
+export async function findScriptInsteadOfAction(
   phase: Phase,
   dirs: readonly string[],
 ): Promise<{ name: string; path: string } | undefined> {
@@ -121,7 +121,7 @@ export async function entriesOf(dir: string): Promise<Dirent[]> {
   return entries.filter((entry) => !entry.name.startsWith('.'));
 }
 
-/** A missing file or directory is an answer; anything else is an error. */
+/** Returns undefined for a missing file or directory; rethrows other errors. */
 function absent(error: unknown): undefined {
   const code = (error as NodeJS.ErrnoException).code;
   if (code === 'ENOENT' || code === 'ENOTDIR') return undefined;

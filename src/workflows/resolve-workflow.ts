@@ -8,7 +8,7 @@ import { actionOf, commandOf, type Phase, type Workflow } from '../model/workflo
 import { checkLoaded } from './check/check-workflow.ts';
 import {
   findScript,
-  insteadOf,
+  findScriptInsteadOfAction,
   readPrompt,
   type SearchPath,
   workflowFiles,
@@ -94,7 +94,7 @@ async function collect(
   for (const phase of workflow.phases) {
     const command = commandOf(phase);
     if (command !== undefined) scripts[command] = (await findScript(command, searchPath.scripts)) ?? '';
-    const instead = await insteadOf(phase, searchPath.scripts);
+    const instead = await findScriptInsteadOfAction(phase, searchPath.scripts);
     if (instead) scripts[instead.name] = instead.path;
     if (phase.type !== 'agent') continue;
     const name = phase.promptTemplate;

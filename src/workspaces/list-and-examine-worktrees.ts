@@ -15,10 +15,11 @@ export interface KnownWorktree {
   owner: string;
   branch: string;
   base: Owner['base'];
+  /** `slot`: a warm worktree; `aside`: one that was set aside because it could not be used again. */
   kind: 'worktree' | 'slot' | 'aside';
   /** False for a worktree that existed before the ticket. */
   created: boolean;
-  /** Its owner has given it up. */
+  /** Its ticket has released it. */
   left: boolean;
   /** False when only git's entry is left. */
   exists: boolean;

@@ -90,11 +90,11 @@ describe.concurrent('import', () => {
     expect(found.items[0]?.acceptanceCriteria).toEqual(['it is so']);
   });
 
-  it('says that the word for a list stands alone', async ({ world }) => {
+  it('says that `github` must be the only argument', async ({ world }) => {
     const fake = github(world);
     const alone = await cliIn(world, world.repo, ['import', 'github', '12', '#13'], fake.env);
     expect({ code: alone.code, out: alone.out }).toEqual({ code: 2, out: '' });
-    expect(alone.err).toContain('The word github asks for a list of issues and stands alone.');
+    expect(alone.err).toContain('`github` lists issues, so it must be the only argument.');
     expect(alone.err).toContain("For these alone: signalbox import 12 '#13'\n");
     expect(alone.err).toContain('For a list: signalbox import github --label bug\n');
     expect(fake.calls()).toEqual([]);

@@ -1,7 +1,7 @@
 import { describe, expect } from 'vitest';
 import { temporaryTroubleOf } from '../../src/features/pull-requests/ticket-pull-request-and-errors.ts';
 import { GhError } from '../../src/github/gh/run-gh.ts';
-import { BudgetBook } from '../../src/github/rate-limit.ts';
+import { RateLimitFile } from '../../src/github/rate-limit.ts';
 import { WorkspaceError } from '../../src/model/errors.ts';
 import { Bench } from '../features/pull-requests/bench.ts';
 import { it } from '../support/index.ts';
@@ -40,7 +40,7 @@ describe('what is waited out', () => {
     bench.gh.change((state) => Object.assign(state.rateLimit, { remaining: 0, resetAt }));
     const error = new GhError('rate-limited', 'No.', { details: { host: 'github.com' } });
     expect(await temporaryTroubleOf(parts, error)).toMatchObject({ until: resetAt });
-    const book = new BudgetBook(parts.machine.githubCache);
-    expect(book.low('github.com', 0, parts.now())).toMatchObject({ remaining: 0, resetAt });
+    const book = new RateLimitFile(parts.machine.githubCache);
+    expect(book.blockingLimit('github.com', 0, parts.now())).toMatchObject({ remaining: 0, resetAt });
   });
 });

@@ -1,8 +1,8 @@
 import { expect, it } from 'vitest';
 import { processLimit } from '../../src/machine/process-count-limit.ts';
-import { bubblewrap, type Walls } from '../../src/sandbox/bubblewrap.ts';
+import { bubblewrap, type SandboxView } from '../../src/sandbox/bubblewrap.ts';
 
-const WALLS: Walls = {
+const WALLS: SandboxView = {
   bwrap: '/usr/bin/bwrap',
   cwd: '/trees/a',
   network: true,
@@ -14,7 +14,8 @@ const WALLS: Walls = {
   cgroup: null,
   prlimit: null,
 };
-const argv = (more: Partial<Walls> = {}) => bubblewrap({ ...WALLS, ...more }, ['agent', '-p']).join(' ');
+const argv = (more: Partial<SandboxView> = {}) =>
+  bubblewrap({ ...WALLS, ...more }, ['agent', '-p']).join(' ');
 
 it('hides first, opens then, and runs the command last', () => {
   const line = argv({

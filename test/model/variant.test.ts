@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import { positiveEdge, Workflow } from '../../src/model/workflow.ts';
-import { specialise, type Wishes } from '../../src/model/workflow-variants.ts';
+import { specialise, type WorkflowChanges } from '../../src/model/workflow-variants.ts';
 import { phaseIn, script, workflow } from './build.ts';
 
-const none: Wishes = { models: {}, efforts: {}, timeoutSeconds: null, retry: true, loops: null };
+const none: WorkflowChanges = { models: {}, efforts: {}, timeoutSeconds: null, retry: true, loops: null };
 const flow = workflow(
   { id: 'build', type: 'agent', prompt: 'x', model: 'own', maxRetries: 2, timeoutSeconds: 5 },
   { id: 'review', type: 'agent', prompt: 'x', retry: { max: 1 } },
@@ -18,11 +18,11 @@ describe('specialise', () => {
   });
 
   it('can leave a gate to people alone', () => {
-    const { phases } = specialise(flow, { ...none, looks: false });
+    const { phases } = specialise(flow, { ...none, gatesPoll: false });
     expect(phases.find(({ id }) => id === 'ask')).toEqual({ id: 'ask', type: 'gate', on: { yes: 'end' } });
   });
 
-  it.each<[string, Partial<Wishes>, Record<string, object>]>([
+  it.each<[string, Partial<WorkflowChanges>, Record<string, object>]>([
     ['a model for all', { models: { '*': 'm' } }, { build: { model: 'm' }, review: { model: 'm' } }],
     [
       'a model for one',
@@ -45,8 +45,8 @@ describe('specialise', () => {
       },
     ],
     ['a bound on a loop', { loops: { phase: 'check', visits: 2 } }, { check: { maxVisits: 2 } }],
-  ])('%s', (_name, wishes, expected) => {
-    const special = specialise(flow, { ...none, ...wishes });
+  ])('%s', (_name, changes, expected) => {
+    const special = specialise(flow, { ...none, ...changes });
     for (const [id, fields] of Object.entries(expected)) expect(phaseIn(special, id)).toMatchObject(fields);
     expect(Workflow.parse(JSON.parse(JSON.stringify(special)))).toBeDefined();
     expect(phaseIn(special, 'ask')).toEqual(phaseIn(flow, 'ask'));

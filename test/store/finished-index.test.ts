@@ -6,7 +6,7 @@ import type { Plan } from '../../src/model/plan.ts';
 import { Layout } from '../../src/store/layout-and-view.ts';
 import { openStore } from '../../src/store/open-store.ts';
 import { StateReader } from '../../src/store/state-reader.ts';
-import { KeptView } from '../../src/store/view-in-memory-and-finished-index.ts';
+import { ViewInMemory } from '../../src/store/view-in-memory-and-finished-index.ts';
 import { State } from './scratch.ts';
 
 const COUNT = 60;
@@ -28,7 +28,7 @@ function started(state: State, { trustsRecentCheck = false } = {}) {
   const plan = vi.spyOn(reader, 'plan');
   const none = () => undefined;
   const layout = new Layout(state.dir);
-  const kept = new KeptView({ layout, reader, onChange: none, onOpen: none, trustsRecentCheck });
+  const kept = new ViewInMemory({ layout, reader, onChange: none, onOpen: none, trustsRecentCheck });
   const { plans, finished } = kept.view;
   const read = new Set(plan.mock.calls.map(([path]) => path)).size;
   return { open: plans.map(({ id }) => id), closed: [...(finished?.ids() ?? [])].sort(), read, kept };
@@ -159,7 +159,7 @@ describe('the index of finished plans', () => {
       expect(shown(state)).toEqual(['old-7', 'open']);
     });
 
-    it.each<[string, (state: State, kept: KeptView) => unknown]>([
+    it.each<[string, (state: State, kept: ViewInMemory) => unknown]>([
       ['Signalbox opened one again', ({ store }) => store.updatePlan('old-7', activated)],
       [
         'an engine noticed that one was opened again',

@@ -152,7 +152,7 @@ describe('filters and merge drivers of the repository’s own config', () => {
   });
 });
 
-describe('drivers where an agent works behind walls', () => {
+describe('drivers where an agent is sandboxed', () => {
   it('run nothing that lies in the tree, though it was named there from the beginning', {
     tags: 'full',
   }, async () => {
@@ -163,7 +163,7 @@ describe('drivers where an agent works behind walls', () => {
       git(all.repo, 'config', `filter.planted.${part}`, './tools/filter.sh');
     git(all.repo, 'config', 'filter.planted.required', 'true');
     git(all.repo, 'config', 'merge.planted.driver', 'sh tools/filter.sh %A');
-    const workspaces = createWorkspaces({ env: all.env, memory: all.memory, walls: true });
+    const workspaces = createWorkspaces({ env: all.env, memory: all.memory, protectsGit: true });
     for (const id of ['one', 'two']) {
       const { path } = all.spec(id);
       await workspaces.ensure(all.spec(id));
@@ -181,7 +181,7 @@ describe('drivers where an agent works behind walls', () => {
     const all = world();
     const mine = makeFilter(all.root, 'mine');
     git(all.repo, 'config', 'filter.planted.smudge', mine.program);
-    await createWorkspaces({ env: all.env, memory: all.memory, walls: true }).ensure(all.spec('one'));
+    await createWorkspaces({ env: all.env, memory: all.memory, protectsGit: true }).ensure(all.spec('one'));
     expect(read(all.spec('one').path, 'a.txt')).toBe('A\n');
   });
 

@@ -99,7 +99,7 @@ function shortened(arg: string): string {
   return /^[\w./:=@<>-]+$/.test(arg) ? arg : JSON.stringify(arg);
 }
 
-/** The terminal is the agent's until it ends; Ctrl-C is for it alone. */
+/** Runs the agent on this terminal. Ctrl-C is not passed on: the agent already receives it from the terminal. */
 async function run({ argv, env, cwd, agent }: PlanningSession, hooks: Hooks, io: Io): Promise<number> {
   const [command = '', ...args] = argv;
   const child = spawn(command, args, { cwd, env: { ...io.env, ...env }, stdio: inherited(io) });
@@ -123,12 +123,12 @@ export function sessionDir(home: string, env: Env): string {
 function ownDirectory(path: string): string {
   mkdirSync(path, { recursive: true, mode: 0o700 });
   const { uid, mode } = statSync(path);
-  if (uid !== process.getuid?.()) throw notOurs(path, 'belongs to another user');
-  if ((mode & 0o022) !== 0) throw notOurs(path, 'can be written to by others');
+  if (uid !== process.getuid?.()) throw unsafeDirectory(path, 'belongs to another user');
+  if ((mode & 0o022) !== 0) throw unsafeDirectory(path, 'can be written to by others');
   return path;
 }
 
-function notOurs(path: string, why: string): InputError {
+function unsafeDirectory(path: string, why: string): InputError {
   return new InputError('planner/directory', `The directory ${path} ${why}.`, {
     hint: 'Move it away: a planning session makes its own.',
     details: { path },

@@ -12,7 +12,7 @@ import {
 import { commentOnPull } from '../../features/pull-requests/answer-review.ts';
 import type { ForgeStep } from '../../features/pull-requests/pull-request-actions.ts';
 import { forgeStep, waitingForTrouble } from '../../features/pull-requests/pull-request-actions.ts';
-import { BudgetBook } from '../../github/rate-limit.ts';
+import { RateLimitFile } from '../../github/rate-limit.ts';
 import { Machine } from '../../machine/machine.ts';
 import type { ActionInputs } from '../../model/actions.ts';
 import { EXIT } from '../../model/actions.ts';
@@ -180,7 +180,7 @@ function textOf(file: string, { cwd }: Io): string {
 
 export async function forgeBudget(io: Io, options: GlobalOptions): Promise<void> {
   const { stateDir } = await openSettings(io, options);
-  const known = new BudgetBook(new Machine(stateDir).githubCache).all();
+  const known = new RateLimitFile(new Machine(stateDir).githubCache).all();
   if (options.json) return outJson(io, known);
   if (known.length === 0) return io.out('GitHub has not been asked yet.');
   for (const { host, remaining, limit, cost, resetAt, at } of known)

@@ -46,7 +46,7 @@ async function read(sources: string[], options: Options, io: Io): Promise<Listed
     return listGithub({ ...fetching, filter, ...(repo === undefined ? {} : { repository: repo }) });
   }
   if (team === undefined)
-    throw new InputError('usage', 'Linear has issues by team; name one.', {
+    throw new InputError('usage', '`import linear` needs a team.', {
       hint: 'For example: --team ENG',
     });
   const { listLinear } = await import('../../issues/linear/linear-issues.ts');
@@ -61,7 +61,7 @@ function refuseOtherSources(sources: readonly string[]): void {
     .filter((source) => source !== word)
     .map(shellWord)
     .join(' ');
-  throw new InputError('usage', `The word ${word} asks for a list of issues and stands alone.`, {
+  throw new InputError('usage', `\`${word}\` lists issues, so it must be the only argument.`, {
     hint: [
       others === '' ? '' : `For these alone: signalbox import ${others}\n`,
       `For a list: signalbox import ${word} ${word === 'linear' ? '--team ENG' : '--label bug'}\n`,
@@ -82,6 +82,6 @@ function refuseMisplaced(list: string | undefined, options: Options): void {
     throw new InputError('usage', `--${wrong} has no meaning for ${list ?? 'single issues and files'}.`, {
       hint: list
         ? 'signalbox import --help'
-        : 'Lists are asked for as: signalbox import github, or: import linear',
+        : 'To list issues: signalbox import github, or signalbox import linear',
     });
 }

@@ -21,8 +21,9 @@ export async function integrateStep({
   ref,
   inPhase,
 }: Pick<ActionCall, 'engine' | 'ref'> & { inPhase: boolean }): Promise<StepEnd> {
-  const left = inPhase ? await whyNotMerged(engine, ref) : undefined;
-  if (left !== undefined) return { exit: EXIT.done, out: left, data: { left } };
+  const notMergedReason = inPhase ? await whyNotMerged(engine, ref) : undefined;
+  if (notMergedReason !== undefined)
+    return { exit: EXIT.done, out: notMergedReason, data: { left: notMergedReason } };
   try {
     const data = await integrateTicket(engine, ref);
     const { target, branch } = data;
@@ -48,22 +49,22 @@ async function integrateTicket(
   const { store, settings, workspaces } = engine;
   const ticket = store.ticket(ref);
   const plan = store.plan(ref.planId);
-  const spec = workspaceFor(ticket, plan, settings, store.glance());
+  const workspace = workspaceFor(ticket, plan, settings, store.glance());
   // A run without its work phase has not checked that there are commits.
   if (plan.kind === 'run' && ticket.skipPhases.includes(WORK_PHASE))
-    await checkWork(engine, spec, ticket.base);
+    await checkWork(engine, workspace, ticket.base);
   engine.crash('integrate:ready');
-  const done = await workspaces.integrate({ ...spec, message: ticket.title, recordedBase: ticket.base });
+  const done = await workspaces.integrate({ ...workspace, message: ticket.title, recordedBase: ticket.base });
   engine.crash('integrate:done');
-  return { ...done, branch: spec.branch };
+  return { ...done, branch: workspace.branch };
 }
 
 async function checkWork(
   { workspaces }: EngineContext,
-  spec: WorkspaceSpec,
+  workspace: WorkspaceSpec,
   base: Ticket['base'],
 ): Promise<void> {
-  const { repo, branch } = spec;
+  const { repo, branch } = workspace;
   const state = base && (await workspaces.branchAhead({ repo, branch, of: base.commit }));
   if (!state || state.ahead > 0) return;
   throw new WorkspaceError(
@@ -97,10 +98,10 @@ async function whyNotMerged(engine: EngineContext, ref: TicketRef): Promise<stri
 /** Whether the base or its integration branch has all of the work. */
 async function isMerged(engine: EngineContext, ticket: Ticket): Promise<boolean> {
   const { store, settings } = engine;
-  const spec = workspaceFor(ticket, store.plan(ticket.planId), settings, store.glance());
-  const tip = (await readTip(engine, spec)) ?? tipOf(ticket);
+  const workspace = workspaceFor(ticket, store.plan(ticket.planId), settings, store.glance());
+  const tip = (await readTip(engine, workspace)) ?? tipOf(ticket);
   return (
     tip !== null &&
-    (await findLanded(engine, { ...spec, tickets: [ticket], commit: tip }, ['history'])) !== null
+    (await findLanded(engine, { ...workspace, tickets: [ticket], commit: tip }, ['history'])) !== null
   );
 }

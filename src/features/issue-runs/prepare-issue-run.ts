@@ -16,7 +16,11 @@ import { pinWorkflow } from '../../workflows/pin-workflow.ts';
 import { resolveWorkflow } from '../../workflows/resolve-workflow.ts';
 import { fetchOptions, finishedOutside, withDependencies } from './dependencies-outside-run.ts';
 import { EarlierIssues, leftToDo } from './earlier-work-on-issues.ts';
-import { runMode, skippedPhases, wishesOf } from './options/execution-config-and-workflow-changes.ts';
+import {
+  runMode,
+  skippedPhases,
+  workflowChangesOf,
+} from './options/execution-config-and-workflow-changes.ts';
 import { branchOfItem, type Candidate, phasesAhead, planIssues, WORKFLOW } from './plan-issues.ts';
 import { redoUnstackedIssues, stopAtRefused } from './redo-or-refuse-chained-issues.ts';
 import type { IssueRunRequest, PreparedRun, Refused } from './request-and-result-types.ts';
@@ -37,7 +41,7 @@ export async function prepareIssueRun(engine: EngineContext, request: IssueRunRe
   for (const item of items) {
     const place = places.get(item.key);
     if (!place) continue;
-    const variant = specialise(workflow, wishesOf(config, item, place));
+    const variant = specialise(workflow, workflowChangesOf(config, item, place));
     const skipped = skippedPhases(config, item, place);
     const wanted = phasesAhead(variant, skipped);
     const tickets = await earlier.of(item.key, place.repo);

@@ -11,7 +11,7 @@ import { resolveWorkflow } from '../../workflows/resolve-workflow.ts';
 import { EarlierIssues, finishedWork, sourceKey } from './earlier-work-on-issues.ts';
 
 /** Claims an issue run that was stopped, or whose process is gone, and resumes its stopped tickets. */
-export async function takeRun(engine: EngineContext, planId: string): Promise<Plan> {
+export async function claimAndResumeRun(engine: EngineContext, planId: string): Promise<Plan> {
   if (engine.store.plan(planId).kind !== 'run')
     throw new InputError('run/plan', `"${planId}" is a plan, not a run of issues.`, {
       hint: `Run it with: signalbox run ${planId}`,

@@ -13,7 +13,7 @@ import {
   type PullRequest,
 } from '../../github/pull-request.ts';
 import { forgetPull } from '../../github/pull-request-cache.ts';
-import { BudgetBook, limitEnd } from '../../github/rate-limit.ts';
+import { RateLimitFile, rateLimitReset } from '../../github/rate-limit.ts';
 import { MARKER } from '../../machine/jobs/start-and-read-job.ts';
 import type { PullWait } from '../../model/actions.ts';
 import { SignalboxError, WorkspaceError } from '../../model/errors.ts';
@@ -164,13 +164,13 @@ export async function temporaryTroubleOf(
   const { host } = error.details;
   const where = typeof host === 'string' ? host : 'github.com';
   const until = error.resetAt ?? (await endOfLimit(engine, where)) ?? soon();
-  new BudgetBook(engine.machine.githubCache).exhausted(where, until, engine.now());
+  new RateLimitFile(engine.machine.githubCache).exhausted(where, until, engine.now());
   return { reason: `GitHub takes no more questions until ${until}`, until };
 }
 
 async function endOfLimit(engine: EngineContext, host: string): Promise<string | undefined> {
   try {
-    return await limitEnd(host, ghOptions(engine, engine.settings.packageDir));
+    return await rateLimitReset(host, ghOptions(engine, engine.settings.packageDir));
   } catch (error) {
     // A gh that cannot answer this either is asked again after the pause.
     if (error instanceof GhError) return undefined;

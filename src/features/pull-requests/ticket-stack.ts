@@ -45,14 +45,14 @@ async function predecessor(
   if (!ticket.base || !plan) return undefined;
   const { commit } = ticket.base;
   const repo = repoOf(ticket, plan, settings);
-  const spec = { repo, branch: branchOf(ticket), base: plan.base, recordedBase: ticket.base };
+  const workspace = { repo, branch: branchOf(ticket), base: plan.base, recordedBase: ticket.base };
   // A ticket that was merged into the branch below it is replaced by the ticket of that branch.
   const below = [...new Set([...blockersOf(view, ticket), ...ancestorsOf(ticket, view)])];
   const candidates = below.filter((blocker) => {
     const owner = planOf(view, blocker.planId);
     return blocker.branch !== null && owner && repoOf(blocker, owner, settings) === repo;
   });
-  if (candidates.length === 0 || (await workspaces.baseHas(spec, commit))) return undefined;
+  if (candidates.length === 0 || (await workspaces.baseHas(workspace, commit))) return undefined;
   for (const blocker of candidates)
     if (await workspaces.branchHas({ repo, branch: branchOf(blocker), commit })) return blocker;
   return undefined;

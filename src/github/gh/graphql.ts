@@ -5,7 +5,7 @@ import {
   type JsonObject,
   parseJson,
 } from '../../model/text/parse-json-and-find-places.ts';
-import { type Budget, readBudget } from '../rate-limit.ts';
+import { type RateLimit, readRateLimit } from '../rate-limit.ts';
 import { type RepositoryName, repositoryText } from './repository-name.ts';
 import type { GhError } from './run-gh.ts';
 import { type FailureContext, type GhOptions, ghFailure, runGh, splitAnswer } from './run-gh.ts';
@@ -78,7 +78,7 @@ export async function askRepository(
   repository: RepositoryName,
   { fields, variables = {}, fragments }: Partial<GraphqlQuery>,
   options: GhOptions,
-): Promise<{ found: Record<string, unknown>; budget: Budget | null }> {
+): Promise<{ found: Record<string, unknown>; rateLimit: RateLimit | null }> {
   const { host, owner, name } = repository;
   const query = {
     fields: `rateLimit { limit remaining cost resetAt } repository(owner: $owner, name: $name) { ${fields} }`,
@@ -92,5 +92,5 @@ export async function askRepository(
     const what = `the pull requests of ${repositoryText(repository)}`;
     throw graphqlFailure(answer, whole ?? errors[0], { host, what });
   }
-  return { found: asRecord(data.repository), budget: readBudget(data.rateLimit) };
+  return { found: asRecord(data.repository), rateLimit: readRateLimit(data.rateLimit) };
 }

@@ -244,8 +244,8 @@ const CLOSED_ON_EXEC = 0o2000000;
 const room = Buffer.alloc(64);
 
 /**
- * Files that the parent of this process left open, such as a lock or a directory, would reach what it starts: a way around
- * the walls of a sandbox. Node takes care of the first few alone, and elsewhere than on Linux of all.
+ * Files that the parent of this process left open, such as a lock or a directory, would reach what it starts: a way out of
+ * a sandbox. On Linux Node closes only the first few of them, on other systems all.
  */
 function inheritedFiles(): number[] {
   if (process.platform !== 'linux') return [];

@@ -1,9 +1,9 @@
 import { stripVTControlCharacters } from 'node:util';
 
-const MAX_BODY = 200_000;
-const MAX_TITLE = 300;
+const MAX_BODY_CHARS = 200_000;
+const MAX_TITLE_CHARS = 300;
 const MAX_LABELS = 200;
-const MAX_LABEL = 100;
+const MAX_LABEL_CHARS = 100;
 
 // biome-ignore lint/suspicious/noControlCharactersInRegex: finding them is the point
 const CONTROL = /[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f]/g;
@@ -11,7 +11,7 @@ const CONTROL = /[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f]/g;
 const BIDI = /[\u202a-\u202e\u2066-\u2069]/g;
 
 /** Text of several lines from outside: LF line ends, no terminal sequences, of a bounded length. */
-export function cleanText(text: string, max = MAX_BODY): string {
+export function cleanText(text: string, max = MAX_BODY_CHARS): string {
   const clean = stripVTControlCharacters(text.replace(/\r\n?/g, '\n')).replace(CONTROL, '');
   if (clean.length <= max) return clean;
   const kept = clean.slice(0, endOfCharacter(clean, max));
@@ -19,14 +19,14 @@ export function cleanText(text: string, max = MAX_BODY): string {
 }
 
 /** A title, label or message from outside, as one line. */
-export function cleanLine(text: string, max = MAX_TITLE): string {
+export function cleanLine(text: string, max = MAX_TITLE_CHARS): string {
   const clean = stripVTControlCharacters(text).replace(BIDI, '').replace(CONTROL, ' ');
   const line = clean.replace(/\s+/g, ' ').trim();
   return line.length <= max ? line : `${line.slice(0, endOfCharacter(line, max - 1)).trimEnd()}…`;
 }
 
 export function cleanLabels(labels: readonly string[]): string[] {
-  const lines = labels.map((label) => cleanLine(label, MAX_LABEL)).filter((label) => label !== '');
+  const lines = labels.map((label) => cleanLine(label, MAX_LABEL_CHARS)).filter((label) => label !== '');
   return [...new Set(lines)].slice(0, MAX_LABELS);
 }
 

@@ -4,7 +4,12 @@ import { InputError } from '../../model/errors.ts';
 import { didYouMean } from '../../model/text/nearest-word.ts';
 import { composeCommand } from '../../model/text/shell-quote.ts';
 import { capturesOf, commandOf, type Phase, type Workflow } from '../../model/workflow.ts';
-import { findScript, insteadOf, namesIn, readPrompt } from '../find-workflows-prompts-scripts.ts';
+import {
+  findScript,
+  findScriptInsteadOfAction,
+  namesIn,
+  readPrompt,
+} from '../find-workflows-prompts-scripts.ts';
 import type { LoadedWorkflow } from '../load-and-list-workflows.ts';
 import { TEMPLATE_VARIABLES } from '../template-variables.ts';
 import {
@@ -54,7 +59,7 @@ async function contentOf(phase: Phase, index: number, dirs: ContentDirs) {
     for (const [i, text] of (phase.args ?? []).entries())
       templates.push({ text, kind: 'text', path: [...at, 'args', i] });
   }
-  const instead = await insteadOf(phase, dirs.scripts);
+  const instead = await findScriptInsteadOfAction(phase, dirs.scripts);
   if (instead) findings.push(...(await scriptFinding(instead.name, [...at, 'action'], dirs.scripts)));
   if (phase.type === 'agent' && phase.promptTemplate !== undefined) {
     const path: Path = [...at, 'promptTemplate'];

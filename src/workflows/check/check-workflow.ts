@@ -1,6 +1,6 @@
 import { type Finding, type Problem, placed, tidy } from '../../config/parse-yaml-and-place-problems.ts';
 import { actionOf } from '../../model/workflow.ts';
-import { insteadOf, type SearchPath } from '../find-workflows-prompts-scripts.ts';
+import { findScriptInsteadOfAction, type SearchPath } from '../find-workflows-prompts-scripts.ts';
 import { type LoadedWorkflow, listWorkflows } from '../load-and-list-workflows.ts';
 import { checkGraph, checkTargets } from './check-edges.ts';
 import { checkPhase } from './check-phase.ts';
@@ -23,7 +23,7 @@ export async function checkLoaded(loaded: LoadedWorkflow, dirs: ContentDirs): Pr
 /** What is no problem, but may surprise: scripts of the user's that run instead of actions. */
 export async function notesOn(loaded: LoadedWorkflow, { scripts }: ContentDirs): Promise<string[]> {
   const notes = loaded.phases.map(async (phase) => {
-    const instead = phase && (await insteadOf(phase, scripts));
+    const instead = phase && (await findScriptInsteadOfAction(phase, scripts));
     return instead && phase
       ? [
           `${loaded.name}: phase "${phase.id}" runs ${instead.path} instead of the action "${actionOf(phase)}".`,

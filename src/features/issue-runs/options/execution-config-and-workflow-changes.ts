@@ -7,7 +7,7 @@ import { InputError } from '../../../model/errors.ts';
 import { DEFAULT_PHASES, type IssuePhase, inWorkflowOrder, issuePhase } from '../../../model/issue-phases.ts';
 import type { Plan } from '../../../model/plan.ts';
 import type { ExecutionConfig } from '../../../model/plan-schema.ts';
-import type { Wishes } from '../../../model/workflow-variants.ts';
+import type { WorkflowChanges } from '../../../model/workflow-variants.ts';
 import type { RunMode } from '../plan-issues.ts';
 import type { RunOptions, SettingsOfRuns } from '../request-and-result-types.ts';
 import { storedRun } from '../results/stored-run-and-issue-names.ts';
@@ -101,7 +101,11 @@ export function runMode(config: ExecutionConfig): RunMode {
 }
 
 /** How the workflow of this issue differs from its file. */
-export function wishesOf(config: ExecutionConfig, item: WorkItem, place: IssuePlace): Wishes {
+export function workflowChangesOf(
+  config: ExecutionConfig,
+  item: WorkItem,
+  place: IssuePlace,
+): WorkflowChanges {
   const { phases, qualityLoop } = applyRules(config, item.labels);
   const policies = Object.entries(config.phasePolicies);
   return {
@@ -114,7 +118,7 @@ export function wishesOf(config: ExecutionConfig, item: WorkItem, place: IssuePl
     timeoutSeconds: config.phaseTimeout,
     retry: config.retry,
     loops: { phase: 'exec', visits: qualityLoop ? config.maxIterations : 1 },
-    looks: opensPullRequest(config, phases, place),
+    gatesPoll: opensPullRequest(config, phases, place),
   };
 }
 

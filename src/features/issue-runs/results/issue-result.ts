@@ -13,7 +13,7 @@ import { isSuperseded, newerRunOf } from '../../../model/ticket.ts';
 import type { IssueResult, PhaseResult, Refused } from '../request-and-result-types.ts';
 import { GATE, storedRun } from './stored-run-and-issue-names.ts';
 
-/** The result of an issue. Success is decided here alone: the ticket is complete, or it is not. */
+/** The result of an issue. The only place that decides success: true if the ticket is complete. */
 export function issueResult(ticket: Ticket, plan: Plan): IssueResult {
   const { source } = ticket;
   // Leaves out entries that only record that a phase was not entered again.
@@ -43,7 +43,7 @@ export function issueResult(ticket: Ticket, plan: Plan): IssueResult {
     ...(success ? {} : { abortReason: withNames(reason, (id) => nameIn(plan, id)) }),
     ...(cause ? { cause } : {}),
     loopTriggered: attempts.some((entry) => entry.visit > 1),
-    ...(success ? judgedAs(ticket, attempts) : {}),
+    ...(success ? reviewAndMergeFields(ticket, attempts) : {}),
     branch: ticket.branch,
     ...(url ? { prUrl: url } : {}),
     ...(Number.isNaN(number) ? {} : { prNumber: number }),
@@ -94,20 +94,20 @@ function withoutPullRequest(plan: Plan): string {
   return config?.phases.includes('exec') ? 'there is no remote called origin' : 'no work was to be done';
 }
 
-function judgedAs(
+function reviewAndMergeFields(
   ticket: Ticket,
   attempts: readonly Attempt[],
 ): Pick<IssueResult, 'verdict' | 'reservation' | 'notMerged' | 'fastForward'> {
   const judged = verdictOf(ticket);
-  const but = verdictWithReservation(ticket);
+  const reservation = verdictWithReservation(ticket);
   const output = attempts.findLast(({ phase }) => phase === 'integrate')?.output;
-  const left = notMerged(output);
+  const notMergedReason = notMerged(output);
   // As `signalbox integrate` printed it.
   const [, command] = /^To bring it into your checkout: (.+)$/m.exec(output ?? '') ?? [];
   return {
     ...(judged ? { verdict: judged.verdict } : {}),
-    ...(but ? { reservation: but } : {}),
-    ...(left ? { notMerged: left } : {}),
+    ...(reservation ? { reservation } : {}),
+    ...(notMergedReason ? { notMerged: notMergedReason } : {}),
     ...(command ? { fastForward: command } : {}),
   };
 }
