@@ -19,7 +19,7 @@ import { createWorkspaces, type Workspaces } from '../workspaces/workspaces.ts';
 import { type Crash, crashPoints } from './crash-points.ts';
 import type { PlanHooks } from './plan-hooks.ts';
 
-/** What the engine and the features work with. Everything is passed in: code below this does not read `process.env` or other global state. */
+/** What the engine and the features work with. Everything is passed in: code below this reads no environment variables or other global state. */
 export interface EngineContext {
   store: Store;
   settings: Settings;
