@@ -60,32 +60,36 @@ describe('a shortage', () => {
     expect(out).not.toContain('Install git');
   });
 
-  it('of open files in a running engine is a wait: nothing fails, and finished work is not done again', {
-    tags: 'full',
-  }, async ({ world, skip }) => {
-    world.agent('agent', 'note working; go; commit');
-    world.config({ maxConcurrency: 1 });
-    world.workflow('work', [{ id: 'build', type: 'agent', prompt: 'Build.', maxRetries: 0 }]);
-    world.plan('p', { tickets: { a: {}, b: {} } });
-    const run = world.start(['run', 'p', '--plain']);
-    await world.call('working');
-    const open = readdirSync(`/proc/${run.pid}/fd`).length;
-    const allow = (files: number) =>
-      spawnSync('prlimit', ['--pid', String(run.pid), `--nofile=${files}:`]).status === 0;
-    // One that it inherited has a higher number than it may have itself.
-    const isClean = readdirSync(`/proc/${run.pid}/fd`).every((fd) => Number(fd) < 2 * open);
-    skip(!isClean || !allow(open - 8), 'the limit of another process cannot be changed');
-    world.go();
-    await run.says('too many files are open');
-    await world.call('end');
-    allow(1024);
-    const { code, out, err } = await run.ended;
-    expect(code, out + err).toBe(0);
-    expect(out + err).not.toContain('✗ build');
-    expect(world.calls('start', { ticket: 'p/a' })).toHaveLength(1);
-    expect(story(world.ticket('p', 'a'))).toEqual(['build success']);
-    expect(story(world.ticket('p', 'b')).at(-1)).toBe('build success');
-  });
+  it.runIf(process.platform === 'linux')(
+    'of open files in a running engine is a wait: nothing fails, and finished work is not done again',
+    {
+      tags: 'full',
+    },
+    async ({ world }) => {
+      world.agent('agent', 'note working; go; commit');
+      world.config({ maxConcurrency: 1 });
+      world.workflow('work', [{ id: 'build', type: 'agent', prompt: 'Build.', maxRetries: 0 }]);
+      world.plan('p', { tickets: { a: {}, b: {} } });
+      const run = world.start(['run', 'p', '--plain']);
+      await world.call('working');
+      const open = readdirSync(`/proc/${run.pid}/fd`).map(Number);
+      // Those that it inherited may have any number.
+      const own = open.filter((fd) => fd < 2 * open.length).sort((a, b) => a - b);
+      const allow = (files: number) =>
+        expect(spawnSync('prlimit', ['--pid', String(run.pid), `--nofile=${files}:`]).status).toBe(0);
+      allow(own.at(-8) ?? 0);
+      world.go();
+      await run.says('too many files are open');
+      await world.call('end');
+      allow(1024);
+      const { code, out, err } = await run.ended;
+      expect(code, out + err).toBe(0);
+      expect(out + err).not.toContain('✗ build');
+      expect(world.calls('start', { ticket: 'p/a' })).toHaveLength(1);
+      expect(story(world.ticket('p', 'a'))).toEqual(['build success']);
+      expect(story(world.ticket('p', 'b')).at(-1)).toBe('build success');
+    },
+  );
 
   it('is recognized by what the system or git says', () => {
     for (const [said, what] of [
