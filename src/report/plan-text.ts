@@ -1,7 +1,6 @@
 import { modeOf } from '../features/issue-runs/options/execution-config-and-workflow-changes.ts';
 import { issueName, storedRun } from '../features/issue-runs/results/stored-run-and-issue-names.ts';
 import { parseRef } from '../model/ids-and-branch-names.ts';
-import { totalUsage, usageOf } from '../model/limits/usage.ts';
 import type { Plan } from '../model/plan.ts';
 import { type PlansView, ticketOf } from '../model/plans/plans-view.ts';
 import { unchecked } from '../model/review-verdict-and-criteria.ts';
@@ -10,7 +9,7 @@ import { plural } from '../model/text/clean-quote-plural.ts';
 import type { Ticket } from '../model/ticket.ts';
 import type { Store } from '../store/store-interface.ts';
 import { ticketsIn } from './live/live-state.ts';
-import { duration, oneLine, type Style, statusMark, usageText } from './style-and-phrases.ts';
+import { duration, oneLine, type Style, statusMark, usageOfAttempts } from './style-and-phrases.ts';
 import { cells, fittingTable, joined, padOrCut, table } from './table.ts';
 
 const BRING = /^To bring it into your checkout: (git -C .+ signalbox\/\S+)$/m;
@@ -35,14 +34,14 @@ export function summary(
     ticket.ticketId,
     ticket.status.replace('_', ' '),
     ticket.branch ?? '',
-    usageText(usageOf(ticket)),
+    usageOfAttempts(ticket.phaseHistory),
     ticket.status === 'complete'
       ? unchecked(ticket)
       : oneLine(run.held.get(ticket.ticketId) ?? ticket.hold?.reason ?? ticket.error ?? '', 1000),
   ]);
   const complete = run.tickets.filter((ticket) => ticket.status === 'complete').length;
-  const total = totalUsage(run.tickets.map(usageOf));
-  const facts = [`${complete}/${run.wanted} complete`, duration(run.ms), usageText(total)].filter(Boolean);
+  const used = usageOfAttempts(run.tickets.flatMap(({ phaseHistory }) => phaseHistory));
+  const facts = [`${complete}/${run.wanted} complete`, duration(run.ms), used].filter(Boolean);
   const lines = [
     '',
     ...fittingTable(['', 'ticket', 'status', 'branch', 'usage', 'why'], rows, { style, columns, lead: 3 }),

@@ -3,12 +3,19 @@ import type { SpecResult } from '../features/spec-runs/spec-result.ts';
 import type { Unit } from '../kiro/group-tasks-into-units.ts';
 import type { Spec } from '../kiro/read-spec.ts';
 import type { SpecProblem, SpecTask } from '../kiro/task.ts';
-import { usageOf } from '../model/limits/usage.ts';
 import { unchecked } from '../model/review-verdict-and-criteria.ts';
 import { NO_REASON } from '../model/state/attempt-end-and-backoff.ts';
 import { plural } from '../model/text/clean-quote-plural.ts';
 import { openTasksOf, type Ticket } from '../model/ticket.ts';
-import { counted, duration, oneLine, type Style, statusMark, usageText } from './style-and-phrases.ts';
+import {
+  counted,
+  duration,
+  oneLine,
+  type Style,
+  statusMark,
+  usageOfAttempts,
+  usageText,
+} from './style-and-phrases.ts';
 import { fittingTable, joined, table } from './table.ts';
 
 interface Shown {
@@ -93,7 +100,7 @@ function shortPath(path: string, cwd: string): string {
 
 /** Counts, cost and time of a run, one line each. */
 export function summaryFacts(result: SpecResult): string[] {
-  const { counts, usage, ms, changes } = result;
+  const { counts, usage, unpriced, ms, changes } = result;
   const parts = [
     `${counts.complete - counts.partly} of ${counts.units} complete${counts.before > 0 ? ` (${counts.before} before this run)` : ''}`,
     ...unfinished(counts),
@@ -103,7 +110,7 @@ export function summaryFacts(result: SpecResult): string[] {
     `Units: ${parts.join(', ')}`,
     `Attempts: ${counts.attempts} in the last run`,
     `Changes: ${stat || 'none'} since the branch began`,
-    `Usage: ${usageText(usage) || 'unknown'} in the last run`,
+    `Usage: ${usageText(usage, unpriced) || 'unknown'} in the last run`,
     `Time: ${duration(ms)} in the last run`,
     ...(result.unchecked.length > 0 ? [`Unchecked: ${uncheckedText(result)}`] : []),
     ...(result.merge ? [`Merge: ${result.merge}`] : []),
@@ -122,14 +129,14 @@ function uncheckedText({ unchecked }: SpecResult): string {
 
 /** The result of a spec run: a row per unit, the changes, and how to continue. */
 export function specSummary(result: SpecResult, colors: Style, columns?: number): string[] {
-  const { tickets, plan, halted, counts, changes, usage, ms } = result;
+  const { tickets, plan, halted, counts, changes, usage, unpriced, ms } = result;
   const shown = worthShowing(tickets);
   const rows = shown.map((ticket) => [
     isPartly(ticket) ? colors.yellow('✓') : statusMark(ticket.status, colors),
     ticket.ticketId,
     oneLine(ticket.title, 50),
     isPartly(ticket) ? 'partly' : ticket.status.replace('_', ' '),
-    usageText(usageOf(ticket)),
+    usageOfAttempts(ticket.phaseHistory),
     ticket.status === 'complete'
       ? oneLine(openText(ticket), 300) || unchecked(ticket)
       : oneLine(ticket.hold?.reason ?? ticket.error ?? '', 300),
@@ -139,7 +146,7 @@ export function specSummary(result: SpecResult, colors: Style, columns?: number)
     ...unfinished(counts),
     `${plural(counts.attempts, 'attempt')} in this run`,
     duration(ms),
-    usageText(usage),
+    usageText(usage, unpriced),
   ].filter(Boolean);
   const header = ['', 'unit', 'title', 'status', 'usage', 'why'];
   const lines = ['', ...fittingTable(header, rows, { style: colors, columns, lead: 2 })];

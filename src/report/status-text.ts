@@ -1,7 +1,6 @@
 import { existsSync } from 'node:fs';
 import { groupBy } from '../model/group-by.ts';
 import { parseRef, refKey } from '../model/ids-and-branch-names.ts';
-import { totalUsage, usageOf } from '../model/limits/usage.ts';
 import type { Plan } from '../model/plan.ts';
 import { planProblems } from '../model/plans/plan-problems.ts';
 import { ticketOf } from '../model/plans/plans-view.ts';
@@ -19,7 +18,7 @@ import {
   sayProblem,
   statusMark,
   untilNote,
-  usageText,
+  usageOfAttempts,
 } from './style-and-phrases.ts';
 
 interface TicketStatus extends Explanation {
@@ -149,7 +148,7 @@ export function planLines(
       paused: count('paused'),
       'not selected': unselected,
     }),
-    usageText(totalUsage(tickets.map(({ ticket }) => usageOf(ticket)))),
+    usageOfAttempts(tickets.flatMap(({ ticket }) => ticket.phaseHistory)),
   ].filter(Boolean);
   const title =
     plan.name && plan.name !== plan.id
@@ -269,7 +268,7 @@ function addTicketLines({ ticket, why, next }: TicketStatus, page: Page): void {
   const session =
     openAttempt(ticket)?.sessionId ?? ticket.phaseHistory.findLast((attempt) => attempt.sessionId)?.sessionId;
   if (session) lines.push(`${indent}session ${oneLine(session)}`);
-  const used = usageText(usageOf(ticket));
+  const used = usageOfAttempts(ticket.phaseHistory);
   if (used) lines.push(`${indent}${used}`);
 }
 

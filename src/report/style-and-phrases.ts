@@ -1,7 +1,8 @@
 import { stripVTControlCharacters } from 'node:util';
 import { jsonText } from '../model/extra-fields.ts';
+import { costText, countUnpriced, totalUsage } from '../model/limits/usage.ts';
 import { endOfCharacter } from '../model/text/clean-quote-plural.ts';
-import type { Hold, TicketStatus } from '../model/ticket.ts';
+import type { Attempt, Hold, TicketStatus } from '../model/ticket.ts';
 
 /** Colours; plain text when they are off. */
 export interface Style {
@@ -75,21 +76,25 @@ export function clock(iso: string, now: number): string {
   return sameDay ? time : `${date.getFullYear()}-${pad(date.getMonth() + 1)}-${pad(date.getDate())} ${time}`;
 }
 
-/** `1.2k tokens · $0.01`; unknown parts are left out. */
+/**
+ * `1.2k tokens · $0.01`, `1.2k tokens · at least $0.01`, `1.2k tokens · cost unknown`; empty where nothing was used. `unpriced` is
+ * the number of attempts whose cost is unknown; without it, `usage` is that of one attempt.
+ */
 export function usageText(
   usage: { inputTokens: number | null; outputTokens: number | null; costUsd: number | null } | null,
+  unpriced = usage?.costUsd === null ? 1 : 0,
 ): string {
-  if (!usage) return '';
+  const { inputTokens = null, outputTokens = null, costUsd = null } = usage ?? {};
   const parts: string[] = [];
-  if (usage.inputTokens !== null || usage.outputTokens !== null) {
-    const tokens = (usage.inputTokens ?? 0) + (usage.outputTokens ?? 0);
-    parts.push(`${rounded(tokens)} tokens`);
-  }
-  if (usage.costUsd !== null) {
-    const cents = usage.costUsd > 0 && usage.costUsd < 0.1 ? 4 : 2;
-    parts.push(`$${usage.costUsd.toFixed(cents)}`);
-  }
+  if (inputTokens !== null || outputTokens !== null)
+    parts.push(`${rounded((inputTokens ?? 0) + (outputTokens ?? 0))} tokens`);
+  if (costUsd !== null || unpriced > 0) parts.push(costText(costUsd, unpriced));
   return parts.join(' · ');
+}
+
+/** What attempts used together. */
+export function usageOfAttempts(attempts: readonly Attempt[]): string {
+  return usageText(totalUsage(attempts.map(({ usage }) => usage)), countUnpriced(attempts));
 }
 
 function rounded(tokens: number): string {

@@ -1,7 +1,15 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { addUsage, noUsage, subtractUsage, totalUsage } from '../../src/model/limits/usage.ts';
+import {
+  addUsage,
+  costText,
+  isUnpriced,
+  noUsage,
+  subtractUsage,
+  totalUsage,
+} from '../../src/model/limits/usage.ts';
 import type { Usage } from '../../src/model/ticket.ts';
+import { Attempt } from '../../src/model/ticket-schema.ts';
 
 const usage = (fields: Partial<Usage>): Usage => ({ ...noUsage(), ...fields });
 const count = fc.option(fc.integer({ min: 0, max: 1e9 }));
@@ -50,5 +58,40 @@ describe('usage', () => {
         }
       }),
     );
+  });
+});
+
+describe('the cost of attempts', () => {
+  const entry = (more: Partial<Attempt>): Attempt =>
+    Attempt.parse({
+      phase: 'p',
+      status: 'success',
+      startedAt: 'a',
+      completedAt: 'b',
+      agent: 'codex',
+      ...more,
+    });
+  const cost = (usd: number | null) => ({ ...noUsage(), inputTokens: 1, costUsd: usd });
+
+  it.each([
+    ['an agent that reports no cost', entry({ usage: cost(null) }), true],
+    ['an agent that reports nothing', entry({}), true],
+    ['an agent that costs nothing', entry({ usage: cost(0) }), false],
+    ['a script', entry({ agent: null }), false],
+    ['an attempt that still runs', entry({ completedAt: null }), false],
+    ['a key that was refused', entry({ error: { class: 'auth', message: '' } }), false],
+  ])('of %s', (_, attempt, unknown) => {
+    expect(isUnpriced(attempt)).toBe(unknown);
+  });
+
+  it.each([
+    [1.2, 0, '$1.20'],
+    [0.0123, 0, '$0.0123'],
+    [0, 0, '$0.00'],
+    [1.2, 2, 'at least $1.20'],
+    [null, 0, 'cost unknown'],
+    [null, 2, 'cost unknown'],
+  ])('%s with %i unknown parts is %s', (usd, unpriced, text) => {
+    expect(costText(usd, unpriced)).toBe(text);
   });
 });

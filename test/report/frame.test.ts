@@ -20,6 +20,8 @@ function live(ticketId: string, more: Partial<LiveTicket> = {}): LiveTicket {
     activity: '',
     used: null,
     using: null,
+    unpriced: 0,
+    agent: null,
   };
   return { planId: 'tea', ticketId, status: 'queued', ...rest, ...more };
 }
@@ -178,6 +180,18 @@ describe('frame', () => {
   ])('has what was used as it fits into %i columns', (columns, line) => {
     const state = stateOf(live('a', { status: 'running', used: usage(5000, 1) }), live('b'));
     expect(frame(state, { ...view, columns }, at(5)).at(-1)).toBe(line);
+  });
+
+  it('never shows an unknown cost as none', () => {
+    const cost = (...tickets: LiveTicket[]) => frame(stateOf(...tickets), view, START).at(-1);
+    expect(cost(live('a', { used: usage(100), unpriced: 1 }))).toBe('0s · 100 tokens · cost unknown');
+    expect(cost(live('a', { used: null, unpriced: 1 }))).toBe('0s · cost unknown');
+    const known = live('b', { used: usage(100, 1.2) });
+    expect(cost(live('a', { used: usage(100), unpriced: 1 }), known)).toBe(
+      '0s · 200 tokens · at least $1.20',
+    );
+    // What an attempt costs may be known at its end only.
+    expect(cost(live('a', { status: 'running', using: usage(100) }), known)).toBe('0s · 200 tokens · $1.20');
   });
 
   it('has rows before anything else where there is room for few lines', () => {

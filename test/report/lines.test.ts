@@ -18,7 +18,7 @@ const LINES: [EngineEvent, string | undefined][] = [
   [again.start(), '● parser: implement started [visit 2, attempt 3]'],
   [implement.adopt(), '● parser: implement taken over'],
   [implement.session('s-1'), '  parser: implement session s-1'],
-  [implement.end({ usage: usage(1_000_900) }), '· parser: implement ✓ (1.2s · 1.0M tokens)'],
+  [implement.end({ usage: usage(1_000_900) }), '· parser: implement ✓ (1.2s · 1.0M tokens · cost unknown)'],
   [implement.end({ usage: usage(1234, 0.5) }), '· parser: implement ✓ (1.2s · 1.2k tokens · $0.50)'],
   [again.end(), '· parser: implement [visit 2, attempt 3] ✓ (1.2s)'],
   [review.end({ outcome: 'fail' }), '· parser: self_review → fail (1.2s)'],

@@ -40,9 +40,9 @@ describe('the live view', () => {
       `\u001b[?7l${rule}\n${row}\n◌ docs    queued       0s  waits for a free slot\nProgress: parser ⏳ docs ⏳\n${cost}\u001b[?7h\r\u001b[4A`;
     expect(terminal.writes).toEqual([
       block('● parser  implement    0s', '0s'),
-      `\r\u001b[2K\u001b[C\u001b[J\r· parser: implement ✓ (1.2s · 900 tokens)\n${block(
-        `● parser  implement    0s${' '.repeat(24)}900 tokens`,
-        '0s · 900 tokens',
+      `\r\u001b[2K\u001b[C\u001b[J\r· parser: implement ✓ (1.2s · 900 tokens · cost unknown)\n${block(
+        `● parser  implement    0s${' '.repeat(16)}900 · cost unknown`,
+        '0s · 900 tokens · cost unknown',
       )}`,
     ]);
   });

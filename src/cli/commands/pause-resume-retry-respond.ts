@@ -8,11 +8,10 @@ import {
 } from '../../engine/control-tickets.ts';
 import { latestStopped, stoppedIn } from '../../engine/find-stopped-plan.ts';
 import { InputError } from '../../model/errors.ts';
-import { totalUsage } from '../../model/limits/usage.ts';
 import { runCommand } from '../../model/state/explain-ticket.ts';
 import { plural } from '../../model/text/clean-quote-plural.ts';
-import { isCancelled, newerRunOf, type Ticket, type Usage } from '../../model/ticket.ts';
-import { usageText } from '../../report/style-and-phrases.ts';
+import { type Attempt, isCancelled, newerRunOf, type Ticket } from '../../model/ticket.ts';
+import { usageOfAttempts } from '../../report/style-and-phrases.ts';
 import { answer, confirmed, type Io } from '../io.ts';
 import {
   type GlobalOptions,
@@ -56,7 +55,7 @@ async function retryFailed(io: Io, options: RetryOptions, words: Words, wish: Wi
   const failed = engine.store
     .tickets(engine.store.plan(planId))
     .filter((each) => each.status === 'failed' && !isCancelled(each) && newerRunOf(each) === undefined);
-  const spent = usageText(totalUsage(failed.map(lastUsage)));
+  const spent = usageOfAttempts(failed.flatMap(lastWithUsage));
   const about = `${plural(failed.length, 'failed ticket')} of ${planId}${spent && `; their last attempts took ${spent}`}`;
   if (failed.length > MAX_UNASKED && !options.yes && !confirmed(io, `Retry ${about}?`))
     throw new InputError('usage', `Nothing was retried: ${about}.`, {
@@ -69,9 +68,9 @@ async function retryFailed(io: Io, options: RetryOptions, words: Words, wish: Wi
   answer(io, options, tickets, `Retried ${about}.${next}`);
 }
 
-/** What the last attempt at a ticket used. */
-function lastUsage({ phaseHistory }: Ticket): Usage | null {
-  return phaseHistory.findLast(({ usage }) => usage !== null)?.usage ?? null;
+/** The last attempt of an agent at a ticket. */
+function lastWithUsage({ phaseHistory }: Ticket): Attempt | [] {
+  return phaseHistory.findLast(({ agent }) => agent !== null) ?? [];
 }
 
 export async function skip(io: Io, options: GlobalOptions, ...words: Words): Promise<void> {

@@ -7,6 +7,7 @@ import {
   runStats,
   storedLogs,
 } from '../../features/issue-runs/logs/run-stats.ts';
+import { costText } from '../../model/limits/usage.ts';
 import type { Plan } from '../../model/plan.ts';
 import { plural } from '../../model/text/clean-quote-plural.ts';
 import { oneLine, style, wholeSeconds } from '../../report/style-and-phrases.ts';
@@ -43,8 +44,12 @@ export async function stats(io: Io, options: GlobalOptions & { csv?: boolean }):
   io.out(table(['', 'count', 'success', 'average'], rows, style(io.color)));
   const failures = Object.entries(found.failures).map(([name, count]) => `${name} ${count}`);
   if (failures.length > 0) io.out(`failures: ${failures.join(', ')}`);
-  if (found.tokens !== null)
-    io.out(`tokens: ${found.tokens}${found.costUsd === null ? '' : `, cost: $${found.costUsd.toFixed(2)}`}`);
+  const facts = [
+    ...(found.tokens === null ? [] : [`tokens: ${found.tokens}`]),
+    ...(found.costUsd !== null ? [`cost: ${costText(found.costUsd, found.unpriced)}`] : []),
+    ...(found.costUsd === null && found.unpriced > 0 ? [costText(null, found.unpriced)] : []),
+  ];
+  if (facts.length > 0) io.out(facts.join(', '));
 }
 
 function csv(

@@ -69,6 +69,8 @@ export interface IssueResult {
   /** How to continue: a command, or what to change. */
   next?: string;
   usage: Usage | null;
+  /** How many of its attempts have an unknown cost. */
+  unpriced?: number;
 }
 
 /** What a run would do with one issue. */

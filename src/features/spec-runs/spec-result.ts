@@ -5,7 +5,7 @@ import { workspaceFor } from '../../engine/ticket-workspace.ts';
 import { parseTasks } from '../../kiro/parse-tasks.ts';
 import { isWork, type SpecTask } from '../../kiro/task.ts';
 import { identityOf, withTicks } from '../../kiro/tick-tasks.ts';
-import { totalUsage } from '../../model/limits/usage.ts';
+import { countUnpriced, totalUsage } from '../../model/limits/usage.ts';
 import type { Plan } from '../../model/plan.ts';
 import { isOverload } from '../../model/state/attempt-end-and-backoff.ts';
 import { shellWord } from '../../model/text/shell-quote.ts';
@@ -57,6 +57,8 @@ export interface SpecResult {
   /** Tasks that were added, changed or opened in the user's list since the run began: id and title. */
   added: string[];
   usage: Usage | null;
+  /** How many attempts of this run have an unknown cost. */
+  unpriced: number;
   ms: number;
 }
 
@@ -108,6 +110,7 @@ export async function specResult(
     ...(await workOf(engine, plan, tickets, isComplete)),
     added: addedTasks(plan, tickets),
     usage: totalUsage(during.map(({ usage }) => usage)),
+    unpriced: countUnpriced(during),
     ms,
   };
 }

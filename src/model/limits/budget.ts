@@ -3,6 +3,7 @@ import type { Plan } from '../plan.ts';
 import { plural } from '../text/clean-quote-plural.ts';
 import { type Attempt, type Hold, openAttempt, type Ticket, type Usage } from '../ticket.ts';
 import type { Budget } from '../ticket-schema.ts';
+import { dollars, isUnpriced } from './usage.ts';
 
 const SCOPES = ['phase', 'ticket', 'plan', 'day'] as const;
 type Scope = (typeof SCOPES)[number];
@@ -113,23 +114,12 @@ function sum(
   return { spent, unknown, running };
 }
 
-/** Error classes of attempts that cost nothing, because no model was called. */
-const FREE_ERROR_CLASSES: ReadonlySet<string> = new Set(['auth', 'billing', 'config']);
-
-function isFree({ error, usage }: Attempt): boolean {
-  // A workspace fails before the agent starts, without usage, or because of what the agent did to it.
-  return (
-    error !== null && (FREE_ERROR_CLASSES.has(error.class) || (error.class === 'workspace' && usage === null))
-  );
-}
-
 function isUnknown(entry: Attempt, budget: Budget): boolean {
-  if (entry.completedAt === null || isFree(entry)) return false;
-  const { usage } = entry;
-  const noTokens = !usage || (usage.inputTokens === null && usage.outputTokens === null);
+  const noTokens = (usage: Usage | null) =>
+    !usage || (usage.inputTokens === null && usage.outputTokens === null);
   return (
-    (budget.usd !== undefined && (usage?.costUsd ?? null) === null) ||
-    (budget.tokens !== undefined && noTokens)
+    (budget.usd !== undefined && isUnpriced(entry)) ||
+    (budget.tokens !== undefined && isUnpriced(entry, noTokens))
   );
 }
 
@@ -217,7 +207,7 @@ function holdOf(
 function amount(key: (typeof MEASURES)[number], value: number): string {
   switch (key) {
     case 'usd':
-      return `$${value.toFixed(value > 0 && value < 0.1 ? 4 : 2)}`;
+      return dollars(value);
     case 'tokens':
       return `${value} tokens`;
     case 'seconds':

@@ -1,4 +1,4 @@
-import type { Ticket, Usage } from '../ticket.ts';
+import type { Attempt, Usage } from '../ticket.ts';
 
 const COUNTS = ['inputTokens', 'outputTokens', 'cacheReadTokens', 'cacheWriteTokens', 'costUsd'] as const;
 
@@ -30,9 +30,40 @@ export function totalUsage(usages: Iterable<Usage | null>): Usage | null {
   return total;
 }
 
-/** What all attempts of a ticket used. */
-export function usageOf({ phaseHistory }: Ticket): Usage | null {
-  return totalUsage(phaseHistory.map(({ usage }) => usage));
+/** Error classes of attempts that cost nothing, because no model was called. */
+const FREE_ERROR_CLASSES: ReadonlySet<string> = new Set(['auth', 'billing', 'config']);
+
+function isFree({ error, usage }: Pick<Attempt, 'error' | 'usage'>): boolean {
+  // A workspace fails before the agent starts, without usage, or because of what the agent did to it.
+  return (
+    error !== null && (FREE_ERROR_CLASSES.has(error.class) || (error.class === 'workspace' && usage === null))
+  );
+}
+
+/** An agent's attempt that has ended, was not free, and of which these amounts are missing. */
+export function isUnpriced(
+  entry: Pick<Attempt, 'agent' | 'completedAt' | 'error' | 'usage'>,
+  isMissing = (usage: Usage | null): boolean => (usage?.costUsd ?? null) === null,
+): boolean {
+  return entry.agent !== null && entry.completedAt !== null && !isFree(entry) && isMissing(entry.usage);
+}
+
+/** How many attempts have an unknown cost. */
+export function countUnpriced(attempts: Iterable<Attempt>): number {
+  let count = 0;
+  for (const entry of attempts) if (isUnpriced(entry)) count++;
+  return count;
+}
+
+/** `$1.20`, `at least $1.20` where the cost of some attempts is unknown, or `cost unknown`. */
+export function costText(usd: number | null, unpriced: number): string {
+  if (usd === null) return 'cost unknown';
+  return unpriced > 0 ? `at least ${dollars(usd)}` : dollars(usd);
+}
+
+/** `$1.20`; small amounts have four digits. */
+export function dollars(usd: number): string {
+  return `$${usd.toFixed(usd > 0 && usd < 0.1 ? 4 : 2)}`;
 }
 
 /** What one run used, out of a session's running total. A total below the earlier one means that the CLI started counting again. */

@@ -10,11 +10,12 @@ import {
   storedRun,
 } from '../../features/issue-runs/results/stored-run-and-issue-names.ts';
 import type { EngineEvent } from '../../model/events.ts';
+import { totalUsage } from '../../model/limits/usage.ts';
 import { NO_CHECKS } from '../../model/review-verdict-and-criteria.ts';
 import type { Ticket } from '../../model/ticket.ts';
 import { readableTicket, type Store } from '../../store/store-interface.ts';
 import { counted, type Lines, oneLine, type Style, usageText, wholeSeconds } from '../style-and-phrases.ts';
-import { cells, fittingTable } from '../table.ts';
+import { cells, fittingTable, joined } from '../table.ts';
 import { markOf, RunLines } from './progress-lines.ts';
 
 interface RunOutputOptions {
@@ -104,7 +105,10 @@ export function issueSummary(result: RunResult, colors: Style, columns?: number)
     `${bad} failed`,
     ...counted({ waiting, stopped, superseded, 'not started': idle }),
   ];
-  lines.push(colors.bold(`${counts.join(', ')} · ${wholeSeconds(result.wallClockDurationSeconds * 1000)}`));
+  const unpriced = results.reduce((sum, issue) => sum + (issue.unpriced ?? 0), 0);
+  const used = usageText(totalUsage(results.map(({ usage }) => usage)), unpriced);
+  const facts = [counts.join(', '), wholeSeconds(result.wallClockDurationSeconds * 1000), used];
+  lines.push(...joined(facts.filter(Boolean), columns).map(colors.bold));
   const forward = new Set(results.flatMap((issue) => issue.fastForward ?? []));
   for (const command of forward)
     lines.push(`Merged beside the base branch, which is checked out. Bring it in: ${command}`);
@@ -169,7 +173,7 @@ function tableOf(results: readonly IssueResult[], style: Style, columns: number 
     timeOf(issue),
     issue.notStarted ? '' : (issue.branch ?? ''),
     issue.prUrl ?? '',
-    usageText(issue.usage),
+    usageText(issue.usage, issue.unpriced ?? 0),
     oneLine(
       issue.success ? (issue.reservation ?? uncheckedIn(issue)) : whyOf(issue),
       columns === undefined ? PIPED_WHY : MAX_REASON_CHARS,

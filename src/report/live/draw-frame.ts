@@ -152,7 +152,7 @@ export function liveRow(ticket: LiveTicket, naming: Naming, now: number): LiveRo
     phase: ticket.phase ?? '',
     since: ticket.since,
     time: elapsed(now - ticket.since),
-    usage: usageText(totalUsage([ticket.used, ticket.using])),
+    usage: usageText(totalUsage([ticket.used, ticket.using]), ticket.unpriced),
   };
   const reason = withNames(hold?.reason ?? '', naming.called);
   const free = ticket.inTurn ? 'waits for the one before it' : 'waits for a free slot';
@@ -195,9 +195,10 @@ function progressLine(tickets: readonly LiveTicket[], naming: Naming, width: num
 
 /** The time and what was used; the least important is dropped first if it is too wide. */
 function costLine(state: LiveState, now: number, width: number): string {
-  const usage = usageText(
-    totalUsage([...state.tickets.values()].flatMap(({ used, using }) => [used, using])),
-  );
+  const tickets = [...state.tickets.values()];
+  const total = totalUsage(tickets.flatMap(({ used, using }) => [used, using]));
+  const unpriced = tickets.reduce((sum, ticket) => sum + ticket.unpriced, 0);
+  const usage = usageText(total, unpriced);
   const time = elapsed(now - state.startedAt);
   const lines = [usage, brief(usage), briefest(usage)].map((text) =>
     joined([time, text].filter(Boolean)).join(),

@@ -1,6 +1,6 @@
 import type { EngineEvent } from '../../model/events.ts';
 import { refKey, type TicketRef } from '../../model/ids-and-branch-names.ts';
-import { totalUsage } from '../../model/limits/usage.ts';
+import { countUnpriced, isUnpriced, totalUsage } from '../../model/limits/usage.ts';
 import { type PlansView, planOf, ticketsOf } from '../../model/plans/plans-view.ts';
 import { saysHolder } from '../../model/state/explain-ticket.ts';
 import { type Hold, openAttempt, type Ticket, type TicketStatus, type Usage } from '../../model/ticket.ts';
@@ -22,6 +22,10 @@ export interface LiveTicket extends TicketRef {
   used: Usage | null;
   /** Usage of the open attempt so far. */
   using: Usage | null;
+  /** How many attempts that have ended have an unknown cost. */
+  unpriced: number;
+  /** The agent of the open attempt. */
+  agent: string | null;
 }
 
 export interface LiveState {
@@ -83,6 +87,8 @@ function fromStore(ticket: Ticket, seen: number): LiveTicket {
     since: since === null ? seen : Date.parse(since),
     phase: ticket.currentPhase,
     ...(open ? { visit: open.visit, attempt: open.attempt } : {}),
+    unpriced: countUnpriced(ticket.phaseHistory),
+    agent: open?.agent ?? null,
     used: totalUsage(ticket.phaseHistory.filter((each) => each !== open).map((each) => each.usage)),
     using: open?.usage ?? null,
   };
@@ -110,7 +116,7 @@ export function observe(state: LiveState, event: EngineEvent, now: number): void
     case 'attempt:adopt': {
       const { phase, visit, attempt } = event;
       Object.assign(ticket, { status: 'running', hold: null, phase, visit, attempt, activity: '' });
-      if (event.type === 'attempt:start') ticket.since = now;
+      if (event.type === 'attempt:start') Object.assign(ticket, { since: now, agent: event.agent });
       break;
     }
     case 'attempt:session':
@@ -127,6 +133,7 @@ export function observe(state: LiveState, event: EngineEvent, now: number): void
       break;
     case 'attempt:end':
       ticket.used = totalUsage([ticket.used, event.usage ?? ticket.using]);
+      if (isUnpriced({ ...event, agent: ticket.agent, completedAt: '' })) ticket.unpriced++;
       ticket.using = null;
       ticket.activity = '';
       break;
@@ -143,6 +150,8 @@ const UNKNOWN = {
   activity: '',
   used: null,
   using: null,
+  unpriced: 0,
+  agent: null,
 } as const;
 
 function find(state: LiveState, { planId, ticketId }: TicketRef, now: number): LiveTicket {

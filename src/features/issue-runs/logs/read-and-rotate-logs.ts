@@ -133,6 +133,7 @@ const LOG = z.object({
         z.object({ phase: z.string(), success: z.boolean(), durationSeconds: z.number() }),
       ),
       usage: z.object({ inputTokens: usage, outputTokens: usage, costUsd: usage }).nullish(),
+      unpriced: z.number().optional(),
     }),
   ),
   summary: z.object({ totalDurationSeconds: z.number() }).optional(),

@@ -25,6 +25,8 @@ export interface RunStats {
   byPhase: Record<string, Rate>;
   failures: Record<string, number>;
   costUsd: number | null;
+  /** Issues with attempts whose cost is unknown. */
+  unpriced: number;
   tokens: number | null;
   /** Files that could not be read. */
   unreadable: Unreadable[];
@@ -104,6 +106,7 @@ export function runStats(logs: readonly RunLog[], unreadable: readonly Unreadabl
     byPhase: grouped(phases, (phase) => phase.phase),
     failures,
     costUsd: sum(issues.map((issue) => issue.usage?.costUsd ?? null)),
+    unpriced: issues.filter(({ usage, unpriced = 0 }) => unpriced > 0 || usage?.costUsd === null).length,
     tokens: sum(
       issues.flatMap((issue) => [issue.usage?.inputTokens ?? null, issue.usage?.outputTokens ?? null]),
     ),

@@ -1,4 +1,4 @@
-import { totalUsage } from '../../../model/limits/usage.ts';
+import { countUnpriced, totalUsage } from '../../../model/limits/usage.ts';
 import type { Plan } from '../../../model/plan.ts';
 import { stoppedTogether } from '../../../model/plan.ts';
 import {
@@ -31,6 +31,7 @@ export function issueResult(ticket: Ticket, plan: Plan): IssueResult {
   const waiting = ticket.status === 'needs_attention' && ticket.hold?.kind === 'gate';
   const reason = (begun && !ticket.hold && halted) || reasonOf(ticket);
   const cause = success || waiting || !failed ? undefined : causeOf(failed);
+  const unpriced = countUnpriced(attempts);
   const url = typeof ticket.context.pr_url === 'string' ? ticket.context.pr_url : undefined;
   const number = url ? Number(/\/(\d+)$/.exec(url)?.[1]) : Number.NaN;
   return {
@@ -58,6 +59,7 @@ export function issueResult(ticket: Ticket, plan: Plan): IssueResult {
     ...(plan.run?.detached && (isWaiting(ticket) || ticket.status === 'running') ? { pending: true } : {}),
     ...nextOf(ticket, halted !== null),
     usage: totalUsage(attempts.map((entry) => entry.usage)),
+    ...(unpriced > 0 ? { unpriced } : {}),
   };
 }
 
