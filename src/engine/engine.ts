@@ -5,6 +5,7 @@ import { type Changed, refKey, refOf } from '../model/ids-and-branch-names.ts';
 import type { Plan, PlanEntry } from '../model/plan.ts';
 import { KeptProblems, type PlanProblem } from '../model/plans/plan-problems.ts';
 import { entryOf, planOf, ticketsOf } from '../model/plans/plans-view.ts';
+import { shortageHold } from '../model/state/attempt-end-and-backoff.ts';
 import { type Decision, eligible } from '../model/state/eligible.ts';
 import { heldBy } from '../model/state/explain-ticket.ts';
 import { Shortlist } from '../model/state/shortlist-of-movable-tickets.ts';
@@ -37,8 +38,6 @@ type EngineLimits = Pick<EngineOptions, 'maxConcurrency' | 'checkEveryMs'>;
 const TIDY_EVERY_MS = 3_600_000;
 /** Interval of checks of finished plans. */
 const FULL_CHECK_MS = 60_000;
-/** Time until the next attempt when this computer is short of something. */
-const SHORTAGE_MS = 5_000;
 
 /** Starts and stops tickets. All decisions come from the pure model; the engine puts their effects in order. */
 export class Engine {
@@ -107,9 +106,11 @@ export class Engine {
   }
 
   async #passes(): Promise<void> {
+    let shortSince: string | undefined;
     while (!this.#stopping && !this.#failure) {
       try {
         const decision = await this.#pass();
+        shortSince = undefined;
         if (!decision) return;
         await this.#sleep(decision.wakeAt);
       } catch (error) {
@@ -117,7 +118,9 @@ export class Engine {
         if (!shortage) throw error;
         this.#problem(this.#options.scope?.planId ?? '', null, shortage, null);
         this.#woken = false;
-        await this.#sleep(new Date(Date.parse(this.#engine.now()) + SHORTAGE_MS).toISOString());
+        const now = this.#engine.now();
+        shortSince ??= now;
+        await this.#sleep(shortageHold(shortage, shortSince, now).until);
       }
     }
   }
