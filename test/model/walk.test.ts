@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { begin, editOpen, enter, settle, takeEdge } from '../../src/model/state/enter-and-leave-phases.ts';
+import { Attempt } from '../../src/model/ticket-schema.ts';
 import { at, attempt, history, NOW, phaseIn, running, script, ticket, workflow } from './build.ts';
 
 describe('settle', () => {
@@ -87,18 +88,27 @@ describe('enter', () => {
     expect(there.error).toBe('Phase "a" was entered 3 times; at most 2 are allowed.');
   });
 
-  it('keeps the last error of a loop that ends, once, also where two loops end', () => {
+  it('names what failed first where a loop ends, once, also where two loops end', () => {
     const error = 'free: no branch to merge into';
     const one = enter(flow, running('free', { visits: { a: 2 }, error }), 'a', NOW);
-    expect(one.error).toBe(`Phase "a" was entered 3 times; at most 2 are allowed. The last error: ${error}`);
+    expect(one.error).toBe(`${error}. Phase "a" was entered 3 times; at most 2 are allowed.`);
     const both = enter(flow, running('free', { visits: { a: 2, b: 1 }, error }), 'a', NOW);
-    expect(both.error).toBe(`Phase "a" was entered 4 times; at most 2 are allowed. The last error: ${error}`);
+    expect(both.error).toBe(`${error}. Phase "a" was entered 4 times; at most 2 are allowed.`);
+  });
+
+  it('names the outcome that sent a ticket back where nothing has failed', () => {
+    const entry = { phase: 'free', status: 'success', startedAt: NOW, completedAt: NOW, outcome: 'again' };
+    const phaseHistory = [Attempt.parse({ ...entry, output: 'Add a test!\nIt is short.' })];
+    const there = enter(flow, running('free', { visits: { c: 1 }, phaseHistory }), 'c', NOW);
+    expect(there.error).toBe(
+      'free ended with "again": Add a test! Phase "c" was entered 2 times; at most 1 is allowed.',
+    );
   });
 
   it('fails where there is no failure edge', () => {
     expect(enter(flow, running('free', { visits: { c: 1 } }), 'c', NOW)).toMatchObject({
       status: 'failed',
-      error: 'Phase "c" was entered 2 times; at most 1 are allowed.',
+      error: 'Phase "c" was entered 2 times; at most 1 is allowed.',
     });
   });
 

@@ -113,18 +113,23 @@ export function historyEntry(ticket: Ticket, phase: string, status: Attempt['sta
   };
 }
 
-const CAUSE = ' The last error: ';
+const VISITS = /(?:^| )Phase "[^"]*" was entered \d+ times; at most \d+ (?:is|are) allowed\.$/;
 
 /** What went wrong in a loop that ends. A second loop that ends with it has the same cause. */
 function causeOf({ error, phaseHistory }: Ticket): string {
-  const isVisitLimit = phaseHistory.at(-1)?.error?.class === 'visits';
-  const cause = isVisitLimit ? error?.split(CAUSE)[1] : error;
-  return cause ? `${CAUSE}${cause}` : '';
+  const last = phaseHistory.at(-1);
+  const isVisitLimit = last?.error?.class === 'visits';
+  const cause = (isVisitLimit ? error?.replace(VISITS, '') : error) ?? '';
+  if (cause || isVisitLimit || !last?.outcome || last.outcome === 'success') return cause;
+  const said = last.output?.trim().split('\n')[0] ?? '';
+  return `${last.phase} ended with "${last.outcome}"${said && `: ${said}`}`;
 }
 
 function exhaust(workflow: Workflow, ticket: Ticket, phase: Phase, most: number, now: string): Ticket {
   const visit = ticket.visits[phase.id] ?? 0;
-  const message = `Phase "${phase.id}" was entered ${visit} times; at most ${most} are allowed.${causeOf(ticket)}`;
+  const cause = causeOf(ticket);
+  const first = cause && (/[.!?…]$/.test(cause) ? `${cause} ` : `${cause}. `);
+  const message = `${first}Phase "${phase.id}" was entered ${visit} times; at most ${most} ${most === 1 ? 'is' : 'are'} allowed.`;
   const error = { class: 'visits', message };
   const entry: Attempt = { ...historyEntry(ticket, phase.id, 'failure', now), outcome: 'failure', error };
   const noted = { ...ticket, phaseHistory: [...ticket.phaseHistory, entry], error: message };
