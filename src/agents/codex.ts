@@ -16,7 +16,7 @@ import {
   asString,
   type JsonObject,
 } from '../model/text/parse-json-and-find-places.ts';
-import { shellQuote } from '../model/text/shell-quote.ts';
+import { shellQuote } from '../model/text/quote-values-for-shell.ts';
 import type { Usage } from '../model/ticket.ts';
 import {
   flagged,

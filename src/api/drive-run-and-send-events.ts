@@ -11,7 +11,7 @@ import type {
   WorktreeInfo,
 } from '../features/issue-runs/request-and-result-types.ts';
 import { issueResult, rounded, runSeconds } from '../features/issue-runs/results/issue-result.ts';
-import { numberOf } from '../features/issue-runs/results/stored-run-and-issue-names.ts';
+import { numberOf } from '../features/issue-runs/results/stored-run-time-and-issue-names.ts';
 import { pauseIfSuperseded } from '../features/issue-runs/resume-run-and-handle-newer-runs.ts';
 import type { Env } from '../machine/home-path.ts';
 import { messageOf } from '../model/errors.ts';

@@ -17,7 +17,11 @@ import type {
   WorktreeInfo,
 } from '../features/issue-runs/request-and-result-types.ts';
 import { refusedResult } from '../features/issue-runs/results/issue-result.ts';
-import { issueName, numberOf, storedRun } from '../features/issue-runs/results/stored-run-and-issue-names.ts';
+import {
+  issueName,
+  numberOf,
+  storedRun,
+} from '../features/issue-runs/results/stored-run-time-and-issue-names.ts';
 import { startIssueRun } from '../features/issue-runs/start-issue-run.ts';
 import { parseReference } from '../issues/issue-references.ts';
 import { issueInFile } from '../issues/markdown-issues.ts';

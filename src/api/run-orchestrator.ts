@@ -24,7 +24,7 @@ import {
   numberOf,
   secondsSpentOn,
   storedRun,
-} from '../features/issue-runs/results/stored-run-and-issue-names.ts';
+} from '../features/issue-runs/results/stored-run-time-and-issue-names.ts';
 import { claimAndResumeRun } from '../features/issue-runs/resume-run-and-handle-newer-runs.ts';
 import { numberedItem } from '../issues/issues-and-tasks-from-caller.ts';
 import { InputError } from '../model/errors.ts';

@@ -6,7 +6,7 @@ import { HeldError, IllegalMoveError, InputError } from '../model/errors.ts';
 import { refKey, type TicketRef } from '../model/ids-and-branch-names.ts';
 import type { Attempt, Ticket } from '../model/ticket.ts';
 import type { Store } from '../store/store-interface.ts';
-import { readPinned } from '../workflows/pin-workflow.ts';
+import { readPinned } from '../workflows/pin-workflow-and-render-prompts.ts';
 import type { EngineContext } from './context.ts';
 import { workspaceFor } from './ticket-workspace.ts';
 

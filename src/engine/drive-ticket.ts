@@ -15,8 +15,8 @@ import { readTip, releaseWorkspace } from './prepare-release-diff-workspace.ts';
 import { reportStatus } from './report-status-changes.ts';
 import { takeStep } from './run-attempt.ts';
 import { type TicketWorkspace, workspaceFor } from './ticket-workspace.ts';
-import { TicketWriter } from './ticket-writer.ts';
 import { checkCheckout, recordCheckoutState } from './users-changes-in-checkout.ts';
+import { TicketWriter } from './write-tickets-and-record-attempts.ts';
 
 interface DriveOptions {
   /** False for a poll that only checks again: anything more waits for a slot. */

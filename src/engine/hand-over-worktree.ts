@@ -105,7 +105,7 @@ export async function putBack(
   workspace: TicketWorkspace,
 ): Promise<void> {
   if (workspace.inPlace) return;
-  const { keptAt } = await engine.workspaces.comeBack({
+  const { keptAt } = await engine.workspaces.returnToBranch({
     repo: workspace.repo,
     path: workspace.path,
     branch: workspace.branch,

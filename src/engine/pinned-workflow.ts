@@ -1,7 +1,7 @@
 import type { Settings } from '../config/settings-table.ts';
 import type { Plan } from '../model/plan.ts';
 import type { Ticket } from '../model/ticket.ts';
-import { type PinnedWorkflow, readPinned } from '../workflows/pin-workflow.ts';
+import { type PinnedWorkflow, readPinned } from '../workflows/pin-workflow-and-render-prompts.ts';
 import { resolveWorkflow } from '../workflows/resolve-workflow.ts';
 import type { EngineContext } from './context.ts';
 

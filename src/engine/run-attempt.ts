@@ -32,8 +32,8 @@ import { alreadyFailing } from './plan-readiness.ts';
 import { adoptedPlace, preparePlace } from './prepare-release-diff-workspace.ts';
 import { type AttemptRef, reportEnd } from './report-status-changes.ts';
 import { ifKnown, type TicketWorkspace, workspaceFor } from './ticket-workspace.ts';
-import type { TicketWriter } from './ticket-writer.ts';
-import { AttemptRecorder } from './ticket-writer.ts';
+import type { TicketWriter } from './write-tickets-and-record-attempts.ts';
+import { AttemptRecorder } from './write-tickets-and-record-attempts.ts';
 
 interface StepInput {
   plan: Plan;

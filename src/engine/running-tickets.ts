@@ -15,7 +15,7 @@ import { type EngineContext, isFatal } from './context.ts';
 import { driveTicket, holdBroken } from './drive-ticket.ts';
 import { pinnedFor } from './pinned-workflow.ts';
 import { type OutsideChanges, reportStatus } from './report-status-changes.ts';
-import type { TicketWriter } from './ticket-writer.ts';
+import type { TicketWriter } from './write-tickets-and-record-attempts.ts';
 
 interface Running {
   ref: TicketRef;

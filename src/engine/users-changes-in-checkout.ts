@@ -8,7 +8,7 @@ import type { CheckoutState } from '../model/ticket-schema.ts';
 import { type EngineContext, isFatal } from './context.ts';
 import { lastJob } from './jobs-of-ticket.ts';
 import type { TicketWorkspace } from './ticket-workspace.ts';
-import type { TicketWriter } from './ticket-writer.ts';
+import type { TicketWriter } from './write-tickets-and-record-attempts.ts';
 
 // Distinguishes the user's files and commits from an agent's, for tickets that work in the user's checkout.
 

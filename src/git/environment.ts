@@ -1,4 +1,4 @@
-import { shellQuote } from '../model/text/shell-quote.ts';
+import { shellQuote } from '../model/text/quote-values-for-shell.ts';
 
 type Env = Record<string, string | undefined>;
 

@@ -1,7 +1,7 @@
 import { buildTree } from './build-task-tree.ts';
 import { type Collected, collect, newDraft, wordsOf } from './collect-task-drafts.ts';
 import { readTitle, splitLines } from './parse-task-line.ts';
-import { readGraph, settleDependencies } from './settle-dependencies.ts';
+import { linkDependencies, readGraph } from './read-and-link-dependencies.ts';
 import {
   error,
   inFile,
@@ -43,7 +43,7 @@ export function parseTasks(text: string, file = 'tasks.md'): ParsedTasks {
     collected,
     source.map((line) => line.text),
   );
-  notes.push(...collected.notes, ...tree.notes, ...settleDependencies(tree, graph), ...doneNotes(tree.all));
+  notes.push(...collected.notes, ...tree.notes, ...linkDependencies(tree, graph), ...doneNotes(tree.all));
   if (tree.all.length === 0) notes.push(error(1, 'spec/no-tasks', 'The file has no tasks.', FORM));
   return {
     tasks: tree.roots,

@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process';
 import { constants } from 'node:os';
 import { isAbsolute } from 'node:path';
 import type { Readable, Writable } from 'node:stream';
-import { shellQuote } from '../model/text/shell-quote.ts';
+import { shellQuote } from '../model/text/quote-values-for-shell.ts';
 import type { Env } from './home-path.ts';
 
 export interface Program {

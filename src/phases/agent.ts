@@ -17,7 +17,7 @@ import type { AttemptEnd } from '../model/state/attempt-end-and-backoff.ts';
 import type { Attempt, Json, Ticket, Usage } from '../model/ticket.ts';
 import { type PhaseOf, resultSchemaOf } from '../model/workflow.ts';
 import { MAX_PROMPT_BYTES } from '../workflows/find-workflows-prompts-scripts.ts';
-import { renderPhasePrompt } from '../workflows/pin-workflow.ts';
+import { renderPhasePrompt } from '../workflows/pin-workflow-and-render-prompts.ts';
 import { validateResult } from '../workflows/result-schema/validate-result.ts';
 import { type Ask, AttemptConfigError, type Turn, type TurnEnd, takeTurn } from './agent-turn.ts';
 import { cutShortBy, variablesOf } from './attempt-variables-and-environment.ts';

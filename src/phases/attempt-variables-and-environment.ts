@@ -3,7 +3,7 @@ import type { AgentConfig } from '../model/agent.ts';
 import { allowedEnvironment } from '../model/text/allowed-environment.ts';
 import type { Attempt, Ticket } from '../model/ticket.ts';
 import { firstPhase, type PhaseOf } from '../model/workflow.ts';
-import type { PinnedWorkflow } from '../workflows/pin-workflow.ts';
+import type { PinnedWorkflow } from '../workflows/pin-workflow-and-render-prompts.ts';
 import { templateVariables } from '../workflows/template-variables.ts';
 import type { PhaseContext } from './phase-context.ts';
 

@@ -3,7 +3,7 @@ import type { ActionInputs, ActionName } from '../model/actions.ts';
 import type { Plan } from '../model/plan.ts';
 import type { Attempt, Hold, Ticket, Usage } from '../model/ticket.ts';
 import type { Phase } from '../model/workflow.ts';
-import type { PinnedWorkflow } from '../workflows/pin-workflow.ts';
+import type { PinnedWorkflow } from '../workflows/pin-workflow-and-render-prompts.ts';
 import type { Workspaces } from '../workspaces/workspaces.ts';
 
 /** Where the ticket's work happens, decided before the attempt. */

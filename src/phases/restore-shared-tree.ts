@@ -11,7 +11,7 @@ export async function returnToBranch({
   ticket,
 }: PhaseContext): Promise<string | undefined> {
   if (!rules) return undefined;
-  const { keptAt, from } = await workspaces.comeBack({
+  const { keptAt, from } = await workspaces.returnToBranch({
     repo: place.repo,
     path: place.worktree,
     branch: place.branch,

@@ -1,5 +1,5 @@
 import { modeOf } from '../features/issue-runs/options/execution-config-and-workflow-changes.ts';
-import { issueName, storedRun } from '../features/issue-runs/results/stored-run-and-issue-names.ts';
+import { issueName, storedRun } from '../features/issue-runs/results/stored-run-time-and-issue-names.ts';
 import { parseRef } from '../model/ids-and-branch-names.ts';
 import type { Plan } from '../model/plan.ts';
 import { type PlansView, ticketOf } from '../model/plans/plans-view.ts';

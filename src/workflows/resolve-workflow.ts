@@ -14,7 +14,7 @@ import {
   workflowFiles,
 } from './find-workflows-prompts-scripts.ts';
 import { type ListedWorkflow, listWorkflows } from './load-and-list-workflows.ts';
-import { type PinnedWorkflow, pinWorkflow, sorted } from './pin-workflow.ts';
+import { type PinnedWorkflow, pinWorkflow, sorted } from './pin-workflow-and-render-prompts.ts';
 import { readIncluded } from './templates/inspect-template.ts';
 
 interface ResolvedWorkflow extends PinnedWorkflow {

@@ -6,7 +6,7 @@ import { branchRef, checkBranch, originRef, readRefs } from '../git/refs.ts';
 import { readStatus } from '../git/status-and-index-marks.ts';
 import { WorkspaceError } from '../model/errors.ts';
 import { openTree } from './add-remove-repair-worktree.ts';
-import { rewindTree } from './rewind-worktree.ts';
+import { rewindTree } from './rewind-or-return-to-branch.ts';
 
 export interface CatchUpSpec {
   repo: string;

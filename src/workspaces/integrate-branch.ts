@@ -6,7 +6,7 @@ import { branchRef, checkBranch, readRef } from '../git/refs.ts';
 import { GitError } from '../git/run-git.ts';
 import { WorkspaceError } from '../model/errors.ts';
 import { integrationBranch } from '../model/ids-and-branch-names.ts';
-import { shellWord } from '../model/text/shell-quote.ts';
+import { shellWord } from '../model/text/quote-values-for-shell.ts';
 import { resolveBase } from './resolve-base.ts';
 import type { WorkspaceSpec } from './workspace-spec.ts';
 

@@ -17,10 +17,10 @@ import { GitError } from '../git/run-git.ts';
 import { readStatus, type Status } from '../git/status-and-index-marks.ts';
 import { processesIn } from '../machine/process-identity-and-signals.ts';
 import { messageOf } from '../model/errors.ts';
-import { shellWord } from '../model/text/shell-quote.ts';
+import { shellWord } from '../model/text/quote-values-for-shell.ts';
 import { removeWorktree } from './add-remove-repair-worktree.ts';
 import { hadEnclave } from './private-git-directory.ts';
-import { type ReturnToBranchSpec, returnToBranch, rewindTree } from './rewind-worktree.ts';
+import { type ReturnToBranchSpec, returnToBranch, rewindTree } from './rewind-or-return-to-branch.ts';
 import { withoutCopies } from './setup/copy-untracked-files.ts';
 import { commitsOnlyHere, sayCommits } from './unique-commits.ts';
 import {

@@ -1,7 +1,7 @@
 import type { Context } from '../git/context-and-locks.ts';
 import { confirm, describe, find, isConfirmed, type Worktree } from '../git/inspect-worktrees.ts';
 import { WorkspaceError } from '../model/errors.ts';
-import { shellQuote } from '../model/text/shell-quote.ts';
+import { shellQuote } from '../model/text/quote-values-for-shell.ts';
 import { openTree } from './add-remove-repair-worktree.ts';
 import { isReady } from './setup/set-up-worktree.ts';
 

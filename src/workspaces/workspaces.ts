@@ -27,7 +27,7 @@ import { pushBranch, pushUrl, remoteTips } from './push-branch.ts';
 import { branchAhead, branchHas, deleteBranch, examineBranch } from './refuse-and-delete-branches.ts';
 import { releaseWorkspace, setAside } from './release-workspace.ts';
 import { basedOn, checkBase, resolveBase, startingPoint } from './resolve-base.ts';
-import { returnToBranch, rewindTree } from './rewind-worktree.ts';
+import { returnToBranch, rewindTree } from './rewind-or-return-to-branch.ts';
 import { type Scratch, type ScratchSpec, withBaseScratch } from './scratch-worktree.ts';
 import { endSetup, isReady } from './setup/set-up-worktree.ts';
 import { originBranch } from './starting-commit.ts';
@@ -186,7 +186,7 @@ function callsOf(context: Context) {
     refresh: bind(refreshWorkspace),
     headAt: bind(headAt),
     rewind: bind(rewindTree),
-    comeBack: bind(returnToBranch),
+    returnToBranch: bind(returnToBranch),
     commitPaths: bind(commitPaths),
     isTracked: bind(isTracked),
     readCommitted: bind(readCommitted),

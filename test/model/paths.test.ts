@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { pathProblem, pathsMeet } from '../../src/model/plans/plan-overlaps.ts';
+import { pathProblem, pathsMeet } from '../../src/model/plans/overlapping-ticket-paths.ts';
 
 describe('pathsMeet', () => {
   it.each([

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { Plan } from '../../src/model/plan-schema.ts';
-import { overlaps } from '../../src/model/plans/plan-overlaps.ts';
+import { overlaps } from '../../src/model/plans/overlapping-ticket-paths.ts';
 import { Ticket } from '../../src/model/ticket-schema.ts';
 
 interface Entry {

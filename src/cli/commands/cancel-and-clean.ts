@@ -4,7 +4,7 @@ import { InputError } from '../../model/errors.ts';
 import { groupBy } from '../../model/group-by.ts';
 import { refKey } from '../../model/ids-and-branch-names.ts';
 import { plural } from '../../model/text/clean-quote-plural.ts';
-import { shellWord } from '../../model/text/shell-quote.ts';
+import { shellWord } from '../../model/text/quote-values-for-shell.ts';
 import { oneLine, type Style, style } from '../../report/style-and-phrases.ts';
 import { answer, confirmed, type Io, outJson } from '../io.ts';
 import {

@@ -8,7 +8,7 @@ import {
   makeDirectory,
 } from '../../machine/files/make-directory-and-handle-storage-errors.ts';
 import { expandPath, userHome } from '../../machine/home-path.ts';
-import { shellWord } from '../../model/text/shell-quote.ts';
+import { shellWord } from '../../model/text/quote-values-for-shell.ts';
 import { answer, type Io, outJson } from '../io.ts';
 import { type GlobalOptions, openEngine, openSettings } from '../open-state-and-find-named-tickets.ts';
 

@@ -18,7 +18,7 @@ import { checksOf } from '../../features/checks/run-checks.ts';
 import { identityFindings } from '../../features/preflight/find-start-problems.ts';
 import { findExecutable } from '../../machine/find-and-probe-program.ts';
 import { SignalboxError } from '../../model/errors.ts';
-import { shellWord } from '../../model/text/shell-quote.ts';
+import { shellWord } from '../../model/text/quote-values-for-shell.ts';
 import { isCancelled, isOver } from '../../model/ticket.ts';
 import { statusOf } from '../../report/status-text.ts';
 import { oneLine, type Style, style } from '../../report/style-and-phrases.ts';

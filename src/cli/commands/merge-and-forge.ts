@@ -18,7 +18,7 @@ import type { ActionInputs } from '../../model/actions.ts';
 import { EXIT } from '../../model/actions.ts';
 import { InputError, SignalboxError } from '../../model/errors.ts';
 import { refKey, type TicketRef } from '../../model/ids-and-branch-names.ts';
-import { shellWord } from '../../model/text/shell-quote.ts';
+import { shellWord } from '../../model/text/quote-values-for-shell.ts';
 import { type Io, outJson } from '../io.ts';
 import {
   type GlobalOptions,

@@ -1,6 +1,6 @@
 import type { Listed } from '../../issues/work-item.ts';
 import { InputError } from '../../model/errors.ts';
-import { shellWord } from '../../model/text/shell-quote.ts';
+import { shellWord } from '../../model/text/quote-values-for-shell.ts';
 import { errorLines, type Io, outJson } from '../io.ts';
 import { type GlobalOptions, openSettings, positiveInteger } from '../open-state-and-find-named-tickets.ts';
 

@@ -3,7 +3,7 @@ import { basename, dirname, extname, join, relative } from 'node:path';
 import type { Action } from '../../engine/context.ts';
 import { EXIT } from '../../model/actions.ts';
 import { messageOf, WorkspaceError } from '../../model/errors.ts';
-import { shellWord } from '../../model/text/shell-quote.ts';
+import { shellWord } from '../../model/text/quote-values-for-shell.ts';
 import type { Workspaces } from '../../workspaces/workspaces.ts';
 import { type Check, checkJob, NO_PYTEST_CACHES } from './run-checks.ts';
 import { findRunner, type Runner } from './test-runners.ts';

@@ -8,7 +8,7 @@ import { runShown } from '../../machine/run-process.ts';
 import { EXIT } from '../../model/actions.ts';
 import { InputError, messageOf } from '../../model/errors.ts';
 import { NO_CHECKS } from '../../model/review-verdict-and-criteria.ts';
-import { shellQuote } from '../../model/text/shell-quote.ts';
+import { shellQuote } from '../../model/text/quote-values-for-shell.ts';
 import { scriptRunner } from '../../workspaces/setup/install-packages.ts';
 import { findRunner } from './test-runners.ts';
 

@@ -12,7 +12,7 @@ import { planOf } from '../../model/plans/plans-view.ts';
 import { isOver, isSuperseded, type Ticket } from '../../model/ticket.ts';
 import { TicketBase } from '../../model/ticket-schema.ts';
 import { specialise } from '../../model/workflow-variants.ts';
-import { pinWorkflow } from '../../workflows/pin-workflow.ts';
+import { pinWorkflow } from '../../workflows/pin-workflow-and-render-prompts.ts';
 import { resolveWorkflow } from '../../workflows/resolve-workflow.ts';
 import { fetchOptions, finishedOutside, withDependencies } from './dependencies-outside-run.ts';
 import { EarlierIssues, leftToDo } from './earlier-work-on-issues.ts';

@@ -12,7 +12,7 @@ import { findExecutable } from '../../machine/find-and-probe-program.ts';
 import type { AgentConfig } from '../../model/agent.ts';
 import { InputError } from '../../model/errors.ts';
 import { didYouMean } from '../../model/text/nearest-word.ts';
-import { shellQuote } from '../../model/text/shell-quote.ts';
+import { shellQuote } from '../../model/text/quote-values-for-shell.ts';
 import { readPrompt } from '../../workflows/find-workflows-prompts-scripts.ts';
 import { listSkills } from '../../workflows/install-skills.ts';
 import { listWorkflows } from '../../workflows/load-and-list-workflows.ts';

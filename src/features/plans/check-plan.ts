@@ -7,7 +7,7 @@ import { branchOf, repoOf } from '../../engine/ticket-workspace.ts';
 import { messageOf, SignalboxError } from '../../model/errors.ts';
 import type { Plan } from '../../model/plan.ts';
 import { hasBegun } from '../../model/plans/edit-rules.ts';
-import { overlaps, pathProblem } from '../../model/plans/plan-overlaps.ts';
+import { overlaps, pathProblem } from '../../model/plans/overlapping-ticket-paths.ts';
 import { planProblems } from '../../model/plans/plan-problems.ts';
 import { planOf, ticketsOf } from '../../model/plans/plans-view.ts';
 import { didYouMean } from '../../model/text/nearest-word.ts';

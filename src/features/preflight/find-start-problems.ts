@@ -14,7 +14,7 @@ import { InputError, SignalboxError, WorkspaceError } from '../../model/errors.t
 import { refKey } from '../../model/ids-and-branch-names.ts';
 import type { Ticket } from '../../model/ticket.ts';
 import { actionOf, commandOf, type Phase } from '../../model/workflow.ts';
-import { type PinnedWorkflow, readPinned } from '../../workflows/pin-workflow.ts';
+import { type PinnedWorkflow, readPinned } from '../../workflows/pin-workflow-and-render-prompts.ts';
 import { resolveWorkflow } from '../../workflows/resolve-workflow.ts';
 import { baseFindings } from './check-base-commit.ts';
 

@@ -9,7 +9,7 @@ import type { PullWait } from '../../model/actions.ts';
 import { InputError } from '../../model/errors.ts';
 import { refKey, type TicketRef } from '../../model/ids-and-branch-names.ts';
 import { planOf } from '../../model/plans/plans-view.ts';
-import { shellWord } from '../../model/text/shell-quote.ts';
+import { shellWord } from '../../model/text/quote-values-for-shell.ts';
 import type { Ticket } from '../../model/ticket.ts';
 import { keepFeedback } from './answer-review.ts';
 import {

@@ -12,7 +12,7 @@ import { ticketsOf } from '../../model/plans/plans-view.ts';
 import { plural } from '../../model/text/clean-quote-plural.ts';
 import type { Ticket } from '../../model/ticket.ts';
 import { canAskForOthers, specialiseSpec } from '../../model/workflow-variants.ts';
-import { pinWorkflow } from '../../workflows/pin-workflow.ts';
+import { pinWorkflow } from '../../workflows/pin-workflow-and-render-prompts.ts';
 import { resolveWorkflow } from '../../workflows/resolve-workflow.ts';
 import { placeInTree } from './bring-spec-into-worktree.ts';
 import { emptyCheckpoints } from './checkpoints-without-checks.ts';

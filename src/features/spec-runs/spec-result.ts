@@ -8,7 +8,7 @@ import { identityOf, withTicks } from '../../kiro/tick-tasks.ts';
 import { countUnpriced, totalUsage } from '../../model/limits/usage.ts';
 import type { Plan } from '../../model/plan.ts';
 import { isOverload } from '../../model/state/attempt-end-and-backoff.ts';
-import { shellWord } from '../../model/text/shell-quote.ts';
+import { shellWord } from '../../model/text/quote-values-for-shell.ts';
 import { isMarkedBlocked, openTasksOf, type Ticket, type Usage } from '../../model/ticket.ts';
 import { tickedUnchecked } from './checkpoints-without-checks.ts';
 import {

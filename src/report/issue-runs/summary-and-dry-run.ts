@@ -8,7 +8,7 @@ import {
   issueName,
   remarksOf,
   storedRun,
-} from '../../features/issue-runs/results/stored-run-and-issue-names.ts';
+} from '../../features/issue-runs/results/stored-run-time-and-issue-names.ts';
 import type { EngineEvent } from '../../model/events.ts';
 import { totalUsage } from '../../model/limits/usage.ts';
 import { NO_CHECKS } from '../../model/review-verdict-and-criteria.ts';

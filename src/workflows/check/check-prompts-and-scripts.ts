@@ -2,7 +2,7 @@ import { accessSync, constants } from 'node:fs';
 import { type Finding, type Path, type Problem, placed } from '../../config/parse-yaml-and-place-problems.ts';
 import { InputError } from '../../model/errors.ts';
 import { didYouMean } from '../../model/text/nearest-word.ts';
-import { composeCommand } from '../../model/text/shell-quote.ts';
+import { composeCommand } from '../../model/text/quote-values-for-shell.ts';
 import { capturesOf, commandOf, type Phase, type Workflow } from '../../model/workflow.ts';
 import {
   findScript,

@@ -6,7 +6,7 @@ import type { Plan } from '../../../model/plan.ts';
 import { ticketsOf } from '../../../model/plans/plans-view.ts';
 import type { StoreView } from '../../../store/store-interface.ts';
 import { rounded } from '../results/issue-result.ts';
-import { storedRun } from '../results/stored-run-and-issue-names.ts';
+import { storedRun } from '../results/stored-run-time-and-issue-names.ts';
 import { type IssueLog, type RunLog, readLog } from './read-and-rotate-logs.ts';
 import { runLog } from './write-log.ts';
 

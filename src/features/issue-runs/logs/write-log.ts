@@ -11,7 +11,7 @@ import { isOver, type Ticket } from '../../../model/ticket.ts';
 import { modeOf } from '../options/execution-config-and-workflow-changes.ts';
 import type { IssueResult } from '../request-and-result-types.ts';
 import { issueResult, runSeconds } from '../results/issue-result.ts';
-import { storedRun } from '../results/stored-run-and-issue-names.ts';
+import { storedRun } from '../results/stored-run-time-and-issue-names.ts';
 import { type IssueLog, type RunLog, readLog } from './read-and-rotate-logs.ts';
 
 export interface RunLogWriter {

@@ -10,7 +10,7 @@ import type { ExecutionConfig } from '../../../model/plan-schema.ts';
 import type { WorkflowChanges } from '../../../model/workflow-variants.ts';
 import type { RunMode } from '../plan-issues.ts';
 import type { RunOptions, SettingsOfRuns } from '../request-and-result-types.ts';
-import { storedRun } from '../results/stored-run-and-issue-names.ts';
+import { storedRun } from '../results/stored-run-time-and-issue-names.ts';
 import { checkMerged } from './check-options-and-parse-batches.ts';
 import { applyRules, parsePhases, phasePolicies } from './parse-phases-models-efforts-labels.ts';
 import { completeOptions } from './resolve-options.ts';

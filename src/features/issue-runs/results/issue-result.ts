@@ -11,7 +11,7 @@ import { withNames } from '../../../model/state/explain-ticket.ts';
 import type { Attempt, Ticket } from '../../../model/ticket.ts';
 import { isSuperseded, newerRunOf } from '../../../model/ticket.ts';
 import type { IssueResult, PhaseResult, Refused } from '../request-and-result-types.ts';
-import { GATE, storedRun } from './stored-run-and-issue-names.ts';
+import { GATE, storedRun } from './stored-run-time-and-issue-names.ts';
 
 /** The result of an issue. The only place that decides success: true if the ticket is complete. */
 export function issueResult(ticket: Ticket, plan: Plan): IssueResult {

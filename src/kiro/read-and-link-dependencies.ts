@@ -8,7 +8,7 @@ import { readTitle } from './parse-task-line.ts';
 import { error, type Note, type SpecTask, warning } from './task.ts';
 
 /** Links dependencies and waves to tasks; a name that no task has becomes a problem. */
-export function settleDependencies(tree: Tree, graph: Graph): Note[] {
+export function linkDependencies(tree: Tree, graph: Graph): Note[] {
   const notes: Note[] = [...graph.notes];
   const find = finder(tree);
   const known = new Set<string>();
