@@ -88,9 +88,34 @@ export function outJson(io: Io, value: unknown): void {
 /** Asks on the terminal; without one the answer is no. */
 export function confirmed(io: Io, question: string): boolean {
   if (!io.tty || !io.stdin.isTTY()) return false;
-  io.stdout.write(`${printable(question)} [y/N] `);
-  const room = Buffer.alloc(100);
-  return /^y(es)?$/i.test(room.toString('utf8', 0, readSync(io.stdin.fd, room)).trim());
+  return /^y(es)?$/i.test(answerOf(io, `${question} [y/N]`) ?? '');
+}
+
+/** The line that a person types behind a prompt, trimmed; null at the end of input. */
+export function answerOf({ stdin, stdout }: Io, prompt: string): string | null {
+  stdout.write(`${printable(prompt)} `);
+  const bytes: number[] = [];
+  const byte = Buffer.alloc(1);
+  while (readByte(stdin.fd, byte)) {
+    if (byte[0] === LINE_FEED) return Buffer.from(bytes).toString('utf8').trim();
+    bytes.push(byte[0] ?? 0);
+  }
+  return bytes.length > 0 ? Buffer.from(bytes).toString('utf8').trim() : null;
+}
+
+const LINE_FEED = 10;
+const RETRY_MS = 20;
+
+/** Waits for the byte, also where Node has opened the terminal for reading without waiting; false at the end of input. */
+function readByte(fd: number, byte: Buffer): boolean {
+  for (;;) {
+    try {
+      return readSync(fd, byte) === 1;
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== 'EAGAIN') throw error;
+      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, RETRY_MS);
+    }
+  }
 }
 
 /** Prints the result: as JSON if that was asked for, else as text. */

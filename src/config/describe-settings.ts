@@ -103,34 +103,6 @@ function fieldRows({ key, kind }: { key: string; kind: Kind }) {
   }));
 }
 
-/** The config file that `init` writes: every setting, commented out, with its default. */
-export function configTemplate(): string {
-  const lines = [
-    '# Settings of Signalbox. A line that is commented out shows the default.',
-    '# Paths are relative to this file. `signalbox config` prints what is in force and where it came from.',
-    'version: 1',
-  ];
-  let open: string[] = [];
-  for (const row of ROWS) {
-    const groups = row.key.split('.');
-    const leaf = groups.pop();
-    if (groups.length === 0 || groups[0] !== open[0]) lines.push('');
-    for (const [depth, name] of groups.entries())
-      if (open[depth] !== name) lines.push(`#${'  '.repeat(depth)}${name}:`);
-    open = groups;
-    const margin = '  '.repeat(groups.length);
-    lines.push(`#${margin} ${row.about}`);
-    for (const line of row.example?.split('\n') ?? []) lines.push(`#${margin}     ${line}`);
-    lines.push(`#${margin}${leaf}: ${yamlValue(row.default)}`);
-  }
-  return `${lines.join('\n')}\n`;
-}
-
-/** JSON is YAML; plain words need no quotes. */
-function yamlValue(value: unknown): string {
-  return typeof value === 'string' && /^[a-z]+$/.test(value) ? value : JSON.stringify(value);
-}
-
 interface ListedSetting {
   key: string;
   value: unknown;

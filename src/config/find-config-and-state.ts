@@ -63,7 +63,7 @@ export function projectFile(cwd: string, home: string): ConfigFile | null {
 
 /** Nothing but comments and the version, as `init` leaves it: saves loading the parser. */
 export function setsNothing(text: string): boolean {
-  if (/^\s*\{\s*"version"\s*:\s*1\s*\}\s*$/.test(text)) return true;
+  if (/^\s*\{\s*(?:"\$schema"\s*:\s*"[^"\\]*"\s*,\s*)?"version"\s*:\s*1\s*\}\s*$/.test(text)) return true;
   return text.split('\n').every((line) => /^(#.*|version: 1|)\r?$/.test(line));
 }
 

@@ -239,6 +239,7 @@ export type Phase = z.infer<typeof Phase>;
 export type PhaseOf<T extends Phase['type']> = Extract<Phase, { type: T }>;
 
 export const Workflow = z.strictObject({
+  $schema: z.string().optional().describe('Where the schema of this file is, for editors'),
   name: z
     .string()
     .regex(/^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$/, 'a workflow name holds letters, digits, "_" and "-"')

@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { getManifest } from '../../src/api/manifest.ts';
 import { resolveRunOptions } from '../../src/api/orchestrator-arguments.ts';
 import { getSettings } from '../../src/api/settings.ts';
-import { makeProject } from '../../src/config/make-home-and-project-files.ts';
+import { makeProject } from '../../src/config/init-questions-and-files.ts';
 import { failure, scratch } from '../config/scratch.ts';
 
 const ROOT = join(import.meta.dirname, '..', '..');
@@ -87,7 +87,7 @@ describe('getManifest', () => {
   it('reads what init wrote, and tells only what that leaves open', async () => {
     const { write, path } = scratch();
     mkdirSync(path('cwd/.git'));
-    makeProject(path('cwd'));
+    makeProject(path('cwd'), { checks: null, finish: 'branch' });
     write('cwd/Cargo.toml', '');
     const file = path('cwd/.signalbox/manifest.json');
     expect(await getManifest({ cwd: path('cwd') })).toMatchObject({

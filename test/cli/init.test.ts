@@ -1,7 +1,8 @@
-import { existsSync, mkdirSync, readFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect } from 'vitest';
-import { cliIn, git, it, refusal, write } from './support.ts';
+import { CliCall } from '../support/cli-call.ts';
+import { cliIn, git, it, refusal, type World, write } from './support.ts';
 
 interface Made {
   home: string;
@@ -9,7 +10,56 @@ interface Made {
   made: { path: string; did: string }[];
 }
 
+/** `init` on a terminal of a user who has two agents and no sandbox, and types these lines. */
+function answered(world: World, lines: readonly string[], args: readonly string[] = []) {
+  const dir = join(world.dir, 'programs');
+  mkdirSync(dir, { recursive: true });
+  for (const name of ['claude', 'codex']) writeFileSync(join(dir, name), '#!/bin/sh\n', { mode: 0o755 });
+  const env = { HOME: world.env.HOME, SIGNALBOX_HOME: join(world.dir, 'own'), PATH: `${dir}:/nowhere` };
+  const input = lines.map((line) => `${line}\n`).join('');
+  return new CliCall(['init', ...args], { cwd: world.repo, env, input, terminal: true, columns: 80 }).ended;
+}
+
 describe.concurrent('init', () => {
+  it('asks on a terminal, and records trust only if that is wanted', async ({ world }) => {
+    const { out, code } = await answered(world, ['gemini', 'codex', 'make test', '2', 'y']);
+    expect(code).toBe(0);
+    expect(out).toContain('\n  2  codex\nWhich one is your default? [claude] Type one of: claude, codex.\n');
+    expect(readFileSync(join(world.dir, 'own', 'config.yaml'), 'utf8')).toContain('\ndefaultAgent: codex\n');
+    expect(JSON.parse(readFileSync(join(world.repo, '.signalbox', 'settings.json'), 'utf8'))).toMatchObject({
+      checks: ['make test'],
+      run: { pr: false, integrate: true },
+    });
+    expect(out).toContain(`settings.json names commands:\n  make test\n`);
+    expect(out).toContain(`Trust ${world.repo}? [y/N] Trusted ${world.repo}.\n`);
+    expect(readFileSync(join(world.dir, 'own', 'trusted.json'), 'utf8')).toContain(world.repo);
+  });
+
+  it('trusts nothing without a yes, and says what is missing then', async ({ world }) => {
+    const { out } = await answered(world, ['', 'make test', '', '']);
+    expect(out).toContain(
+      `Not trusted. Signalbox runs nothing there before: signalbox config trust ${world.repo}\n`,
+    );
+    expect(existsSync(join(world.dir, 'own', 'trusted.json'))).toBe(false);
+  });
+
+  it('asks nothing with --yes, and nothing again where all files exist', async ({ world }) => {
+    expect((await answered(world, [], ['--yes'])).code).toBe(0);
+    const before = readFileSync(join(world.repo, '.signalbox', 'settings.json'), 'utf8');
+    const again = await answered(world, []);
+    expect(again).toMatchObject({ code: 0, err: '' });
+    expect(again.out).not.toContain('?');
+    expect(readFileSync(join(world.repo, '.signalbox', 'settings.json'), 'utf8')).toBe(before);
+  });
+
+  it('writes nothing if the input ends before the last answer', async ({ world }) => {
+    const ended = await answered(world, ['codex']);
+    expect(ended.code).toBe(2);
+    expect(ended.err).toContain('❌ The input ended before the last answer; nothing was written.\n');
+    expect(existsSync(join(world.dir, 'own'))).toBe(false);
+    expect(readdirSync(world.repo)).not.toContain('.signalbox');
+  });
+
   it('makes the home outside of a repository, and nothing else', async ({ world }) => {
     const home = join(world.dir, 'user', '.signalbox');
     const env = { SIGNALBOX_HOME: undefined };
@@ -34,6 +84,7 @@ describe.concurrent('init', () => {
     expect(code).toBe(0);
     expect(JSON.parse(out)).toMatchObject({ home: world.home, repository: world.repo });
     expect(JSON.parse(readFileSync(join(world.repo, '.signalbox', 'settings.json'), 'utf8'))).toEqual({
+      $schema: './settings.schema.json',
       version: 1,
     });
     mkdirSync(join(world.repo, '.signalbox', 'logs'));
@@ -42,7 +93,15 @@ describe.concurrent('init', () => {
       '?? .signalbox/.gitignore',
       '?? .signalbox/manifest.json',
       '?? .signalbox/settings.json',
+      '?? .signalbox/settings.schema.json',
     ]);
+  });
+
+  it('works in a repository without commits', async ({ world }) => {
+    const fresh = join(world.dir, 'fresh');
+    git(world.dir, 'init', '--quiet', fresh);
+    expect((await cliIn(world, fresh, ['init'])).code).toBe(0);
+    expect(existsSync(join(fresh, '.signalbox', 'settings.json'))).toBe(true);
   });
 
   it('makes another home with --dir and says how to use it', async ({ world }) => {

@@ -44,6 +44,15 @@ describe.concurrent('signalbox without a command, on a terminal', () => {
     expect(out).toContain('\n  Look    signalbox status\n');
   });
 
+  it('says that a repository has no commit', async ({ world }) => {
+    const fresh = join(world.dir, 'fresh');
+    git(world.dir, 'init', '--quiet', fresh);
+    const place = { cwd: fresh, env: { ...world.env, NO_COLOR: '1' }, terminal: true, columns: 80 };
+    const { code, out } = await new CliCall([], place).ended;
+    expect(code).toBe(0);
+    expect(out).toContain('has no commit to start from.\n');
+  });
+
   it('says so outside a repository', async ({ world }) => {
     mkdirSync(join(world.dir, 'elsewhere'));
     const out = await overview(world, join(world.dir, 'elsewhere'));

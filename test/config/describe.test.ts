@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { configTemplate, settingsDocRows, settingsJsonSchema } from '../../src/config/describe-settings.ts';
+import { settingsDocRows, settingsJsonSchema } from '../../src/config/describe-settings.ts';
 import { ROWS, variableOf } from '../../src/config/settings-table.ts';
 import { scratch } from './scratch.ts';
 
@@ -87,21 +87,5 @@ describe('what is made from the table', () => {
       const path = write(file, `${example}\n`);
       expect((await load()).origin[key], example).toContain(path);
     }
-  });
-
-  it('a config file to start from that changes nothing, even with every line in force', async () => {
-    const { write, load } = scratch();
-    const { origin: _none, configFile: _nothing, ...defaults } = await load();
-    const path = write('user/.signalbox/config.yaml', configTemplate());
-    const { origin, configFile, ...started } = await load();
-    expect(started).toEqual(defaults);
-    expect(configFile).toBe(path);
-    expect(new Set(Object.values(origin))).toEqual(new Set(['default']));
-
-    const inForce = configTemplate().replace(/^#((?: {2})*[A-Za-z]+:)/gm, '$1');
-    write('user/.signalbox/config.yaml', inForce);
-    const { origin: all, configFile: _file, ...full } = await load();
-    expect(full).toEqual(defaults);
-    for (const { key } of ROWS) expect(all[key], key).toContain(path);
   });
 });

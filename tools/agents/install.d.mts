@@ -4,3 +4,4 @@ export function install(
   asked: string,
   options?: { env?: NodeJS.ProcessEnv; say?: (line: string) => void },
 ): string;
+export function provide(name: string, pinned: { package: string; version: string; bin: string }): string;

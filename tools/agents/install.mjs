@@ -40,8 +40,18 @@ function placeOf(name, { version }, cache) {
   return join(cache, `${name}-${version}`);
 }
 
-/** Built beside and then moved into place, so that an install that was cut off is never taken for a whole one. */
-function provide(name, pinned, cache, env, say, finish = () => undefined) {
+/**
+ * Installs a package of npm into a directory of the cache and returns that. Built beside and then moved into place, so that an
+ * install that was cut off is never taken for a whole one.
+ */
+export function provide(
+  name,
+  pinned,
+  cache = cacheDir(),
+  env = process.env,
+  say = () => undefined,
+  finish = () => undefined,
+) {
   const home = placeOf(name, pinned, cache);
   if (existsSync(home)) return home;
   const dir = `${home}.${process.pid}`;

@@ -1,15 +1,38 @@
+import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { listSettings } from '../../config/describe-settings.ts';
-import { configChain, findConfig, homeDir, repositoryOf } from '../../config/find-config-and-state.ts';
-import { type Made, makeHome, makeProject } from '../../config/make-home-and-project-files.ts';
-import { trust } from '../../config/trust.ts';
+import { sandboxWorks } from '../../config/doctor/doctor.ts';
+import {
+  configChain,
+  findConfig,
+  homeDir,
+  packageDir,
+  repositoryOf,
+} from '../../config/find-config-and-state.ts';
+import {
+  configFile,
+  defaultChoices,
+  type InitChoices,
+  type InitFacts,
+  initQuestions,
+  type Made,
+  makeHome,
+  makeProject,
+  settingsFile,
+} from '../../config/init-questions-and-files.ts';
+import { builtInAgents } from '../../config/resolve-agents.ts';
+import { isTrusted, trust } from '../../config/trust.ts';
+import { checksOf } from '../../features/checks/run-checks.ts';
 import {
   asStorageError,
   makeDirectory,
 } from '../../machine/files/make-directory-and-handle-storage-errors.ts';
+import { findExecutable } from '../../machine/find-and-probe-program.ts';
 import { expandPath, userHome } from '../../machine/home-path.ts';
+import { InputError, SignalboxError } from '../../model/errors.ts';
 import { shellWord } from '../../model/text/quote-values-for-shell.ts';
-import { answer, type Io, outJson } from '../io.ts';
+import { createWorkspaces } from '../../workspaces/workspaces.ts';
+import { answer, answerOf, confirmed, type Io, outJson } from '../io.ts';
 import { type GlobalOptions, openEngine, openSettings } from '../open-state-and-find-named-tickets.ts';
 
 export async function configShow(io: Io, options: GlobalOptions): Promise<void> {
@@ -64,15 +87,20 @@ export async function configTrust(io: Io, options: GlobalOptions, dir: string | 
   answer(io, options, result, text);
 }
 
-export async function init(io: Io, options: { dir?: string; json?: boolean }): Promise<void> {
+export async function init(io: Io, options: { dir?: string; yes?: boolean; json?: boolean }): Promise<void> {
   const usual = homeDir(io.env, io.cwd);
   const home = options.dir === undefined ? usual : expandPath(options.dir, io.cwd, userHome(io.env));
   const repository = repositoryOf(io.cwd);
   const project = repository === null || join(repository, '.signalbox') === home ? null : repository;
-  const made = [...makeHome(home), ...(project === null ? [] : makeProject(project))];
+  const facts = await initFacts(io, home, project);
+  const asks = !options.yes && !options.json && io.tty && io.stdin.isTTY();
+  const choices = asks ? ask(io, facts) : defaultChoices(facts);
+  const made = [...makeHome(home, choices), ...(project === null ? [] : makeProject(project, choices))];
   if (options.json) return outJson(io, { home, repository: project, made });
+  if (asks) io.out('');
   for (const { path, did } of made) io.out(`${WORDS[did]} ${path}`);
-  const config = join(home, 'config.yaml');
+  if (project !== null && facts.project && choices.checks) offerTrust(io, project, usual, choices.checks);
+  const config = configFile(home);
   io.out([
     '',
     home === usual
@@ -80,6 +108,68 @@ export async function init(io: Io, options: { dir?: string; json?: boolean }): P
       : `To use it: signalbox -C ${shellWord(config)} …, or set SIGNALBOX_HOME=${shellWord(home)}.`,
     'Next: signalbox doctor',
   ]);
+}
+
+/** Starts no agent, and reads no config: one that is broken is kept like any other. */
+async function initFacts(io: Io, home: string, top: string | null): Promise<InitFacts> {
+  const bwrap = process.platform === 'linux' ? findExecutable('bwrap', io.env) : undefined;
+  const agents = Object.entries(builtInAgents(packageDir())).flatMap(([name, { command }]) =>
+    name !== 'rehearsal' && findExecutable(command, io.env) ? [name] : [],
+  );
+  return {
+    home: !existsSync(configFile(home)),
+    agents,
+    sandbox: bwrap !== undefined && (await sandboxWorks(bwrap, io.env)).ok,
+    ...(top === null || existsSync(settingsFile(top)) ? {} : { project: await projectFacts(io, top) }),
+  };
+}
+
+/** What cannot be found out, such as in a repository without commits, is taken as missing. */
+async function projectFacts({ env }: Io, top: string): Promise<NonNullable<InitFacts['project']>> {
+  const or = <T>(otherwise: T) => {
+    return (error: unknown): T => {
+      if (error instanceof SignalboxError) return otherwise;
+      throw error;
+    };
+  };
+  const checks = await checksOf(null, top).catch(or([]));
+  const hasRemote = await createWorkspaces({ env }).hasRemote(top).catch(or(false));
+  return {
+    checks: checks.map(({ command }) => command),
+    forge: hasRemote && findExecutable('gh', env) !== undefined,
+  };
+}
+
+/** Nothing is written before the last answer. */
+function ask(io: Io, facts: InitFacts): InitChoices {
+  let choices = defaultChoices(facts);
+  for (const { lines, prompt, take } of initQuestions(facts)) {
+    io.out(lines);
+    for (let taken: InitChoices | string = ''; typeof taken === 'string'; ) {
+      const answer = answerOf(io, prompt);
+      if (answer === null)
+        throw new InputError('usage', 'The input ended before the last answer; nothing was written.', {
+          hint: 'To take the defaults: signalbox init --yes',
+        });
+      taken = take(answer, choices);
+      if (typeof taken === 'string') io.out(taken);
+      else choices = taken;
+    }
+  }
+  return choices;
+}
+
+function offerTrust(io: Io, dir: string, home: string, commands: readonly string[]): void {
+  if (isTrusted(dir, home)) return;
+  io.out([
+    '',
+    `${settingsFile(dir)} names commands:`,
+    ...commands.map((command) => `  ${command}`),
+    'Signalbox runs commands of a project only if you trust its directory.',
+    'Trust also covers what the file will name later.',
+  ]);
+  if (confirmed(io, `Trust ${dir}?`)) io.out(`Trusted ${trust(dir, home).dir}.`);
+  else io.out(`Not trusted. Signalbox runs nothing there before: signalbox config trust ${shellWord(dir)}`);
 }
 
 const WORDS: Record<Made['did'], string> = {

@@ -126,8 +126,8 @@ export async function overview(io: Io): Promise<void> {
       ? [['Repository', 'none here; Signalbox works on a git repository']]
       : [
           ['Repository', top],
-          ['Forge', await forgeOf(io, settings, top)],
-          ['Checks', await checksHere(settings, top)],
+          ['Forge', await orReason(forgeOf(io, settings, top))],
+          ['Checks', await orReason(checksHere(settings, top))],
           ['Specs', specs.join(', ') || 'none'],
         ]),
   ];
@@ -174,13 +174,16 @@ async function forgeOf(io: Io, { ghCommand }: Settings, repo: string): Promise<s
 }
 
 async function checksHere({ checks }: Settings, repo: string): Promise<string> {
-  try {
-    const found = await checksOf(checks, repo);
-    return found.map(({ command }) => command).join(', ') || 'none found';
-  } catch (error) {
+  const found = await checksOf(checks, repo);
+  return found.map(({ command }) => command).join(', ') || 'none found';
+}
+
+/** A fact, or why it is not known: a repository without commits, a package.json that cannot be read. */
+function orReason(fact: Promise<string>): Promise<string> {
+  return fact.catch((error: unknown) => {
     if (error instanceof SignalboxError) return error.message;
     throw error;
-  }
+  });
 }
 
 /** Tickets that need a person, then how many others are open. */

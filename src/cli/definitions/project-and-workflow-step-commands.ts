@@ -23,9 +23,13 @@ export const PROJECT_COMMANDS: readonly CommandDefinition[] = [
   {
     usage: 'init',
     about: 'create the home and, in a repository, .signalbox',
-    notes: 'Never overwrites a file.',
-    options: { '-d, --dir <path>': 'the home to create (default: $SIGNALBOX_HOME, else ~/.signalbox)' },
-    examples: ['init', 'init --dir ~/work/signalbox'],
+    notes:
+      'Asks on a terminal: for your default agent and its sandbox, and in a repository for its checks and what happens with finished work. Never overwrites a file.',
+    options: {
+      '-d, --dir <path>': 'the home to create (default: $SIGNALBOX_HOME, else ~/.signalbox)',
+      '-y, --yes': 'ask nothing and take the defaults',
+    },
+    examples: ['init', 'init --yes', 'init --dir ~/work/signalbox'],
     load: async () => (await import('../commands/config-init-notify.ts')).init,
   },
   {

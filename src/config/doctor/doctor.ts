@@ -2,7 +2,7 @@ import { accessSync, constants, existsSync, lstatSync, mkdtempSync, rmdirSync, s
 import { statfs } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { statIfVisible } from '../../machine/files/read-and-remove-files.ts';
-import { findExecutable, probe } from '../../machine/find-and-probe-program.ts';
+import { findExecutable, type Probe, probe } from '../../machine/find-and-probe-program.ts';
 import type { Env } from '../../machine/home-path.ts';
 import { messageOf, type SignalboxError } from '../../model/errors.ts';
 import { nearest } from '../../model/text/nearest-word.ts';
@@ -177,18 +177,21 @@ function hostsFile({ GH_CONFIG_DIR, XDG_CONFIG_HOME, HOME }: Env): string | unde
   return size > LOGGED_OUT_BYTES ? file : undefined;
 }
 
+/** Tries bubblewrap; user namespaces may be forbidden. */
+export function sandboxWorks(bwrap: string, env: Env, timeoutMs?: number): Promise<Probe> {
+  return probe(bwrap, ['--ro-bind', '/', '/', '--unshare-pid', 'true'], env, timeoutMs);
+}
+
 /** Whether the sandbox works, if agents use it. */
 async function sandboxFindings({ settings, env, timeoutMs }: ProgramOptions): Promise<DoctorFinding[]> {
   const names = Object.values(settings.agents).flatMap(({ name, sandbox }) =>
     sandbox === 'bwrap' ? [name] : [],
   );
   const what = 'sandbox';
-  const works = (file: string) =>
-    probe(file, ['--ro-bind', '/', '/', '--unshare-pid', 'true'], env, timeoutMs);
   if (names.length === 0) {
     const open = agentsToCheck({ settings, env }).filter(({ adapter }) => adapter !== 'rehearsal');
     const there = process.platform === 'linux' && open.length > 0 && findExecutable('bwrap', env);
-    if (!there || !(await works(there)).ok) return [];
+    if (!there || !(await sandboxWorks(there, env, timeoutMs)).ok) return [];
     const detail =
       'no agent uses it: agents can read your home directory and the environment of your other processes';
     const fix = `bwrap works here, and is recommended: set agents.${open[0]?.name}.sandbox to bwrap. See docs/security.md.`;
@@ -200,7 +203,7 @@ async function sandboxFindings({ settings, env, timeoutMs }: ProgramOptions): Pr
   const file = findExecutable('bwrap', env);
   if (!file)
     return bad('bwrap not found on PATH', `Install bubblewrap (apt install bubblewrap), ${instead}.`);
-  const tried = await works(file);
+  const tried = await sandboxWorks(file, env, timeoutMs);
   if (tried.ok) return [finding('ok', what, `${file} for ${names.join(', ')}`)];
   return bad(
     `${file} ${tried.reason}`,
