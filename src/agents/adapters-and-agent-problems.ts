@@ -11,7 +11,7 @@ import { custom } from './custom.ts';
 import { gemini, planGemini } from './gemini.ts';
 import { opencode, planOpencode } from './opencode.ts';
 import { pi, planPi } from './pi.ts';
-import type { Launcher } from './planner-launcher.ts';
+import type { Launcher } from './planner-launch-and-masked-arguments.ts';
 import { rehearsal } from './rehearsal.ts';
 
 export const ADAPTERS: Readonly<Record<string, AgentAdapter>> = {

@@ -1,5 +1,5 @@
 import type { AgentError, AgentEvent } from '../model/agent.ts';
-import { addUsage, noUsage, subtractUsage, totalUsage } from '../model/limits/usage.ts';
+import { addUsage, noUsage, subtractUsage, totalUsage } from '../model/limits/usage-and-cost.ts';
 import {
   asArray,
   asNumber,

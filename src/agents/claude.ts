@@ -3,7 +3,12 @@ import type { AgentAdapter, AgentRequest, Invocation } from '../model/agent.ts';
 import { can } from '../model/agent.ts';
 import { ClaudeReader } from './claude-reader.ts';
 import { flagged, options, resumeCommand, sessionArgs, switches, userArgs } from './command-flags.ts';
-import { type Launcher, type LaunchFile, ownArgs, secretFile } from './planner-launcher.ts';
+import {
+  type Launcher,
+  type LaunchFile,
+  ownArgs,
+  secretFile,
+} from './planner-launch-and-masked-arguments.ts';
 
 /** The engine retries and users update; only the work itself should use the network. */
 const QUIET = {

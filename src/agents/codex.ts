@@ -8,7 +8,7 @@ import type {
   Invocation,
 } from '../model/agent.ts';
 import { can } from '../model/agent.ts';
-import { subtractUsage } from '../model/limits/usage.ts';
+import { subtractUsage } from '../model/limits/usage-and-cost.ts';
 import {
   asArray,
   asNumber,
@@ -33,7 +33,7 @@ import {
   type PlannerServer,
   secretFile,
   withSkillIndex,
-} from './planner-launcher.ts';
+} from './planner-launch-and-masked-arguments.ts';
 import { classify, type Exit, wasSignalled } from './reading/classify-errors.ts';
 import {
   checkedSessionId,

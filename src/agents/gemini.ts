@@ -11,7 +11,7 @@ import { can } from '../model/agent.ts';
 import { asNumber, asObject, asString, type JsonObject } from '../model/text/parse-json-and-find-places.ts';
 import type { ErrorClass, Usage } from '../model/ticket.ts';
 import { flagged, options, resumeCommand, sessionArgs, switches, userArgs } from './command-flags.ts';
-import { type Launcher, ownArgs, secretFile, withSkillIndex } from './planner-launcher.ts';
+import { type Launcher, ownArgs, secretFile, withSkillIndex } from './planner-launch-and-masked-arguments.ts';
 import { classify, type Exit, isEmptied, troubleEvent } from './reading/classify-errors.ts';
 import { oneLine, StreamReader, usageOf, warning } from './reading/stream-reader.ts';
 

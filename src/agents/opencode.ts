@@ -1,11 +1,11 @@
 import { join } from 'node:path';
 import type { AgentAdapter, AgentError, AgentEvent, AgentRequest, Invocation } from '../model/agent.ts';
 import { can } from '../model/agent.ts';
-import { addUsage } from '../model/limits/usage.ts';
+import { addUsage } from '../model/limits/usage-and-cost.ts';
 import { asNumber, asObject, asString, type JsonObject } from '../model/text/parse-json-and-find-places.ts';
 import type { Usage } from '../model/ticket.ts';
 import { flagged, options, resumeCommand, sessionArgs, switches, userArgs } from './command-flags.ts';
-import { type Launcher, ownArgs, secretFile } from './planner-launcher.ts';
+import { type Launcher, ownArgs, secretFile } from './planner-launch-and-masked-arguments.ts';
 import { CUT_OFF, classify, type Exit, troubleEvent, wasSignalled } from './reading/classify-errors.ts';
 import { isoAfter } from './reading/reset-time.ts';
 import { StreamReader, usageOf } from './reading/stream-reader.ts';

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import type { AgentAdapter, AgentError, AgentEvent, AgentRequest, Invocation } from '../model/agent.ts';
 import { can } from '../model/agent.ts';
-import { addUsage } from '../model/limits/usage.ts';
+import { addUsage } from '../model/limits/usage-and-cost.ts';
 import {
   asArray,
   asNumber,
@@ -11,7 +11,7 @@ import {
 } from '../model/text/parse-json-and-find-places.ts';
 import { flagged, options, resumeCommand, sessionArgs, switches, userArgs } from './command-flags.ts';
 import { PI_EXTENSION } from './pi-extension.ts';
-import { type Launcher, ownArgs, secretFile } from './planner-launcher.ts';
+import { type Launcher, ownArgs, secretFile } from './planner-launch-and-masked-arguments.ts';
 import { CUT_OFF, classify, type Exit } from './reading/classify-errors.ts';
 import { isoOf, StreamReader, usageOf, warning } from './reading/stream-reader.ts';
 

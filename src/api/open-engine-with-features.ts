@@ -14,7 +14,7 @@ import type { PLAN_KINDS } from '../model/plan.ts';
 
 /** Implementations of the bundled actions. Each is loaded when a ticket first needs it. */
 const ACTIONS: Actions = {
-  checks: async (call) => (await import('../features/checks/run-checks.ts')).checksAction(call),
+  checks: async (call) => (await import('../features/checks/find-and-run-checks.ts')).checksAction(call),
   'related-tests': async (call) => (await import('../features/checks/related-tests.ts')).relatedAction(call),
   integrate: async (call) =>
     (await import('../features/integrate/integrate-ticket.ts')).integrateStep({ ...call, inPhase: true }),

@@ -44,7 +44,7 @@ export async function openStore(io: Io, options: GlobalOptions) {
   return { settings, ...(await openForReading(settings.stateDir, everything)) };
 }
 
-/** One plan as it is stored; null where it cannot be read, undefined where there is none. Other plans are not looked at. */
+/** One plan as it is stored; null where it cannot be read, undefined where there is none. Other plans are not read. */
 export async function openPlan(io: Io, options: GlobalOptions, planId: string) {
   const settings = await openSettings(io, options);
   const { store, view } = await openForReading(settings.stateDir, (state) =>
@@ -129,7 +129,7 @@ function latestPlan(io: Io, store: Store): Plan {
 const madeAt = ({ createdAt }: Plan) => createdAt ?? '';
 
 /** Commands that change nothing: they also take the only ticket of a plan, and tickets of finished plans by their id. */
-const LOOKING: ReadonlySet<string> = new Set(['diff', 'logs', 'sessions']);
+const READ_ONLY_COMMANDS: ReadonlySet<string> = new Set(['diff', 'logs', 'sessions']);
 /** How many words may follow the id of a ticket; after other commands none. */
 const WORDS_BEHIND: Readonly<Record<string, number>> = { skip: 1, respond: Number.POSITIVE_INFINITY };
 
@@ -154,7 +154,7 @@ export function ticketNamed(
     if (ticketId !== undefined) return { ref: { planId, ticketId }, rest };
     const ids = store.plan(planId).tickets.map((entry) => entry.ticketId);
     const [only] = ids;
-    if (only !== undefined && ids.length === 1 && LOOKING.has(command))
+    if (only !== undefined && ids.length === 1 && READ_ONLY_COMMANDS.has(command))
       return { ref: { planId, ticketId: only }, rest: [] };
     throw new InputError('usage', `Which ticket of "${planId}"?`, {
       hint: `signalbox ${command} ${planId} <ticket>\nTickets: ${ids.slice(0, 20).join(', ')}${ids.length > 20 ? ', …' : ''}`,
@@ -164,7 +164,9 @@ export function ticketNamed(
   const has = ({ tickets }: Plan) => tickets.some(({ ticketId }) => ticketId === first);
   const having = plans.filter(has);
   const older =
-    having.length === 0 && LOOKING.has(command) ? (finished?.since(0, MAX_SEARCHED_FINISHED) ?? []) : [];
+    having.length === 0 && READ_ONLY_COMMANDS.has(command)
+      ? (finished?.since(0, MAX_SEARCHED_FINISHED) ?? [])
+      : [];
   const [plan, ...more] = [
     ...having,
     ...older

@@ -4,7 +4,7 @@ import type { Machine } from '../machine/machine.ts';
 import { InputError, messageOf } from '../model/errors.ts';
 import type { Plan } from '../model/plan.ts';
 import type { Readiness } from '../model/state/eligible.ts';
-import { capital } from '../model/text/clean-quote-plural.ts';
+import { capital } from '../model/text/clean-escape-quote-plural.ts';
 import type { Ticket } from '../model/ticket.ts';
 import type { EngineContext, StartRequest } from './context.ts';
 

@@ -1,4 +1,4 @@
-import { cleanText } from '../model/text/clean-quote-plural.ts';
+import { cleanText } from '../model/text/clean-escape-quote-plural.ts';
 import { closingTicks } from '../model/text/markdown-lines.ts';
 
 /** A fence inside whatever can contain a block: lists, quotes, footnotes, indentation. */

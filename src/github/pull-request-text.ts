@@ -1,4 +1,4 @@
-import { cleanLine } from '../model/text/clean-quote-plural.ts';
+import { cleanLine } from '../model/text/clean-escape-quote-plural.ts';
 import { escapeMarkdown, escapePlain, escapeProse, splitCode } from './escape-markdown.ts';
 import {
   parseRepository,

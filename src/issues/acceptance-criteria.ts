@@ -1,4 +1,4 @@
-import { cleanLine } from '../model/text/clean-quote-plural.ts';
+import { cleanLine } from '../model/text/clean-escape-quote-plural.ts';
 import { headingAt, visibleLines } from '../model/text/markdown-lines.ts';
 
 const MAX_CRITERIA = 200;

@@ -6,7 +6,7 @@ import { readSpec, type Spec } from '../kiro/read-spec.ts';
 import { isWork } from '../kiro/task.ts';
 import { InputError } from '../model/errors.ts';
 import { idProblem, slug } from '../model/ids-and-branch-names.ts';
-import { cleanLine, cleanText } from '../model/text/clean-quote-plural.ts';
+import { cleanLine, cleanText } from '../model/text/clean-escape-quote-plural.ts';
 import { fetchItems } from './fetch-work-items.ts';
 import { parseReference, type Reference, type SpecReference } from './issue-references.ts';
 import { orProblems, problemOf, type SourceProblem, type WorkItem } from './work-item.ts';

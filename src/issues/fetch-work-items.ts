@@ -4,7 +4,7 @@ import type { GhOptions } from '../github/gh/run-gh.ts';
 import { defaultHost, ownRepository } from '../github/own-repository.ts';
 import { InputError, messageOf, SignalboxError } from '../model/errors.ts';
 import { idProblem } from '../model/ids-and-branch-names.ts';
-import { quoted } from '../model/text/clean-quote-plural.ts';
+import { quoted } from '../model/text/clean-escape-quote-plural.ts';
 import { fetchGithub } from './github/fetch-issues.ts';
 import {
   issueNumber,

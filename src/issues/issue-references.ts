@@ -12,7 +12,7 @@ import {
   repositoryName,
 } from '../github/gh/repository-name.ts';
 import { InputError } from '../model/errors.ts';
-import { quoted } from '../model/text/clean-quote-plural.ts';
+import { quoted } from '../model/text/clean-escape-quote-plural.ts';
 
 /** A mention of an issue; without a repository, the issue is in the repository of the text. */
 export interface IssueMention {

@@ -3,7 +3,7 @@ import type { GhOptions } from '../github/gh/run-gh.ts';
 import { ownRepository } from '../github/own-repository.ts';
 import { InputError, SignalboxError } from '../model/errors.ts';
 import { slug } from '../model/ids-and-branch-names.ts';
-import { cleanLine, cleanText } from '../model/text/clean-quote-plural.ts';
+import { cleanLine, cleanText } from '../model/text/clean-escape-quote-plural.ts';
 import { acceptanceCriteria } from './acceptance-criteria.ts';
 import { mentionedDependencies } from './dependency-mentions.ts';
 import { numberKey, numberOfKey } from './issue-references.ts';

@@ -4,7 +4,7 @@ import { repositoryText } from '../github/gh/repository-name.ts';
 import { readTextFile } from '../machine/files/read-and-remove-files.ts';
 import { InputError, SignalboxError } from '../model/errors.ts';
 import { idProblem, slug } from '../model/ids-and-branch-names.ts';
-import { cleanLabels, cleanLine, cleanText, quoted } from '../model/text/clean-quote-plural.ts';
+import { cleanLabels, cleanLine, cleanText, quoted } from '../model/text/clean-escape-quote-plural.ts';
 import { headingAt, visibleLines } from '../model/text/markdown-lines.ts';
 import { nearest } from '../model/text/nearest-word.ts';
 import { acceptanceCriteria, isCriteriaTitle } from './acceptance-criteria.ts';

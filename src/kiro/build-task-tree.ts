@@ -1,5 +1,5 @@
 import { digest, slug } from '../model/ids-and-branch-names.ts';
-import { cleanText } from '../model/text/clean-quote-plural.ts';
+import { cleanText } from '../model/text/clean-escape-quote-plural.ts';
 import type { Collected } from './collect-task-drafts.ts';
 import { type Draft, newDraft, type Section, wordsOf } from './collect-task-drafts.ts';
 import { fieldOf, requirementList, splitFields, validated } from './parse-task-fields.ts';

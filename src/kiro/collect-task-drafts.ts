@@ -1,4 +1,4 @@
-import { cleanLine } from '../model/text/clean-quote-plural.ts';
+import { cleanLine } from '../model/text/clean-escape-quote-plural.ts';
 import { type Fence, headingAt, scanLines } from '../model/text/markdown-lines.ts';
 import { fieldOf } from './parse-task-fields.ts';
 import {

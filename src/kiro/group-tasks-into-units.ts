@@ -1,6 +1,6 @@
 import { InputError } from '../model/errors.ts';
 import { orderByDependencies } from '../model/plans/dependency-order.ts';
-import { cleanLine } from '../model/text/clean-quote-plural.ts';
+import { cleanLine } from '../model/text/clean-escape-quote-plural.ts';
 import { didYouMean } from '../model/text/nearest-word.ts';
 import { isNone } from './parse-task-fields.ts';
 import type { Spec } from './read-spec.ts';

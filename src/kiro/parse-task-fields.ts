@@ -1,4 +1,4 @@
-import { cleanLine } from '../model/text/clean-quote-plural.ts';
+import { cleanLine } from '../model/text/clean-escape-quote-plural.ts';
 
 interface Field {
   /** In lower case; `requirements` and `depends` in all languages. */

@@ -1,4 +1,4 @@
-import { cleanLine } from '../model/text/clean-quote-plural.ts';
+import { cleanLine } from '../model/text/clean-escape-quote-plural.ts';
 import type { Mark } from './task.ts';
 
 export interface BoxItem {

@@ -1,6 +1,6 @@
 import type { Unit } from './group-tasks-into-units.ts';
-import { relevantDesign } from './parse-design.ts';
-import { sayRequirements } from './parse-requirements.ts';
+import { sayRequirements } from './parse-and-find-requirements.ts';
+import { relevantDesign } from './parse-and-select-design-sections.ts';
 import type { Spec } from './read-spec.ts';
 import { ancestorsOf, type SpecTask } from './task.ts';
 

@@ -3,8 +3,8 @@ import { basename, dirname, join } from 'node:path';
 import { readTextFile } from '../machine/files/read-and-remove-files.ts';
 import { InputError } from '../model/errors.ts';
 import { asRecord, parseJson } from '../model/text/parse-json-and-find-places.ts';
-import { type DesignSection, parseDesign } from './parse-design.ts';
-import { parseRequirements, type Requirement, RequirementIndex } from './parse-requirements.ts';
+import { parseRequirements, type Requirement, RequirementIndex } from './parse-and-find-requirements.ts';
+import { type DesignSection, parseDesign } from './parse-and-select-design-sections.ts';
 import { type ParsedTasks, parseTasks } from './parse-tasks.ts';
 import { inFile, type SpecProblem, warning } from './task.ts';
 

@@ -1,6 +1,6 @@
 import { lineSplitter } from '../agents/reading/split-lines.ts';
 import type { AgentAdapter, AgentEvent, AgentExit, AgentReader, AgentResult } from '../model/agent.ts';
-import { totalUsage } from '../model/limits/usage.ts';
+import { totalUsage } from '../model/limits/usage-and-cost.ts';
 import type { Hold, Usage } from '../model/ticket.ts';
 import type { PhaseOf } from '../model/workflow.ts';
 import type { PhaseContext } from './phase-context.ts';

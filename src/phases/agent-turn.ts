@@ -3,7 +3,7 @@ import { isAbsolute, join } from 'node:path';
 import { findExecutable } from '../machine/find-and-probe-program.ts';
 import type { AgentAdapter, AgentError, AgentRequest, AgentResult } from '../model/agent.ts';
 import { explained, shortageOf, WorkspaceError } from '../model/errors.ts';
-import { noUsage, totalUsage } from '../model/limits/usage.ts';
+import { noUsage, totalUsage } from '../model/limits/usage-and-cost.ts';
 import type { AttemptEnd } from '../model/state/attempt-end-and-backoff.ts';
 import type { Hold, Usage } from '../model/ticket.ts';
 import type { PhaseOf } from '../model/workflow.ts';

@@ -11,7 +11,7 @@ import {
 import { readText } from '../machine/files/read-and-remove-files.ts';
 import type { AgentAdapter, AgentConfig, AgentResult } from '../model/agent.ts';
 import { explained, InputError } from '../model/errors.ts';
-import { totalUsage } from '../model/limits/usage.ts';
+import { totalUsage } from '../model/limits/usage-and-cost.ts';
 import { judgedIn, judgementProblem, schemaForCriteria } from '../model/review-verdict-and-criteria.ts';
 import type { AttemptEnd } from '../model/state/attempt-end-and-backoff.ts';
 import type { Attempt, Json, Ticket, Usage } from '../model/ticket.ts';

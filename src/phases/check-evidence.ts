@@ -1,6 +1,6 @@
 import { dirname, join } from 'node:path';
 import { readText } from '../machine/files/read-and-remove-files.ts';
-import { plural } from '../model/text/clean-quote-plural.ts';
+import { plural } from '../model/text/clean-escape-quote-plural.ts';
 import { attemptKey } from '../model/ticket.ts';
 import type { Expect, PhaseOf } from '../model/workflow.ts';
 import { isSpecStateFile } from '../workspaces/workspaces.ts';

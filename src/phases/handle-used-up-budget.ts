@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs';
-import { totalUsage } from '../model/limits/usage.ts';
+import { totalUsage } from '../model/limits/usage-and-cost.ts';
 import type { AttemptEnd } from '../model/state/attempt-end-and-backoff.ts';
 import type { Hold, Usage } from '../model/ticket.ts';
 import type { PhaseOf } from '../model/workflow.ts';

@@ -5,7 +5,7 @@ import type { Plan } from '../model/plan.ts';
 import { type PlansView, ticketOf } from '../model/plans/plans-view.ts';
 import { unchecked } from '../model/review-verdict-and-criteria.ts';
 import { type Naming, nameOf } from '../model/state/explain-ticket.ts';
-import { plural } from '../model/text/clean-quote-plural.ts';
+import { plural } from '../model/text/clean-escape-quote-plural.ts';
 import type { Ticket } from '../model/ticket.ts';
 import type { Store } from '../store/store-interface.ts';
 import { ticketsIn } from './live/live-state.ts';

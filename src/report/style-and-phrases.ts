@@ -1,7 +1,7 @@
 import { stripVTControlCharacters } from 'node:util';
 import { jsonText } from '../model/extra-fields.ts';
-import { costText, countUnpriced, totalUsage } from '../model/limits/usage.ts';
-import { endOfCharacter } from '../model/text/clean-quote-plural.ts';
+import { costText, countUnpriced, totalUsage } from '../model/limits/usage-and-cost.ts';
+import { endOfCharacter } from '../model/text/clean-escape-quote-plural.ts';
 import type { Attempt, Hold, TicketStatus } from '../model/ticket.ts';
 
 /** Colours; plain text when they are off. */

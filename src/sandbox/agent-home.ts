@@ -37,7 +37,7 @@ export async function openHome(spec: {
   const home: SandboxHome = { writable: [], readable: [], env: { HOME: userHome } };
   for (const [name, below] of Object.entries(XDG))
     if (env[name] !== undefined) home.env[name] = join(userHome, below);
-  // The one that everybody has of their own inside.
+  // The sandbox has its own, empty one at this path.
   for (const name of ['TMPDIR', 'TMP', 'TEMP']) if (env[name] !== undefined) home.env[name] = '/tmp';
   for (const { at, moved, seeds, shown } of ownDirectories(spec.adapter)) {
     const [name, below] = moved;
@@ -73,7 +73,7 @@ export function accountHome(): string[] {
   }
 }
 
-/** Programs that the user has where the CLI keeps its own files, whose copy would lie over them: from, to. */
+/** Programs that the user has in the CLI's own directory, which is replaced by a copy: from, to. */
 export async function keptPrograms(
   writable: SandboxHome['writable'],
   programs: readonly string[],

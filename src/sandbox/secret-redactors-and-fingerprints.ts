@@ -25,7 +25,7 @@ export class Fingerprints {
     this.#values = values;
   }
 
-  /** Cheap when nothing has changed. Another engine may have written its own over ours meanwhile. */
+  /** Cheap when nothing has changed. Another engine may have replaced the file meanwhile. */
   keep(): void {
     if (this.#values.length === 0 || this.#seen === stampOf(this.#file)) return;
     const { salt, prints } = read(this.#file) ?? { salt: randomBytes(16).toString('hex'), prints: [] };
@@ -134,7 +134,7 @@ function read(file: string): Kept | undefined {
     if (typeof salt !== 'string' || !/^[0-9a-f]{32}$/.test(salt) || !Array.isArray(prints)) return undefined;
     return { salt, prints: prints.filter((each) => typeof each === 'string' && PRINT.test(each)) };
   } catch {
-    // Not there yet, or not ours: it is made anew.
+    // Missing, or not readable as fingerprints: it is created again.
     return undefined;
   }
 }

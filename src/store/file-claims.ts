@@ -15,7 +15,7 @@ import { HeldError, shortageOf } from '../model/errors.ts';
 import type { Layout } from './layout-and-view.ts';
 import type { Holder } from './store-interface.ts';
 
-/** Where nothing can be opened to look at processes, heartbeats count, which need no file. */
+/** Undefined if no file can be opened to check the process: then the heartbeat of the claim decides, which needs no file. */
 function ifSeen(claim: Claim): boolean | undefined {
   try {
     return isAlive(claim);
@@ -83,7 +83,7 @@ export class FileHolder implements Holder {
     try {
       writeFileSync(this.#layout.claimed, JSON.stringify(keys), { mode: 0o600 });
     } catch {
-      // On a full disk half a list is left, and the next engine looks at all tickets.
+      // On a full disk half a list is left, and the next engine checks all tickets.
     }
   }
 

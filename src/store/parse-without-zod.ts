@@ -143,7 +143,7 @@ function object(schema: Schema): Read {
   const presets = properties.filter(([key, field]) => field.default !== undefined || required.includes(key));
   // V8 makes objects slow to which many keys are added one by one, but not those that it reads from JSON.
   const template: Data = JSON.parse(JSON.stringify(mapValues(presets, (field) => field.default ?? null)));
-  // Defaults are shared by all objects that leave the field out, so nobody may change them.
+  // Defaults are shared by all objects that leave the field out, so they must not be changed.
   for (const key of Object.keys(template))
     if (template[key] instanceof Object) template[key] = Object.freeze(fields[key]?.(template[key]));
   const places: Readonly<Record<string, number>> = Object.assign(

@@ -5,7 +5,7 @@ import { type Finding, type Problem, placed, problemFrom } from '../config/parse
 import { keyPath, meant, type SchemaIssue, valueAt, wanted } from '../config/schema-issues.ts';
 import { found } from '../config/value-kinds.ts';
 import { messageOf } from '../model/errors.ts';
-import { capital } from '../model/text/clean-quote-plural.ts';
+import { capital } from '../model/text/clean-escape-quote-plural.ts';
 import { didYouMean } from '../model/text/nearest-word.ts';
 import { isObject } from '../model/text/parse-json-and-find-places.ts';
 import {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { coverArgs, coverServerArgs } from '../../src/agents/planner-launcher.ts';
+import { coverArgs, coverServerArgs } from '../../src/agents/planner-launch-and-masked-arguments.ts';
 
 describe('arguments that are shown', () => {
   it.each<[string[], string[]]>([

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { LAUNCHERS, WITH_SERVERS } from '../../src/agents/adapters-and-agent-problems.ts';
-import type { PlannerRequest } from '../../src/agents/planner-launcher.ts';
-import { type LaunchPlan, withoutSecrets } from '../../src/agents/planner-launcher.ts';
+import type { PlannerRequest } from '../../src/agents/planner-launch-and-masked-arguments.ts';
+import { type LaunchPlan, withoutSecrets } from '../../src/agents/planner-launch-and-masked-arguments.ts';
 
 const SECRET = 'key-0123456789';
 const SERVERS = { tracker: { command: 'tracker', args: ['--it', "isn't"], env: { TOKEN: SECRET } } };

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { parseTasks } from '../../src/kiro/parse-tasks.ts';
-import { identityOf, mergedTasks, tickedIn, withTicks } from '../../src/kiro/tick-tasks.ts';
+import { identityOf, mergedTasks, tickedIn, withTicks } from '../../src/kiro/tick-and-merge-tasks.ts';
 
 const BASE = '- [ ] 1. A\n  - Use port 80\n- [ ] 2. B\n- [ ] 3. C\n';
 const known = (text: string, ...ids: string[]) =>

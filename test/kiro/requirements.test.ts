@@ -4,7 +4,7 @@ import {
   RequirementIndex,
   requirementKey,
   sayRequirements,
-} from '../../src/kiro/parse-requirements.ts';
+} from '../../src/kiro/parse-and-find-requirements.ts';
 
 const EARS = `# Requirements Document
 

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { parseTasks } from '../../src/kiro/parse-tasks.ts';
 import { isWork, type SpecTask } from '../../src/kiro/task.ts';
-import { tick } from '../../src/kiro/tick-tasks.ts';
+import { tick } from '../../src/kiro/tick-and-merge-tasks.ts';
 import { fixture } from './support.ts';
 
 /** The tasks of a file by their ids. */

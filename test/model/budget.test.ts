@@ -9,7 +9,7 @@ import {
   overdrawn,
   usedUp,
 } from '../../src/model/limits/budget.ts';
-import { noUsage } from '../../src/model/limits/usage.ts';
+import { noUsage } from '../../src/model/limits/usage-and-cost.ts';
 import type { Usage } from '../../src/model/ticket.ts';
 import { at, attempt, NOW, plan, ticket } from './build.ts';
 

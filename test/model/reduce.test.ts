@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { noUsage } from '../../src/model/limits/usage.ts';
+import { noUsage } from '../../src/model/limits/usage-and-cost.ts';
 import {
   type AttemptEnd,
   MAX_INTERRUPTIONS,

@@ -7,7 +7,7 @@ import {
   noUsage,
   subtractUsage,
   totalUsage,
-} from '../../src/model/limits/usage.ts';
+} from '../../src/model/limits/usage-and-cost.ts';
 import type { Usage } from '../../src/model/ticket.ts';
 import { Attempt } from '../../src/model/ticket-schema.ts';
 

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { Liquid } from 'liquidjs';
 import { describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
-import { escapeTags } from '../../src/model/text/clean-quote-plural.ts';
+import { escapeTags } from '../../src/model/text/clean-escape-quote-plural.ts';
 import { commandOf, edgesOf, type Phase, Workflow } from '../../src/model/workflow.ts';
 import { root } from './agent.ts';
 

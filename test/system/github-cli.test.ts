@@ -1,7 +1,7 @@
 import { describe, expect } from 'vitest';
 import type { GhOptions } from '../../src/github/gh/run-gh.ts';
 import { findComment, findPullRequests } from '../../src/github/pull-request.ts';
-import { decidingReviews } from '../../src/github/pull-request-state.ts';
+import { decidingReviews } from '../../src/github/pull-request-state-and-feedback.ts';
 import { queryWatches } from '../../src/github/query-pull-requests.ts';
 import { Bench } from '../features/pull-requests/bench.ts';
 import { it, type World } from '../support/index.ts';

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, describe, expect, it } from 'vitest';
-import { checksOf } from '../../src/features/checks/run-checks.ts';
+import { checksOf } from '../../src/features/checks/find-and-run-checks.ts';
 import { frozenInstall, lockfileOf } from '../../src/workspaces/setup/install-packages.ts';
 
 const dirs: string[] = [];

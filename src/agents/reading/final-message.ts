@@ -1,5 +1,5 @@
 import { messageOf } from '../../model/errors.ts';
-import { cleanText, escapeTags } from '../../model/text/clean-quote-plural.ts';
+import { cleanText, escapeTags } from '../../model/text/clean-escape-quote-plural.ts';
 import { visibleLines } from '../../model/text/markdown-lines.ts';
 import { parseJson } from '../../model/text/parse-json-and-find-places.ts';
 import type { Json } from '../../model/ticket.ts';

@@ -3,7 +3,7 @@ import type { Remains } from '../../features/plans/approve-archive-cancel-delete
 import { InputError } from '../../model/errors.ts';
 import { groupBy } from '../../model/group-by.ts';
 import { refKey } from '../../model/ids-and-branch-names.ts';
-import { plural } from '../../model/text/clean-quote-plural.ts';
+import { plural } from '../../model/text/clean-escape-quote-plural.ts';
 import { shellWord } from '../../model/text/quote-values-for-shell.ts';
 import { oneLine, type Style, style } from '../../report/style-and-phrases.ts';
 import { answer, confirmed, type Io, outJson } from '../io.ts';

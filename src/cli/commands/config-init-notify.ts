@@ -22,7 +22,7 @@ import {
 } from '../../config/init-questions-and-files.ts';
 import { builtInAgents } from '../../config/resolve-agents.ts';
 import { isTrusted, trust } from '../../config/trust.ts';
-import { checksOf } from '../../features/checks/run-checks.ts';
+import { checksOf } from '../../features/checks/find-and-run-checks.ts';
 import {
   asStorageError,
   makeDirectory,

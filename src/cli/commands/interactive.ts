@@ -12,7 +12,7 @@ import {
 } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
-import type { LaunchFile } from '../../agents/planner-launcher.ts';
+import type { LaunchFile } from '../../agents/planner-launch-and-masked-arguments.ts';
 import { repositoryOf } from '../../config/find-config-and-state.ts';
 import { type PlanningSession, planningSession } from '../../features/planning/planning-session.ts';
 import type { Env } from '../../machine/home-path.ts';

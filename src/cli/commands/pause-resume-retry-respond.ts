@@ -9,7 +9,7 @@ import {
 import { latestStopped, stoppedIn } from '../../engine/find-stopped-plan.ts';
 import { InputError } from '../../model/errors.ts';
 import { runCommand } from '../../model/state/explain-ticket.ts';
-import { plural } from '../../model/text/clean-quote-plural.ts';
+import { plural } from '../../model/text/clean-escape-quote-plural.ts';
 import { type Attempt, isCancelled, newerRunOf, type Ticket } from '../../model/ticket.ts';
 import { usageOfAttempts } from '../../report/style-and-phrases.ts';
 import { answer, confirmed, type Io } from '../io.ts';

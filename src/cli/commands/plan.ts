@@ -6,7 +6,7 @@ import type { PlanEdit } from '../../features/plans/edit-plan.ts';
 import { InputError } from '../../model/errors.ts';
 import type { EntryEdit, TicketEdit } from '../../model/plans/edit-rules.ts';
 import { planOf, ticketsOf } from '../../model/plans/plans-view.ts';
-import { plural } from '../../model/text/clean-quote-plural.ts';
+import { plural } from '../../model/text/clean-escape-quote-plural.ts';
 import { oneLine, sayProblem, style } from '../../report/style-and-phrases.ts';
 import { table } from '../../report/table.ts';
 import { answer, type Io, outJson } from '../io.ts';

@@ -9,7 +9,7 @@ import { InputError } from '../../model/errors.ts';
 import type { EngineEvent } from '../../model/events.ts';
 import { idProblem } from '../../model/ids-and-branch-names.ts';
 import { answerTo } from '../../model/state/explain-ticket.ts';
-import { quoted } from '../../model/text/clean-quote-plural.ts';
+import { quoted } from '../../model/text/clean-escape-quote-plural.ts';
 import { nearest } from '../../model/text/nearest-word.ts';
 import { shellWord } from '../../model/text/quote-values-for-shell.ts';
 import { planHeader, runHeader, summary } from '../../report/plan-text.ts';

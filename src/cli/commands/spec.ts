@@ -3,7 +3,7 @@ import { emptyCheckpoints, projectOf } from '../../features/spec-runs/checkpoint
 import { type UnitOptions, unitsOf } from '../../kiro/group-tasks-into-units.ts';
 import { readSpec } from '../../kiro/read-spec.ts';
 import { InputError } from '../../model/errors.ts';
-import { plural } from '../../model/text/clean-quote-plural.ts';
+import { plural } from '../../model/text/clean-escape-quote-plural.ts';
 import { specProblemText, specText } from '../../report/spec-text.ts';
 import { style } from '../../report/style-and-phrases.ts';
 import { type Io, outJson } from '../io.ts';

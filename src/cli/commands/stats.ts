@@ -7,9 +7,9 @@ import {
   runStats,
   storedLogs,
 } from '../../features/issue-runs/logs/run-stats.ts';
-import { costText } from '../../model/limits/usage.ts';
+import { costText } from '../../model/limits/usage-and-cost.ts';
 import type { Plan } from '../../model/plan.ts';
-import { plural } from '../../model/text/clean-quote-plural.ts';
+import { plural } from '../../model/text/clean-escape-quote-plural.ts';
 import { oneLine, style, wholeSeconds } from '../../report/style-and-phrases.ts';
 import { table } from '../../report/table.ts';
 import { type Io, outJson } from '../io.ts';

@@ -1,5 +1,5 @@
 import { planOf } from '../../model/plans/plans-view.ts';
-import { plural } from '../../model/text/clean-quote-plural.ts';
+import { plural } from '../../model/text/clean-escape-quote-plural.ts';
 import { planLines, problemsWithoutPlan, statusJson, statusOf } from '../../report/status-text.ts';
 import { oneLine, sayProblem, style } from '../../report/style-and-phrases.ts';
 import type { Store, StoreView } from '../../store/store-interface.ts';

@@ -4,7 +4,7 @@ import { agentProblems } from '../../agents/adapters-and-agent-problems.ts';
 import { type Problem, problemLines } from '../../config/parse-yaml-and-place-problems.ts';
 import type { Settings } from '../../config/settings-table.ts';
 import { ACTIONS } from '../../model/actions.ts';
-import { plural } from '../../model/text/clean-quote-plural.ts';
+import { plural } from '../../model/text/clean-escape-quote-plural.ts';
 import { actionOf } from '../../model/workflow.ts';
 import { style } from '../../report/style-and-phrases.ts';
 import { checkLoaded, notesOn } from '../../workflows/check/check-workflow.ts';

@@ -13,7 +13,7 @@ import {
 
 export async function checks(io: Io, options: GlobalOptions & { related?: boolean }): Promise<void> {
   const cwd = io.env.SIGNALBOX_WORKTREE ?? io.cwd;
-  const { runChecks, reportChecks } = await import('../../features/checks/run-checks.ts');
+  const { runChecks, reportChecks } = await import('../../features/checks/find-and-run-checks.ts');
   const found = options.related ? await relatedChecks(cwd, io) : await allChecks(options, cwd, io);
   const { notes } = found;
   const stderr = io.stderr.fd;
@@ -28,7 +28,7 @@ export async function checks(io: Io, options: GlobalOptions & { related?: boolea
 
 async function allChecks(options: GlobalOptions, cwd: string, io: Io) {
   const settings = await openSettings(io, options);
-  const { checksOf } = await import('../../features/checks/run-checks.ts');
+  const { checksOf } = await import('../../features/checks/find-and-run-checks.ts');
   const checks = await checksOf(settings.checks, cwd);
   return { checks, notes: checks.length === 0 ? [NO_CHECKS] : [] };
 }

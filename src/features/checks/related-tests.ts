@@ -5,7 +5,7 @@ import { EXIT } from '../../model/actions.ts';
 import { messageOf, WorkspaceError } from '../../model/errors.ts';
 import { shellWord } from '../../model/text/quote-values-for-shell.ts';
 import type { Workspaces } from '../../workspaces/workspaces.ts';
-import { type Check, checkJob, NO_PYTEST_CACHES } from './run-checks.ts';
+import { type Check, checkJob, NO_PYTEST_CACHES } from './find-and-run-checks.ts';
 import { findRunner, type Runner } from './test-runners.ts';
 
 export interface RelatedPlan {

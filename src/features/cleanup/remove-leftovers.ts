@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import type { EngineContext } from '../../engine/context.ts';
 import { oldOutput, sweepOutput } from '../../engine/delete-old-output.ts';
 import { messageOf, WorkspaceError } from '../../model/errors.ts';
-import { plural } from '../../model/text/clean-quote-plural.ts';
+import { plural } from '../../model/text/clean-escape-quote-plural.ts';
 import { isSuperseded } from '../../model/ticket.ts';
 import { type BranchSpec, whyKeepBranch } from '../../workspaces/workspaces.ts';
 import { type StaleWorktrees, staleWorktrees } from './stale-worktrees.ts';

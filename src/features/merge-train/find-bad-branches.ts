@@ -1,7 +1,7 @@
 import { SignalboxError } from '../../model/errors.ts';
-import { plural } from '../../model/text/clean-quote-plural.ts';
+import { plural } from '../../model/text/clean-escape-quote-plural.ts';
 import type { Track, Trains } from '../../workspaces/workspaces.ts';
-import type { Verdict } from '../checks/run-checks.ts';
+import type { Verdict } from '../checks/find-and-run-checks.ts';
 import {
   type AlreadyMerged,
   dependentsOf,

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { EngineContext } from '../../engine/context.ts';
 import { forgetPull, readPullRequests } from '../../github/pull-request-cache.ts';
-import { objectionTo, pendingChecks } from '../../github/pull-request-state.ts';
+import { objectionTo, pendingChecks } from '../../github/pull-request-state-and-feedback.ts';
 import type { Watch, Watched } from '../../github/query-pull-requests.ts';
 import { SignalboxError } from '../../model/errors.ts';
 import { refKey } from '../../model/ids-and-branch-names.ts';

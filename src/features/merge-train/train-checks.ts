@@ -4,7 +4,7 @@ import type { EngineContext } from '../../engine/context.ts';
 import { stopJob } from '../../machine/jobs/stop-job.ts';
 import { SignalboxError } from '../../model/errors.ts';
 import type { Scratch, Trains, WorkspaceSpec } from '../../workspaces/workspaces.ts';
-import { type Check, checksOf, runCheck, type Verdict } from '../checks/run-checks.ts';
+import { type Check, checksOf, runCheck, type Verdict } from '../checks/find-and-run-checks.ts';
 
 interface CheckOptions {
   trains: Trains;

@@ -4,7 +4,7 @@ import { groupBy } from '../../model/group-by.ts';
 import { type Changed, refKey } from '../../model/ids-and-branch-names.ts';
 import type { Plan } from '../../model/plan.ts';
 import { ticketsOf } from '../../model/plans/plans-view.ts';
-import { cleanLine, plural } from '../../model/text/clean-quote-plural.ts';
+import { cleanLine, plural } from '../../model/text/clean-escape-quote-plural.ts';
 import { type Attempt, attemptKey, isCancelled, openAttempt, type Ticket } from '../../model/ticket.ts';
 import type { StoreView, Wanted } from '../../store/store-interface.ts';
 import {

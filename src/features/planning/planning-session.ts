@@ -5,7 +5,7 @@ import {
   type LaunchPlan,
   type PlannerServer,
   withoutSecrets,
-} from '../../agents/planner-launcher.ts';
+} from '../../agents/planner-launch-and-masked-arguments.ts';
 import { INSTALL_COMMANDS } from '../../config/doctor/check-programs.ts';
 import type { Settings } from '../../config/settings-table.ts';
 import { findExecutable } from '../../machine/find-and-probe-program.ts';

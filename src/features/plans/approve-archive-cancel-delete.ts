@@ -9,7 +9,7 @@ import { IllegalMoveError, messageOf, WorkspaceError } from '../../model/errors.
 import { refKey, refOf, type TicketRef } from '../../model/ids-and-branch-names.ts';
 import { type Plan, sharesWorkspace } from '../../model/plan.ts';
 import { legalCommands } from '../../model/state/commands.ts';
-import { plural } from '../../model/text/clean-quote-plural.ts';
+import { plural } from '../../model/text/clean-escape-quote-plural.ts';
 import { isOver, openAttempt, type Ticket } from '../../model/ticket.ts';
 import type { WorkspaceSpec } from '../../workspaces/workspaces.ts';
 import { findLanded } from '../landed/find-landed-work.ts';

@@ -10,7 +10,7 @@ import type { TicketWorkspace } from '../../engine/ticket-workspace.ts';
 import { noteFact } from '../../machine/files/write-atomic-and-note-facts.ts';
 import { stopJob } from '../../machine/jobs/stop-job.ts';
 import { explained, HeldError, WorkspaceError } from '../../model/errors.ts';
-import { checksOf, runCheck } from '../checks/run-checks.ts';
+import { checksOf, runCheck } from '../checks/find-and-run-checks.ts';
 
 /** Maximum number of commits whose results are kept. */
 const MAX_KEPT_RESULTS = 100;

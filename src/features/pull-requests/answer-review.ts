@@ -5,7 +5,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { EngineContext } from '../../engine/context.ts';
 import { escapeMarkdown } from '../../github/escape-markdown.ts';
 import { commentOnce, findComment, markOf } from '../../github/pull-request.ts';
-import type { Standing } from '../../github/pull-request-state.ts';
+import type { Standing } from '../../github/pull-request-state-and-feedback.ts';
 import { writeAtomic } from '../../machine/files/write-atomic-and-note-facts.ts';
 import { refKey, type TicketRef } from '../../model/ids-and-branch-names.ts';
 import { openPullRequest } from './open-pull-request.ts';

@@ -3,7 +3,7 @@ import { branchOf, repoOf } from '../../engine/ticket-workspace.ts';
 import { repositoryText } from '../../github/gh/repository-name.ts';
 import { headText, ownPullRequest } from '../../github/pull-request.ts';
 import { readPullRequests } from '../../github/pull-request-cache.ts';
-import { decidingReviews, type Standing, standingOf } from '../../github/pull-request-state.ts';
+import { decidingReviews, type Standing, standingOf } from '../../github/pull-request-state-and-feedback.ts';
 import { queryWatches, type Watch, withEarlier } from '../../github/query-pull-requests.ts';
 import type { PullWait } from '../../model/actions.ts';
 import { InputError } from '../../model/errors.ts';

@@ -11,7 +11,7 @@ import {
 } from 'node:fs';
 import { basename, dirname, isAbsolute, join, relative, resolve, sep } from 'node:path';
 import type { EngineContext } from '../../engine/context.ts';
-import { mergedTasks, type TaskIdentity } from '../../kiro/tick-tasks.ts';
+import { mergedTasks, type TaskIdentity } from '../../kiro/tick-and-merge-tasks.ts';
 import { writeAtomic } from '../../machine/files/write-atomic-and-note-facts.ts';
 import { InputError } from '../../model/errors.ts';
 import { digest } from '../../model/ids-and-branch-names.ts';

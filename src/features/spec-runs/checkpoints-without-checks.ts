@@ -5,7 +5,7 @@ import type { Spec } from '../../kiro/read-spec.ts';
 import { inFile, type SpecProblem, warning } from '../../kiro/task.ts';
 import { checkedNothing } from '../../model/review-verdict-and-criteria.ts';
 import type { Ticket } from '../../model/ticket.ts';
-import { checksOf } from '../checks/run-checks.ts';
+import { checksOf } from '../checks/find-and-run-checks.ts';
 
 /** Warns of open checkpoints when the project has no checks. `configured` is called only if there is a checkpoint. */
 export async function emptyCheckpoints(

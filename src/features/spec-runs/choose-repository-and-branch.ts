@@ -5,7 +5,7 @@ import { worktreeRootOf } from '../../engine/ticket-workspace.ts';
 import { parseTasks } from '../../kiro/parse-tasks.ts';
 import type { Spec } from '../../kiro/read-spec.ts';
 import { isWork } from '../../kiro/task.ts';
-import { identityOf, type TaskIdentity } from '../../kiro/tick-tasks.ts';
+import { identityOf, type TaskIdentity } from '../../kiro/tick-and-merge-tasks.ts';
 import { InputError, messageOf, WorkspaceError } from '../../model/errors.ts';
 import { branchProblem, digest, idProblem, slug } from '../../model/ids-and-branch-names.ts';
 import { ticketOf } from '../../model/plans/plans-view.ts';

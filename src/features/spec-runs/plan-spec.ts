@@ -4,7 +4,7 @@ import { promptParts } from '../../kiro/prompt-parts.ts';
 import type { Spec } from '../../kiro/read-spec.ts';
 import type { Assignment } from '../../kiro/state-file-formats.ts';
 import { isWork, withDescendants } from '../../kiro/task.ts';
-import { identityOf, type TaskIdentity } from '../../kiro/tick-tasks.ts';
+import { identityOf, type TaskIdentity } from '../../kiro/tick-and-merge-tasks.ts';
 import { parseKeepingExtra } from '../../model/extra-fields.ts';
 import { digest, idProblem, slug } from '../../model/ids-and-branch-names.ts';
 import type { Plan, PlanSpec } from '../../model/plan.ts';

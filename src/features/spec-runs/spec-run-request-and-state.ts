@@ -1,6 +1,6 @@
 import type { EngineContext } from '../../engine/context.ts';
 import type { UnitOptions } from '../../kiro/group-tasks-into-units.ts';
-import type { TaskIdentity } from '../../kiro/tick-tasks.ts';
+import type { TaskIdentity } from '../../kiro/tick-and-merge-tasks.ts';
 import type { Plan, SpecRunPlan } from '../../model/plan.ts';
 import type { Ticket } from '../../model/ticket.ts';
 

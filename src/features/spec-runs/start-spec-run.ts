@@ -8,7 +8,7 @@ import { putBack, takeOut } from '../../engine/hand-over-worktree.ts';
 import { releaseWorkspace } from '../../engine/prepare-release-diff-workspace.ts';
 import { workspaceFor } from '../../engine/ticket-workspace.ts';
 import { keepUsersCommits } from '../../engine/users-changes-in-checkout.ts';
-import { mergedTasks } from '../../kiro/tick-tasks.ts';
+import { mergedTasks } from '../../kiro/tick-and-merge-tasks.ts';
 import { stopJob } from '../../machine/jobs/stop-job.ts';
 import type { Claim } from '../../model/claim.ts';
 import { HeldError, IllegalMoveError, InputError } from '../../model/errors.ts';

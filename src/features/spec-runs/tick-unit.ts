@@ -10,7 +10,7 @@ import {
   tick,
   tickedIn,
   withTicks,
-} from '../../kiro/tick-tasks.ts';
+} from '../../kiro/tick-and-merge-tasks.ts';
 import { writeAtomic } from '../../machine/files/write-atomic-and-note-facts.ts';
 import { EXIT } from '../../model/actions.ts';
 import { explained, IllegalMoveError, InputError } from '../../model/errors.ts';

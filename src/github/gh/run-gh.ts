@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import type { Env } from '../../machine/home-path.ts';
 import { type RunEnd, type RunOptions, run } from '../../machine/run-process.ts';
 import { SignalboxError } from '../../model/errors.ts';
-import { capital, cleanLine } from '../../model/text/clean-quote-plural.ts';
+import { capital, cleanLine } from '../../model/text/clean-escape-quote-plural.ts';
 import { GITHUB, type RepositoryName, repositoryText } from './repository-name.ts';
 
 export type GhFailure =

@@ -7,7 +7,7 @@ import {
 } from '../../github/gh/repository-name.ts';
 import { GhError } from '../../github/gh/run-gh.ts';
 import { idProblem } from '../../model/ids-and-branch-names.ts';
-import { cleanLabels, cleanLine, cleanText } from '../../model/text/clean-quote-plural.ts';
+import { cleanLabels, cleanLine, cleanText } from '../../model/text/clean-escape-quote-plural.ts';
 import { asRecord, asText } from '../../model/text/parse-json-and-find-places.ts';
 import { acceptanceCriteria } from '../acceptance-criteria.ts';
 import { mentionedDependencies } from '../dependency-mentions.ts';

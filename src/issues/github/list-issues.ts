@@ -2,7 +2,7 @@ import { type GraphqlQuery, graphqlFailure, nextCursor, nodesOf } from '../../gi
 import { parseRepository, type RepositoryName, repositoryText } from '../../github/gh/repository-name.ts';
 import { defaultHost, ownRepository } from '../../github/own-repository.ts';
 import { InputError, SignalboxError } from '../../model/errors.ts';
-import { quoted } from '../../model/text/clean-quote-plural.ts';
+import { quoted } from '../../model/text/clean-escape-quote-plural.ts';
 import { nearest } from '../../model/text/nearest-word.ts';
 import { asRecord, asText } from '../../model/text/parse-json-and-find-places.ts';
 import { fetchItems } from '../fetch-work-items.ts';

@@ -1,6 +1,6 @@
 import type { GhOptions } from '../../github/gh/run-gh.ts';
 import { SignalboxError } from '../../model/errors.ts';
-import { cleanLine } from '../../model/text/clean-quote-plural.ts';
+import { cleanLine } from '../../model/text/clean-escape-quote-plural.ts';
 import { asArray, asRecord, asText, parseJson } from '../../model/text/parse-json-and-find-places.ts';
 
 const DEFAULT_URL = 'https://api.linear.app/graphql';

@@ -3,7 +3,7 @@ import { githubKey } from '../../github/gh/repository-name.ts';
 import type { GhOptions } from '../../github/gh/run-gh.ts';
 import { SignalboxError } from '../../model/errors.ts';
 import { groupBy } from '../../model/group-by.ts';
-import { cleanLabels, cleanLine, cleanText } from '../../model/text/clean-quote-plural.ts';
+import { cleanLabels, cleanLine, cleanText } from '../../model/text/clean-escape-quote-plural.ts';
 import { asRecord, asText } from '../../model/text/parse-json-and-find-places.ts';
 import { acceptanceCriteria } from '../acceptance-criteria.ts';
 import { dependencyMentions } from '../dependency-mentions.ts';

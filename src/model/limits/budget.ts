@@ -1,9 +1,9 @@
 import { refKey, type TicketRef } from '../ids-and-branch-names.ts';
 import type { Plan } from '../plan.ts';
-import { plural } from '../text/clean-quote-plural.ts';
+import { plural } from '../text/clean-escape-quote-plural.ts';
 import { type Attempt, type Hold, openAttempt, type Ticket, type Usage } from '../ticket.ts';
 import type { Budget } from '../ticket-schema.ts';
-import { dollars, isUnpriced } from './usage.ts';
+import { dollars, isUnpriced } from './usage-and-cost.ts';
 
 const SCOPES = ['phase', 'ticket', 'plan', 'day'] as const;
 type Scope = (typeof SCOPES)[number];

@@ -1,7 +1,7 @@
 import { refKey } from '../ids-and-branch-names.ts';
 import { type Plan, sharesWorkspace } from '../plan.ts';
 import { type PlansView, ticketsOf } from '../plans/plans-view.ts';
-import { plural } from '../text/clean-quote-plural.ts';
+import { plural } from '../text/clean-escape-quote-plural.ts';
 import { type Hold, isOver, type Ticket } from '../ticket.ts';
 
 /** Whether a ticket has not started yet, or has to start again because its work was taken out of the tree. */

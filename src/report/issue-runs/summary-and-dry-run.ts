@@ -10,7 +10,7 @@ import {
   storedRun,
 } from '../../features/issue-runs/results/stored-run-time-and-issue-names.ts';
 import type { EngineEvent } from '../../model/events.ts';
-import { totalUsage } from '../../model/limits/usage.ts';
+import { totalUsage } from '../../model/limits/usage-and-cost.ts';
 import { NO_CHECKS } from '../../model/review-verdict-and-criteria.ts';
 import type { Ticket } from '../../model/ticket.ts';
 import { readableTicket, type Store } from '../../store/store-interface.ts';

@@ -1,7 +1,7 @@
 import { groupBy } from '../../model/group-by.ts';
-import { totalUsage } from '../../model/limits/usage.ts';
+import { totalUsage } from '../../model/limits/usage-and-cost.ts';
 import { type Naming, nameOf, startsWithVerb, withNames } from '../../model/state/explain-ticket.ts';
-import { plural } from '../../model/text/clean-quote-plural.ts';
+import { plural } from '../../model/text/clean-escape-quote-plural.ts';
 import { markOf, progressLines } from '../issue-runs/progress-lines.ts';
 import { oneLine, type Style, untilText, usageText, whichAttempt } from '../style-and-phrases.ts';
 import { cells, cut, joined, padOrCut } from '../table.ts';

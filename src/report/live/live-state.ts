@@ -1,6 +1,6 @@
 import type { EngineEvent } from '../../model/events.ts';
 import { refKey, type TicketRef } from '../../model/ids-and-branch-names.ts';
-import { countUnpriced, isUnpriced, totalUsage } from '../../model/limits/usage.ts';
+import { countUnpriced, isUnpriced, totalUsage } from '../../model/limits/usage-and-cost.ts';
 import { type PlansView, planOf, ticketsOf } from '../../model/plans/plans-view.ts';
 import { saysHolder } from '../../model/state/explain-ticket.ts';
 import { type Hold, openAttempt, type Ticket, type TicketStatus, type Usage } from '../../model/ticket.ts';

@@ -1,6 +1,6 @@
 import type { Finding, Path } from '../../config/parse-yaml-and-place-problems.ts';
 import { ACTIONS } from '../../model/actions.ts';
-import { capital } from '../../model/text/clean-quote-plural.ts';
+import { capital } from '../../model/text/clean-escape-quote-plural.ts';
 import { didYouMean, nearest } from '../../model/text/nearest-word.ts';
 import {
   actionOf,

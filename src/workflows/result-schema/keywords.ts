@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { plural } from '../../model/text/clean-quote-plural.ts';
+import { plural } from '../../model/text/clean-escape-quote-plural.ts';
 import { asNumber, isObject, type JsonObject } from '../../model/text/parse-json-and-find-places.ts';
 
 /**

@@ -1,5 +1,5 @@
 import { messageOf } from '../../model/errors.ts';
-import { plural } from '../../model/text/clean-quote-plural.ts';
+import { plural } from '../../model/text/clean-escape-quote-plural.ts';
 import {
   asArray,
   asNumber,

@@ -1,6 +1,6 @@
 import type { Template } from 'liquidjs';
 import { InputError } from '../../model/errors.ts';
-import { capital } from '../../model/text/clean-quote-plural.ts';
+import { capital } from '../../model/text/clean-escape-quote-plural.ts';
 import { didYouMean, nearest } from '../../model/text/nearest-word.ts';
 import { readPrompt } from '../find-workflows-prompts-scripts.ts';
 import { findNunjucks, LIQUID_FILTERS } from './nunjucks-syntax.ts';

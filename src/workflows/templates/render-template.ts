@@ -1,6 +1,6 @@
 import type { Liquid, LiquidOptions, Template } from 'liquidjs';
 import { InputError, messageOf } from '../../model/errors.ts';
-import { capital, escapeTags } from '../../model/text/clean-quote-plural.ts';
+import { capital, escapeTags } from '../../model/text/clean-escape-quote-plural.ts';
 import { composeCommand } from '../../model/text/quote-values-for-shell.ts';
 import { MAX_PROMPT_BYTES } from '../find-workflows-prompts-scripts.ts';
 

@@ -11,7 +11,7 @@ import {
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { checksOf, reportChecks } from '../../../src/features/checks/run-checks.ts';
+import { checksOf, reportChecks } from '../../../src/features/checks/find-and-run-checks.ts';
 
 let root: string;
 beforeEach(() => {

@@ -4,8 +4,8 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { reportChecks } from '../../../src/features/checks/find-and-run-checks.ts';
 import { planRelated, relatedTests } from '../../../src/features/checks/related-tests.ts';
-import { reportChecks } from '../../../src/features/checks/run-checks.ts';
 import { createWorkspaces } from '../../../src/workspaces/workspaces.ts';
 import { GIT_ENV, git } from '../../support/repo.ts';
 

@@ -1,4 +1,4 @@
-import { countUnpriced, totalUsage } from '../../../model/limits/usage.ts';
+import { countUnpriced, totalUsage } from '../../../model/limits/usage-and-cost.ts';
 import type { Plan } from '../../../model/plan.ts';
 import { stoppedTogether } from '../../../model/plan.ts';
 import {

@@ -1,4 +1,4 @@
-import { cleanLine, cleanText } from '../model/text/clean-quote-plural.ts';
+import { cleanLine, cleanText } from '../model/text/clean-escape-quote-plural.ts';
 import { headingAt, visibleLines } from '../model/text/markdown-lines.ts';
 import { splitLines } from './parse-task-line.ts';
 

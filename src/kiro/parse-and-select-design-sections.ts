@@ -1,6 +1,6 @@
-import { cleanLine, cleanText } from '../model/text/clean-quote-plural.ts';
+import { cleanLine, cleanText } from '../model/text/clean-escape-quote-plural.ts';
 import { headingAt, visibleLines } from '../model/text/markdown-lines.ts';
-import { requirementKey } from './parse-requirements.ts';
+import { requirementKey } from './parse-and-find-requirements.ts';
 import { splitLines } from './parse-task-line.ts';
 
 export interface DesignSection {

@@ -1,5 +1,5 @@
 import type { PullOutcome, PullWait } from '../model/actions.ts';
-import { capital, cleanLine, cleanText } from '../model/text/clean-quote-plural.ts';
+import { capital, cleanLine, cleanText } from '../model/text/clean-escape-quote-plural.ts';
 import { shellWord } from '../model/text/quote-values-for-shell.ts';
 import { MARK } from './pull-request.ts';
 import { type Comment, mayComment, type Thread, type Watched } from './query-pull-requests.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { objectionTo, standingOf } from '../../src/github/pull-request-state.ts';
+import { objectionTo, standingOf } from '../../src/github/pull-request-state-and-feedback.ts';
 import { type Check, type Comment, readWatched, type Watched } from '../../src/github/query-pull-requests.ts';
 
 const HEAD = 'a'.repeat(40);
