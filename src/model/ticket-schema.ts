@@ -131,6 +131,8 @@ export const Attempt = z.object({
   checks: z.number().int().optional(),
   /** What a gate has asked. */
   asks: z.string().optional(),
+  /** What a person may answer to it. */
+  decisions: z.array(z.string()).optional(),
   /** How it judged the acceptance criteria. */
   criteria: z.array(z.object({ criterion: z.string(), met: z.boolean(), evidence: z.string() })).optional(),
   /** What became of it while it runs, such as a budget that is used up. */

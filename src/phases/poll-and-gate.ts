@@ -98,11 +98,12 @@ export async function performGate(context: Gate): Promise<AttemptEnd> {
   const question = phase.prompt
     ? await renderArg(phase.prompt, variablesOf(context))
     : `"${phase.id}" needs a decision`;
-  const decisions = decisionsOf(phase).join(' | ');
+  const decisions = decisionsOf(phase);
   // An open question has no choices to name.
-  const asks = decisions === 'answer' ? question.trim() : `${question.trim()} (${decisions})`;
+  const isOpen = decisions.length === 1 && decisions[0] === 'answer';
+  const asks = isOpen ? question.trim() : `${question.trim()} (${decisions.join(' | ')})`;
   const reason = seen?.problem ? `${asks}; could not look for an answer: ${seen.problem}` : asks;
-  return { type: 'waiting', gate: true, reason, until: nextCheck(context, deadline), looks };
+  return { type: 'waiting', gate: true, reason, decisions, until: nextCheck(context, deadline), looks };
 }
 
 function nextCheck({ phase, settings, now }: Gate, deadline: number | null): string | null {

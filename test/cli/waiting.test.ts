@@ -33,7 +33,7 @@ describe.concurrent('a ticket that waits for a person', () => {
   it('is told by a run as soon as it begins, with the command that answers', async ({ world }) => {
     await standing(world);
     const run = world.invoke(['run', 'p', '--plain']);
-    await run.says('→ signalbox respond p a <decision>');
+    await run.says('→ signalbox respond p a yes\n  → signalbox respond p a no');
     await run.says('! a needs attention: Ship it? (yes | no)');
     expect((await world.invoke(['respond', 'p', 'a', 'yes']).ended).code).toBe(0);
     expect((await run.ended).code).toBe(0);

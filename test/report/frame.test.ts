@@ -22,6 +22,7 @@ function live(ticketId: string, more: Partial<LiveTicket> = {}): LiveTicket {
     using: null,
     unpriced: 0,
     agent: null,
+    answer: [],
   };
   return { planId: 'tea', ticketId, status: 'queued', ...rest, ...more };
 }
@@ -114,6 +115,19 @@ describe('frame', () => {
       'Progress: a ⏳ b ⏳ c ⏳ d ⏳ e ⏳ f ⏳ g ⏳ h ⏳',
       '5s',
     ]);
+  });
+
+  it('shows below a gate how to answer it, unless there is no room', () => {
+    const hold = { kind: 'gate', reason: 'Merge it? (yes | no)', until: null } as const;
+    const answer = ['Pull request: https://github.com/o/r/pull/3', '→ signalbox respond tea a yes'];
+    const state = stateOf(live('a', { status: 'needs_attention', phase: 'ask', hold, answer }), live('b'));
+    expect(frame(state, view, START).slice(1, 5)).toEqual([
+      '! a  ask          0s  waits for you: Merge it? (yes | no)',
+      '    Pull request: https://github.com/o/r/pull/3',
+      '    → signalbox respond tea a yes',
+      '◌ b  queued       0s  waits for a free slot',
+    ]);
+    expect(frame(state, { ...view, rows: 12 }, START)).toHaveLength(5);
   });
 
   it.each([

@@ -8,7 +8,7 @@ import { issueName, storedRun } from '../../features/issue-runs/results/stored-r
 import { InputError } from '../../model/errors.ts';
 import type { EngineEvent } from '../../model/events.ts';
 import { idProblem } from '../../model/ids-and-branch-names.ts';
-import { answerTo } from '../../model/state/explain-ticket.ts';
+import { howToAnswer } from '../../model/state/explain-ticket.ts';
 import { quoted } from '../../model/text/clean-escape-quote-plural.ts';
 import { nearest } from '../../model/text/nearest-word.ts';
 import { shellWord } from '../../model/text/quote-values-for-shell.ts';
@@ -143,8 +143,11 @@ async function runTickets(planId: string, ticketIds: string[], options: IssueOpt
     if (!begun) view.out(planHeader(engine.store.glance(), scope, colors));
     begun = true;
     view.listen(event);
-    if (!options.json && event.type === 'ticket:status' && event.hold?.kind === 'gate')
-      view.out(colors.dim(`  → ${answerTo(event, engine.store.plan(event.planId))}`));
+    if (!options.json && event.type === 'ticket:status' && event.hold?.kind === 'gate') {
+      const { store } = engine;
+      const lines = howToAnswer(store.ticket(event), store.plan(event.planId));
+      view.out(lines.map((line) => colors.dim(`  ${line}`)));
+    }
   };
   io.keepHeapSmall();
   const engine = await openRunner(io, options, 'run', { flags, listen });

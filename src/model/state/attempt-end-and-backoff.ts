@@ -58,6 +58,7 @@ export type AttemptEnd = AttemptFacts &
         until: string | null;
         reason: string;
         gate: boolean;
+        decisions?: string[];
         looks?: boolean;
         person?: boolean;
         shortSince?: string;

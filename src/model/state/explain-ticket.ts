@@ -58,10 +58,27 @@ function explainStatus(ticket: Ticket, plan: Plan, around: Surroundings): Explan
 }
 
 /** The command that answers a gate. */
-export function answerTo({ planId, ticketId }: TicketRef, { kind }: Plan): string {
+function answerTo({ planId, ticketId }: TicketRef, { kind }: Pick<Plan, 'kind'>): string {
   return kind === 'spec'
     ? `signalbox resume ${planId} --answer "…"`
     : `signalbox respond ${planId} ${ticketId} <decision>`;
+}
+
+/** What a person needs to answer a gate: where the work can be seen, and a command for each decision. */
+export function howToAnswer(ticket: Ticket, plan: Pick<Plan, 'kind'>): string[] {
+  const url = ticket.context.pr_url;
+  const { decisions = [] } = openAttempt(ticket) ?? {};
+  const { planId, ticketId } = ticket;
+  const commands =
+    plan.kind === 'spec' || decisions.length === 0
+      ? [answerTo(ticket, plan)]
+      : decisions.map(
+          (each) => `signalbox respond ${planId} ${ticketId} ${each}${each === 'answer' ? ' "…"' : ''}`,
+        );
+  return [
+    ...(typeof url === 'string' ? [`Pull request: ${url}`] : []),
+    ...commands.map((command) => `→ ${command}`),
+  ];
 }
 
 function attention(ticket: Ticket, plan: Plan, names: string): Explanation {

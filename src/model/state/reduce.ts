@@ -170,7 +170,7 @@ function wait(ticket: Ticket, end: Extract<AttemptEnd, { type: 'waiting' }>, now
     const hold = shortageHold(end.reason, end.shortSince, now);
     return settle(ticket, now, { status: 'ready', hold });
   }
-  const asks = end.gate ? { asks: end.reason } : {};
+  const asks = end.gate ? { asks: end.reason, ...(end.decisions ? { decisions: end.decisions } : {}) } : {};
   const looked = editOpen(ticket, (attempt) => ({
     ...attempt,
     ...asks,

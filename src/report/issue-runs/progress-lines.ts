@@ -21,6 +21,8 @@ interface RunLinesOptions {
   reasonOf(ticketId: string): string;
   /** Remarks about a phase that succeeded, or about an issue that is complete. */
   remarksOf?(ticketId: string, phase: string | null): readonly string[];
+  /** How to answer the gate of an issue, a line each. */
+  howToAnswer?(ticketId: string): readonly string[];
   /** Show what agents say and do. */
   verbose: boolean;
   /** A live block shows starts, progress and time. */
@@ -187,6 +189,8 @@ export class RunLines {
     if (status === 'paused') return void this.#say(`‖ ${name} ${reason}`);
     const until = hold.kind === 'gate' ? '' : untilText(hold, Date.now());
     this.#say(`◌ ${name} ${startsWithVerb(reason) ? reason : `waits${until}: ${reason}`}`);
+    if (hold.kind === 'gate')
+      for (const line of this.#options.howToAnswer?.(ticketId) ?? []) this.#say(`  ${name}   ${line}`);
   }
 
   #progress(): void {

@@ -12,6 +12,7 @@ import {
 import type { EngineEvent } from '../../model/events.ts';
 import { totalUsage } from '../../model/limits/usage-and-cost.ts';
 import { NO_CHECKS } from '../../model/review-verdict-and-criteria.ts';
+import { howToAnswer } from '../../model/state/explain-ticket.ts';
 import type { Ticket } from '../../model/ticket.ts';
 import { readableTicket, type Store } from '../../store/store-interface.ts';
 import { counted, type Lines, oneLine, type Style, usageText, wholeSeconds } from '../style-and-phrases.ts';
@@ -45,6 +46,7 @@ export function runOutput({ store, out, verbose, quiet, style, columns, live = f
     nameOf: (id) => known(id, issueName, id),
     msOf: (id) => known(id, (ticket) => workedSeconds(ticket) * 1000, 0),
     reasonOf: (id) => known(id, reasonOf, ''),
+    howToAnswer: (id) => known(id, (ticket) => howToAnswer(ticket, store.plan(planId)), []),
     remarksOf: (id, phase) => known(id, (ticket) => remarksOf(ticket, phase), []),
   });
   return {

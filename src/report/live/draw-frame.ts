@@ -47,13 +47,23 @@ export function frame(state: LiveState, view: FrameView, now: number): string[] 
   const { style } = view;
   const rows = foldWaits(tickets.flatMap((ticket) => liveRow(ticket, view, now) ?? []));
   const name = Math.max(0, ...rows.map((row) => cells(row.name)));
-  const { width, height, rule } = room(view, rows.length + 3);
+  const below = rows.reduce((sum, row) => sum + (row.below?.length ?? 0), 0);
+  const lines = rows.length + below + 3;
+  const { width, height, rule } = room(view, lines);
   const footer = [progressLine(tickets, view, width)];
-  if (height >= Math.min(MIN_LINES_WITH_COST, rows.length + 3)) footer.push(costLine(state, now, width));
+  if (height >= Math.min(MIN_LINES_WITH_COST, lines)) footer.push(costLine(state, now, width));
   const { kept, left } = chooseRows(rows, height - footer.length - (rule === '' ? 0 : 1));
+  const shown = layOutRows(
+    kept,
+    { width, name: Math.min(name, Math.max(8, Math.floor(width * 0.3))) },
+    style,
+  );
   return [
     ...(rule === '' ? [] : [style.dim(rule)]),
-    ...layOutRows(kept, { width, name: Math.min(name, Math.max(8, Math.floor(width * 0.3))) }, style),
+    ...shown.flatMap((line, at) => [
+      line,
+      ...(height < lines ? [] : (kept[at]?.below ?? []).map((each) => style.dim(cut(`    ${each}`, width)))),
+    ]),
     ...(left > 0 ? [style.dim(cut(`${GAP}… and ${left} more`, width))] : []),
     ...footer.map(style.bold),
   ];
@@ -142,6 +152,8 @@ interface LiveRow {
   time: string;
   text: string;
   usage: string;
+  /** Lines below it, where there is room for all. */
+  below?: readonly string[];
 }
 
 /** Undefined for a ticket that neither runs nor waits. */
@@ -169,7 +181,7 @@ export function liveRow(ticket: LiveTicket, naming: Naming, now: number): LiveRo
       return { ...row, kind: 'queued', phase: 'queued', text: reason || free };
     case 'needs_attention':
       if (hold?.kind !== 'gate') return undefined;
-      return { ...row, kind: 'gate', text: `waits for you${until}: ${reason}` };
+      return { ...row, kind: 'gate', text: `waits for you${until}: ${reason}`, below: ticket.answer };
     case 'paused':
     case 'complete':
     case 'failed':

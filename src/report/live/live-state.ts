@@ -2,7 +2,7 @@ import type { EngineEvent } from '../../model/events.ts';
 import { refKey, type TicketRef } from '../../model/ids-and-branch-names.ts';
 import { countUnpriced, isUnpriced, totalUsage } from '../../model/limits/usage-and-cost.ts';
 import { type PlansView, planOf, ticketsOf } from '../../model/plans/plans-view.ts';
-import { saysHolder } from '../../model/state/explain-ticket.ts';
+import { howToAnswer, saysHolder } from '../../model/state/explain-ticket.ts';
 import { type Hold, openAttempt, type Ticket, type TicketStatus, type Usage } from '../../model/ticket.ts';
 
 /** A ticket in the live view. */
@@ -26,6 +26,8 @@ export interface LiveTicket extends TicketRef {
   unpriced: number;
   /** The agent of the open attempt. */
   agent: string | null;
+  /** Of a gate: how to answer it, a line each. */
+  answer: readonly string[];
 }
 
 export interface LiveState {
@@ -89,6 +91,10 @@ function fromStore(ticket: Ticket, seen: number): LiveTicket {
     ...(open ? { visit: open.visit, attempt: open.attempt } : {}),
     unpriced: countUnpriced(ticket.phaseHistory),
     agent: open?.agent ?? null,
+    answer:
+      ticket.hold?.kind === 'gate'
+        ? howToAnswer(ticket, ticket.unit === undefined ? {} : { kind: 'spec' })
+        : [],
     used: totalUsage(ticket.phaseHistory.filter((each) => each !== open).map((each) => each.usage)),
     using: open?.usage ?? null,
   };
@@ -152,6 +158,7 @@ const UNKNOWN = {
   using: null,
   unpriced: 0,
   agent: null,
+  answer: [],
 } as const;
 
 function find(state: LiveState, { planId, ticketId }: TicketRef, now: number): LiveTicket {

@@ -71,6 +71,8 @@ export class Live {
     const { verbose, tickets, silent } = this.#options;
     if ('phase' in event && !this.#state.tickets.has(refKey(event))) refresh(this.#state, tickets(), now);
     observe(this.#state, event, now);
+    // The store knows the decisions and the pull request.
+    if (event.type === 'ticket:status' && event.hold?.kind === 'gate') refresh(this.#state, tickets(), now);
     this.#redraw();
     if (silent || (SHOWN_IN_ROWS_ONLY.has(event.type) && !verbose)) return;
     const line = lineOf(event, { ...this.#options, now, names: this.#names() });
