@@ -1,13 +1,15 @@
+import { existsSync, realpathSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { packageDir, plainStateDir, repositoryOf } from '../config/find-config-and-state.ts';
 import type { Settings } from '../config/settings-table.ts';
 import type { EngineContext } from '../engine/context.ts';
+import { expandPath, userHome } from '../machine/home-path.ts';
 import { InputError } from '../model/errors.ts';
 import type { EngineEvent } from '../model/events.ts';
 import type { TicketRef } from '../model/ids-and-branch-names.ts';
 import type { Plan } from '../model/plan.ts';
 import { openForReading } from '../store/open-for-reading.ts';
-import { ifReadable, type Store } from '../store/store-interface.ts';
+import { ifReadable, type Store, type StoreView } from '../store/store-interface.ts';
 import type { Io } from './io.ts';
 
 export interface GlobalOptions {
@@ -31,17 +33,21 @@ export async function openSettings(
 }
 
 /** The store alone, for commands that only show something. */
-export async function openState(io: Io, options: GlobalOptions, read = everything) {
+export async function openState<T = StoreView>(
+  io: Io,
+  options: GlobalOptions,
+  read: (store: Store) => T = everything as (store: Store) => T,
+) {
   const plain = plainStateDir({ cwd: io.cwd, env: io.env, configPath: options.config });
   const stateDir = plain ?? (await openSettings(io, options)).stateDir;
   return { stateDir, ...(await openForReading(stateDir, read)) };
 }
 
-const everything = (store: Store) => store.view();
+const everything = (store: Store): unknown => store.view();
 
 export async function openStore(io: Io, options: GlobalOptions) {
   const settings = await openSettings(io, options);
-  return { settings, ...(await openForReading(settings.stateDir, everything)) };
+  return { settings, ...(await openForReading(settings.stateDir, (store) => store.view())) };
 }
 
 /** One plan as it is stored; null where it cannot be read, undefined where there is none. Other plans are not read. */
@@ -106,30 +112,77 @@ export async function openRunner(...args: Parameters<typeof openEngine>): Promis
 /** Stands for the latest plan. */
 export const LAST = '@last';
 
-/** The plan that a word names; without a word, the latest one. */
-export function planNamed(io: Io, store: Store, word: string | undefined): string {
-  return word === undefined || word === LAST ? latestPlan(io, store).id : word;
+/** The plan that a word after a command names; without a word, the latest one. */
+export function planNamed(io: Io, store: Store, command: string, word: string | undefined): string {
+  return word === undefined || word === LAST ? latestPlan(io, store, command).id : word;
 }
 
 const MAX_SEARCHED_FINISHED = 50;
+const MAX_CANDIDATES = 5;
 
-/** The plan that was made last; inside a repository, of those of this repository if it has any. */
-function latestPlan(io: Io, store: Store): Plan {
+/**
+ * The plan that was made last; inside a repository, the last one of this repository. If it has none, commands that change nothing
+ * take the last one of all.
+ */
+function latestPlan(io: Io, store: Store, command: string): Plan {
   const { plans, finished } = store.glance();
   const others = (finished?.since(0, MAX_SEARCHED_FINISHED) ?? []).flatMap((id) => store.view(id).plans);
-  const latest = [...plans, ...others].sort((a, b) => madeAt(b).localeCompare(madeAt(a)));
-  const repo = repositoryOf(io.cwd);
-  const found = latest.find((plan) => repo !== null && plan.repo === repo) ?? latest[0];
+  const latest = [...plans, ...others].sort(newestFirst);
+  const isHere = plansHere(io, store);
+  const found = latest.find(isHere ?? (() => true));
   if (found) return found;
+  const [other] = latest;
+  if (other && READ_ONLY_COMMANDS.has(command)) return other;
+  if (other)
+    throw new InputError('plan/elsewhere', 'No plan is of this repository.', {
+      hint: [
+        'The latest of other repositories:',
+        ...latest.slice(0, MAX_CANDIDATES).map(({ id }) => commandOf(io, id)),
+      ].join('\n'),
+    });
   throw new InputError('plan/none', 'There are no plans yet.', {
     hint: 'Make one with: signalbox run --task "Fix the typo in README"',
   });
 }
 
-const madeAt = ({ createdAt }: Plan) => createdAt ?? '';
+/** The command line with the name of a plan for `@last`. */
+function commandOf({ argv }: Io, planId: string): string {
+  return ['signalbox', ...argv].map((word) => (word === LAST ? planId : word)).join(' ');
+}
+
+/** Whether a plan, or a ticket of it, works in the repository of the current directory; undefined outside of one. */
+export function plansHere(io: Io, store: Pick<Store, 'tickets'>): ((plan: Plan) => boolean) | undefined {
+  const here = repositoryOf(io.cwd);
+  if (here === null) return undefined;
+  const known = new Map<string, boolean>();
+  const isHere = (path: string): boolean => {
+    const found = known.get(path) ?? isSameRepository(expandPath(path, io.cwd, userHome(io.env)), here);
+    known.set(path, found);
+    return found;
+  };
+  return (plan) =>
+    typeof plan.repo === 'string'
+      ? isHere(plan.repo)
+      : store.tickets(plan).some(({ repo }) => typeof repo === 'string' && isHere(repo));
+}
+
+/** Compares real paths, so that links hide no plan. */
+function isSameRepository(path: string, here: string): boolean {
+  const real = (each: string) => (existsSync(each) ? realpathSync.native(each) : each);
+  return path === here || real(repositoryOf(path) ?? path) === real(here);
+}
+
+export const newestFirst = (a: Plan, b: Plan) => (b.createdAt ?? '').localeCompare(a.createdAt ?? '');
 
 /** Commands that change nothing: they also take the only ticket of a plan, and tickets of finished plans by their id. */
-const READ_ONLY_COMMANDS: ReadonlySet<string> = new Set(['diff', 'logs', 'sessions']);
+const READ_ONLY_COMMANDS: ReadonlySet<string> = new Set([
+  'attach',
+  'diff',
+  'logs',
+  'report',
+  'sessions',
+  'status',
+]);
 /** How many words may follow the id of a ticket; after other commands none. */
 const WORDS_BEHIND: Readonly<Record<string, number>> = { skip: 1, respond: Number.POSITIVE_INFINITY };
 
@@ -149,7 +202,7 @@ export function ticketNamed(
       hint: `Help: signalbox ${command} --help`,
     });
   if (first === LAST || store.hasPlan(first)) {
-    const planId = planNamed(io, store, first);
+    const planId = planNamed(io, store, command, first);
     const [ticketId, ...rest] = others;
     if (ticketId !== undefined) return { ref: { planId, ticketId }, rest };
     const ids = store.plan(planId).tickets.map((entry) => entry.ticketId);

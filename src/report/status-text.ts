@@ -4,22 +4,27 @@ import { parseRef, refKey } from '../model/ids-and-branch-names.ts';
 import type { Plan } from '../model/plan.ts';
 import { planProblems } from '../model/plans/plan-problems.ts';
 import { ticketOf } from '../model/plans/plans-view.ts';
-import { unchecked } from '../model/review-verdict-and-criteria.ts';
+import { notMerged, unchecked } from '../model/review-verdict-and-criteria.ts';
 import { blockedBy, stoppedBy, stuckBlocker } from '../model/state/blockers-and-stop-on-failure.ts';
 import { asShown, type Explanation, explain } from '../model/state/explain-ticket.ts';
 import { waitsForTicketInTree } from '../model/state/shared-workspace-turns.ts';
-import { isCancelled, openAttempt, openTasksOf, type Ticket } from '../model/ticket.ts';
+import { plural } from '../model/text/clean-escape-quote-plural.ts';
+import { endedMerged, isCancelled, openAttempt, openTasksOf, type Ticket } from '../model/ticket.ts';
 import type { Holder, StoreProblem, StoreView } from '../store/store-interface.ts';
 import {
   ago,
   counted,
+  duration,
   oneLine,
   type Style,
   sayProblem,
   statusMark,
   untilNote,
   usageOfAttempts,
+  usageText,
+  whichAttempt,
 } from './style-and-phrases.ts';
+import { table } from './table.ts';
 
 interface TicketStatus extends Explanation {
   ticket: Ticket;
@@ -131,7 +136,7 @@ export function planLines(
   { plan, tickets, problems }: PlanStatus,
   style: Style,
   now: number,
-  detailed: boolean,
+  { detailed, only }: { detailed: boolean; only?: Section | undefined },
 ): string[] {
   const byStatus = groupBy(tickets, ({ ticket }) => ticket.status);
   const count = (status: Ticket['status']) => byStatus.get(status)?.length ?? 0;
@@ -160,19 +165,29 @@ export function planLines(
   ];
   const width = Math.max(4, ...tickets.map(({ ticket }) => ticket.ticketId.length));
   const page = { lines, style, now, width, detailed };
-  if (detailed) for (const each of tickets) addTicketLines(each, page);
-  else for (const equal of inSections(tickets)) addFolded(equal, page);
+  const shown = only ? tickets.filter(({ ticket }) => isIn(only, ticket)) : tickets;
+  if (detailed) for (const each of shown) addTicketLines(each, page);
+  else for (const equal of inSections(shown)) addFolded(equal, page);
+  lines.push(...workLine(plan, tickets));
   for (const problem of problems) lines.push(`  ${style.red('✗')} ${oneLine(sayProblem(problem), 400)}`);
   if (detailed) lines.push(...lastRun(plan));
   return lines;
 }
 
-const SECTIONS: readonly (readonly Ticket['status'][])[] = [
-  ['needs_attention', 'failed'],
-  ['running'],
-  ['ready', 'queued', 'paused'],
-  ['complete'],
-];
+const SECTIONS = {
+  'need you': ['needs_attention', 'failed'],
+  run: ['running'],
+  wait: ['ready', 'queued', 'paused'],
+  done: ['complete'],
+} satisfies Record<string, Ticket['status'][]>;
+type Section = keyof typeof SECTIONS;
+
+/** Whether a ticket belongs to a section. What was given up needs no one any more. */
+export function isIn(section: Section, ticket: Ticket): boolean {
+  const status = isCancelled(ticket) ? 'complete' : ticket.status;
+  return (SECTIONS[section] as Ticket['status'][]).includes(status);
+}
+
 /** So many tickets with the same reason are one row. */
 const FOLDED_FROM = 4;
 const FOLDED_DONE_FROM = 11;
@@ -180,16 +195,11 @@ const MAX_IDS = 8;
 
 /** What needs a person, what runs, what waits, what is done; those with the same reason together. */
 function inSections(tickets: readonly TicketStatus[]): TicketStatus[][] {
-  return SECTIONS.flatMap((statuses) => {
-    const section = tickets.filter(({ ticket }) => statuses.includes(shownStatus(ticket)));
+  return (Object.keys(SECTIONS) as Section[]).flatMap((name) => {
+    const section = tickets.filter(({ ticket }) => isIn(name, ticket));
     const equal = groupBy(section, ({ ticket, why }) => `${ticket.status} ${why}`);
     return [...equal.values()].flatMap((same) => (isFolded(same) ? [same] : same.map((each) => [each])));
   });
-}
-
-/** What was given up needs no one any more. */
-function shownStatus(ticket: Ticket): Ticket['status'] {
-  return isCancelled(ticket) ? 'complete' : ticket.status;
 }
 
 function isFolded(same: readonly TicketStatus[]): boolean {
@@ -222,6 +232,38 @@ function addFolded(equal: readonly TicketStatus[], page: Page): void {
       ? `signalbox retry --failed ${planId}`
       : first.next;
   if (next) lines.push(`${indent}${style.dim(`→ ${next}`)}`);
+}
+
+/** Where the work of a complete ticket is; null where there is none to look for. */
+function whereWorkIs(ticket: Ticket): { kind: 'merged' | 'pull request' | 'branch'; text: string } | null {
+  const { status, branch, base, context } = ticket;
+  if (status !== 'complete' || base === null) return null;
+  const url = typeof context.pr_url === 'string' ? oneLine(context.pr_url, 300) : '';
+  if (url && endedMerged(ticket)) return { kind: 'merged', text: `merged: ${url}` };
+  if (url) return { kind: 'pull request', text: `pull request ${url}` };
+  const last = ticket.phaseHistory.findLast(({ phase }) => phase === 'integrate');
+  if (last?.status === 'success' && notMerged(last.output) === undefined)
+    return { kind: 'merged', text: `merged into ${oneLine(base.ref)}` };
+  return branch ? { kind: 'branch', text: `on branch ${oneLine(branch)}` } : null;
+}
+
+/** Where the work of a plan is, and the command for what is not merged. */
+function workLine({ id, workspace }: Plan, tickets: readonly TicketStatus[]): string[] {
+  const kinds = groupBy(
+    tickets.flatMap(({ ticket }) => whereWorkIs(ticket) ?? []),
+    ({ kind }) => kind,
+  );
+  const count = (kind: 'merged' | 'pull request' | 'branch') => kinds.get(kind)?.length ?? 0;
+  const [merged, pulls, branches] = [count('merged'), count('pull request'), count('branch')];
+  const facts = [
+    ...(merged > 0 ? [`${merged} merged`] : []),
+    ...(pulls > 0 ? [plural(pulls, 'pull request')] : []),
+    ...(branches > 0
+      ? [workspace ? 'on one branch' : `${branches} on ${branches === 1 ? 'its branch' : 'their branches'}`]
+      : []),
+  ];
+  if (facts.length === 0) return [];
+  return [`  Work: ${facts.join(', ')}${branches > 0 && !workspace ? ` → signalbox merge ${id}` : ''}`];
 }
 
 /** The summary of a spec's last run. */
@@ -264,12 +306,39 @@ function addTicketLines({ ticket, why, next }: TicketStatus, page: Page): void {
   if (ticket.worktree && (ticket.status !== 'complete' || existsSync(ticket.worktree)))
     lines.push(`${indent}${kept}${oneLine(ticket.worktree, 300)}`);
   const pr = ticket.context.pr_url;
-  if (typeof pr === 'string') lines.push(`${indent}pull request ${oneLine(pr, 300)}`);
+  const work =
+    whereWorkIs(ticket)?.text ?? (typeof pr === 'string' ? `pull request ${oneLine(pr, 300)}` : '');
+  if (work) lines.push(`${indent}${work}`);
   const session =
     openAttempt(ticket)?.sessionId ?? ticket.phaseHistory.findLast((attempt) => attempt.sessionId)?.sessionId;
   if (session) lines.push(`${indent}session ${oneLine(session)}`);
   const used = usageOfAttempts(ticket.phaseHistory);
   if (used) lines.push(`${indent}${used}`);
+}
+
+/** Everything about one ticket: its reason, where its work is, and every attempt. */
+export function ticketLines(each: TicketStatus, style: Style, now: number): string[] {
+  const { ticket } = each;
+  const lines = [style.bold(refKey(ticket))];
+  addTicketLines(each, { lines, style, now, width: ticket.ticketId.length, detailed: true });
+  const rows = ticket.phaseHistory.map((attempt) => {
+    const end = attempt.completedAt === null ? now : Date.parse(attempt.completedAt);
+    const outcome = attempt.outcome && attempt.outcome !== attempt.status ? ` → ${attempt.outcome}` : '';
+    return [
+      `  ${attempt.phase}`,
+      whichAttempt(attempt),
+      `${attempt.status}${outcome}`,
+      duration(Math.max(0, end - Date.parse(attempt.startedAt))),
+      usageText(attempt.usage),
+      oneLine(attempt.error?.message ?? '', 200),
+    ];
+  });
+  if (rows.length > 0)
+    lines.push('', ...table(['  phase', 'attempt', 'result', 'time', 'usage', 'error'], rows, style));
+  const { planId, ticketId } = ticket;
+  if (rows.length > 0) lines.push('', style.dim(`→ signalbox logs ${planId} ${ticketId}`));
+  if (ticket.base) lines.push(style.dim(`→ signalbox diff ${planId} ${ticketId}`));
+  return lines;
 }
 
 /** A poll or gate has waited since its attempt started, however often it was checked. */

@@ -172,7 +172,8 @@ export function untilText(hold: Hold | null, now: number): string {
 /** The same for a page that is printed once, which also shows the next check. */
 export function untilNote(hold: Hold | null, now: number): string {
   const until = untilText(hold, now).trim();
-  if (until) return ` (${until})`;
+  const left = Date.parse(hold?.until ?? '') - now;
+  if (until) return ` (${until}${left > 0 ? `, in ${wholeSeconds(left)}` : ''})`;
   if (!hold?.until || !polls(hold) || NAMES_TIME.test(hold.reason)) return '';
   return Date.parse(hold.until) > now ? ` (next check ${clock(hold.until, now)})` : '';
 }

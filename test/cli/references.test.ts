@@ -1,3 +1,5 @@
+import { mkdirSync } from 'node:fs';
+import { join } from 'node:path';
 import { describe, expect } from 'vitest';
 import { CliCall } from '../support/cli-call.ts';
 import { errorIn, it, type World } from './support.ts';
@@ -67,6 +69,24 @@ describe.concurrent('a ticket', () => {
     expect((await world.cli('logs')).code).toBe(0);
     expect((await world.cli('diff')).err).toContain('Which ticket of "new"?');
     expect((await world.cli('stop', '@last')).out).toMatch(/^Plan new is paused\.\n/);
+  });
+});
+
+describe.concurrent('@last', () => {
+  it('in a repository without plans is refused where something would change', async ({ world }) => {
+    plans(world);
+    const other = join(world.dir, 'other');
+    mkdirSync(join(other, '.git'), { recursive: true });
+    const there = (...words: string[]) => world.invoke(words, {}, other).ended;
+    expect(await there('retry', '--failed', '@last')).toMatchObject({
+      code: 2,
+      err: '❌ No plan is of this repository.\n   The latest of other repositories:\n   signalbox retry --failed new\n   signalbox retry --failed old\n   signalbox retry --failed done\n',
+    });
+    for (const command of ['stop', 'cancel', 'resume', 'merge'])
+      expect((await there(command, '@last')).code, command).toBe(2);
+    expect((await there('logs', '@last')).code).toBe(0);
+    expect((await there('status', '@last')).out).toMatch(/^new\n/);
+    expect(world.ticket('new', 'b').status).toBe('failed');
   });
 });
 

@@ -1,5 +1,7 @@
-import { utimesSync, writeFileSync } from 'node:fs';
+import { mkdirSync, symlinkSync, utimesSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { describe, expect } from 'vitest';
+import { CliCall } from '../support/cli-call.ts';
 import { errorIn, it, refusal, type Shown, setUp } from './support.ts';
 
 describe.concurrent('status', () => {
@@ -31,22 +33,107 @@ describe.concurrent('status', () => {
     expect(out).toMatch(/◌ x .*\n +the plan is draft\n +→ signalbox plan approve d\n/);
   });
 
-  it('shows what is open and the latest finished plans, and all of them when asked', async ({ world }) => {
+  it('shows what is open and how many plans more there are, and all of them when asked', async ({
+    world,
+  }) => {
     setUp(world, 'commit', { a: {} });
     for (let number = 10; number < 25; number += 1) {
       world.plan(`old${number}`, { status: 'complete', tickets: { x: { status: 'complete' } } });
       utimesSync(world.planFile(`old${number}`), number, number);
     }
     const shown = (out: string) => out.match(/^(p|old\d+)$/gm);
-    const latest = Array.from({ length: 10 }, (_, index) => `old${index + 15}`);
     const { out } = await world.cli('status');
-    expect(shown(out)).toEqual([...latest, 'p']);
-    expect(out.trimEnd().split('\n').at(-1)).toBe('5 more finished plans: signalbox status --all');
+    expect(shown(out)).toEqual(['p']);
+    expect(out.trimEnd().split('\n').at(-1)).toBe('15 more finished plans: signalbox status --all');
     const all = await world.cli('status', '--all');
     expect(shown(all.out)).toHaveLength(16);
     expect(all.out).not.toContain('more finished');
     expect((await world.cli('status', 'old10')).out).toMatch(/^old10\n {2}complete/);
     expect(await world.json<Shown[]>('status')).toHaveLength(16);
+  });
+
+  it('shows inside a repository its own open plans, newest first, also by a link; elsewhere all', async ({
+    world,
+  }) => {
+    setUp(world, 'commit', { a: {} });
+    const other = join(world.dir, 'other');
+    mkdirSync(join(other, '.git'), { recursive: true });
+    const link = join(world.dir, 'link');
+    symlinkSync(world.repo, link);
+    const tickets = { a: {} };
+    world.plan('older', { repo: link, createdAt: '2026-01-01T00:00:00Z', tickets });
+    world.plan('newer', { repo: world.repo, createdAt: '2026-02-01T00:00:00Z', tickets });
+    world.plan('there', { repo: other, createdAt: '2026-03-01T00:00:00Z', tickets });
+    world.plan('mixed', { repo: null, tickets: { a: { repo: other } } });
+    const shown = async (cwd: string, ...flags: string[]) =>
+      (await world.invoke(['status', ...flags], {}, cwd).ended).out;
+    const plansIn = (out: string) => out.match(/^\w+$/gm);
+    expect(plansIn(await shown(world.repo))).toEqual(['newer', 'older', 'p']);
+    expect(await shown(world.repo)).toMatch(
+      /\n2 open plans of other repositories: signalbox status --all\n$/,
+    );
+    expect(plansIn(await shown(join(link)))).toEqual(['newer', 'older', 'p']);
+    expect(plansIn(await shown(other))).toEqual(['there', 'mixed']);
+    expect(plansIn(await shown(world.dir))).toHaveLength(5);
+    expect(plansIn(await shown(world.repo, '--all'))).toHaveLength(5);
+    expect(JSON.parse(await shown(world.repo, '--json'))).toHaveLength(5);
+  });
+
+  it('shows the last finished plan and where its work is, if none is open', async ({ world }) => {
+    setUp(world);
+    await world.cli('run', 'p');
+    const { out } = await world.cli('status');
+    expect(out).toMatch(/^No open plans\. The last one:\n\np\n {2}complete — /);
+    expect(out).toContain('  Work: 1 on its branch → signalbox merge p\n');
+    expect((await world.cli('status', 'p')).out).toContain('on branch ticket/p/a\n');
+  });
+
+  it('shows only what failed or needs you with --failed, and what waits with --waiting', async ({
+    world,
+  }) => {
+    setUp(world, 'commit', {
+      waits: {},
+      bad: { status: 'failed', error: 'no evidence' },
+      given: { status: 'failed', error: 'cancelled by a person', cancelledAt: '2026-01-01T00:00:00Z' },
+      over: { status: 'complete' },
+    });
+    world.plan('fine', { tickets: { x: { status: 'complete' }, y: {} } });
+    const failed = (await world.cli('status', '--failed')).out;
+    expect(failed).toContain('1/4 complete, 2 failed');
+    expect(failed.match(/^ {2}\S \S+/gm)).toEqual(['  ✗ bad']);
+    expect((await world.cli('status', '--waiting')).out.match(/^ {2}\S \S+/gm)).toEqual([
+      '  ◌ y',
+      '  ◌ waits',
+    ]);
+    world.writeTicket('p', 'bad', { title: 'A' });
+    expect((await world.cli('status', '--failed')).out).toBe('Nothing needs you here.\n');
+  });
+
+  it('shows all attempts of one ticket, which its id alone may name', async ({ world }) => {
+    setUp(world);
+    await world.cli('run', 'p');
+    for (const words of [['p', 'a'], ['a']]) {
+      const { out } = await world.cli('status', ...words);
+      expect(out).toMatch(/^p\/a\n {2}✓ a {2}complete/);
+      expect(out).toMatch(/^ {2}phase +result +time.*\n {2}build +success +[\d.]+s/m);
+      expect(out).toContain('→ signalbox diff p a');
+    }
+    expect(await world.json<Shown>('status', 'p', 'a')).toMatchObject({ tickets: [{ ticketId: 'a' }] });
+    expect(errorIn(await world.cli('status', 'p', 'z', '--json')).code).toBe('ticket/unknown');
+  });
+
+  it('is shown again with --watch until Ctrl-C', async ({ world }) => {
+    setUp(world);
+    const call = new CliCall(['status', '--watch'], {
+      cwd: world.dir,
+      env: world.env,
+      terminal: true,
+      columns: 80,
+    });
+    await call.says('no engine is running');
+    world.writeTicket('p', 'a', { title: 'A', status: 'failed', error: 'a new reason' });
+    await call.says('a new reason');
+    expect((await call.kill('SIGINT')).code).toBe(0);
   });
 
   it('is an array of {plan, tickets} as JSON, or one of them with --plan', async ({ world }) => {

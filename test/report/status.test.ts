@@ -12,7 +12,9 @@ it.each([
   ['the plan is paused', false],
 ])('the end of a hold stands beside its own reason alone: %s', (why, tells) => {
   const status = { plan: plan(), tickets: [{ ticket: held, why, next: '' }], problems: [] };
-  const line = planLines(status, style(false), Date.parse(NOW), false).find((each) => each.includes(why));
+  const line = planLines(status, style(false), Date.parse(NOW), { detailed: false }).find((each) =>
+    each.includes(why),
+  );
   expect(line?.includes('until')).toBe(tells);
 });
 
@@ -27,7 +29,9 @@ it('shows what needs a person first, folds equal reasons and many that are done'
     ...many('queued', 2, 'usage limit of claude'),
     ...many('failed', 9, 'no tests'),
   ];
-  const lines = planLines({ plan: plan(), tickets, problems: [] }, style(false), Date.parse(NOW), false);
+  const lines = planLines({ plan: plan(), tickets, problems: [] }, style(false), Date.parse(NOW), {
+    detailed: false,
+  });
   expect(lines.slice(2).map((line) => line.trim().replace(/\s+/g, ' '))).toEqual([
     '✗ 9 tickets failed f1, f2, f3, f4, f5, f6, f7, f8, …',
     'no tests',
@@ -41,6 +45,8 @@ it('shows what needs a person first, folds equal reasons and many that are done'
     '✓ 11 tickets complete c1, c2, c3, c4, c5, c6, c7, c8, …',
     '→ signalbox retry p c1',
   ]);
-  const whole = planLines({ plan: plan(), tickets, problems: [] }, style(false), Date.parse(NOW), true);
+  const whole = planLines({ plan: plan(), tickets, problems: [] }, style(false), Date.parse(NOW), {
+    detailed: true,
+  });
   expect(whole.filter((line) => line.includes(' failed '))).toHaveLength(9);
 });

@@ -20,7 +20,7 @@ import {
 
 export async function attach(io: Io, options: GlobalOptions, word: string | undefined): Promise<void> {
   const { stateDir, store, view } = await openState(io, options);
-  const given = word && planNamed(io, store, word);
+  const given = word && planNamed(io, store, 'attach', word);
   const machine = new Machine(stateDir);
   if (given !== undefined) store.plan(given);
   const planId = given ?? machine.latestInTmux(view.plans.map(({ id }) => id));
@@ -80,7 +80,7 @@ export async function logs(
   second: string | undefined,
 ): Promise<void> {
   const { stateDir, store } = await openState(io, options);
-  const planId = planNamed(io, store, first);
+  const planId = planNamed(io, store, 'logs', first);
   const isPlan = second === undefined && store.hasPlan(planId);
   const ref = isPlan ? undefined : ticketNamed(io, store, 'logs', [first, second]).ref;
   return showLogs(io, options, { stateDir, store }, ref ?? { planId });

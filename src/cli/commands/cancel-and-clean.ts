@@ -35,7 +35,7 @@ export async function cancel(
   const { store } = engine;
   const wholePlan = second === undefined && (first === LAST || store.hasPlan(first));
   const ref = wholePlan ? undefined : ticketNamed(io, store, 'cancel', [first, second]).ref;
-  const planId = ref?.planId ?? planNamed(io, store, first);
+  const planId = ref?.planId ?? planNamed(io, store, 'cancel', first);
   const open = store.tickets(store.plan(planId)).filter(({ status }) => status !== 'complete');
   const running = open.filter(({ status }) => status === 'running').length;
   const what = ref

@@ -44,7 +44,7 @@ export async function merge(io: Io, options: Options, given: string | null = nul
     'merge.waitSeconds': options.wait,
   };
   const engine = await openRunner(io, options, 'merge', { flags });
-  const planId = given && planNamed(io, engine.store, given);
+  const planId = given && planNamed(io, engine.store, 'merge', given);
   const loads = await loadTrains(engine, { planId, cwd: io.cwd });
   if (options.dryRun) return preview(engine, loads, options, io);
   const view = { err: io.err, close: () => undefined };

@@ -51,7 +51,7 @@ async function retryFailed(io: Io, options: RetryOptions, words: Words, wish: Wi
       hint: 'signalbox retry --failed @last',
     });
   const engine = await openEngine(io, options, 'retry');
-  const planId = planNamed(io, engine.store, plan);
+  const planId = planNamed(io, engine.store, 'retry', plan);
   const failed = engine.store
     .tickets(engine.store.plan(planId))
     .filter((each) => each.status === 'failed' && !isCancelled(each) && newerRunOf(each) === undefined);
@@ -98,7 +98,7 @@ function required(name: string, word: string | undefined): string {
 
 export async function stop(io: Io, options: GlobalOptions, first: string, second: string | undefined) {
   const { store } = await openState(io, options, (state) => state.glance());
-  const planId = second === undefined ? planNamed(io, store, first) : undefined;
+  const planId = second === undefined ? planNamed(io, store, 'stop', first) : undefined;
   if (planId !== undefined && store.hasPlan(planId)) return pausePlan(io, options, planId);
   return act(io, options, [first, second], 'stop');
 }
@@ -149,7 +149,7 @@ export async function resume(
       hint: 'Write what the agent should know: --answer "Use the new table."',
     });
   const engine = await openEngine(io, options, 'resume');
-  const id = planId ? planNamed(io, engine.store, planId) : await latestStopped(engine, io.cwd);
+  const id = planId ? planNamed(io, engine.store, 'resume', planId) : await latestStopped(engine, io.cwd);
   if (ticketId || !engine.store.hasPlan(id)) return act(io, options, [planId, ticketId], 'resume');
   const found = engine.store.plan(id);
   io.resumesSpec = found.kind === 'spec';

@@ -1,24 +1,51 @@
+import type { TicketRef } from '../../model/ids-and-branch-names.ts';
+import type { Plan } from '../../model/plan.ts';
 import { planOf } from '../../model/plans/plans-view.ts';
 import { plural } from '../../model/text/clean-escape-quote-plural.ts';
-import { planLines, problemsWithoutPlan, statusJson, statusOf } from '../../report/status-text.ts';
-import { oneLine, sayProblem, style } from '../../report/style-and-phrases.ts';
+import {
+  isIn,
+  planLines,
+  problemsWithoutPlan,
+  statusJson,
+  statusOf,
+  ticketLines,
+} from '../../report/status-text.ts';
+import { oneLine, printable, sayProblem, style } from '../../report/style-and-phrases.ts';
 import type { Store, StoreView } from '../../store/store-interface.ts';
 import { type Io, outJson } from '../io.ts';
-import { type GlobalOptions, LAST, openState, planNamed } from '../open-state-and-find-named-tickets.ts';
+import {
+  type GlobalOptions,
+  LAST,
+  newestFirst,
+  openState,
+  planNamed,
+  plansHere,
+  ticketNamed,
+} from '../open-state-and-find-named-tickets.ts';
 
 interface StatusOptions extends GlobalOptions {
   plan?: string;
   all?: boolean;
+  failed?: boolean;
+  waiting?: boolean;
+  watch?: boolean;
 }
 
-/** Maximum number of finished plans shown, the latest first. */
-const MAX_FINISHED_SHOWN = 10;
+/** Where nothing is open here, the last finished plan is searched for among this many. */
+const MAX_SEARCHED_FINISHED = 10;
+const WATCH_MS = 2_000;
 
 const NAMES: Record<string, 'plan' | 'config'> = {
   '-p': 'plan',
   '--plan': 'plan',
   '-C': 'config',
   '--config': 'config',
+};
+const FLAGS: Record<string, 'json' | 'all' | 'failed' | 'waiting'> = {
+  '--json': 'json',
+  '--all': 'all',
+  '--failed': 'failed',
+  '--waiting': 'waiting',
 };
 
 /** The options of a simple call. Undefined for others: they need the full parser, which takes longer to load. */
@@ -27,9 +54,9 @@ export function plainOptions(words: readonly string[]): StatusOptions | undefine
   for (let at = 0; at < words.length; at += 1) {
     const word = words[at] ?? '';
     const name = NAMES[word];
+    const flag = FLAGS[word];
     const value = name && words[at + 1];
-    if (word === '--json') options.json = true;
-    else if (word === '--all') options.all = true;
+    if (flag) options[flag] = true;
     else if (name && value && !value.startsWith('-')) {
       options[name] = value;
       at += 1;
@@ -38,57 +65,134 @@ export function plainOptions(words: readonly string[]): StatusOptions | undefine
   return options;
 }
 
-export async function status(io: Io, options: StatusOptions, given = options.plan): Promise<void> {
-  const plan = given === LAST ? await latestPlan(io, options) : given;
-  const isAll = plan === undefined && (options.all || options.json);
-  const { store, view } = await openState(io, options, (state) =>
-    isAll ? state.view() : openAndFinishedPlans(state, plan),
-  );
+export async function status(
+  io: Io,
+  options: StatusOptions,
+  ...words: (string | undefined)[]
+): Promise<void> {
+  const named = [words[0] ?? options.plan, words[1]];
+  const { terminal } = io.stdout;
+  if (!options.watch || options.json || !terminal) return show(io, options, named);
+  let stop = (): void => undefined;
+  const stopped = new Promise<true>((resolve) => {
+    stop = io.signals.on(['SIGINT', 'SIGTERM'], () => resolve(true));
+  });
+  for (;;) {
+    const lines: string[] = [];
+    await show({ ...io, out: (more) => void lines.push(...[more].flat()) }, options, named);
+    const rows = terminal.rows() - 2;
+    const over = lines.length - rows;
+    const shown = over > 0 ? [...lines.slice(0, rows - 1), `… ${plural(over + 1, 'more line')}`] : lines;
+    const text = shown.map((line) => `${printable(line, io.color)}\n`).join('');
+    // A line that is too wide is cut, not wrapped.
+    io.stdout.write(`\u001b[?7l\u001b[H\u001b[2J${text}\u001b[?7h`);
+    const timer = new Promise<false>((resolve) => setTimeout(resolve, WATCH_MS, false));
+    if (await Promise.race([stopped, timer])) return stop();
+  }
+}
+
+/** What the words after `status` name. */
+type Named = { planId: string; ticketId?: string } | undefined;
+
+function find(io: Io, store: Store, [first, second]: readonly (string | undefined)[]): Named {
+  if (first === undefined) return undefined;
+  if (second === undefined && (first === LAST || store.hasPlan(first)))
+    return { planId: planNamed(io, store, 'status', first) };
+  const { ref } = ticketNamed(io, store, 'status', [first, second]);
+  store.ticket(ref);
+  return ref;
+}
+
+async function show(io: Io, options: StatusOptions, words: readonly (string | undefined)[]): Promise<void> {
+  const { store, view: found } = await openState(io, options, (state) => {
+    const named = find(io, state, words);
+    if (named === undefined && (options.all || options.json)) return { named, view: state.view() };
+    const planId = named?.planId ?? lastFinishedHere(io, state);
+    return { named, view: openAndOnePlan(state, planId) };
+  });
+  const { named, view } = found;
   const holder = store.holder('status');
   const daemon = holder.daemon() !== undefined;
   const now = Date.now();
+  if (named) store.plan(named.planId);
   const all = statusOf({ view, holder, daemon, now });
-  if (plan) store.plan(plan);
-  const wanted = plan ? all.filter((each) => each.plan.id === plan) : all;
+  const wanted = named ? all.filter(({ plan }) => plan.id === named.planId) : all;
+  const isNamed = ({ ticketId }: Pick<TicketRef, 'ticketId'>) => ticketId === named?.ticketId;
+  const tickets =
+    named?.ticketId && wanted.flatMap((each) => each.tickets.filter(({ ticket }) => isNamed(ticket)));
   if (options.json) {
-    const plans = wanted.map(statusJson);
+    const plans = wanted.map((each) => statusJson(tickets ? { ...each, tickets } : each));
     // A plan that cannot be read is listed with the reason in place of its content.
     const unreadable = problemsWithoutPlan(view).map((problem) => ({
       plan: null,
       tickets: [],
       problems: [problem],
     }));
-    return outJson(io, plan ? plans[0] : [...plans, ...unreadable]);
+    return outJson(io, named ? plans[0] : [...plans, ...unreadable]);
   }
   const colors = style(io.color);
-  const lines = wanted.flatMap((each, index) => [
+  if (tickets) return io.out(tickets.flatMap((each) => ticketLines(each, colors, now)));
+  const isHere = named || options.all ? undefined : plansHere(io, store);
+  const here = isHere ? wanted.filter(({ plan }) => isHere(plan)) : wanted;
+  const only = options.failed ? 'need you' : options.waiting ? 'wait' : undefined;
+  const shown = only ? here.filter((each) => each.tickets.some(({ ticket }) => isIn(only, ticket))) : here;
+  if (!named) shown.sort((a, b) => newestFirst(a.plan, b.plan));
+  const lines = shown.flatMap((each, index) => [
     ...(index > 0 ? [''] : []),
-    ...planLines(each, colors, now, plan !== undefined),
+    ...planLines(each, colors, now, { detailed: named !== undefined, only }),
   ]);
-  if (!plan)
-    for (const problem of problemsWithoutPlan(view))
-      lines.push(`${colors.red('✗')} ${oneLine(sayProblem(problem), 400)}`);
-  const left = plan ? 0 : [...(view.finished?.ids() ?? [])].length - MAX_FINISHED_SHOWN;
-  if (left > 0) lines.push('', colors.dim(`${plural(left, 'more finished plan')}: signalbox status --all`));
+  if (named) return io.out(lines);
+  if (only && lines.length === 0)
+    lines.push(only === 'wait' ? 'Nothing waits here.' : 'Nothing needs you here.');
+  for (const problem of problemsWithoutPlan(view))
+    lines.push(`${colors.red('✗')} ${oneLine(sayProblem(problem), 400)}`);
+  const more = options.all
+    ? ''
+    : moreLine(
+        view,
+        here.map(({ plan }) => plan),
+      );
+  const isIdle = !options.all && here.every(({ plan }) => isFinished(plan));
+  const idle = `No open plans${isHere ? ' in this repository' : ''}.${here.length > 0 ? ' The last one:' : ''}`;
+  if (isIdle && (more || here.length > 0)) lines.unshift(idle, '');
+  if (more) lines.push(...(lines.at(-1) === '' ? [] : ['']), colors.dim(more));
   io.out(lines.length > 0 ? lines : `No plans in ${store.location()}.`);
 }
 
-async function latestPlan(io: Io, options: StatusOptions): Promise<string> {
-  const { store } = await openState(io, options, (state) => state.glance());
-  return planNamed(io, store, LAST);
+const isFinished = ({ status }: Plan) => status === 'complete' || status === 'archived';
+
+/** How many plans are not shown. */
+function moreLine({ plans, finished }: StoreView, shown: readonly Plan[]): string {
+  const open = plans.filter((plan) => !isFinished(plan) && !shown.includes(plan)).length;
+  const done = [...(finished?.ids() ?? [])].length - shown.filter(isFinished).length;
+  const counts = [
+    ...(open > 0
+      ? [plural(open, 'open plan of other repositories', 'open plans of other repositories')]
+      : []),
+    ...(done > 0 ? [plural(done, 'more finished plan')] : []),
+  ];
+  return counts.length > 0 ? `${counts.join(', ')}: signalbox status --all` : '';
 }
 
-/** Plans that are not finished, and the named one or else the latest of those that are. */
-function openAndFinishedPlans(store: Store, planId: string | undefined): StoreView {
+/** Where nothing is open, the plan that finished last. */
+function lastFinishedHere(io: Io, store: Store): string | undefined {
+  const { plans, finished } = store.glance();
+  const isHere = plansHere(io, store) ?? (() => true);
+  if (plans.some(isHere)) return undefined;
+  const latest = (finished?.since(0, MAX_SEARCHED_FINISHED) ?? []).flatMap((id) => store.view(id).plans);
+  return latest.sort(newestFirst).find(isHere)?.id;
+}
+
+/** Plans that are not finished, and the given one. */
+function openAndOnePlan(store: Store, planId: string | undefined): StoreView {
   const open = store.glance();
-  const ids = planId === undefined ? (open.finished?.since(0, MAX_FINISHED_SHOWN) ?? []) : [planId];
-  const others = ids.filter((id) => !planOf({ plans: open.plans }, id)).map((id) => store.view(id));
-  if (others.length === 0) return open;
-  const plans = [open, ...others].flatMap((view) => view.plans);
+  if (planId === undefined || planOf({ plans: open.plans }, planId)) return open;
+  const views = [open, store.view(planId)];
+  const plans = views.flatMap((view) => view.plans);
   return {
     plans: plans.sort((a, b) => (a.id < b.id ? -1 : 1)),
-    tickets: new Map([open, ...others].flatMap(({ tickets }) => [...tickets])),
-    problems: [...open.problems, ...others.flatMap(({ problems }) => problems)],
+    tickets: new Map(views.flatMap(({ tickets }) => [...tickets])),
+    problems: views.flatMap(({ problems }) => problems),
     ...(open.finished ? { finished: open.finished } : {}),
   };
 }

@@ -11,15 +11,19 @@ const TICKET = {
 /** Commands that show plans and tickets, and what a person does to them. */
 export const TICKET_COMMANDS: readonly CommandDefinition[] = [
   {
-    usage: 'status [plan]',
+    usage: 'status [plan] [ticket]',
     about: 'show plans and tickets, and why they wait',
-    args: { plan: 'one plan in detail' },
+    args: { plan: 'one plan in detail', ticket: 'one ticket with all its attempts' },
     options: {
       '-p, --plan <id>': 'the same as the argument',
-      '--all': 'all finished plans, too, and not only the latest',
+      '--all': 'all plans: those of other repositories, and finished ones',
+      '--failed': 'only tickets that failed or need you',
+      '--waiting': 'only tickets that wait',
+      '--watch': 'show it again every two seconds, until Ctrl-C',
     },
     json: 'print JSON: an array of {plan, tickets} of all plans, or one of them with --plan',
-    examples: ['status', 'status sprint-12', 'status --json'],
+    notes: 'Inside a repository its open plans, elsewhere all open plans, the newest first.',
+    examples: ['status', 'status sprint-12', 'status PROJ-101', 'status --failed', 'status --json'],
     load: async () => (await import('../commands/status.ts')).status,
   },
   {
