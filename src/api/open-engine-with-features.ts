@@ -57,6 +57,6 @@ export function openEngine({
     notifications: (context) => new Notifier(context),
     actions: ACTIONS,
     preflight: async (context, request) =>
-      (await import('../features/preflight/find-start-problems.ts')).preflight(context, request),
+      (await import('../features/preflight/find-start-problems-and-forecast.ts')).preflight(context, request),
   });
 }

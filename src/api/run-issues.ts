@@ -7,6 +7,8 @@ import { requireReady, startableTickets } from '../engine/plan-readiness.ts';
 import { workspaceFor } from '../engine/ticket-workspace.ts';
 import { type Rotation, rotateLogs } from '../features/issue-runs/logs/read-and-rotate-logs.ts';
 import { checkLogPlace, openRunLog, type RunLogWriter } from '../features/issue-runs/logs/write-log.ts';
+import { modeOf } from '../features/issue-runs/options/execution-config-and-workflow-changes.ts';
+import { addedByLabels } from '../features/issue-runs/options/parse-phases-models-efforts-labels.ts';
 import { prepareIssueRun } from '../features/issue-runs/prepare-issue-run.ts';
 import { reportPhases } from '../features/issue-runs/progress-callbacks.ts';
 import type {
@@ -23,6 +25,7 @@ import {
   storedRun,
 } from '../features/issue-runs/results/stored-run-time-and-issue-names.ts';
 import { startIssueRun } from '../features/issue-runs/start-issue-run.ts';
+import { forecast } from '../features/preflight/find-start-problems-and-forecast.ts';
 import { parseReference } from '../issues/issue-references.ts';
 import { issueInFile } from '../issues/markdown-issues.ts';
 import type { WorkItem } from '../issues/work-item.ts';
@@ -30,6 +33,7 @@ import type { Env } from '../machine/home-path.ts';
 import { explained, InputError } from '../model/errors.ts';
 import { parseRef, refKey } from '../model/ids-and-branch-names.ts';
 import { stopperOf } from '../model/plan.ts';
+import type { ExecutionConfig } from '../model/plan-schema.ts';
 import { entryOf, planOf, ticketOf } from '../model/plans/plans-view.ts';
 import type { Ticket } from '../model/ticket.ts';
 import type { Opened } from './drive-run-and-send-events.ts';
@@ -83,8 +87,18 @@ export async function runIssues(given: Given, input: RunInput): Promise<Course> 
   );
   const nothing = { logPath: null, worktreeMap: new Map(), issueInfoMap, planId: null };
   if (config.dryRun) {
-    const dryRun = preview(engine, prepared, input.batches !== null);
-    return { ...nothing, results: refused, dryRun };
+    const dryRun = preview(engine, prepared, config, input.batches !== null);
+    return {
+      ...nothing,
+      results: refused,
+      dryRun,
+      forecast: await forecast(engine, {
+        plan: prepared.plan,
+        tickets: startableTickets(prepared.tickets),
+        pinned: prepared.workflows,
+        mode: modeOf(prepared.plan, config),
+      }),
+    };
   }
   if (prepared.tickets.length === 0) return { ...nothing, results: refused };
   const { plan } = prepared;
@@ -182,7 +196,12 @@ function inWorktree(
 }
 
 /** What would be done, out of what was found out. */
-function preview(engine: EngineContext, prepared: PreparedRun, batched: boolean): PlannedIssue[] {
+function preview(
+  engine: EngineContext,
+  prepared: PreparedRun,
+  config: ExecutionConfig,
+  batched: boolean,
+): PlannedIssue[] {
   const { plan } = prepared;
   const tickets = new Map(prepared.tickets.map((ticket) => [refKey(ticket), ticket]));
   const earlier = engine.store.view();
@@ -192,9 +211,11 @@ function preview(engine: EngineContext, prepared: PreparedRun, batched: boolean)
     const note = prepared.notes.get(ticket.ticketId);
     const after = done ? [] : (entry?.blockedBy ?? []).map((text) => parseRef(text, plan.id));
     const spec = workspaceFor(ticket, plan, engine.settings, { plans: [plan], tickets });
+    const item = prepared.items.find(({ id }) => id === ticket.ticketId);
+    const added = done ? undefined : addedByLabels(config, item?.labels ?? []);
     return {
       issue: ticket.ticketId,
-      issueNumber: prepared.items.find((item) => item.id === ticket.ticketId)?.number ?? 0,
+      issueNumber: item?.number ?? 0,
       title: ticket.title,
       done,
       phases: done ? [] : (prepared.phases.get(ticket.ticketId) ?? []),
@@ -207,6 +228,7 @@ function preview(engine: EngineContext, prepared: PreparedRun, batched: boolean)
       branch: spec.branch,
       worktree: spec.path,
       ...(note ? { note } : {}),
+      ...(added ? { added } : {}),
     };
   });
 }

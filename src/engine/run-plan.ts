@@ -91,7 +91,8 @@ export async function runPlan(engine: EngineContext, options: RunOptions): Promi
 
 const MAX_PROBLEMS = 20;
 
-function checkRunnable(
+/** Refuses a plan that cannot be run as it is. */
+export function checkRunnable(
   engine: EngineContext,
   planId: string,
   ticketIds: readonly string[] | undefined,

@@ -285,6 +285,18 @@ export function positiveEdge(phase: Phase): string | undefined {
   return edges.success ?? first;
 }
 
+/** Phases that work goes through when all goes well. */
+export function phasesAhead(workflow: Workflow, skipped: readonly string[]): string[] {
+  const ahead = new Set<string>();
+  for (
+    let phase: Phase | undefined = workflow.phases[0];
+    phase && phase.type !== 'terminal' && !ahead.has(phase.id);
+    phase = phaseOf(workflow, positiveEdge(phase) ?? '')
+  )
+    ahead.add(phase.id);
+  return [...ahead].filter((id) => !skipped.includes(id));
+}
+
 export function retryOf(phase: Phase): z.infer<typeof Retry> {
   const none = { max: 0, delaySeconds: 0, factor: 2, maxDelaySeconds: 600 };
   if (phase.type === 'gate' || phase.type === 'terminal') return none;

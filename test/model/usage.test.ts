@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest';
 import {
   addUsage,
   costText,
+  estimate,
   isUnpriced,
   noUsage,
   subtractUsage,
@@ -93,5 +94,68 @@ describe('the cost of attempts', () => {
     [null, 2, 'cost unknown'],
   ])('%s with %i unknown parts is %s', (usd, unpriced, text) => {
     expect(costText(usd, unpriced)).toBe(text);
+  });
+});
+
+describe('an estimate', () => {
+  /** Attempts that took these seconds and dollars, the latest first. */
+  const attempts = (phase: string, agent: string | null, ...took: [number, number | null][]) =>
+    took.map(([seconds, costUsd]) =>
+      Attempt.parse({
+        phase,
+        agent,
+        status: 'success',
+        startedAt: '2026-01-01T00:00:00.000Z',
+        completedAt: new Date(Date.parse('2026-01-01T00:00:00.000Z') + seconds * 1000).toISOString(),
+        usage: usage({ costUsd }),
+      }),
+    );
+  const EXEC = attempts('exec', 'claude', [60, 1], [120, 2], [90, 1.5]);
+  const WORK = [{ phase: 'exec', agent: 'claude' }];
+
+  it('is a range of the same phase and agent, from three attempts on', () => {
+    expect(estimate([WORK], EXEC, 1)).toEqual({
+      seconds: { low: 60, high: 120 },
+      usd: { low: 1, high: 2 },
+      unpriced: false,
+      missing: [],
+    });
+    expect(estimate([WORK], EXEC.slice(1), 1)).toBeNull();
+    expect(estimate([[{ phase: 'exec', agent: 'codex' }]], EXEC, 1)).toBeNull();
+    expect(estimate([[{ phase: 'qa', agent: 'claude' }]], EXEC, 1)).toBeNull();
+    expect(estimate([], EXEC, 1)).toBeNull();
+  });
+
+  it('looks at the latest ten, and at none that was interrupted or parked', () => {
+    const old = attempts('exec', 'claude', [9000, 90]);
+    const latest = attempts('exec', 'claude', ...Array.from({ length: 10 }, (): [number, number] => [60, 1]));
+    expect(estimate([WORK], [...latest, ...old], 1)?.seconds).toEqual({ low: 60, high: 60 });
+    const parked = EXEC.map((entry) => ({ ...entry, status: 'limit' as const }));
+    expect(estimate([WORK], parked, 1)).toBeNull();
+  });
+
+  it('adds phases and tickets, with time for as many at once as may run', () => {
+    const checks = attempts('checks', null, [10, null], [10, null], [10, null]);
+    const steps = [...WORK, { phase: 'checks', agent: null }, { phase: 'other', agent: null }];
+    const all = [...EXEC, ...checks];
+    expect(estimate([steps, steps], all, 1)).toEqual({
+      seconds: { low: 140, high: 260 },
+      usd: { low: 2, high: 4 },
+      unpriced: false,
+      missing: [],
+    });
+    expect(estimate([steps, steps], all, 3)?.seconds).toEqual({ low: 70, high: 130 });
+  });
+
+  it('names phases that are missing in it, and says where costs are unknown', () => {
+    const qa = attempts('qa', 'codex', [5, null], [5, null], [5, null]);
+    const steps = [...WORK, { phase: 'qa', agent: 'codex' }, { phase: 'spec', agent: 'claude' }];
+    expect(estimate([steps], [...EXEC, ...qa], 1)).toEqual({
+      seconds: { low: 65, high: 125 },
+      usd: { low: 1, high: 2 },
+      unpriced: true,
+      missing: ['spec'],
+    });
+    expect(estimate([[{ phase: 'qa', agent: 'codex' }]], qa, 1)?.usd).toBeNull();
   });
 });

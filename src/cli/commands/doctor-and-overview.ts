@@ -15,7 +15,7 @@ import { packageDir, repositoryOf } from '../../config/find-config-and-state.ts'
 import { loadSettings } from '../../config/load-settings.ts';
 import type { Settings } from '../../config/settings-table.ts';
 import { checksOf } from '../../features/checks/find-and-run-checks.ts';
-import { identityFindings } from '../../features/preflight/find-start-problems.ts';
+import { identityFindings } from '../../features/preflight/find-start-problems-and-forecast.ts';
 import { findExecutable } from '../../machine/find-and-probe-program.ts';
 import { SignalboxError } from '../../model/errors.ts';
 import { shellWord } from '../../model/text/quote-values-for-shell.ts';

@@ -3,6 +3,7 @@ import { releasePlanClaim } from '../../engine/claim-and-complete-plan.ts';
 import type { EngineContext } from '../../engine/context.ts';
 import { requireReady, startableTickets } from '../../engine/plan-readiness.ts';
 import { runPlan } from '../../engine/run-plan.ts';
+import { forecast } from '../../features/preflight/find-start-problems-and-forecast.ts';
 import { noteOf, type PreparedSpec, prepareSpecRun } from '../../features/spec-runs/prepare-spec-run.ts';
 import { keepSummary, specResult } from '../../features/spec-runs/spec-result.ts';
 import { type SpecRunRequest, updateSpecPlan } from '../../features/spec-runs/spec-run-request-and-state.ts';
@@ -11,6 +12,7 @@ import type { UnitOptions } from '../../kiro/group-tasks-into-units.ts';
 import { findExecutable } from '../../machine/find-and-probe-program.ts';
 import { renamedText, tmuxOff } from '../../machine/tmux/run-tmux.ts';
 import type { EngineEvent } from '../../model/events.ts';
+import { forecastLines } from '../../report/issue-runs/summary-and-dry-run.ts';
 import { specProblemText, specSummary, specText, summaryFacts } from '../../report/spec-text.ts';
 import { safeJson, style } from '../../report/style-and-phrases.ts';
 import { openTmuxView, type TmuxView } from '../../report/tmux/tmux-view.ts';
@@ -61,7 +63,7 @@ export async function runSpec(
   const view = await eventView(io, { ...options, withPlan: false });
   const { engine, windows } = await openWithWindows(view, options, io);
   const prepared = await prepareSpecRun(engine, request);
-  if (options.dryRun) return preview(prepared, options, io);
+  if (options.dryRun) return preview(engine, prepared, options, io);
   for (const note of prepared.notes) view.err(note);
   const { plan, tickets } = prepared.prepared;
   const left = tickets.filter(({ status }) => status !== 'complete');
@@ -204,15 +206,17 @@ async function detach(
 
 /** Shows what would be done. */
 async function preview(
-  { spec, units, problems, prepared, notes }: PreparedSpec,
+  engine: EngineContext,
+  { pinned, spec, units, problems, prepared, notes }: PreparedSpec,
   options: SpecRunOptions,
   io: Io,
 ) {
   const { plan, tickets } = prepared;
+  const ahead = await forecast(engine, { plan, tickets: startableTickets(tickets), pinned });
   if (options.json) {
     const rows = tickets.map(({ ticketId, title, status }) => ({ ticketId, title, status }));
     const branch = tickets[0]?.branch ?? null;
-    return outJson(io, { dryRun: true, planId: plan.id, branch, units: rows, problems });
+    return outJson(io, { dryRun: true, planId: plan.id, branch, units: rows, problems, forecast: ahead });
   }
   const textOptions = { colors: style(io.color), cwd: io.cwd };
   io.out(specText({ spec, units }, textOptions));
@@ -222,6 +226,7 @@ async function preview(
   const left = tickets.filter((ticket) => ticket.status !== 'complete').length;
   const branch = tickets[0]?.branch ?? '?';
   io.out(['', `Would run ${left} of ${tickets.length} units as plan ${plan.id}, on branch ${branch}.`]);
+  io.out(forecastLines(ahead));
 }
 
 function requestOf(dir: string, options: SpecRunOptions, units: UnitOptions, io: Io): SpecRunRequest {

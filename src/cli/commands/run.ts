@@ -3,11 +3,13 @@ import { join, resolve } from 'node:path';
 import type { ResumeInit } from '../../api/run-orchestrator.ts';
 import { flagOfOption } from '../../config/run-flags.ts';
 import type { Settings } from '../../config/settings-table.ts';
+import { startableTickets } from '../../engine/plan-readiness.ts';
 import type { RunOptions, RunResult } from '../../features/issue-runs/request-and-result-types.ts';
 import { issueName, storedRun } from '../../features/issue-runs/results/stored-run-time-and-issue-names.ts';
 import { InputError } from '../../model/errors.ts';
 import type { EngineEvent } from '../../model/events.ts';
 import { idProblem } from '../../model/ids-and-branch-names.ts';
+import { entryOf } from '../../model/plans/plans-view.ts';
 import { howToAnswer } from '../../model/state/explain-ticket.ts';
 import { quoted } from '../../model/text/clean-escape-quote-plural.ts';
 import { nearest } from '../../model/text/nearest-word.ts';
@@ -15,7 +17,7 @@ import { shellWord } from '../../model/text/quote-values-for-shell.ts';
 import { planHeader, runHeader, summary } from '../../report/plan-text.ts';
 import { safeJson, style } from '../../report/style-and-phrases.ts';
 import { readableTicket } from '../../store/store-interface.ts';
-import type { Io } from '../io.ts';
+import { type Io, outJson } from '../io.ts';
 import {
   baseCheckFlag,
   type GlobalOptions,
@@ -64,9 +66,10 @@ export async function run(io: Io, given: Options, what: string[]): Promise<void>
       `"${first}" is a plan and could be an issue. Say --plan ${first}, or ${/^\d+$/.test(first) ? `'#${first}'` : `./${first}`}.`,
     );
   const asked = planOptions(options);
-  const whole = rest.length === 0 && asked.concurrency === undefined && !asked.agent && !asked.verbose;
+  const isPlain = asked.concurrency === undefined && !asked.agent && !asked.verbose && !asked.dryRun;
   // An issue run continues as it began, unless other options are given.
-  if (known?.kind === 'run' && known.status === 'active' && whole) return resumeIssues(first, asked, io);
+  if (known?.kind === 'run' && known.status === 'active' && isPlain && rest.length === 0)
+    return resumeIssues(first, asked, io);
   return runTickets(first, rest, asked, io);
 }
 
@@ -115,7 +118,7 @@ function otherThan(known: readonly string[], options: IssueOptions): string | un
 
 /** The file of a plan decides the rest, so any other option is refused. */
 function planOptions(options: IssueOptions): IssueOptions {
-  const other = otherThan([...FOR_PLANS, 'concurrency'], options);
+  const other = otherThan([...FOR_PLANS, 'concurrency', 'dryRun'], options);
   if (other === 'detach')
     throw new InputError('usage', '--detach is for runs of issues; a daemon runs all active plans.', {
       hint: 'Start one with: signalbox daemon --detach',
@@ -134,6 +137,7 @@ async function runTickets(planId: string, ticketIds: string[], options: IssueOpt
     ...(options.concurrency === undefined ? {} : { maxConcurrency: options.concurrency }),
     ...baseCheckFlag(options),
   };
+  if (options.dryRun) return previewTickets(planId, ticketIds, { ...options, flags }, io);
   const colors = style(io.color);
   const view = await eventView(io, { ...options, withPlan: false });
   const scope = { planId, ...(ticketIds.length > 0 ? { ticketIds } : {}) };
@@ -165,6 +169,47 @@ async function runTickets(planId: string, ticketIds: string[], options: IssueOpt
     else io.out(summary({ ...result, ms, stopped }, colors, io.columns?.()));
     io.exit(stopped ? signalCode(signal.reason) : ok ? 0 : 1);
   });
+}
+
+/** What `run` would do with a plan, or with some of its tickets. Refuses what `run` refuses. */
+async function previewTickets(
+  planId: string,
+  ticketIds: string[],
+  { flags, ...options }: GlobalOptions & { flags: Record<string, unknown> },
+  io: Io,
+): Promise<void> {
+  const engine = await openRunner(io, options, 'run', { flags });
+  const [{ checkRunnable }, { forecast }, { workspaceFor }, { dryRunLines, forecastLines }] =
+    await Promise.all([
+      import('../../engine/run-plan.ts'),
+      import('../../features/preflight/find-start-problems-and-forecast.ts'),
+      import('../../engine/ticket-workspace.ts'),
+      import('../../report/issue-runs/summary-and-dry-run.ts'),
+    ]);
+  const { store, settings } = engine;
+  const named = ticketIds.length > 0 ? ticketIds : undefined;
+  checkRunnable(engine, planId, named);
+  const plan = store.plan(planId);
+  const tickets = store.tickets(plan).filter(({ ticketId }) => named?.includes(ticketId) !== false);
+  const ahead = await forecast(engine, { plan, tickets: startableTickets(tickets) });
+  const planned = tickets.map((ticket) => {
+    const { branch, path } = workspaceFor(ticket, plan, settings, store.glance());
+    const after = (entryOf(plan, ticket)?.blockedBy ?? []).map(String);
+    return {
+      issue: ticket.ticketId,
+      issueNumber: 0,
+      title: ticket.title,
+      done: ticket.status === 'complete',
+      phases: ahead.phases[ticket.ticketId] ?? [],
+      after,
+      afterNames: after,
+      batch: null,
+      branch,
+      worktree: path,
+    };
+  });
+  if (options.json) return outJson(io, { dryRun: planned, planId, forecast: ahead });
+  io.out([...dryRunLines(planned, []), ...forecastLines(ahead)]);
 }
 
 interface IssueOptions extends GlobalOptions, RunOptions {
@@ -275,8 +320,12 @@ async function watched(
 }
 
 function resultLine(result: RunResult, daemon: number | undefined): string {
-  const { planId, detached, results, logPath, exitCode, config, wallClockDurationSeconds, dryRun } = result;
+  const { planId, detached, results, logPath, exitCode, config, wallClockDurationSeconds } = result;
+  const { dryRun, forecast } = result;
   const facts = { planId, exitCode, logPath, wallClockDurationSeconds, config, results };
-  const more = { ...(dryRun ? { dryRun } : {}), ...(detached ? { detached, daemon: daemon ?? null } : {}) };
+  const more = {
+    ...(dryRun ? { dryRun, forecast } : {}),
+    ...(detached ? { detached, daemon: daemon ?? null } : {}),
+  };
   return safeJson({ type: 'result', ok: exitCode === 0, ...facts, ...more });
 }

@@ -5,7 +5,6 @@ import { slug } from '../../model/ids-and-branch-names.ts';
 import { IssueRunPlan } from '../../model/plan-schema.ts';
 import { orderByDependencies } from '../../model/plans/dependency-order.ts';
 import { IssueTicket, type Ticket } from '../../model/ticket-schema.ts';
-import { type Phase, phaseOf, positiveEdge, type Workflow } from '../../model/workflow.ts';
 import type { IssueRunRequest } from './request-and-result-types.ts';
 
 /** The workflow of every issue. */
@@ -118,18 +117,6 @@ function linksBefore(links: readonly Candidate[]): string[] {
   const last = links.at(-1);
   const open = last?.done?.merged ? links.findLast(({ done }) => !done?.merged) : last;
   return [last, open].flatMap((each) => (each ? [each.id] : []));
-}
-
-/** Phases that work goes through when all goes well. */
-export function phasesAhead(workflow: Workflow, skipped: readonly string[]): string[] {
-  const ahead = new Set<string>();
-  for (
-    let phase: Phase | undefined = workflow.phases[0];
-    phase && phase.type !== 'terminal' && !ahead.has(phase.id);
-    phase = phaseOf(workflow, positiveEdge(phase) ?? '')
-  )
-    ahead.add(phase.id);
-  return [...ahead].filter((id) => !skipped.includes(id));
 }
 
 /** The branch of an item that no run has worked on yet. */

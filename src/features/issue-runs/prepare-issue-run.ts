@@ -11,6 +11,7 @@ import { TicketPlan } from '../../model/plan-schema.ts';
 import { planOf } from '../../model/plans/plans-view.ts';
 import { isOver, isSuperseded, type Ticket } from '../../model/ticket.ts';
 import { TicketBase } from '../../model/ticket-schema.ts';
+import { phasesAhead } from '../../model/workflow.ts';
 import { specialise } from '../../model/workflow-variants.ts';
 import { pinWorkflow } from '../../workflows/pin-workflow-and-render-prompts.ts';
 import { resolveWorkflow } from '../../workflows/resolve-workflow.ts';
@@ -21,7 +22,7 @@ import {
   skippedPhases,
   workflowChangesOf,
 } from './options/execution-config-and-workflow-changes.ts';
-import { branchOfItem, type Candidate, phasesAhead, planIssues, WORKFLOW } from './plan-issues.ts';
+import { branchOfItem, type Candidate, planIssues, WORKFLOW } from './plan-issues.ts';
 import { redoUnstackedIssues, stopAtRefused } from './redo-or-refuse-chained-issues.ts';
 import type { IssueRunRequest, PreparedRun, Refused } from './request-and-result-types.ts';
 

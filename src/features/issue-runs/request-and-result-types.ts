@@ -3,6 +3,7 @@ import type { RunSettings } from '../../config/settings-table.ts';
 import type { ValueOf } from '../../config/value-kinds.ts';
 import type { WorkItem } from '../../issues/work-item.ts';
 import type { AgentConfig } from '../../model/agent.ts';
+import type { Forecast } from '../../model/limits/usage-and-cost.ts';
 import type { IssueRunPlan } from '../../model/plan.ts';
 import type { ExecutionConfig } from '../../model/plan-schema.ts';
 import type { Judged } from '../../model/review-verdict-and-criteria.ts';
@@ -93,6 +94,8 @@ export interface PlannedIssue {
   worktree: string;
   /** A note before the run, such as that its branch started elsewhere. */
   note?: string;
+  /** Labels that add something, and what: phases, or the quality loop. */
+  added?: { labels: string[]; phases: string[] };
 }
 
 export interface WorktreeInfo {
@@ -126,6 +129,8 @@ export interface RunResult {
   planId: string | null;
   /** What would be done, for a dry run. */
   dryRun?: PlannedIssue[];
+  /** What it would need and take, for a dry run. */
+  forecast?: Forecast;
   /** It was left to a daemon, which may have begun already; `results` are as things were then. */
   detached?: boolean;
 }

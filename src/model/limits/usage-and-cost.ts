@@ -84,3 +84,111 @@ function round(value: number): number {
   if (Number.isInteger(value)) return value;
   return Math.round(value * 1e10) / 1e10;
 }
+
+/** Fewer earlier attempts say nothing about the next one. */
+const MIN_EARLIER = 3;
+/** The latest ones are the most like the next. */
+const MAX_EARLIER = 10;
+
+interface Range {
+  low: number;
+  high: number;
+}
+
+export interface Estimate {
+  seconds: Range;
+  /** Null where no earlier attempt has a known cost. */
+  usd: Range | null;
+  /** Whether phases of agents are missing in `usd`, because their cost is unknown. */
+  unpriced: boolean;
+  /** Phases of agents that have too few earlier attempts: they are in neither of both. */
+  missing: string[];
+}
+
+/** What a run would do and need. */
+export interface Forecast {
+  mode: 'parallel' | 'sequential' | 'chain' | 'batch';
+  /** Maximum number of tickets at once. */
+  concurrency: number;
+  agents: string[];
+  /** Phases of agents for which a model or an effort is named. */
+  models: { phase: string; model: string | null; effort: string | null }[];
+  /** Phases that need a remote called origin, and gh. */
+  forge: string[];
+  estimate: Estimate | null;
+  /** Phases ahead when all goes well, by ticket id. */
+  phases: Record<string, string[]>;
+}
+
+interface Step {
+  phase: string;
+  /** Null for phases without an agent. */
+  agent: string | null;
+}
+
+/**
+ * What work takes when all goes well, from the fastest to the slowest of the latest attempts at the same phases by the same agents.
+ * Each list in `work` is one ticket; `earlier` has the latest first. Null where nothing is known about any agent.
+ */
+export function estimate(
+  work: readonly (readonly Step[])[],
+  earlier: readonly Attempt[],
+  concurrency: number,
+): Estimate | null {
+  const bases = new Map<string, { seconds: Range; usd: Range | null } | undefined>();
+  const keyOf = ({ phase, agent }: Step) => JSON.stringify([phase, agent]);
+  for (const step of work.flat()) {
+    const key = keyOf(step);
+    if (!bases.has(key)) bases.set(key, basisOf(step, earlier));
+  }
+  const known = work.map((steps) =>
+    steps.flatMap((step) => {
+      const basis = bases.get(keyOf(step));
+      return basis ? [{ ...step, ...basis }] : [];
+    }),
+  );
+  const ofAgents = known.flat().filter(({ agent }) => agent !== null);
+  if (ofAgents.length === 0) return null;
+  const tickets = known.map((steps) => sum(steps.map(({ seconds }) => seconds)));
+  const total = sum(tickets);
+  const time = (end: keyof Range) => Math.max(total[end] / concurrency, ...tickets.map((each) => each[end]));
+  const costs = ofAgents.flatMap(({ usd }) => usd ?? []);
+  const without = work.flat().filter((step) => step.agent !== null && !bases.get(keyOf(step)));
+  return {
+    seconds: { low: time('low'), high: time('high') },
+    usd: costs.length > 0 ? sum(costs) : null,
+    unpriced: costs.length < ofAgents.length,
+    missing: [...new Set(without.map(({ phase }) => phase))],
+  };
+}
+
+function basisOf({ phase, agent }: Step, earlier: readonly Attempt[]) {
+  const same = earlier
+    .filter(
+      (each) =>
+        each.phase === phase &&
+        each.agent === agent &&
+        each.completedAt !== null &&
+        (each.status === 'success' || each.status === 'failure'),
+    )
+    .slice(0, MAX_EARLIER);
+  if (same.length < MIN_EARLIER) return undefined;
+  const costs = same.flatMap(({ usage }) => usage?.costUsd ?? []);
+  return {
+    seconds: rangeOf(
+      same.map((each) => (Date.parse(each.completedAt ?? '') - Date.parse(each.startedAt)) / 1000),
+    ),
+    usd: costs.length < MIN_EARLIER ? null : rangeOf(costs),
+  };
+}
+
+function rangeOf(values: readonly number[]): Range {
+  return { low: Math.min(...values), high: Math.max(...values) };
+}
+
+function sum(ranges: readonly Range[]): Range {
+  return ranges.reduce((all, { low, high }) => ({ low: all.low + low, high: all.high + high }), {
+    low: 0,
+    high: 0,
+  });
+}

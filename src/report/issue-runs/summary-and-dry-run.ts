@@ -10,7 +10,7 @@ import {
   storedRun,
 } from '../../features/issue-runs/results/stored-run-time-and-issue-names.ts';
 import type { EngineEvent } from '../../model/events.ts';
-import { totalUsage } from '../../model/limits/usage-and-cost.ts';
+import { dollars, type Forecast, totalUsage } from '../../model/limits/usage-and-cost.ts';
 import { NO_CHECKS } from '../../model/review-verdict-and-criteria.ts';
 import { howToAnswer } from '../../model/state/explain-ticket.ts';
 import type { Ticket } from '../../model/ticket.ts';
@@ -62,7 +62,7 @@ export function runOutput({ store, out, verbose, quiet, style, columns, live = f
       lines.close();
       if (result.detached) return;
       const text = result.dryRun
-        ? dryRunLines(result.dryRun, result.results)
+        ? [...dryRunLines(result.dryRun, result.results), ...forecastLines(result.forecast)]
         : issueSummary(result, style, columns);
       if (text.length > 0) out(text);
     },
@@ -217,6 +217,9 @@ export function dryRunLines(planned: readonly PlannedIssue[], refused: readonly 
     return [
       `Would run ${name}: ${each.title}`,
       `  phases    ${each.phases.join(' → ')}`,
+      ...(each.added
+        ? [`  labels    ${each.added.labels.join(', ')} → ${each.added.phases.join(', ')}`]
+        : []),
       ...(each.after.length > 0 ? [`  after     ${each.afterNames.join(', ')}`] : []),
       ...(each.batch === null ? [] : [`  batch     ${each.batch}`]),
       `  branch    ${each.branch}`,
@@ -229,4 +232,41 @@ export function dryRunLines(planned: readonly PlannedIssue[], refused: readonly 
     ...(issue.next?.split('\n').map((line) => `  ${line}`) ?? []),
   ]);
   return [...lines, ...others];
+}
+
+const MODES: Record<Forecast['mode'], (limit: number) => string> = {
+  parallel: (limit) => `parallel, at most ${limit} at once`,
+  sequential: () => 'sequential, one at a time',
+  chain: () => 'chain, each from the branch of the one before',
+  batch: (limit) => `batches in order, at most ${limit} at once`,
+};
+
+/** What a run would need and take, below what it would do. */
+export function forecastLines(forecast: Forecast | undefined): string[] {
+  if (!forecast || Object.keys(forecast.phases).length === 0) return [];
+  const { mode, concurrency, agents, models, forge } = forecast;
+  const named = models.map(({ phase, model, effort }) => {
+    return `${phase} ${[model ?? '', effort ? `(effort ${effort})` : ''].filter(Boolean).join(' ')}`;
+  });
+  const modelText = [...named, named.length > 0 ? 'others as the agent chooses' : 'as the agent chooses'];
+  return [
+    '',
+    `mode        ${MODES[mode](concurrency)}`,
+    `agent       ${agents.join(', ') || 'none'}`,
+    ...(agents.length > 0 ? [`models      ${modelText.join(', ')}`] : []),
+    `forge       ${forge.length > 0 ? `origin and gh, for ${forge.join(', ')}` : 'not needed'}`,
+    `estimate    ${estimateText(forecast.estimate)}`,
+  ];
+}
+
+function estimateText(estimate: Forecast['estimate']): string {
+  if (!estimate) return 'none: it needs three earlier attempts of the same phase and agent';
+  const { seconds, usd, unpriced, missing } = estimate;
+  const range = (low: string, high: string) => (low === high ? low : `${low} to ${high}`);
+  const time = range(wholeSeconds(seconds.low * 1000), wholeSeconds(seconds.high * 1000));
+  const cost = usd
+    ? `${unpriced ? 'at least ' : ''}${range(dollars(usd.low), dollars(usd.high))}`
+    : 'cost unknown';
+  const without = missing.length > 0 ? `, without ${missing.join(', ')}` : '';
+  return `${time}, ${cost}, if nothing has to be repeated${without}`;
 }

@@ -96,6 +96,20 @@ export function applyRules(
   };
 }
 
+/** The labels that change what an issue goes through, and what they add; undefined if none does. */
+export function addedByLabels(
+  base: Parameters<typeof applyRules>[0],
+  labels: readonly string[],
+): { labels: string[]; phases: string[] } | undefined {
+  const addedBy = (some: readonly string[]) => {
+    const { phases, qualityLoop } = applyRules(base, some);
+    const loop = qualityLoop && !base.qualityLoop ? ['the quality loop'] : [];
+    return [...phases.filter((phase) => !base.phases.includes(phase)), ...loop];
+  };
+  const adding = labels.filter((label) => addedBy([label]).length > 0);
+  return adding.length > 0 ? { labels: adding, phases: addedBy(adding) } : undefined;
+}
+
 /** Label rules without the phases that this run switches off. */
 export function rulesWithout(
   rules: readonly LabelRule[],

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { describe, expect } from 'vitest';
 import { agentReadiness, outdated } from '../../../src/agents/installed-agents.ts';
 import { loadSettings } from '../../../src/config/load-settings.ts';
+import { Attempt } from '../../../src/model/ticket-schema.ts';
 import { IssueWorld } from '../../cli/issue-world.ts';
 import { git, it, type World, worktreesOf } from '../../support/index.ts';
 import { Bench } from '../pull-requests/bench.ts';
@@ -351,5 +352,74 @@ describe.concurrent('an agent CLI', () => {
         { level: 'bad', detail: expect.stringContaining('0.0.1') },
       ]);
     expect(world.read('asked')).toBe('--version\n');
+  });
+});
+
+describe.concurrent('a dry run', () => {
+  const EARLIER = [60, 90, 120].map((seconds, at) =>
+    Attempt.parse({
+      phase: 'build',
+      visit: 1,
+      attempt: at + 1,
+      status: 'failure',
+      startedAt: '2026-01-01T00:00:00.000Z',
+      completedAt: new Date(Date.parse('2026-01-01T00:00:00.000Z') + seconds * 1000).toISOString(),
+      agent: 'agent',
+      usage: {
+        inputTokens: 1,
+        outputTokens: 1,
+        cacheReadTokens: null,
+        cacheWriteTokens: null,
+        costUsd: seconds / 60,
+      },
+    }),
+  );
+
+  it('of a plan names mode, agent, models, forge and an estimate, and starts nothing', async ({ world }) => {
+    world.agent('agent', 'commit');
+    world.workflow('work', [
+      { ...BUILD, model: 'opus', effort: 'high', onSuccess: 'open' },
+      { id: 'open', type: 'action', action: 'pull-request' },
+    ]);
+    world.plan('p', { tickets: { a: {}, b: {} } });
+    world.plan('old', { status: 'complete', tickets: { x: { status: 'complete', phaseHistory: EARLIER } } });
+    const { code, out } = await world.cli('run', 'p', '--dry-run');
+    expect(code).toBe(0);
+    expect(out).toContain('Would run a: ');
+    expect(out).toContain('\n  phases    build → open\n');
+    expect(out).toContain(
+      [
+        '',
+        'mode        parallel, at most 3 at once',
+        'agent       agent',
+        'models      build opus (effort high), others as the agent chooses',
+        'forge       origin and gh, for open',
+        'estimate    1m 0s to 2m 0s, $2.00 to $4.00, if nothing has to be repeated',
+        '',
+      ].join('\n'),
+    );
+    expectNothing(world);
+    expect((await world.cli('run', 'p', 'b', '--dry-run')).out).not.toContain('Would run a');
+    expect((await world.cli('run', 'p', '--dry-run', '--json')).out).toContain('"mode": "parallel"');
+  });
+
+  it('of issues names labels that add phases', async ({ world }) => {
+    const issues = new IssueWorld(world)
+      .write('a.md', '---\nlabels: [Security, other, complex]\n---\n# A\n')
+      .write('b.md', '# B\n');
+    const { out } = await issues.cli('run', 'a.md', 'b.md', '--chain', '--dry-run');
+    expect(out).toContain('\n  labels    Security, complex → security_review, the quality loop\n');
+    expect(out.match(/ labels /g)).toHaveLength(1);
+    expect(out).toContain('\nmode        chain, each from the branch of the one before\n');
+    expect(out).toContain(
+      '\nestimate    none: it needs three earlier attempts of the same phase and agent\n',
+    );
+  });
+
+  it('of a spec says the same', { tags: 'full' }, async ({ world }) => {
+    const dir = writeSpec(world, tasks('One'));
+    const { out } = await world.cli('spec', dir, '--dry-run');
+    expect(out).toContain('\nmode        sequential, one at a time\n');
+    expect(out).toContain('\nforge       not needed\n');
   });
 });

@@ -12,8 +12,17 @@ import { KnownRepositories, ownRepository } from '../../github/own-repository.ts
 import { ACTIONS, type ActionName, scriptInstead } from '../../model/actions.ts';
 import { InputError, SignalboxError, WorkspaceError } from '../../model/errors.ts';
 import { refKey } from '../../model/ids-and-branch-names.ts';
-import type { Ticket } from '../../model/ticket.ts';
-import { actionOf, commandOf, type Phase } from '../../model/workflow.ts';
+import { estimate, type Forecast } from '../../model/limits/usage-and-cost.ts';
+import type { Plan } from '../../model/plan.ts';
+import type { Attempt, Ticket } from '../../model/ticket.ts';
+import {
+  actionOf,
+  commandOf,
+  type Phase,
+  phaseOf,
+  phasesAhead,
+  type Workflow,
+} from '../../model/workflow.ts';
 import { type PinnedWorkflow, readPinned } from '../../workflows/pin-workflow-and-render-prompts.ts';
 import { resolveWorkflow } from '../../workflows/resolve-workflow.ts';
 import { baseFindings } from './check-base-commit.ts';
@@ -24,6 +33,8 @@ interface Work {
   workspace: TicketWorkspace;
   /** Phases that it may go through. */
   phases: readonly Phase[];
+  /** Those that are ahead of it when all goes well. */
+  ahead: readonly Phase[];
   /** The bundled step that a phase runs; undefined for other phases. */
   stepOf(phase: Phase): ActionName | undefined;
 }
@@ -81,9 +92,83 @@ async function worksOf(engine: EngineContext, { plan, tickets, pinned = [] }: St
     if (!known || !workspace) continue;
     const phases = known.workflow.phases.filter(({ id }) => !ticket.skipPhases.includes(id));
     const stepOf = (phase: Phase) => bundledStep(phase, known, settings.packageDir);
-    works.push({ ticket, workspace, phases, stepOf });
+    works.push({ ticket, workspace, phases, ahead: aheadOf(ticket, known.workflow), stepOf });
   }
   return works;
+}
+
+function aheadOf(ticket: Ticket, workflow: Workflow): Phase[] {
+  const ids = phasesAhead(workflow, ticket.skipPhases);
+  const left = ids.slice(Math.max(0, ids.indexOf(ticket.currentPhase ?? '')));
+  return left.flatMap((id) => phaseOf(workflow, id) ?? []);
+}
+
+/** Finished plans that are searched for earlier attempts: the latest. What a forecast costs does not grow with age. */
+const MAX_FINISHED = 20;
+
+/** Starts nothing, and asks no network. */
+export async function forecast(
+  engine: EngineContext,
+  request: StartRequest & { mode?: Forecast['mode'] },
+): Promise<Forecast> {
+  const { settings } = engine;
+  const { plan } = request;
+  const works = await worksOf(engine, request);
+  const steps = works.flatMap(({ ticket, ahead, stepOf }) =>
+    ahead.map((phase) => ({
+      phase,
+      agent: phase.type === 'agent' ? agentOf(engine, phase, ticket, plan) : null,
+      step: stepOf(phase),
+    })),
+  );
+  const ofAgents = steps.filter(({ agent }) => agent !== null);
+  const models = ofAgents.flatMap(({ phase, agent }) => {
+    const { model = null, effort = null } = phase.type === 'agent' ? phase : {};
+    const chosen = model ?? settings.agents[agent ?? '']?.model ?? null;
+    return chosen === null && effort === null ? [] : [[phase.id, { model: chosen, effort }] as const];
+  });
+  const concurrency = plan.workspace ? 1 : limitOf(settings, plan);
+  const timed = works.map(({ ticket, ahead }) =>
+    ahead
+      .filter(({ type }) => type !== 'gate' && type !== 'poll' && type !== 'terminal')
+      .map((phase) => ({
+        phase: phase.id,
+        agent: phase.type === 'agent' ? agentOf(engine, phase, ticket, plan) : null,
+      })),
+  );
+  return {
+    mode: request.mode ?? (concurrency === 1 ? 'sequential' : 'parallel'),
+    concurrency,
+    agents: [...new Set(ofAgents.flatMap(({ agent }) => agent ?? []))],
+    models: [...new Map(models)].map(([phase, named]) => ({ phase, ...named })),
+    forge: [
+      ...new Set(
+        steps.flatMap(({ phase, step }) => (step && ACTIONS[step].isOnGithub === true ? [phase.id] : [])),
+      ),
+    ],
+    estimate: estimate(timed, earlierAttempts(engine), concurrency),
+    phases: Object.fromEntries(
+      works.map(({ ticket, ahead }) => [ticket.ticketId, ahead.map(({ id }) => id)]),
+    ),
+  };
+}
+
+/** A run may be asked for more than the default of maxConcurrency, but not for more than a setting. */
+function limitOf({ maxConcurrency, origin }: EngineContext['settings'], { concurrency, kind }: Plan): number {
+  if (concurrency == null) return maxConcurrency;
+  return kind === 'run' && origin.maxConcurrency === 'default'
+    ? concurrency
+    : Math.min(concurrency, maxConcurrency);
+}
+
+/** Attempts of open plans and of the latest finished ones, the latest first. */
+function earlierAttempts({ store }: EngineContext): Attempt[] {
+  const { tickets, finished } = store.glance();
+  const ids = finished?.since(0, MAX_FINISHED) ?? [];
+  const all = [...tickets.values(), ...ids.flatMap((id) => [...store.view(id).tickets.values()])];
+  return all
+    .flatMap(({ phaseHistory }) => phaseHistory)
+    .sort((a, b) => (b.completedAt ?? '').localeCompare(a.completedAt ?? ''));
 }
 
 /** The bundled step of a phase; undefined if a user's script replaces it. */
