@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs';
 import type { JobState } from '../machine/jobs/start-and-read-job.ts';
-import { lastSign, readJob } from '../machine/jobs/start-and-read-job.ts';
+import { endOrLastOutputAt, readJob } from '../machine/jobs/start-and-read-job.ts';
 import type { Ticket } from '../model/ticket.ts';
 import { openAttempt } from '../model/ticket.ts';
 import type { EngineContext } from './context.ts';
@@ -39,7 +39,7 @@ export function launchesOf(jobDir: string): number {
 
 /** When the last process of an attempt ended; undefined while one runs. */
 export function endedBefore(jobDir: string): string | undefined {
-  const signs = [jobDir, ...turnsOf(jobDir)].map(lastSign);
+  const signs = [jobDir, ...turnsOf(jobDir)].map(endOrLastOutputAt);
   const known = signs.filter((sign) => sign !== undefined);
   return known.length === signs.length ? new Date(Math.max(...known.map(Number))).toISOString() : undefined;
 }

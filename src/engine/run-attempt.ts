@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { loadSettings } from '../config/load-settings.ts';
 import { makeDirectory } from '../machine/files/make-directory-and-handle-storage-errors.ts';
-import { lastHeard, MARKER } from '../machine/jobs/start-and-read-job.ts';
+import { lastOutputAt, MARKER } from '../machine/jobs/start-and-read-job.ts';
 import { ACTIONS, scriptInstead } from '../model/actions.ts';
 import { InputError, shortageOf } from '../model/errors.ts';
 import { refKey, refOf, type TicketRef } from '../model/ids-and-branch-names.ts';
@@ -180,7 +180,7 @@ async function askPersonIfEndUnknown(
 ): Promise<AttemptEnd> {
   const { ticket, phase, jobDir, place } = context;
   if (end.type !== 'interrupted' || !end.lost) return end;
-  if (!machine.storage.failedSince(Number(lastHeard(jobDir))) || !(await mayBeDone(context))) return end;
+  if (!machine.storage.failedSince(Number(lastOutputAt(jobDir))) || !(await mayBeDone(context))) return end;
   const what = `${ticket.planId} ${ticket.ticketId}`;
   const { success } = edgesOf(phase);
   const isDone = success ? ` or signalbox skip ${what} ${success} (it is done)` : '';

@@ -159,7 +159,7 @@ function overridesOf(drivers: readonly ConfigEntry[], isTrusted: (each: ConfigEn
   const result = new Map<string, string>();
   for (const key of planted) {
     const mine = drivers.findLast((each) => each.key === key && isTrusted(each));
-    result.set(key, mine?.value ?? neutral(key));
+    result.set(key, mine?.value ?? valueThatTurnsOff(key));
   }
   // A filter without a program does nothing.
   for (const key of planted) {
@@ -174,7 +174,7 @@ function overridesOf(drivers: readonly ConfigEntry[], isTrusted: (each: ConfigEn
   return [...result];
 }
 
-function neutral(key: string): string {
+function valueThatTurnsOff(key: string): string {
   if (key.startsWith('merge.')) return PLAIN_MERGE;
   if (key.endsWith('.required')) return 'false';
   if (key.endsWith('.uploadpack')) return 'git-upload-pack';

@@ -47,7 +47,7 @@ function sections(lines: readonly string[]): Section[] {
   const found: Section[] = [];
   let open: { from: number; level: number } | undefined;
   for (let index = 0; index < lines.length; index += 1) {
-    const heading = headingAt(lines, index) ?? lone(lines, index);
+    const heading = headingAt(lines, index) ?? criteriaLine(lines, index);
     if (!heading || (heading.level === 7 && MARKED.test(heading.text))) continue;
     if (open && heading.level <= open.level) {
       found.push({ ...open, to: index });
@@ -71,7 +71,7 @@ function untilProse(lines: readonly string[]): readonly string[] {
 }
 
 /** `Acceptance criteria:` on a line of its own. */
-function lone(lines: readonly string[], index: number): ReturnType<typeof headingAt> {
+function criteriaLine(lines: readonly string[], index: number): ReturnType<typeof headingAt> {
   const line = (lines[index] ?? '').trim();
   return /^acceptance[ -]criteri(?:a|on)\s*:$/i.test(line) ? { level: 7, text: line, height: 1 } : undefined;
 }

@@ -1,6 +1,12 @@
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import type { Env } from './home-path.ts';
-import { killGroup, launch, type Program, type Started, type Watcher } from './launch-program.ts';
+import {
+  killGroup,
+  launch,
+  type Program,
+  type Started,
+  type Watcher,
+} from './launch-program-by-kept-shell.ts';
 
 export interface RunOptions {
   cwd?: string | undefined;

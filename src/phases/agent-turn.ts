@@ -62,7 +62,7 @@ export async function takeTurn(context: Context, turn: Turn): Promise<TurnEnd> {
   const result = await runJob(context, { dir: turn.dir, wallSeconds, idleSeconds, job, ...following });
   flush();
   const stderrTail = result?.stderrTail ?? '';
-  const lost = await broughtHome(context);
+  const lost = await fetchCommitsBack(context);
   if (lost) {
     const seen = stream.end({ ...(result?.exit ?? NO_EXIT), stderrTail });
     // It has worked, whatever it reports: without usage, budgets would treat it as never started.
@@ -162,7 +162,7 @@ function refuse(error: unknown): never {
 }
 
 /** Fetches a sandboxed agent's commits to the ticket's branch, however its run ended. */
-async function broughtHome(context: PhaseContext<PhaseOf<'agent'>>): Promise<AttemptEnd | undefined> {
+async function fetchCommitsBack(context: PhaseContext<PhaseOf<'agent'>>): Promise<AttemptEnd | undefined> {
   const agent = context.settings.agents[context.agentName];
   try {
     if (agent) await leaveSandbox(context, agent);

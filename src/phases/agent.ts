@@ -174,7 +174,7 @@ async function repair(
   ask: Ask,
 ): Promise<TurnEnd> {
   const facts = factsOf(result);
-  const bad = { end: { ...unfit(problem), ...facts } };
+  const bad = { end: { ...resultMismatch(problem), ...facts } };
   const session = first.adapter.capabilities.resume ? result.sessionId : null;
   const prompt = session
     ? repairPrompt(problem, asked)
@@ -202,7 +202,7 @@ async function repair(
     return { ...turn, end: { ...turn.end, usage: totalUsage([result.usage, turn.end.usage ?? null]) } };
   const usage = totalUsage([result.usage, turn.result.usage]);
   const again = checkResult(context, schema, turn.result);
-  if (turn.result.ok && !again.ok) return { end: { ...unfit(again.problem), ...facts, usage } };
+  if (turn.result.ok && !again.ok) return { end: { ...resultMismatch(again.problem), ...facts, usage } };
   const data = again.ok ? again.value : turn.result.data;
   return { result: { ...turn.result, data, usage } };
 }
@@ -212,7 +212,7 @@ function answerOf({ text, data }: AgentResult): string {
   return excerpt(text.trim() || (data === undefined ? '' : JSON.stringify(data)), 'end');
 }
 
-function unfit(problem: string): AttemptEnd {
+function resultMismatch(problem: string): AttemptEnd {
   return failure('protocol', `the result does not fit its schema: ${problem}`);
 }
 

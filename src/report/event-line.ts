@@ -25,10 +25,10 @@ export function lineOf(event: EngineEvent, options: LineOptions): string | undef
   switch (event.type) {
     case 'attempt:start': {
       const agent = event.agent ? style.dim(` (${event.agent})`) : '';
-      return `${style.cyan('●')} ${at} ${event.phase} started${again(event, style)}${agent}`;
+      return `${style.cyan('●')} ${at} ${event.phase} started${visitAndAttempt(event, style)}${agent}`;
     }
     case 'attempt:adopt':
-      return `${style.cyan('●')} ${at} ${event.phase} taken over${again(event, style)}`;
+      return `${style.cyan('●')} ${at} ${event.phase} taken over${visitAndAttempt(event, style)}`;
     case 'attempt:session':
       return style.dim(`  ${name}:${pad} ${event.phase} session ${oneLine(event.sessionId)}`);
     case 'attempt:end':
@@ -61,7 +61,7 @@ export function lineOf(event: EngineEvent, options: LineOptions): string | undef
   }
 }
 
-function again(event: { visit: number; attempt: number }, style: Style): string {
+function visitAndAttempt(event: { visit: number; attempt: number }, style: Style): string {
   const text = whichAttempt(event);
   return text ? style.dim(` [${text}]`) : '';
 }
@@ -69,7 +69,7 @@ function again(event: { visit: number; attempt: number }, style: Style): string 
 function endLine(event: Extract<EngineEvent, { type: 'attempt:end' }>, at: string, style: Style): string {
   const facts = [duration(event.ms), usageText(event.usage)].filter(Boolean).join(' · ');
   const tail = style.dim(` (${facts})`);
-  const phase = `${at} ${event.phase}${again(event, style)}`;
+  const phase = `${at} ${event.phase}${visitAndAttempt(event, style)}`;
   switch (event.status) {
     case 'success': {
       const plain = event.outcome === 'success' || event.outcome === null;

@@ -47,7 +47,7 @@ export async function openHome(spec: {
     const source = isMoved ? join(value, below) : join(from, at);
     const target = ownDirectory(dir, at);
     for (const seed of seeds)
-      await plant(seed, join(source, isMoved ? seed.name : (seed.from ?? seed.name)), target);
+      await copySeed(seed, join(source, isMoved ? seed.name : (seed.from ?? seed.name)), target);
     home.writable.push([target, join(userHome, at)]);
     for (const name of shown) {
       if (!statSync(join(source, name), { throwIfNoEntry: false })?.isDirectory()) continue;
@@ -105,7 +105,7 @@ function ownDirectory(root: string, below: string): string {
   return path;
 }
 
-async function plant(seed: Seed, from: string, dir: string): Promise<void> {
+async function copySeed(seed: Seed, from: string, dir: string): Promise<void> {
   const stat = statSync(from, { throwIfNoEntry: false });
   if (!stat?.isFile() || stat.size > LARGEST) return;
   const to = join(dir, seed.name);

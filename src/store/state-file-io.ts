@@ -24,7 +24,7 @@ const AS_TEXT = { encoding: 'utf8', flag: 'r' } as const;
  */
 export function stateText(path: string, { plain = false } = {}): string {
   try {
-    return withoutByteOrderMark(plain ? readFileSync(path, AS_TEXT) : careful(path).toString());
+    return withoutByteOrderMark(plain ? readFileSync(path, AS_TEXT) : readRegularFile(path).toString());
   } catch (error) {
     throw error instanceof InputError ? error : unreadable(path, error);
   }
@@ -33,7 +33,7 @@ export function stateText(path: string, { plain = false } = {}): string {
 /** The bytes of the file, for a backup copy. */
 export function stateBytes(path: string): Buffer {
   try {
-    return careful(path);
+    return readRegularFile(path);
   } catch (error) {
     throw error instanceof InputError ? error : unreadable(path, error);
   }
@@ -44,7 +44,7 @@ function withoutByteOrderMark(text: string): string {
   return text.charCodeAt(0) === 0xfeff ? text.slice(1) : text;
 }
 
-function careful(path: string): Buffer {
+function readRegularFile(path: string): Buffer {
   return withOpened(path, (fd, stat) => {
     const odd = reasonNotReadable(stat);
     if (odd)

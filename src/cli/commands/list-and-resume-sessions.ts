@@ -85,7 +85,10 @@ export async function resumeSession(
         throw notStarted(launch.agent, command, error);
       })
       .finally(unhook);
-    const noted = child.pid === undefined ? undefined : letGo(child.stdio[3] as Writable, started(child.pid));
+    const noted =
+      child.pid === undefined
+        ? undefined
+        : continueAfterRecord(child.stdio[3] as Writable, started(child.pid));
     const [code, note] = await Promise.allSettled([ended, noted]);
     if (code.status === 'rejected') throw code.reason;
     if (note.status === 'rejected') throw note.reason;
@@ -97,7 +100,7 @@ export async function resumeSession(
 /** Waits until its process id is recorded, then becomes the agent: this process may be killed before it has recorded it. */
 const WAIT_UNTIL_RECORDED = 'read -r _ <&3 && exec 3<&- && exec "$0" "$@"';
 
-async function letGo(agent: Writable, noted: Promise<void>): Promise<void> {
+async function continueAfterRecord(agent: Writable, noted: Promise<void>): Promise<void> {
   // It may have ended meanwhile; then its exit code is reported.
   agent.on('error', () => undefined);
   try {

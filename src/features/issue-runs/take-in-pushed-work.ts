@@ -198,7 +198,7 @@ export async function startWithPushedCommits(
       report(engine, ticket, `What people pushed to ${branch} could not be checked: ${error.message}`);
     return;
   }
-  if (done.state === 'conflict' || done.state === 'rewritten') throw apart(ticket, spec, done);
+  if (done.state === 'conflict' || done.state === 'rewritten') throw divergedError(ticket, spec, done);
   forgeJournal(engine, ticket).note('found', { commit: done.there });
   if (done.state === 'advanced' || done.state === 'merged')
     report(engine, ticket, `${branch} continues with ${count(done.by)} that other people pushed to it.`);
@@ -218,7 +218,7 @@ async function lastPushed(
     .at(-1);
 }
 
-function apart(
+function divergedError(
   { planId, ticketId }: Ticket,
   { path, branch }: WorkspaceSpec,
   done: Extract<CaughtUp, { state: 'conflict' | 'rewritten' }>,

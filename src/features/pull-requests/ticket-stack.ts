@@ -19,7 +19,7 @@ export async function stackOf(engine: EngineContext, ticket: Ticket, view: Store
     tickets.unshift(at);
     at = await predecessor(engine, at, view);
   }
-  const stacks = below !== undefined || stacksUp(ticket, view);
+  const stacks = below !== undefined || dependentsStartFromBranch(ticket, view);
   for (let at: Ticket | undefined = ticket; at; ) {
     const next: Ticket | undefined = await successor(engine, { ticket: at, view, stacks });
     if (!next || tickets.includes(next)) break;
@@ -30,7 +30,7 @@ export async function stackOf(engine: EngineContext, ticket: Ticket, view: Store
 }
 
 /** Whether dependent tickets start from this ticket's branch, as in a run, which does not wait for merges. */
-function stacksUp({ planId, skipPhases }: Ticket, view: StoreView): boolean {
+function dependentsStartFromBranch({ planId, skipPhases }: Ticket, view: StoreView): boolean {
   return planOf(view, planId)?.kind === 'run' && skipPhases.includes('integrate');
 }
 

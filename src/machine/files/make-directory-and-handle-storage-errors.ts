@@ -75,7 +75,7 @@ export function asStorageError(error: unknown, root: string, { name, setting } =
   const reason = REASONS[code];
   if (!reason) return error;
   return new SignalboxError('state/storage', `Cannot write ${name} ${root}: ${reason}.`, {
-    hint: `The previous state is intact. ${wayOut(code, setting)}, then start again.`,
+    hint: `The previous state is intact. ${howToFix(code, setting)}, then start again.`,
     details: { path: root },
     cause: error,
   });
@@ -84,7 +84,7 @@ export function asStorageError(error: unknown, root: string, { name, setting } =
 const shortOfFiles = (error: unknown) =>
   ['EMFILE', 'ENFILE'].includes((error as NodeJS.ErrnoException).code ?? '');
 
-function wayOut(code: string, setting: string): string {
+function howToFix(code: string, setting: string): string {
   if (code.endsWith('FILE')) return 'Raise the limit on open files (ulimit -n) or close other programs';
   const way = ['EROFS', 'EACCES', 'EPERM'].includes(code) ? 'Make it writable' : 'Make room';
   return `${way} or choose another ${setting}`;

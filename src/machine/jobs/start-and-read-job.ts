@@ -17,7 +17,7 @@ import type { Socket } from 'node:net';
 import { join } from 'node:path';
 import { shortageOf } from '../../model/errors.ts';
 import { readJson, readText } from '../files/read-and-remove-files.ts';
-import { signalOf } from '../launch-program.ts';
+import { signalOf } from '../launch-program-by-kept-shell.ts';
 import {
   isAlive,
   ownNamespace,
@@ -166,14 +166,14 @@ export function readJob(dir: string): JobState {
 }
 
 /** When a job ended; without an exit record, when it last printed something. */
-export function lastSign(dir: string): Date | undefined {
+export function endOrLastOutputAt(dir: string): Date | undefined {
   const job = readJob(dir);
   if (job.state === 'ended') return job.endedAt;
-  return job.state === 'lost' ? lastHeard(dir) : undefined;
+  return job.state === 'lost' ? lastOutputAt(dir) : undefined;
 }
 
 /** When a job was started, or printed something later. */
-export function lastHeard(dir: string): Date {
+export function lastOutputAt(dir: string): Date {
   const times = ['command.json', 'stdout', 'stderr'].flatMap((name) => timeOf(join(dir, name)) ?? []);
   return new Date(Math.max(...times.map(Number)));
 }

@@ -150,7 +150,7 @@ function composedIssues(rules: JsonObject, value: unknown, root: JsonObject, pat
     if (!Array.isArray(list)) continue;
     const ways = list.map(issuesOf);
     const fitting = ways.filter((issues) => issues.length === 0).length;
-    if (fitting === 0) found.push(noWay(ways, path));
+    if (fitting === 0) found.push(noAlternativeFits(ways, path));
     if (fitting > 1 && list === rules.oneOf)
       found.push({ path, message: `fits ${fitting} ways of "oneOf" at once` });
   }
@@ -158,7 +158,7 @@ function composedIssues(rules: JsonObject, value: unknown, root: JsonObject, pat
 }
 
 /** The first issue of each way: it shows which way was meant. */
-function noWay(ways: readonly Issue[][], path: Path): Issue {
+function noAlternativeFits(ways: readonly Issue[][], path: Path): Issue {
   const said = ways.flatMap(([issue]) => {
     if (!issue) return [];
     const below = issue.path.slice(path.length).join('.');
