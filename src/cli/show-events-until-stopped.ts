@@ -1,10 +1,10 @@
+import type { EngineContext } from '../engine/context.ts';
 import { killFollowed } from '../machine/jobs/stop-job.ts';
 import type { EngineEvent } from '../model/events.ts';
 import type { Naming } from '../model/state/explain-ticket.ts';
 import { lineOf } from '../report/event-line.ts';
-import type { Live } from '../report/live/live-view.ts';
+import type { Live, LiveOptions } from '../report/live/live-view.ts';
 import { type Lines, printable, safeJson, style } from '../report/style-and-phrases.ts';
-import type { Store } from '../store/store-interface.ts';
 import type { Io, Signals, Terminal } from './io.ts';
 
 /** Shows events, and other messages between them. */
@@ -13,12 +13,15 @@ export interface EventView {
   readonly live: boolean;
   listen(event: EngineEvent): void;
   /** Sets the tickets to show; without a scope those of all active plans. */
-  watch(store: Store, scope?: { planId: string; ticketIds?: readonly string[] }): void;
+  watch(engine: Watched, scope?: { planId: string; ticketIds?: readonly string[] }): void;
   out(lines: Lines): void;
   err(lines: Lines): void;
   /** After this, only `out` and `err` show anything. May be called again. */
   close(): void;
 }
+
+/** What the view reads: tickets, and what was spent of budgets. */
+type Watched = Pick<EngineContext, 'store' | 'settings' | 'now'>;
 
 interface ViewOptions extends Naming {
   json?: boolean;
@@ -55,11 +58,13 @@ async function liveView(
   terminal: Terminal,
   { withPlan, called, verbose = false, silent = false }: ViewOptions,
 ): Promise<EventView> {
-  const [{ Live: LiveBlock }, { ticketsIn }] = await Promise.all([
+  const [{ Live: LiveBlock }, { ticketsIn }, { spentOfBudgets }] = await Promise.all([
     import('../report/live/live-view.ts'),
     import('../report/live/live-state.ts'),
+    import('../engine/claimed-tickets-and-counted-usage.ts'),
   ]);
   let tickets: () => ReturnType<typeof ticketsIn> = () => [];
+  let spent: LiveOptions['spent'];
   let watch: (() => () => void) | undefined;
   let unwatch: (() => void) | undefined;
   const live: Live = new LiveBlock({
@@ -75,6 +80,7 @@ async function liveView(
     verbose,
     silent,
     tickets: () => tickets(),
+    spent: () => spent?.() ?? [],
   });
   const unhooks = [terminal.onResize(() => live.resized()), hideWhileSuspended(live, io.signals)];
   return {
@@ -83,7 +89,9 @@ async function liveView(
       unwatch ??= watch?.();
       live.event(event);
     },
-    watch(store, scope) {
+    watch(engine, scope) {
+      const { store } = engine;
+      spent = () => spentOfBudgets(engine, scope?.planId ?? null);
       tickets = () => ticketsIn(store.glance(), scope ?? null);
       watch = () => store.watch(() => live.changed());
     },

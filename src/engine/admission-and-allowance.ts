@@ -5,6 +5,7 @@ import {
   type AppliedBudget,
   appliedBudgets,
   leftOf,
+  nearlyUsedUp,
   noLaunchLeft,
   overdrawn,
   type Pending,
@@ -13,11 +14,11 @@ import {
 import type { Plan } from '../model/plan.ts';
 import { planOf, ticketOf } from '../model/plans/plans-view.ts';
 import { redactAll } from '../model/text/find-and-redact-secrets.ts';
-import { type Hold, openAttempt, type Ticket } from '../model/ticket.ts';
+import { type Attempt, type Hold, openAttempt, type Ticket } from '../model/ticket.ts';
 import { firstPhase, type Phase, type PhaseOf, phaseOf } from '../model/workflow.ts';
 import type { Allowance } from '../phases/phase-context.ts';
 import { knownTickets, workIndex } from './claimed-tickets-and-counted-usage.ts';
-import { type EngineContext, hooksOf } from './context.ts';
+import { type EngineContext, emit, hooksOf } from './context.ts';
 import { launchesOf } from './jobs-of-ticket.ts';
 import { knownPinned } from './pinned-workflow.ts';
 
@@ -117,9 +118,11 @@ export function allowanceOf(
   const open = openAttempt(ticket);
   const began = Date.parse(open?.startedAt ?? now());
   const jobDir = open ? engine.machine.job(ticket, open) : '';
+  if (open) warnOfBudgets(engine, ticket, open, nearlyUsedUp(applied, open.usage));
   return {
     usd: leftOf(applied, 'usd'),
     over: (usage) => {
+      if (open) warnOfBudgets(engine, ticket, open, nearlyUsedUp(applied, usage));
       if (performance.now() - readAt > REFRESH_MS) {
         applied = currentBudgets();
         readAt = performance.now();
@@ -134,6 +137,33 @@ export function allowanceOf(
       return hold;
     },
   };
+}
+
+const warned = new WeakMap<EngineContext['store'], Set<string>>();
+
+/** Reports each budget once in this process, as long as its limit stays the same. */
+function warnOfBudgets(
+  engine: EngineContext,
+  ticket: Ticket,
+  { phase, visit, attempt }: Attempt,
+  budgets: ReturnType<typeof nearlyUsedUp>,
+): void {
+  if (budgets.length === 0) return;
+  const known = warned.get(engine.store) ?? new Set();
+  warned.set(engine.store, known);
+  const { planId, ticketId } = ticket;
+  const owners = {
+    phase: `${refKey(ticket)} ${phase}`,
+    ticket: refKey(ticket),
+    plan: planId,
+    day: engine.now().slice(0, 10),
+  };
+  for (const { scope, key, text } of budgets) {
+    const own = `${key} ${owners[scope]}`;
+    if (known.has(own)) continue;
+    known.add(own);
+    emit(engine, { type: 'attempt:text', text, notice: true, planId, ticketId, phase, visit, attempt });
+  }
 }
 
 /** Starts of agents that are decided and not in any ticket's history yet. */

@@ -1,7 +1,7 @@
 import { type Changed, refKey } from '../model/ids-and-branch-names.ts';
 import { wasAnswered } from '../model/limits/admission.ts';
-import { isLimiting } from '../model/limits/budget.ts';
-import type { PlansView } from '../model/plans/plans-view.ts';
+import { isLimiting, type SpentDollars, spentDollars } from '../model/limits/budget.ts';
+import { type PlansView, planOf } from '../model/plans/plans-view.ts';
 import type { Attempt, Ticket } from '../model/ticket.ts';
 import { type Store, sinceLast } from '../store/store-interface.ts';
 import type { EngineContext } from './context.ts';
@@ -91,8 +91,17 @@ export function claimedTickets(engine: Pick<EngineContext, 'store'>): ReadonlyMa
   return workIndex(engine).claimed;
 }
 
+type Counting = Pick<EngineContext, 'store' | 'settings' | 'now'>;
+
+/** Dollars spent of the budgets of a plan, or with null only of the day. */
+export function spentOfBudgets(engine: Counting, planId: string | null): SpentDollars[] {
+  const { store, settings, now } = engine;
+  const plan = (planId === null ? undefined : planOf(store.glance(), planId)) ?? null;
+  return spentDollars({ plan, tickets: knownTickets(engine), budgets: settings.budgets, now: now() });
+}
+
 /** Tickets whose usage counts: all current ones, deleted ones, and those of finished plans if usage per day is limited. */
-export function knownTickets(engine: EngineContext, own?: Ticket): Iterable<Ticket> {
+export function knownTickets(engine: Counting, own?: Ticket): Iterable<Ticket> {
   const key = own && refKey(own);
   return {
     *[Symbol.iterator]() {
@@ -121,7 +130,7 @@ export async function keepUsage(engine: EngineContext, tickets: readonly Ticket[
 const ofFinished = new WeakMap<Store, Map<string, Ticket[]>>();
 
 /** Tickets of finished plans whose usage still counts. Each plan is read once. */
-function* usageOfFinished({ store, now }: EngineContext): Iterable<Ticket> {
+function* usageOfFinished({ store, now }: Counting): Iterable<Ticket> {
   const { plans, finished } = store.glance();
   const known = ofFinished.get(store) ?? new Map<string, Ticket[]>();
   ofFinished.set(store, known);
@@ -139,7 +148,7 @@ function* usageOfFinished({ store, now }: EngineContext): Iterable<Ticket> {
 const renamed = new WeakMap<readonly Ticket[], Ticket[]>();
 
 /** Deleted tickets whose usage still counts. Their plans' names are no valid ids, so they never match a plan. */
-function deletedUsage({ store }: EngineContext): Ticket[] {
+function deletedUsage({ store }: Counting): Ticket[] {
   const kept = store.deletedUsage();
   const known = renamed.get(kept);
   if (known) return known;

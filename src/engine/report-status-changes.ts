@@ -1,6 +1,7 @@
 import { refKey, refOf, type TicketRef } from '../model/ids-and-branch-names.ts';
+import { dollars, timesMedian } from '../model/limits/usage-and-cost.ts';
 import { checkedNothing, NO_CHECKS } from '../model/review-verdict-and-criteria.ts';
-import type { Ticket } from '../model/ticket.ts';
+import type { Attempt, Ticket } from '../model/ticket.ts';
 import { type EngineContext, emit } from './context.ts';
 
 /** Whether status and hold are the same, so that the change is not reported. */
@@ -30,6 +31,23 @@ export function reportEnd(engine: EngineContext, ticket: Ticket, about: AttemptR
   const { status, outcome, error, usage, sessionId } = closed;
   const note = checkedNothing(closed) ? { note: NO_CHECKS } : {};
   emit(engine, { type: 'attempt:end', status, outcome, error, ms, usage, sessionId, ...note, ...about });
+  reportUnusualCost(engine, closed, about);
+}
+
+/** Says that an attempt cost far more than others at its phase. */
+function reportUnusualCost(engine: EngineContext, closed: Attempt, about: AttemptRef): void {
+  const cost = closed.usage?.costUsd ?? 0;
+  if (cost <= 0) return;
+  const costs = engine.store
+    .tickets(about.planId)
+    .flatMap(({ phaseHistory }) => phaseHistory)
+    .flatMap(({ phase, completedAt, usage }) =>
+      phase === about.phase && completedAt !== null ? (usage?.costUsd ?? []) : [],
+    );
+  const times = timesMedian(cost, costs);
+  if (times === null) return;
+  const text = `${about.phase} cost ${dollars(cost)}, ${times.toFixed(1)} times the median of its ${costs.length} attempts`;
+  emit(engine, { type: 'attempt:text', text, notice: true, ...about });
 }
 
 type Known = Pick<Ticket, 'rev' | 'status' | 'hold'>;

@@ -62,6 +62,30 @@ describe('a budget', () => {
     expect(done.phaseHistory[1]?.sessionId).toBe(done.phaseHistory[0]?.sessionId);
   });
 
+  it.concurrent('is reported once when little of it is left, and so is each attempt that costs far more than others', async ({
+    world,
+  }) => {
+    const finish = (costUsd: number) => [
+      { write: { path: 'rest.txt', text: 'x' } },
+      { commit: 'x' },
+      usage(costUsd),
+    ];
+    prepare(world, [
+      { when: { ticket: 'f' }, do: finish(0.9) },
+      { when: {}, do: finish(0.1) },
+    ]);
+    world.config({ maxConcurrency: 1 });
+    const tickets = Object.fromEntries([...'abcdefgh'].map((id) => [id, {}]));
+    world.plan('p', { tickets, budget: { usd: 1.7 } });
+    const { code, out } = await world.cli('run', 'p');
+    expect(code).toBe(0);
+    const notices = out.split('\n').filter((line) => / of the |of its /.test(line));
+    expect(notices).toEqual([
+      '● f: 82 % of the plan’s budget is used: $1.40 of $1.70',
+      '● f: build cost $0.90, 9.0 times the median of its 6 attempts',
+    ]);
+  });
+
   it.concurrent('asks nothing more of an agent that has left nothing uncommitted', async ({ world }) => {
     prepare(world, [{ when: {}, do: [usage(9), { hang: {} }] }]);
     world.plan('p', { tickets: { a: { budget: { tokens: 50 } } } });

@@ -5,6 +5,7 @@ import {
   appliedBudgets,
   type Budgets,
   leftOf,
+  nearlyUsedUp,
   noLaunchLeft,
   overdrawn,
   usedUp,
@@ -183,6 +184,19 @@ describe('before a start', () => {
 });
 
 describe('while it runs', () => {
+  it.each([
+    [3.99, null],
+    [4, '80 % of the ticket’s budget is used: $4.00 of $5.00'],
+    [4.99, '99 % of the ticket’s budget is used: $4.99 of $5.00'],
+    [5, null],
+  ])('says that little is left after $%d', (costUsd, text) => {
+    const own = ticket();
+    const applied = appliedBudgets(input({ ticket: { usd: 5 } }, { ticket: own, tickets: [own] }));
+    expect(nearlyUsedUp(applied, { ...noUsage(), costUsd }).map((each) => each.text)).toEqual(
+      text ? [text] : [],
+    );
+  });
+
   const now = (usage: Usage | null) => ({ usage, seconds: 0, ago: 0 });
 
   it('ends when it has used what the tightest budget leaves', () => {

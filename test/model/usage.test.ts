@@ -7,6 +7,7 @@ import {
   isUnpriced,
   noUsage,
   subtractUsage,
+  timesMedian,
   totalUsage,
 } from '../../src/model/limits/usage-and-cost.ts';
 import type { Usage } from '../../src/model/ticket.ts';
@@ -157,5 +158,18 @@ describe('an estimate', () => {
       missing: ['spec'],
     });
     expect(estimate([[{ phase: 'qa', agent: 'codex' }]], qa, 1)?.usd).toBeNull();
+  });
+});
+
+describe('an unusual cost', () => {
+  it.each([
+    [9, [1, 1, 1, 9], null],
+    [9, [1, 1, 1, 1, 9], 9],
+    [3, [1, 1, 1, 1, 3], null],
+    [3.1, [1, 1, 1, 1, 1, 3.1], 3.1],
+    [7, [1, 1, 2, 2, 7, 7], 3.5],
+    [7, [0, 0, 0, 0, 7], null],
+  ])('%d among %j is %s times the median', (cost, costs, times) => {
+    expect(timesMedian(cost, costs)).toBe(times);
   });
 });

@@ -196,6 +196,20 @@ describe('frame', () => {
     expect(frame(state, { ...view, columns }, at(5)).at(-1)).toBe(line);
   });
 
+  it.each([
+    [120, '5s · 5.0k tokens · $1.00 · plan $1.00 of $20.00 (5 %) · today $41.00 of $50.00 (82 %)'],
+    [80, '5s · 5.0k · $1.00 · plan $1.00 of $20.00 (5 %) · today $41.00 of $50.00 (82 %)'],
+    [60, '5s · plan $1.00 of $20.00 (5 %)'],
+    [30, '5s · $1.00'],
+  ])('shows what was spent of budgets in %i columns', (columns, line) => {
+    const spent = [
+      { scope: 'plan', spent: 1, most: 20 },
+      { scope: 'day', spent: 41, most: 50 },
+    ] as const;
+    const state = stateOf(live('a', { status: 'running', used: usage(5000, 1) }));
+    expect(frame(state, { ...view, columns, spent }, at(5)).at(-1)).toBe(line);
+  });
+
   it('never shows an unknown cost as none', () => {
     const cost = (...tickets: LiveTicket[]) => frame(stateOf(...tickets), view, START).at(-1);
     expect(cost(live('a', { used: usage(100), unpriced: 1 }))).toBe('0s · 100 tokens · cost unknown');

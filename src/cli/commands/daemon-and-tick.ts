@@ -79,7 +79,7 @@ async function runAllPlans(
   });
   const specs = followSpecs(engine, { env: io.env, cli: ownCommand(), onProblem: view.err });
   listeners.push(followLogs(engine, view.listen), specs.listen);
-  view.watch(engine.store);
+  view.watch(engine);
   const what = by === 'daemon' ? 'the daemon and its agents' : 'the agents';
   await untilStopped(io, { view, what, stateDir: engine.settings.stateDir }, async (signal) => {
     await work(engine, view, signal);

@@ -134,7 +134,7 @@ async function follow(
   options: SpecRunOptions,
   io: Io,
 ): Promise<void> {
-  view.watch(engine.store, { planId });
+  view.watch(engine, { planId });
   io.keepHeapSmall();
   const isAtWork = () => engine.store.tickets(planId).some((each) => each.status === 'running');
   const what = () => (isAtWork() ? 'the agent' : 'the run');

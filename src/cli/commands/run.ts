@@ -155,7 +155,7 @@ async function runTickets(planId: string, ticketIds: string[], options: IssueOpt
   };
   io.keepHeapSmall();
   const engine = await openRunner(io, options, 'run', { flags, listen });
-  view.watch(engine.store, scope);
+  view.watch(engine, scope);
   const { runPlan } = await import('../../engine/run-plan.ts');
   const began = performance.now();
   const { stateDir } = engine.settings;
@@ -289,7 +289,7 @@ async function watched(
     const isFirst = event.type === 'plan:status' && planId === '';
     if (isFirst) {
       planId = event.planId;
-      view.watch(store, { planId });
+      view.watch({ store, settings, now: () => new Date().toISOString() }, { planId });
     }
     if (json) return view.listen(event);
     if (live && !quiet && isFirst) out(runHeader(store, planId, colors));

@@ -169,6 +169,60 @@ export function overdrawn(applied: readonly AppliedBudget[], now: UsedNow, time:
   return null;
 }
 
+const WARNED_FROM = 0.8;
+
+/** Budgets of which little is left for the running attempt: a key that stays the same, and what to say. */
+export function nearlyUsedUp(
+  applied: readonly AppliedBudget[],
+  usage: Usage | null,
+): { scope: Scope; key: string; text: string }[] {
+  const used = { usd: usage?.costUsd ?? 0, tokens: tokensOf(usage) };
+  return applied.flatMap(({ scope, budget, spent }) =>
+    (['usd', 'tokens'] as const).flatMap((key) => {
+      const most = budget[key];
+      const total = spent[key] + used[key];
+      if (most === undefined || total < most * WARNED_FROM || total >= most) return [];
+      const text = `${percent(total, most)} of ${NAMES[scope]} is used: ${amount(key, total)} of ${amount(key, most)}`;
+      return [{ scope, key: `${scope} ${key} ${most}`, text }];
+    }),
+  );
+}
+
+function percent(part: number, whole: number): string {
+  return `${Math.floor((100 * part) / whole)} %`;
+}
+
+/** What was spent of a limited plan, or of a limited day. */
+export interface SpentDollars {
+  scope: 'plan' | 'day';
+  spent: number;
+  most: number;
+}
+
+export function spentDollars(input: {
+  /** Null: only the day is asked about. */
+  plan: Plan | null;
+  tickets: Iterable<Ticket>;
+  budgets: Budgets;
+  now: string;
+}): SpentDollars[] {
+  const { plan, budgets, now } = input;
+  const limits = { plan: plan ? (plan.budget ?? budgets.plan).usd : undefined, day: budgets.day.usd };
+  const tickets = limits.plan === undefined && limits.day === undefined ? [] : [...input.tickets];
+  return (['plan', 'day'] as const).flatMap((scope) => {
+    const most = limits[scope];
+    if (most === undefined) return [];
+    const own = scope === 'plan' ? tickets.filter(({ planId }) => planId === plan?.id) : tickets;
+    const when = { day: scope === 'day' ? dayOf(now) : null, budget: {}, now };
+    return [{ scope, most, spent: sum(own, ({ agent }) => agent !== null, when).spent.usd }];
+  });
+}
+
+/** `plan $17.26 of $20.00 (86 %)` */
+export function spentText({ scope, spent, most }: SpentDollars): string {
+  return `${scope === 'plan' ? 'plan' : 'today'} ${dollars(spent)} of ${dollars(most)} (${percent(spent, most)})`;
+}
+
 /** Why the running attempt, with this many launches, may not start one more process; or null. */
 export function noLaunchLeft(applied: readonly AppliedBudget[], launches: number, now: string): Hold | null {
   const one = applied.find(

@@ -1,10 +1,11 @@
 import { groupBy } from '../../model/group-by.ts';
+import { type SpentDollars, spentText } from '../../model/limits/budget.ts';
 import { totalUsage } from '../../model/limits/usage-and-cost.ts';
 import { type Naming, nameOf, startsWithVerb, withNames } from '../../model/state/explain-ticket.ts';
 import { plural } from '../../model/text/clean-escape-quote-plural.ts';
 import { markOf, progressLines } from '../issue-runs/progress-lines.ts';
 import { oneLine, type Style, untilText, usageText, whichAttempt } from '../style-and-phrases.ts';
-import { cells, cut, joined, padOrCut } from '../table.ts';
+import { cells, cut, padOrCut } from '../table.ts';
 import type { LiveState, LiveTicket } from './live-state.ts';
 
 interface FrameView extends Naming {
@@ -13,6 +14,7 @@ interface FrameView extends Naming {
   /** The minimum number of screen rows above the block. */
   above: number;
   style: Style;
+  spent?: readonly SpentDollars[];
 }
 
 const GAP = '  ';
@@ -51,7 +53,8 @@ export function frame(state: LiveState, view: FrameView, now: number): string[] 
   const lines = rows.length + below + 3;
   const { width, height, rule } = room(view, lines);
   const footer = [progressLine(tickets, view, width)];
-  if (height >= Math.min(MIN_LINES_WITH_COST, lines)) footer.push(costLine(state, now, width));
+  if (height >= Math.min(MIN_LINES_WITH_COST, lines))
+    footer.push(costLine(state, view.spent ?? [], now, width));
   const { kept, left } = chooseRows(rows, height - footer.length - (rule === '' ? 0 : 1));
   const shown = layOutRows(
     kept,
@@ -205,16 +208,23 @@ function progressLine(tickets: readonly LiveTicket[], naming: Naming, width: num
   return cells(whole) <= width ? whole : cut(counts, width);
 }
 
-/** The time and what was used; the least important is dropped first if it is too wide. */
-function costLine(state: LiveState, now: number, width: number): string {
+/** The time, what was used, and the budgets; the least important is dropped first if it is too wide. */
+function costLine(state: LiveState, spent: readonly SpentDollars[], now: number, width: number): string {
   const tickets = [...state.tickets.values()];
   const total = totalUsage(tickets.flatMap(({ used, using }) => [used, using]));
   const unpriced = tickets.reduce((sum, ticket) => sum + ticket.unpriced, 0);
   const usage = usageText(total, unpriced);
   const time = elapsed(now - state.startedAt);
-  const lines = [usage, brief(usage), briefest(usage)].map((text) =>
-    joined([time, text].filter(Boolean)).join(),
-  );
+  const budgets = spent.map(spentText);
+  const facts = [
+    [time, usage, ...budgets],
+    [time, brief(usage), ...budgets],
+    [time, briefest(usage), ...budgets],
+    [time, ...budgets],
+    [time, ...budgets.slice(0, 1)],
+    [time, briefest(usage)],
+  ];
+  const lines = facts.map((each) => each.filter(Boolean).join(' · '));
   return lines.find((line) => cells(line) <= width) ?? cut(time, width);
 }
 

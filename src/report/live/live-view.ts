@@ -1,5 +1,6 @@
 import type { EngineEvent } from '../../model/events.ts';
 import { refKey } from '../../model/ids-and-branch-names.ts';
+import type { SpentDollars } from '../../model/limits/budget.ts';
 import { type Naming, nameOf } from '../../model/state/explain-ticket.ts';
 import type { Ticket } from '../../model/ticket.ts';
 import { lineOf } from '../event-line.ts';
@@ -24,6 +25,8 @@ export interface LiveOptions extends Naming {
   silent?: boolean;
   /** Also print what the live rows show: starts, sessions, what agents say and do. */
   verbose: boolean;
+  /** What was spent of budgets; asked once a second. */
+  spent?: () => readonly SpentDollars[];
   /** The tickets as the store has them now, in order. */
   tickets: () => Iterable<Ticket>;
 }
@@ -56,6 +59,8 @@ export class Live {
   /** The same now, after all changes of the terminal's size. */
   #left = 0;
   #drawnAt = Number.NEGATIVE_INFINITY;
+  #spent: readonly SpentDollars[] = [];
+  #spentAt = Number.NEGATIVE_INFINITY;
   #timer: NodeJS.Timeout | undefined;
   #due = Number.POSITIVE_INFINITY;
   #closed = false;
@@ -149,11 +154,20 @@ export class Live {
   #draw(): void {
     const { screen } = this.#options;
     const above = this.#left + this.#lines.length;
-    const view = { ...this.#options, columns: screen.columns(), rows: screen.rows(), above };
+    const spent = this.#spentNow();
+    const view = { ...this.#options, spent, columns: screen.columns(), rows: screen.rows(), above };
     this.#due = Number.POSITIVE_INFINITY;
     this.#put(frame(this.#state, view, Date.now()).map(this.#options.safe));
     this.#drawnAt = performance.now();
     this.#wakeAt(this.#drawnAt + TICK_MS);
+  }
+
+  #spentNow(): readonly SpentDollars[] {
+    const now = performance.now();
+    if (now - this.#spentAt < TICK_MS) return this.#spent;
+    this.#spentAt = now;
+    this.#spent = this.#options.spent?.() ?? [];
+    return this.#spent;
   }
 
   /** Erases the block, prints new lines and draws the new block, in one write. */
