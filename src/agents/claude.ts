@@ -1,6 +1,5 @@
 import { join } from 'node:path';
-import type { AgentAdapter, AgentRequest, Invocation } from '../model/agent.ts';
-import { can } from '../model/agent.ts';
+import { type AgentAdapter, type AgentRequest, can, type Invocation } from '../model/agent.ts';
 import { ClaudeReader } from './claude-reader.ts';
 import { flagged, options, resumeCommand, sessionArgs, switches, userArgs } from './command-flags.ts';
 import {

@@ -36,8 +36,7 @@ import { stopperOf } from '../model/plan.ts';
 import type { ExecutionConfig } from '../model/plan-schema.ts';
 import { entryOf, planOf, ticketOf } from '../model/plans/plans-view.ts';
 import type { Ticket } from '../model/ticket.ts';
-import type { Opened } from './drive-run-and-send-events.ts';
-import { type Course, driveRun } from './drive-run-and-send-events.ts';
+import { type Course, driveRun, type Opened } from './drive-run-and-send-events.ts';
 import { openEngine } from './open-engine-with-features.ts';
 import type { OrchestratorConfig } from './orchestrator-arguments.ts';
 

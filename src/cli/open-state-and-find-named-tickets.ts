@@ -4,12 +4,12 @@ import { packageDir, plainStateDir, repositoryOf } from '../config/find-config-a
 import type { Settings } from '../config/settings-table.ts';
 import type { EngineContext } from '../engine/context.ts';
 import { expandPath, userHome } from '../machine/home-path.ts';
-import { InputError } from '../model/errors.ts';
+import { InputError, ifUsable } from '../model/errors.ts';
 import type { EngineEvent } from '../model/events.ts';
 import type { TicketRef } from '../model/ids-and-branch-names.ts';
 import type { Plan } from '../model/plan.ts';
 import { openForReading } from '../store/open-for-reading.ts';
-import { ifReadable, type Store, type StoreView } from '../store/store-interface.ts';
+import type { Store, StoreView } from '../store/store-interface.ts';
 import type { Io } from './io.ts';
 
 export interface GlobalOptions {
@@ -54,7 +54,7 @@ export async function openStore(io: Io, options: GlobalOptions) {
 export async function openPlan(io: Io, options: GlobalOptions, planId: string) {
   const settings = await openSettings(io, options);
   const { store, view } = await openForReading(settings.stateDir, (state) =>
-    state.hasPlan(planId) ? (ifReadable(() => state.plan(planId)) ?? null) : undefined,
+    state.hasPlan(planId) ? (ifUsable(() => state.plan(planId)) ?? null) : undefined,
   );
   return { settings, store, plan: view };
 }

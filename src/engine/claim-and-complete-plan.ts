@@ -1,14 +1,10 @@
-import { type Claim, onceLeaseIsOver, sayOther } from '../model/claim.ts';
+import { type Claim, howToFree, onceLeaseIsOver, sayHolder, sayOther } from '../model/claim.ts';
 import { HeldError, IllegalMoveError } from '../model/errors.ts';
+import { refKey, type TicketRef } from '../model/ids-and-branch-names.ts';
 import { type Plan, withDetached } from '../model/plan.ts';
 import { isAllComplete } from '../model/state/eligible.ts';
 import { runCommand } from '../model/state/explain-ticket.ts';
-import { type EngineContext, emit } from './context.ts';
-
-/** Whether another live process holds the claim. */
-function isOthers({ holder }: EngineContext, claim: Claim | null): claim is Claim {
-  return claim !== null && claim.token !== holder.token && holder.isLive(claim);
-}
+import { type EngineContext, emit, isOthers } from './context.ts';
 
 /** Throws when another process runs the plan. `called` names the plan for people, such as `plan "night"`. */
 export function refuseHeld(engine: EngineContext, plan: Plan, called: string): void {
@@ -26,6 +22,20 @@ export function refuseHeld(engine: EngineContext, plan: Plan, called: string): v
       details: { holder: claim },
     },
   );
+}
+
+/** Throws when a live process holds a ticket's claim. */
+export function refuseHeldTicket(
+  { holder }: EngineContext,
+  ref: TicketRef,
+  claim: Claim | null,
+  how: 'driven' | 'held' = 'driven',
+): void {
+  if (!claim || !holder.isLive(claim)) return;
+  throw new HeldError('ticket/held', `${refKey(ref)} is ${how} by ${sayHolder(claim)}.`, {
+    hint: howToFree(claim, ref, holder.leaseLeft(claim)),
+    details: { holder: claim },
+  });
 }
 
 /** Claims a plan for this process. A claim that it has already keeps its time, which shows how long the run takes. */

@@ -3,9 +3,9 @@ import type { Settings } from '../config/settings-table.ts';
 import { isStorageError } from '../machine/files/make-directory-and-handle-storage-errors.ts';
 import { Machine } from '../machine/machine.ts';
 import type { ActionInputs, ActionName } from '../model/actions.ts';
+import type { Claim } from '../model/claim.ts';
 import { InputError, messageOf } from '../model/errors.ts';
-import type { EngineEvent } from '../model/events.ts';
-import { TRANSIENT } from '../model/events.ts';
+import { type EngineEvent, TRANSIENT } from '../model/events.ts';
 import type { Changed, TicketRef } from '../model/ids-and-branch-names.ts';
 import type { Plan } from '../model/plan.ts';
 import type { PlanSchema } from '../model/plan-schema.ts';
@@ -228,6 +228,11 @@ export function steadyClock(
 ): () => string {
   const began = wall() - monotonic();
   return () => new Date(Math.max(wall(), began + monotonic())).toISOString();
+}
+
+/** Whether another live process holds the claim. */
+export function isOthers({ holder }: EngineContext, claim: Claim | null): claim is Claim {
+  return claim !== null && claim.token !== holder.token && holder.isLive(claim);
 }
 
 /** The state cannot be written, so nothing can continue. Any other error concerns one ticket or plan only. */

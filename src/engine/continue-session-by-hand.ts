@@ -1,12 +1,12 @@
 import { existsSync } from 'node:fs';
 import { adapterFor } from '../agents/adapters-and-agent-problems.ts';
 import { processStart } from '../machine/process-identity-and-signals.ts';
-import { howToFree, sayHolder } from '../model/claim.ts';
-import { HeldError, IllegalMoveError, InputError } from '../model/errors.ts';
+import { IllegalMoveError, InputError } from '../model/errors.ts';
 import { refKey, type TicketRef } from '../model/ids-and-branch-names.ts';
 import type { Attempt, Ticket } from '../model/ticket.ts';
 import type { Store } from '../store/store-interface.ts';
 import { readPinned } from '../workflows/pin-workflow-and-render-prompts.ts';
+import { refuseHeldTicket } from './claim-and-complete-plan.ts';
 import type { EngineContext } from './context.ts';
 import { workspaceFor } from './ticket-workspace.ts';
 
@@ -68,20 +68,12 @@ export function planSession(
   const name = entry.agent ?? settings.defaultAgent;
   const agent = Object.hasOwn(settings.agents, name) ? settings.agents[name] : undefined;
   const argv = agent && adapterFor(agent.adapter).interactive(agent, entry.sessionId);
-  if (!agent || !argv) {
-    throw new IllegalMoveError('session/agent', `Agent "${name}" cannot continue a session by hand.`, {
+  const refused = (why: string) =>
+    new IllegalMoveError('session/agent', `Agent "${name}" ${why}.`, {
       hint: `Read it instead: signalbox logs ${ref.planId} ${ref.ticketId} --phase ${entry.phase}`,
     });
-  }
-  if (agent.sandbox === 'bwrap') {
-    throw new IllegalMoveError(
-      'session/agent',
-      `Agent "${name}" works in a sandbox, and its sessions stay there.`,
-      {
-        hint: `Read it instead: signalbox logs ${ref.planId} ${ref.ticketId} --phase ${entry.phase}`,
-      },
-    );
-  }
+  if (!agent || !argv) throw refused('cannot continue a session by hand');
+  if (agent.sandbox === 'bwrap') throw refused('works in a sandbox, and its sessions stay there');
   const workspace = workspaceFor(ticket, store.plan(ref.planId), settings, store.glance());
   return {
     sessionId: entry.sessionId,
@@ -105,12 +97,7 @@ export async function withSessionClaim(
 ): Promise<number> {
   const { store, holder, workspaces, settings } = engine;
   const ticket = await store.updateTicket(ref, (latest) => {
-    if (latest.claim && holder.isLive(latest.claim)) {
-      throw new HeldError('ticket/held', `${refKey(ref)} is driven by ${sayHolder(latest.claim)}.`, {
-        hint: howToFree(latest.claim, ref, holder.leaseLeft(latest.claim)),
-        details: { holder: latest.claim },
-      });
-    }
+    refuseHeldTicket(engine, ref, latest.claim);
     return { ...latest, claim: holder.claim(engine.now()) };
   });
   await holder.start();

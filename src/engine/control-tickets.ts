@@ -1,6 +1,5 @@
-import { howToFree, sayHolder } from '../model/claim.ts';
 import { HeldError, IllegalMoveError } from '../model/errors.ts';
-import { refKey, type TicketRef } from '../model/ids-and-branch-names.ts';
+import { refKey, refOf, type TicketRef } from '../model/ids-and-branch-names.ts';
 import { type Plan, sharesWorkspace, stoppedTogether } from '../model/plan.ts';
 import { entryOf } from '../model/plans/plans-view.ts';
 import { command, type TicketCommand } from '../model/state/commands.ts';
@@ -8,7 +7,7 @@ import { blockedBy } from '../model/state/eligible.ts';
 import { runCommand } from '../model/state/explain-ticket.ts';
 import { isCancelled, type Json, openAttempt, type Ticket } from '../model/ticket.ts';
 import { phaseOf, type Workflow } from '../model/workflow.ts';
-import { completeUnwatched } from './claim-and-complete-plan.ts';
+import { completeUnwatched, refuseHeldTicket } from './claim-and-complete-plan.ts';
 import { type EngineContext, emit } from './context.ts';
 import { stoppedIn } from './find-stopped-plan.ts';
 import { pinnedFor } from './pinned-workflow.ts';
@@ -45,7 +44,8 @@ export async function carryOutCommand(
   const orphaned = found.claim !== null && !engine.holder.isLive(found.claim);
   if (orphaned && found.status !== 'running') await recoverOrphan(engine, found, store.glance());
   const before = store.ticket(ref);
-  if (wish.type === 'pause' || wish.type === 'stop') refuseInSession(engine, before);
+  const stops = wish.type === 'pause' || wish.type === 'stop';
+  if (stops) refuseInSession(engine, before);
   const latest = wish.type === 'retry' && wish.latest === true;
   const { workflow, hash } = await pinnedFor(
     engine,
@@ -81,7 +81,7 @@ export async function carryOutCommand(
     await releaseWorkspace(engine, after, workspace);
     await completeUnwatched(engine, ref.planId);
   }
-  return wish.type === 'pause' || wish.type === 'stop' ? untilStopped(engine, ref) : after;
+  return stops ? untilStopped(engine, ref) : after;
 }
 
 /** A ticket that was given up comes back, and with it the plan that was given up. */
@@ -93,13 +93,8 @@ async function reopen(engine: EngineContext, { id: planId }: Plan): Promise<void
 }
 
 /** Only the person in a session can end it: a command that waited for that would seem to hang. */
-export function refuseInSession({ holder }: EngineContext, { claim, planId, ticketId }: Ticket): void {
-  if (claim?.by !== 'session' || !holder.isLive(claim)) return;
-  const ref = { planId, ticketId };
-  throw new HeldError('ticket/held', `${refKey(ref)} is held by ${sayHolder(claim)}.`, {
-    hint: howToFree(claim, ref, holder.leaseLeft(claim)),
-    details: { holder: claim },
-  });
+export function refuseInSession(engine: EngineContext, ticket: Ticket): void {
+  if (ticket.claim?.by === 'session') refuseHeldTicket(engine, refOf(ticket), ticket.claim, 'held');
 }
 
 function hasPrerequisites(plan: Plan, { ticketId }: TicketRef): boolean {

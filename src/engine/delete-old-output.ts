@@ -1,6 +1,6 @@
 import { type Dirent, existsSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
-import { readJson } from '../machine/files/read-and-remove-files.ts';
+import { readJson, unlessCode } from '../machine/files/read-and-remove-files.ts';
 import { isAlive, type ProcessIdentity, sendSignal } from '../machine/process-identity-and-signals.ts';
 import { idProblem } from '../model/ids-and-branch-names.ts';
 import { readableTicket } from '../store/store-interface.ts';
@@ -93,12 +93,7 @@ function below(path: string): string[] {
 
 /** Directories that cannot be listed, or were deleted meanwhile, are left out. */
 function entries(path: string): Dirent[] {
-  try {
-    return readdirSync(path, { withFileTypes: true });
-  } catch (error) {
-    if (['EACCES', 'EPERM', 'ENOENT'].includes((error as NodeJS.ErrnoException).code ?? '')) return [];
-    throw error;
-  }
+  return unlessCode(['EACCES', 'EPERM', 'ENOENT'], () => readdirSync(path, { withFileTypes: true })) ?? [];
 }
 
 function measure(path: string): Kept {

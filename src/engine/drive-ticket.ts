@@ -8,7 +8,7 @@ import { broken } from '../model/state/reduce.ts';
 import { attemptKey, type Hold, openAttempt, type Ticket } from '../model/ticket.ts';
 import { readableTicket } from '../store/store-interface.ts';
 import { claimedTickets } from './claimed-tickets-and-counted-usage.ts';
-import { type EngineContext, hooksOf } from './context.ts';
+import { type EngineContext, hooksOf, isOthers } from './context.ts';
 import { lastJob } from './jobs-of-ticket.ts';
 import { type Pinned, pinnedFor } from './pinned-workflow.ts';
 import { readTip, releaseWorkspace } from './prepare-release-diff-workspace.ts';
@@ -39,7 +39,7 @@ interface Drive {
   /** The ticket before it was claimed. */
   found: Ticket;
   options: DriveOptions;
-  reporter: StatusReporter;
+  reporter: ReturnType<typeof statusReporter>;
 }
 
 /** Drives one ticket as far as possible: to its end, to a hold, or until it is stopped. */
@@ -61,7 +61,7 @@ export async function driveTicket(
   if (!(await claim(engine, writer, pinned, options))) return;
   engine.crash('ticket:claimed');
   options.onClaim?.(writer);
-  const reporter = new StatusReporter(engine, writer, found);
+  const reporter = statusReporter(engine, writer, found);
   reporter.status();
   try {
     await driveClaimed(engine, { plan, pinned, writer, found, options, reporter });
@@ -162,29 +162,20 @@ async function releaseUntil(writer: TicketWriter, hold: Hold): Promise<void> {
 }
 
 /** Reports each change of a ticket's status. A check that finds nothing new is not reported. */
-class StatusReporter {
-  readonly #engine: EngineContext;
-  readonly #writer: TicketWriter;
-  readonly #polls: boolean;
-  #known: string | undefined;
-
-  constructor(engine: EngineContext, writer: TicketWriter, { hold }: Ticket) {
-    this.#engine = engine;
-    this.#writer = writer;
-    this.#polls = hold?.kind === 'poll' || hold?.kind === 'gate';
-    this.#known = this.#polls || hold?.lock ? hold?.reason : undefined;
-  }
-
-  /** The ticket no longer waits for another run. */
-  begin(): void {
-    if (!this.#polls) this.#known = undefined;
-  }
-
-  status(): void {
-    const { before, ticket } = this.#writer;
-    const same = ticket.status === 'running' || ticket.hold?.reason === this.#known;
-    if (this.#known === undefined || !same) reportStatus(this.#engine, before, ticket);
-  }
+function statusReporter(engine: EngineContext, writer: TicketWriter, { hold }: Ticket) {
+  const polls = hold?.kind === 'poll' || hold?.kind === 'gate';
+  let known = polls || hold?.lock ? hold?.reason : undefined;
+  return {
+    /** The ticket no longer waits for another run. */
+    begin() {
+      if (!polls) known = undefined;
+    },
+    status() {
+      const { before, ticket } = writer;
+      const same = ticket.status === 'running' || ticket.hold?.reason === known;
+      if (known === undefined || !same) reportStatus(engine, before, ticket);
+    },
+  };
 }
 
 /**
@@ -227,17 +218,15 @@ function mayTake(ticket: Ticket, now: string): boolean {
 
 /** A ticket that cannot be claimed waits for a person, with the reason. One that another engine drives stays as it is. */
 export async function holdBroken(engine: EngineContext, ref: TicketRef, reason: string): Promise<void> {
-  const { store, holder } = engine;
-  const isTheirs = ({ claim }: Ticket) =>
-    claim !== null && claim.token !== holder.token && holder.isLive(claim);
+  const { store } = engine;
   let before = store.ticket(ref);
-  if (isTheirs(before)) return;
+  if (isOthers(engine, before.claim)) return;
   const open = openAttempt(before);
   if (open) await stopJob(engine.machine.job(ref, open), 'stopped');
   const now = engine.now();
   const after = await store.updateTicket(ref, (latest) => {
     before = latest;
-    return isTheirs(latest) ? latest : broken(latest, reason, now);
+    return isOthers(engine, latest.claim) ? latest : broken(latest, reason, now);
   });
   reportStatus(engine, before, after);
 }

@@ -1,5 +1,4 @@
 import { asStorageErrorIn } from '../machine/files/make-directory-and-handle-storage-errors.ts';
-import type { Claim } from '../model/claim.ts';
 import { messageOf, SignalboxError, shortageOf } from '../model/errors.ts';
 import { type Changed, refKey, refOf } from '../model/ids-and-branch-names.ts';
 import type { Plan, PlanEntry } from '../model/plan.ts';
@@ -14,7 +13,7 @@ import { type StoreProblem, type StoreView, sinceLast } from '../store/store-int
 import { type Overview, overviewOf, stillHeld } from './admission-and-allowance.ts';
 import { completePlan } from './claim-and-complete-plan.ts';
 import { claimedTickets } from './claimed-tickets-and-counted-usage.ts';
-import { type EngineContext, hooksOf, isFatal, type Notifications } from './context.ts';
+import { type EngineContext, hooksOf, isFatal, isOthers, type Notifications } from './context.ts';
 import { sweepOutput } from './delete-old-output.ts';
 import { PlanReadiness } from './plan-readiness.ts';
 import { recoverOrphans } from './recover-orphans.ts';
@@ -282,7 +281,8 @@ export class Engine {
     for (const ticket of claimedTickets(this.#engine).values()) {
       const { claim, status, error, currentPhase: phase } = ticket;
       const plan = planOf(view, ticket.planId);
-      if (!plan || isOver(ticket) || !this.#isOthers(claim) || !this.#isMyTicket(view, ticket)) continue;
+      if (!plan || isOver(ticket) || !isOthers(this.#engine, claim) || !this.#isMyTicket(view, ticket))
+        continue;
       const key = `held ${refKey(ticket)} ${claim.token} ${status}`;
       if (this.#reported.has(key)) continue;
       this.#reported.add(key);
@@ -310,11 +310,7 @@ export class Engine {
 
   #isMyPlan(plan: Plan): boolean {
     const { scope } = this.#options;
-    return scope ? plan.id === scope.planId : !this.#isOthers(plan.claim);
-  }
-
-  #isOthers(claim: Claim | null): claim is Claim {
-    return claim !== null && claim.token !== this.#engine.holder.token && this.#engine.holder.isLive(claim);
+    return scope ? plan.id === scope.planId : !isOthers(this.#engine, plan.claim);
   }
 
   /** True: something has changed. */
@@ -387,14 +383,8 @@ export class Engine {
   #reportStorage({ message }: SignalboxError): void {
     const planId = this.#options.scope?.planId ?? '';
     const { waitSeconds } = this.#engine.settings.storage;
-    const what = `Nothing new starts until it can be written; running jobs continue. Waiting up to ${waitSeconds} s.`;
-    this.#engine.listen({
-      type: 'problem',
-      planId,
-      ticketId: null,
-      message: `${message} ${what}`,
-      path: null,
-    });
+    const what = `${message} Nothing new starts until it can be written; running jobs continue. Waiting up to ${waitSeconds} s.`;
+    this.#engine.listen({ type: 'problem', planId, ticketId: null, message: what, path: null });
   }
 
   #isDone(view: StoreView, decision: Decision, { full, moved }: { full: boolean; moved: boolean }): boolean {
@@ -409,7 +399,7 @@ export class Engine {
   #othersAtWork(view: StoreView): boolean {
     const { scope } = this.#options;
     if (!scope || ticketsOf(view, scope.planId).every(isOver)) return false;
-    return [...claimedTickets(this.#engine).values()].some(({ claim }) => this.#isOthers(claim));
+    return [...claimedTickets(this.#engine).values()].some(({ claim }) => isOthers(this.#engine, claim));
   }
 
   async #sleep(wakeAt: string | null): Promise<void> {

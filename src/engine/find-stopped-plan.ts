@@ -1,4 +1,4 @@
-import { IllegalMoveError, WorkspaceError } from '../model/errors.ts';
+import { IllegalMoveError, ignoring, WorkspaceError } from '../model/errors.ts';
 import type { Plan } from '../model/plan.ts';
 import { isOver, isSuperseded, type Ticket } from '../model/ticket.ts';
 import { type EngineContext, hooksOf } from './context.ts';
@@ -39,16 +39,9 @@ async function reposOf(engine: EngineContext, plan: Plan): Promise<Set<string | 
   return new Set(await Promise.all([...paths].map((path) => commonDirOf(engine, path))));
 }
 
-async function commonDirOf(
-  { workspaces, settings }: EngineContext,
-  path: string,
-): Promise<string | undefined> {
-  try {
-    return (await workspaces.checkRepo(path.replace(/^~(?=\/)/, settings.userHome))).commonDir;
-  } catch (error) {
-    if (error instanceof WorkspaceError) return undefined;
-    throw error;
-  }
+async function commonDirOf({ workspaces, settings }: EngineContext, path: string) {
+  const full = path.replace(/^~(?=\/)/, settings.userHome);
+  return (await ignoring(WorkspaceError, () => workspaces.checkRepo(full)))?.commonDir;
 }
 
 /** When an unfinished plan stopped; null: it did not. */

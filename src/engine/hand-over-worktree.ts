@@ -1,5 +1,5 @@
 import { WorkspaceError } from '../model/errors.ts';
-import { refKey } from '../model/ids-and-branch-names.ts';
+import { refKey, refOf } from '../model/ids-and-branch-names.ts';
 import type { Plan } from '../model/plan.ts';
 import { isAllComplete } from '../model/state/eligible.ts';
 import type { Ticket } from '../model/ticket.ts';
@@ -44,13 +44,23 @@ async function keepLeftoverFiles(
   workspace: TicketWorkspace,
   to: string,
 ): Promise<void> {
-  const { planId, ticketId } = ticket;
-  const keepAt = `refs/signalbox/left/${planId}/before-${ticketId}`;
+  const keepAt = `refs/signalbox/left/${ticket.planId}/before-${ticket.ticketId}`;
   const message = `What lay in the tree before ${refKey(ticket)} began`;
   const { keptAt } = await engine.workspaces.rewind({ ...workspace, to, keepAt, message });
+  reportKept(engine, ticket, workspace, {
+    what: 'uncommitted files were moved out of the tree and are',
+    keptAt,
+  });
+}
+
+function reportKept(
+  engine: EngineContext,
+  ticket: Ticket,
+  { path }: TicketWorkspace,
+  { what, keptAt }: { what: string; keptAt: string | null },
+): void {
   if (keptAt === null) return;
-  const reason = `uncommitted files were moved out of the tree and are kept at ${keptAt}`;
-  emit(engine, { type: 'workspace:keep', planId, ticketId, path: workspace.path, reason });
+  emit(engine, { type: 'workspace:keep', ...refOf(ticket), path, reason: `${what} kept at ${keptAt}` });
 }
 
 /** Failed tickets whose work is still in the worktree. */
@@ -76,23 +86,15 @@ export async function takeOut(
 ): Promise<void> {
   if (!left.base) return;
   const { keptAt } = await engine.workspaces.rewind({
-    repo: workspace.repo,
-    path: workspace.path,
-    branch: workspace.branch,
+    ...workspace,
     to: left.base.commit,
     keepAt: failedRef(left),
     message: `What ${refKey(left)} left when it failed\n\n${left.error ?? ''}`,
   });
   const at = engine.now();
-  await engine.store.updateTicket(left, (latest) => ({
-    ...latest,
-    base: null,
-    rewound: { at, ref: keptAt },
-  }));
-  if (keptAt === null) return;
-  const { planId, ticketId } = left;
-  const reason = `its work was taken out of the tree and is kept at ${keptAt}`;
-  emit(engine, { type: 'workspace:keep', planId, ticketId, path: workspace.path, reason });
+  const rewound = { at, ref: keptAt };
+  await engine.store.updateTicket(left, (latest) => ({ ...latest, base: null, rewound }));
+  reportKept(engine, left, workspace, { what: 'its work was taken out of the tree and is', keptAt });
 }
 
 /**
@@ -106,17 +108,12 @@ export async function putBack(
 ): Promise<void> {
   if (workspace.inPlace) return;
   const { keptAt } = await engine.workspaces.returnToBranch({
-    repo: workspace.repo,
-    path: workspace.path,
-    branch: workspace.branch,
+    ...workspace,
     to: ticket.base?.commit ?? null,
     keepAt: failedRef(ticket),
     message: `What lay on another branch in the tree of ${refKey(ticket)}`,
   });
-  if (keptAt === null) return;
-  const { planId, ticketId } = ticket;
-  const reason = `it was on another branch; what lay there is kept at ${keptAt}`;
-  emit(engine, { type: 'workspace:keep', planId, ticketId, path: workspace.path, reason });
+  reportKept(engine, ticket, workspace, { what: 'it was on another branch; what lay there is', keptAt });
 }
 
 /** A shared worktree stays until all tickets of the plan are complete; a checkout is never removed. */

@@ -1,20 +1,13 @@
 import { existsSync } from 'node:fs';
-import type { JobState } from '../machine/jobs/start-and-read-job.ts';
-import { endOrLastOutputAt, readJob } from '../machine/jobs/start-and-read-job.ts';
-import type { Ticket } from '../model/ticket.ts';
-import { openAttempt } from '../model/ticket.ts';
+import { endOrLastOutputAt, type JobState, readJob } from '../machine/jobs/start-and-read-job.ts';
+import { openAttempt, type Ticket } from '../model/ticket.ts';
 import type { EngineContext } from './context.ts';
-
-/** Suffixes of the job directories of one attempt: its first process, and those that repair the result or commit at the end. */
-const TURN_SUFFIXES = ['', '.repair', '.landing'];
 
 /** The state of a ticket's latest job; undefined if it had none. */
 export function lastJob({ machine }: EngineContext, ticket: Ticket): JobState | undefined {
   for (const attempt of ticket.phaseHistory.toReversed()) {
     const dir = machine.job(ticket, attempt);
-    const jobs = TURN_SUFFIXES.map((turn) => readJob(`${dir}${turn}`)).filter(
-      ({ state }) => state !== 'none',
-    );
+    const jobs = [dir, ...turnsOf(dir)].map(readJob).filter(({ state }) => state !== 'none');
     const one = (wanted: JobState['state']) => jobs.find(({ state }) => state === wanted);
     const open = one('running') ?? one('unknown') ?? one('lost');
     if (open ?? jobs[0]) return open ?? jobs.sort((a, b) => endOf(a) - endOf(b)).at(-1);
@@ -44,6 +37,7 @@ export function endedBefore(jobDir: string): string | undefined {
   return known.length === signs.length ? new Date(Math.max(...known.map(Number))).toISOString() : undefined;
 }
 
+/** Directories of the jobs of an attempt that repair the result or commit at the end. */
 function turnsOf(jobDir: string): string[] {
   return ['repair', 'landing'].map((turn) => `${jobDir}.${turn}`).filter((dir) => existsSync(dir));
 }

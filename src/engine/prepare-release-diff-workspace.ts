@@ -1,12 +1,12 @@
 import { existsSync } from 'node:fs';
 import { readJob } from '../machine/jobs/start-and-read-job.ts';
-import { howToFree, sayHolder } from '../model/claim.ts';
-import { HeldError, IllegalMoveError, messageOf, WorkspaceError } from '../model/errors.ts';
+import { IllegalMoveError, ignoring, messageOf, WorkspaceError } from '../model/errors.ts';
 import { refKey, refOf, type TicketRef } from '../model/ids-and-branch-names.ts';
 import type { Plan } from '../model/plan.ts';
 import { openAttempt, type Ticket, tipOf } from '../model/ticket.ts';
 import type { Place } from '../phases/perform-phase.ts';
 import type { WorkspaceSpec } from '../workspaces/workspaces.ts';
+import { refuseHeldTicket } from './claim-and-complete-plan.ts';
 import { type EngineContext, emit, hooksOf, isFatal } from './context.ts';
 import { handOver, isStillNeeded, putBack } from './hand-over-worktree.ts';
 import { type TicketWorkspace, workspaceFor } from './ticket-workspace.ts';
@@ -104,13 +104,11 @@ export async function releaseWorkspace(
 }
 
 /** The commit of a branch; undefined where the branch or its repository is gone. */
-export async function readTip(engine: EngineContext, workspace: WorkspaceSpec): Promise<string | undefined> {
-  try {
-    return await engine.workspaces.tip(workspace);
-  } catch (error) {
-    if (!(error instanceof WorkspaceError)) throw error;
-    return undefined;
-  }
+export function readTip(
+  { workspaces }: EngineContext,
+  workspace: WorkspaceSpec,
+): Promise<string | undefined> {
+  return ignoring(WorkspaceError, () => workspaces.tip(workspace));
 }
 
 /** Keeps the last commit of a complete ticket, because a person may delete the branch. */
@@ -143,28 +141,15 @@ export async function ensureFor(engine: EngineContext, ref: TicketRef): Promise<
 
 /** Removes a worktree. Inside a phase, which still runs in it, the engine removes it when the ticket ends. */
 export async function releaseFor(engine: EngineContext, ref: TicketRef, insidePhase: boolean): Promise<Done> {
-  const { store, settings, workspaces, holder } = engine;
+  const { store, settings, workspaces } = engine;
   const ticket = store.ticket(ref);
   const workspace = workspaceFor(ticket, store.plan(ref.planId), settings, store.glance());
-  if (insidePhase)
-    return {
-      ok: true,
-      path: workspace.path,
-      message: `${workspace.path} will be removed when the ticket ends`,
-    };
-  if (ticket.claim && holder.isLive(ticket.claim)) {
-    throw new HeldError('ticket/held', `${refKey(ref)} is driven by ${sayHolder(ticket.claim)}.`, {
-      hint: howToFree(ticket.claim, ref, holder.leaseLeft(ticket.claim)),
-    });
-  }
+  const { path, branch } = workspace;
+  if (insidePhase) return { ok: true, path, message: `${path} will be removed when the ticket ends` };
+  refuseHeldTicket(engine, ref, ticket.claim);
   const released = await workspaces.release(workspace);
-  if (released.released)
-    return {
-      ok: true,
-      path: workspace.path,
-      message: `${workspace.path} was removed; branch ${workspace.branch} still exists`,
-    };
-  return { ok: false, path: workspace.path, message: `Kept ${workspace.path}: ${released.reason}` };
+  if (!released.released) return { ok: false, path, message: `Kept ${path}: ${released.reason}` };
+  return { ok: true, path, message: `${path} was removed; branch ${branch} still exists` };
 }
 
 /** The diff of a ticket's work against its base. */

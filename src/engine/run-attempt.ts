@@ -3,7 +3,7 @@ import { loadSettings } from '../config/load-settings.ts';
 import { makeDirectory } from '../machine/files/make-directory-and-handle-storage-errors.ts';
 import { lastOutputAt, MARKER } from '../machine/jobs/start-and-read-job.ts';
 import { ACTIONS, scriptInstead } from '../model/actions.ts';
-import { InputError, shortageOf } from '../model/errors.ts';
+import { InputError, ifUsable, shortageOf } from '../model/errors.ts';
 import { refKey, refOf, type TicketRef } from '../model/ids-and-branch-names.ts';
 import type { Plan } from '../model/plan.ts';
 import { planOf } from '../model/plans/plans-view.ts';
@@ -31,9 +31,8 @@ import type { Pinned } from './pinned-workflow.ts';
 import { alreadyFailing } from './plan-readiness.ts';
 import { adoptedPlace, preparePlace } from './prepare-release-diff-workspace.ts';
 import { type AttemptRef, reportEnd } from './report-status-changes.ts';
-import { ifKnown, type TicketWorkspace, workspaceFor } from './ticket-workspace.ts';
-import type { TicketWriter } from './write-tickets-and-record-attempts.ts';
-import { AttemptRecorder } from './write-tickets-and-record-attempts.ts';
+import { type TicketWorkspace, workspaceFor } from './ticket-workspace.ts';
+import { AttemptRecorder, type TicketWriter } from './write-tickets-and-record-attempts.ts';
 
 interface StepInput {
   plan: Plan;
@@ -271,7 +270,7 @@ interface Paths {
 function addPaths(engine: EngineContext, view: StoreView, { repos, trees }: Paths, own?: Ticket): void {
   for (const [key, ticket] of view.tickets) {
     const plan = planOf(view, ticket.planId);
-    const workspace = plan && ifKnown(() => workspaceFor(ticket, plan, engine.settings, view));
+    const workspace = plan && ifUsable(() => workspaceFor(ticket, plan, engine.settings, view));
     if (!workspace) continue;
     repos.add(workspace.repo);
     if (ensuresWorktreeRoot(workspace)) trees.add(workspace.worktreeRoot);

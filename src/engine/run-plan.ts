@@ -1,17 +1,16 @@
-import { IllegalMoveError, InputError, messageOf } from '../model/errors.ts';
+import { IllegalMoveError, InputError, ifUsable, messageOf } from '../model/errors.ts';
 import { refOf } from '../model/ids-and-branch-names.ts';
-import type { Plan } from '../model/plan.ts';
-import { stopperOf } from '../model/plan.ts';
+import { type Plan, stopperOf } from '../model/plan.ts';
 import { planProblems } from '../model/plans/plan-problems.ts';
 import { ticketsOf } from '../model/plans/plans-view.ts';
 import { isAllComplete } from '../model/state/eligible.ts';
 import { heldBy } from '../model/state/explain-ticket.ts';
 import type { Ticket } from '../model/ticket.ts';
 import { claimPlan, completePlan, releasePlanClaim } from './claim-and-complete-plan.ts';
-import { type EngineContext, emit, hooksOf, isFatal } from './context.ts';
+import { type EngineContext, emit, hooksOf, isFatal, isOthers } from './context.ts';
 import { Engine, type EngineOptions } from './engine.ts';
 import { requireReady, startableTickets } from './plan-readiness.ts';
-import { ifKnown, workspaceFor } from './ticket-workspace.ts';
+import { workspaceFor } from './ticket-workspace.ts';
 
 export interface RunResult {
   plan: Plan;
@@ -52,12 +51,8 @@ export async function runPlan(engine: EngineContext, options: RunOptions): Promi
   const warming = new AbortController();
   fetchRepositories(engine, { ...options, signal: warming.signal });
   const scope: EngineOptions['scope'] = ticketIds ? { planId, ticketIds } : { planId };
-  const loop = new Engine(engine, {
-    mode: 'until-idle',
-    maxConcurrency: options.maxConcurrency,
-    checkEveryMs: options.checkEveryMs,
-    scope,
-  });
+  const { maxConcurrency, checkEveryMs } = options;
+  const loop = new Engine(engine, { mode: 'until-idle', maxConcurrency, checkEveryMs, scope });
   const by = () => stopperOf(options.signal.reason);
   let pausing: Promise<void> | undefined;
   const interrupt = () => {
@@ -154,7 +149,7 @@ function fetchRepositories(
   for (const ticket of ticketsOf(view, plan)) {
     if (ticket.status !== 'queued' || ticketIds?.includes(ticket.ticketId) === false) continue;
     if (seen.has(ticket.repo)) continue;
-    const workspace = ifKnown(() => workspaceFor(ticket, plan, engine.settings, view));
+    const workspace = ifUsable(() => workspaceFor(ticket, plan, engine.settings, view));
     if (workspace?.inPlace) return;
     if (!workspace) continue;
     seen.add(ticket.repo);
@@ -199,9 +194,7 @@ function resultOf(
   const problems = view.problems.map((problem) => problem.message);
   const ok = tickets.length === wanted.length && tickets.every((ticket) => ticket.status === 'complete');
   const held = tickets.flatMap((ticket): [string, string][] =>
-    ticket.claim && ticket.claim.token !== engine.holder.token && engine.holder.isLive(ticket.claim)
-      ? [[ticket.ticketId, heldBy(ticket.claim, ticket, plan).reason]]
-      : [],
+    isOthers(engine, ticket.claim) ? [[ticket.ticketId, heldBy(ticket.claim, ticket, plan).reason]] : [],
   );
   return { plan, tickets, wanted: wanted.length, problems, held: new Map(held), ok };
 }

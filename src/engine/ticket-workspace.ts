@@ -42,7 +42,10 @@ export function branchOf(ticket: Ticket): string {
   return branch;
 }
 
-/** The workspace of a ticket. It starts from the branches of prerequisites in the same repository. */
+/**
+ * The workspace of a ticket. It starts from the branches of prerequisites in the same repository. Throws an InputError where it cannot
+ * be known, such as in a plan that names no repository.
+ */
 export function workspaceFor(
   ticket: Ticket,
   plan: Plan,
@@ -135,14 +138,4 @@ function prerequisites(
     if (!blocker.branch || !owner || repoOf(blocker, owner, settings) !== repo) return [];
     return [{ branch: blocker.branch, tip: tipOf(blocker), merged: endedInBase(blocker, view) }];
   });
-}
-
-/** Undefined for a ticket whose workspace cannot be known, such as one of a plan that names no repository. */
-export function ifKnown(make: () => TicketWorkspace): TicketWorkspace | undefined {
-  try {
-    return make();
-  } catch (error) {
-    if (error instanceof InputError) return undefined;
-    throw error;
-  }
 }

@@ -1,12 +1,12 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { stopJob } from '../machine/jobs/stop-job.ts';
 import { explained, HeldError, InputError } from '../model/errors.ts';
-import type { TicketRef } from '../model/ids-and-branch-names.ts';
+import { refKey, refOf, type TicketRef } from '../model/ids-and-branch-names.ts';
 import { reduce, type TicketEvent } from '../model/state/reduce.ts';
 import { openAttempt, type Ticket, type Usage } from '../model/ticket.ts';
 import type { Workflow } from '../model/workflow.ts';
 import { wasOutOfReach } from '../store/store-interface.ts';
-import { type EngineContext, emit } from './context.ts';
+import { type EngineContext, emit, isOthers } from './context.ts';
 import type { AttemptRef } from './report-status-changes.ts';
 
 /** Fields that only the engine changes: an editor that saves an old copy must not undo them. */
@@ -43,7 +43,7 @@ export class TicketWriter {
   constructor(engine: EngineContext, workflow: Workflow, ticket: Ticket) {
     this.#engine = engine;
     this.#workflow = workflow;
-    this.#ref = { planId: ticket.planId, ticketId: ticket.ticketId };
+    this.#ref = refOf(ticket);
     this.ticket = ticket;
     this.before = ticket;
   }
@@ -103,28 +103,19 @@ export class TicketWriter {
     this.#released = true;
     this.ticket = await this.#persist((latest) => {
       this.before = latest;
-      if (this.#isTheirs(latest)) return latest;
+      if (isOthers(this.#engine, latest.claim)) return latest;
       const mine = wasReleased ? latest : this.#mine(latest);
       return events.reduce((ticket, event) => reduce(this.#workflow, ticket, event, now), mine);
     });
     return this.ticket;
   }
 
-  #isTheirs({ claim }: Ticket): boolean {
-    const { holder } = this.#engine;
-    return claim !== null && claim.token !== holder.token && holder.isLive(claim);
-  }
-
   /** The latest state with our fields; throws when another engine has the ticket. */
   #mine(latest: Ticket): Ticket {
     const ours = latest.claim?.token === this.#engine.holder.token;
     if (ours && latest.rev >= this.ticket.rev) return latest;
-    if (this.#isTheirs(latest)) {
-      throw new HeldError(
-        'claim/lost',
-        `Another engine has taken ${this.#ref.planId}/${this.#ref.ticketId}.`,
-      );
-    }
+    if (isOthers(this.#engine, latest.claim))
+      throw new HeldError('claim/lost', `Another engine has taken ${refKey(this.#ref)}.`);
     // An editor saved an old copy: the person's fields count, the engine's do not.
     const restored: Ticket = { ...latest, rev: Math.max(latest.rev, this.ticket.rev) };
     for (const key of ENGINE_FIELDS) Object.assign(restored, { [key]: this.ticket[key] });
@@ -139,8 +130,7 @@ export class TicketWriter {
       try {
         return await store.updateTicket(this.#ref, change);
       } catch (error) {
-        const unreadable = error instanceof InputError;
-        if (!unreadable) throw error;
+        if (!(error instanceof InputError)) throw error;
         if (tries < 20) await delay(50);
         else if (tries === 20) await store.restoreTicket(this.ticket);
         else throw error;

@@ -3,6 +3,7 @@ import { isAbsolute, join, relative } from 'node:path';
 import { makeDirectory } from '../machine/files/make-directory-and-handle-storage-errors.ts';
 import { readRegularText } from '../machine/files/read-and-remove-files.ts';
 import { writeAtomic } from '../machine/files/write-atomic-and-note-facts.ts';
+import { asArray, asRecord, parseJson } from '../model/text/parse-json-and-find-places.ts';
 import { fileStamp, type GitLocation } from './location.ts';
 
 type Entries = ReadonlyArray<readonly [key: string, value: string]>;
@@ -127,7 +128,9 @@ function knownDrivers(memory: string, commonDir: string, now: readonly ConfigEnt
   const id = createHash('sha256').update(commonDir).digest('hex').slice(0, 16);
   const file = join(memory, `${id}.json`);
   const kept = readRegularText(file);
-  if (kept !== undefined) return parseRecord(kept);
+  // A damaged record is ignored.
+  if (kept !== undefined)
+    return asArray(asRecord(parseJson(kept)).drivers).filter((each) => typeof each === 'string');
   if (now === undefined) return [];
   const drivers = now.filter((each) => each.own).map(entryOf);
   try {
@@ -141,16 +144,6 @@ function knownDrivers(memory: string, commonDir: string, now: readonly ConfigEnt
 }
 
 const UNWRITABLE = ['EROFS', 'EACCES', 'EPERM', 'ENOSPC', 'EDQUOT'];
-
-function parseRecord(text: string): string[] {
-  try {
-    const { drivers } = JSON.parse(text) as { drivers?: unknown };
-    return Array.isArray(drivers) ? drivers.filter((each) => typeof each === 'string') : [];
-  } catch {
-    // A damaged record is ignored.
-    return [];
-  }
-}
 
 const PROGRAMS = ['clean', 'smudge', 'process'];
 

@@ -2,6 +2,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { readRegularText } from '../machine/files/read-and-remove-files.ts';
 import { messageOf } from '../model/errors.ts';
+import { asRecord, parseJson } from '../model/text/parse-json-and-find-places.ts';
 import { type Context, lockRepo, type Repository, type Trunk } from './context-and-locks.ts';
 import type { GitLocation } from './location.ts';
 import { branchRef, originRef, readRef, readRefs, readSymref } from './refs.ts';
@@ -49,36 +50,23 @@ export async function fetchNow(repo: Repository, branch: string): Promise<void> 
 
 /** Fetches a branch's commits without moving a ref; for a git that writes its objects elsewhere. */
 export async function fetchWithoutRef(repo: Repository, branch: string): Promise<void> {
+  await fetchRef(repo, `refs/heads/${branch}`);
+}
+
+async function fetchRef(repo: Repository, refspec: string): Promise<void> {
   const { entries, env } = await trustedAccess(repo);
   const options = { at: repo, write: true, timeoutMs: FETCH_TIMEOUT_MS, config: entries, env };
-  await repo.git([...FETCH, `refs/heads/${branch}`], options);
+  await retryRaces(() => repo.git([...FETCH, refspec], options));
 }
 
 async function fetchUnlessRecent(repo: Repository, branch: string, always = false): Promise<undefined> {
   const stamp = join(repo.commonDir, STAMP);
-  const stamps = parseStamps(readRegularText(stamp));
-  if (!always && isRecent(stamps[branch] ?? 0)) return;
-  const { entries, env } = await trustedAccess(repo);
+  const stamps = asRecord(parseJson(readRegularText(stamp) ?? ''));
+  if (!always && isRecent(Number(stamps[branch] ?? 0))) return;
   const at = Date.now();
-  await retryRaces(() =>
-    repo.git([...FETCH, `+refs/heads/${branch}:${originRef(branch)}`], {
-      at: repo,
-      write: true,
-      timeoutMs: FETCH_TIMEOUT_MS,
-      config: entries,
-      env,
-    }),
-  );
+  await fetchRef(repo, `+refs/heads/${branch}:${originRef(branch)}`);
   stamps[branch] = at;
   writeFileSync(stamp, JSON.stringify(stamps));
-}
-
-function parseStamps(text: string | undefined): Record<string, number> {
-  try {
-    return { ...(JSON.parse(text ?? '{}') as Record<string, number>) };
-  } catch {
-    return {};
-  }
 }
 
 /** Credential helpers and the ssh command of the user's own config. An agent may have written the repository's. */
@@ -145,15 +133,23 @@ function askOnce(repo: Repository): Promise<Trunk> {
 }
 
 async function askOrigin(repo: Repository): Promise<Trunk> {
-  const args = ['ls-remote', '--quiet', '--symref', '--upload-pack=git-upload-pack', 'origin', 'HEAD'];
   try {
-    const { entries, env } = await trustedAccess(repo);
-    const options = { at: repo, config: entries, env, timeoutMs: ASK_TIMEOUT_MS };
-    const { stdout } = await repo.git(args, options);
-    return { name: /^ref: refs\/heads\/(\S+)\tHEAD$/m.exec(stdout)?.[1] };
+    return { name: await askDefaultBranch(repo, 'origin', { timeoutMs: ASK_TIMEOUT_MS }) };
   } catch (error) {
     return { name: undefined, note: `origin did not say what its default branch is: ${messageOf(error)}` };
   }
+}
+
+/** What a remote says is its default branch at this moment. */
+export async function askDefaultBranch(
+  repo: Repository,
+  remote: string,
+  limits: { timeoutMs?: number } = {},
+): Promise<string | undefined> {
+  const { entries, env } = await trustedAccess(repo);
+  const args = ['ls-remote', '--quiet', '--symref', '--upload-pack=git-upload-pack', '--', remote, 'HEAD'];
+  const { stdout } = await repo.git(args, { at: repo, config: entries, env, ...limits });
+  return /^ref: refs\/heads\/(\S+)\tHEAD$/m.exec(stdout)?.[1];
 }
 
 /** The trunk of a repository without origin: its only branch with a usual name. */

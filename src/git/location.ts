@@ -1,6 +1,6 @@
 import { lstatSync, readdirSync, realpathSync } from 'node:fs';
 import { join, resolve } from 'node:path';
-import { readRegularText } from '../machine/files/read-and-remove-files.ts';
+import { ifPossible, readRegularText } from '../machine/files/read-and-remove-files.ts';
 
 /** Where a git call works. All three paths are passed to git, so that discovery and files written by agents have no influence. */
 export interface GitLocation {
@@ -33,11 +33,7 @@ export function sharedDirOf(gitDir: string): string {
 }
 
 export function realOf(path: string): string | undefined {
-  try {
-    return realpathSync.native(path);
-  } catch {
-    return undefined;
-  }
+  return ifPossible(() => realpathSync.native(path));
 }
 
 /** Changes whenever a file is written, replaced or removed; empty where there is none. */

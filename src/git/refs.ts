@@ -20,6 +20,16 @@ export async function readRef(repo: Place, ref: string): Promise<string | undefi
   return (await readRefs(repo, [ref])).get(ref);
 }
 
+/** The commit of a branch; throws when there is no such branch. */
+export async function requireTip(repo: Place, branch: string): Promise<string> {
+  const tip = await readRef(repo, branchRef(branch));
+  if (tip) return tip;
+  throw new WorkspaceError(
+    'workspace/branch-missing',
+    `The branch ${branch} does not exist in ${repo.workTree}.`,
+  );
+}
+
 /** Names that `git cat-file` would take for an abbreviated commit where there is no such ref. */
 const LIKE_DESCRIBED = /-g[0-9a-f]+$/;
 

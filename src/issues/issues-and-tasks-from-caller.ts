@@ -7,8 +7,7 @@ import { cleanLine, cleanText } from '../model/text/clean-escape-quote-plural.ts
 import { acceptanceCriteria } from './acceptance-criteria.ts';
 import { mentionedDependencies } from './dependency-mentions.ts';
 import { numberKey, numberOfKey } from './issue-references.ts';
-import type { WorkItem } from './work-item.ts';
-import { orError } from './work-item.ts';
+import { orError, type WorkItem } from './work-item.ts';
 
 /** What a caller knows of an issue by its number. */
 export interface IssueInfo {

@@ -1,7 +1,6 @@
 import { digest, slug } from '../model/ids-and-branch-names.ts';
 import { cleanText } from '../model/text/clean-escape-quote-plural.ts';
-import type { Collected } from './collect-task-drafts.ts';
-import { type Draft, newDraft, type Section, wordsOf } from './collect-task-drafts.ts';
+import { type Collected, type Draft, newDraft, type Section, wordsOf } from './collect-task-drafts.ts';
 import { fieldOf, requirementList, splitFields, validated } from './parse-task-fields.ts';
 import { firstCode, readTitle, withoutId } from './parse-task-line.ts';
 import { error, type Named, type Note, type SpecTask, warning } from './task.ts';

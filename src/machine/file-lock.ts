@@ -1,6 +1,9 @@
 import { unlinkSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { HeldError } from '../model/errors.ts';
+import { requireId } from '../model/ids-and-branch-names.ts';
+import { asStorageError, makeDirectory } from './files/make-directory-and-handle-storage-errors.ts';
 import { readJson, statIfVisible } from './files/read-and-remove-files.ts';
 import { isAlive, ownIdentity, type ProcessIdentity } from './process-identity-and-signals.ts';
 
@@ -40,6 +43,23 @@ export async function withLock<T>(
   } finally {
     done();
     if (queues.get(path) === tail) queues.delete(path);
+  }
+}
+
+/** The file of a lock in a state directory. `name` is an id, or `plan+ticket`. */
+export function stateLock(stateDir: string, name: string): string {
+  for (const part of name.split('+')) requireId(part, 'lock');
+  return join(stateDir, 'locks', `${name}.lock`);
+}
+
+/** Runs `fn` while this process alone holds that lock; explains a full or read-only disk. */
+export async function withStateLock<T>(stateDir: string, name: string, fn: () => T | Promise<T>): Promise<T> {
+  const lock = stateLock(stateDir, name);
+  try {
+    makeDirectory(dirname(lock));
+    return await withLock(lock, fn);
+  } catch (error) {
+    throw asStorageError(error, stateDir);
   }
 }
 

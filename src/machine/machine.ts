@@ -2,12 +2,8 @@ import { rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { requireId, type TicketRef } from '../model/ids-and-branch-names.ts';
 import { type Attempt, attemptKey } from '../model/ticket.ts';
-import { withLock } from './file-lock.ts';
-import {
-  asStorageError,
-  makeDirectory,
-  StorageWait,
-} from './files/make-directory-and-handle-storage-errors.ts';
+import { withStateLock } from './file-lock.ts';
+import { StorageWait } from './files/make-directory-and-handle-storage-errors.ts';
 import { readRegular } from './files/read-and-remove-files.ts';
 import { writeAtomic } from './files/write-atomic-and-note-facts.ts';
 import { MemoryWatch } from './measure-agent-memory.ts';
@@ -89,14 +85,8 @@ export class Machine {
   }
 
   /** Runs `fn` while no other process of this host holds the lock of that name. */
-  async lock<T>(name: string, fn: () => T | Promise<T>): Promise<T> {
-    const dir = join(this.stateDir, 'locks');
-    try {
-      makeDirectory(dir);
-      return await withLock(join(dir, `${requireId(name, 'lock')}.lock`), fn);
-    } catch (error) {
-      throw asStorageError(error, this.stateDir);
-    }
+  lock<T>(name: string, fn: () => T | Promise<T>): Promise<T> {
+    return withStateLock(this.stateDir, name, fn);
   }
 
   keepTmuxRecord(planId: string, record: TmuxRecord): void {

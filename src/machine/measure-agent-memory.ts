@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { freemem } from 'node:os';
 import { dirname, join } from 'node:path';
-import { readJson, readText } from './files/read-and-remove-files.ts';
+import { ifPossible, readJson, readText } from './files/read-and-remove-files.ts';
 import { writeAtomic } from './files/write-atomic-and-note-facts.ts';
 import { readIdentity } from './jobs/start-and-read-job.ts';
 import { run, runSync } from './run-process.ts';
@@ -121,18 +121,13 @@ const CGROUP = '/sys/fs/cgroup';
 /** Memory that a new process could have without others being pushed out, in megabytes. */
 function freeMegabytes(): number {
   if (process.platform === 'linux') {
-    const available = kilobytesOf(read('/proc/meminfo'), 'MemAvailable');
-    const free = available === undefined ? freemem() / MB : available / 1024;
+    const available = /^MemAvailable:\s+(\d+)/m.exec(read('/proc/meminfo'))?.[1];
+    const free = available === undefined ? freemem() / MB : Number(available) / 1024;
     return Math.min(free, freeInControlGroups(read('/proc/self/cgroup')) ?? free);
   }
   return (
     (process.platform === 'darwin' ? freeFromVmStat(runSync('vm_stat', [])) : undefined) ?? freemem() / MB
   );
-}
-
-function kilobytesOf(text: string, name: string): number | undefined {
-  const value = new RegExp(`^${name}:\\s+(\\d+)`, 'm').exec(text)?.[1];
-  return value === undefined ? undefined : Number(value);
 }
 
 /** The files of both generations of control groups. */
@@ -229,12 +224,8 @@ function pageSize(): number {
 }
 
 function statOf(pid: number, page: number): Row | undefined {
-  let text: string;
-  try {
-    text = readFileSync(`/proc/${pid}/stat`, 'latin1');
-  } catch {
-    return undefined;
-  }
+  const text = ifPossible(() => readFileSync(`/proc/${pid}/stat`, 'latin1'));
+  if (text === undefined) return undefined;
   // The name in brackets may hold anything; the fields behind it begin with the state, which is the third.
   const fields = text.slice(text.lastIndexOf(')') + 2).split(' ');
   const at = (field: number) => Number(fields[field - 3] ?? 0);

@@ -16,7 +16,7 @@ import { hostname } from 'node:os';
 import { sep } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { shortageOf } from '../model/errors.ts';
-import { readText } from './files/read-and-remove-files.ts';
+import { ifPossible, readText } from './files/read-and-remove-files.ts';
 import { run, runSync } from './run-process.ts';
 
 /** Sends a signal; false when there is no such process any more. A negative pid is a process group. */
@@ -46,11 +46,8 @@ function fromProc(mark: string, since: number): number[] {
 
 /** The pid that was given out last; 0 when it is unknown. */
 function newestPid(): number {
-  try {
-    return Number.parseInt(readFileSync('/proc/loadavg', 'latin1').split(' ').at(-1) ?? '', 10) || 0;
-  } catch {
-    return 0;
-  }
+  const load = ifPossible(() => readFileSync('/proc/loadavg', 'latin1')) ?? '';
+  return Number.parseInt(load.split(' ').at(-1) ?? '', 10) || 0;
 }
 
 const room = Buffer.alloc(16 * 1024);
@@ -85,18 +82,10 @@ async function fromPs(mark: string): Promise<number[]> {
 /** Processes whose working directory is in this one; none where there is no /proc. */
 export function processesIn(directory: string): string[] {
   if (!existsSync('/proc/self/cwd')) return [];
+  const cwdOf = (pid: string) => ifPossible(() => readlinkSync(`/proc/${pid}/cwd`)) ?? '';
   return readdirSync('/proc').filter(
     (pid) => /^\d/.test(pid) && `${cwdOf(pid)}${sep}`.startsWith(directory + sep),
   );
-}
-
-function cwdOf(pid: string): string {
-  try {
-    return readlinkSync(`/proc/${pid}/cwd`);
-  } catch {
-    // Ended meanwhile, or another user's.
-    return '';
-  }
 }
 
 /** Kills all processes with the mark, except one, and returns those that did not end. */
@@ -142,16 +131,8 @@ export function processStart(pid: number): string | undefined {
 
 let boot: string | undefined;
 export function bootId(): string {
-  boot ??= readBootId();
+  boot ??= ifPossible(() => readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim()) ?? '';
   return boot;
-}
-
-function readBootId(): string {
-  try {
-    return readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim();
-  } catch {
-    return '';
-  }
 }
 
 const MACHINE_FILES = ['/etc/machine-id', '/var/lib/dbus/machine-id'];
@@ -184,20 +165,13 @@ function readOrMake(file: string): string {
   return isOwnUser ? (readText(file) ?? '') : '';
 }
 
-function pidNamespace(): string {
-  try {
-    return readlinkSync('/proc/self/ns/pid');
-  } catch {
-    return '';
-  }
-}
-
 export type ProcessNamespace = Omit<ProcessIdentity, 'pid' | 'started'>;
 
 let here: ProcessNamespace | undefined;
 /** The computer, boot and pid namespace of this process. */
 export function ownNamespace(): ProcessNamespace {
-  here ??= { host: hostname(), machine: machineId(), boot: bootId(), pids: pidNamespace() };
+  const pids = () => ifPossible(() => readlinkSync('/proc/self/ns/pid')) ?? '';
+  here ??= { host: hostname(), machine: machineId(), boot: bootId(), pids: pids() };
   return here;
 }
 

@@ -55,6 +55,29 @@ export function shortageOf(error: unknown): string | undefined {
   return undefined;
 }
 
+/** The result of `work`; undefined where an error of this class says that there is none. */
+export async function ignoring<T>(
+  kind: new (...args: never[]) => SignalboxError,
+  work: () => T | Promise<T>,
+): Promise<T | undefined> {
+  try {
+    return await work();
+  } catch (error) {
+    if (error instanceof kind) return undefined;
+    throw error;
+  }
+}
+
+/** The same for what may be missing or not usable, without waiting. */
+export function ifUsable<T>(read: () => T): T | undefined {
+  try {
+    return read();
+  } catch (error) {
+    if (error instanceof InputError) return undefined;
+    throw error;
+  }
+}
+
 export function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }

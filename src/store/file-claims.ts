@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { existsSync, readdirSync, rmSync, statSync, utimesSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
-import { withLock } from '../machine/file-lock.ts';
+import { withStateLock } from '../machine/file-lock.ts';
 import {
   asStorageError,
   isStorageTrouble,
@@ -118,21 +118,16 @@ export class FileHolder implements Holder {
   }
 
   async claimDaemon(now: string): Promise<Claim> {
-    try {
-      makeDirectory(this.#layout.locks);
-      return await withLock(this.#layout.lock('daemon'), () => {
-        const other = this.daemon();
-        if (other) throw this.#daemonHeld(other);
-        const claim = this.claim(now);
-        // Other hosts judge the claim by the heartbeat, so that comes first.
-        makeDirectory(this.#layout.engines);
-        this.#beat();
-        writeAtomic(this.#layout.daemon, `${JSON.stringify(claim)}\n`);
-        return claim;
-      });
-    } catch (error) {
-      throw asStorageError(error, this.#layout.root);
-    }
+    return withStateLock(this.#layout.root, 'daemon', () => {
+      const other = this.daemon();
+      if (other) throw this.#daemonHeld(other);
+      const claim = this.claim(now);
+      // Other hosts judge the claim by the heartbeat, so that comes first.
+      makeDirectory(this.#layout.engines);
+      this.#beat();
+      writeAtomic(this.#layout.daemon, `${JSON.stringify(claim)}\n`);
+      return claim;
+    });
   }
 
   #daemonHeld(holder: Claim): HeldError {
@@ -147,7 +142,7 @@ export class FileHolder implements Holder {
   }
 
   async releaseDaemon(): Promise<void> {
-    await withLock(this.#layout.lock('daemon'), () => {
+    await withStateLock(this.#layout.root, 'daemon', () => {
       const { daemon } = this.#layout;
       if (readJson<Claim>(daemon)?.token === this.token) rmSync(daemon, { force: true });
     });

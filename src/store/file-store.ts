@@ -1,6 +1,6 @@
 import { existsSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { withLock } from '../machine/file-lock.ts';
+import { withStateLock } from '../machine/file-lock.ts';
 import {
   asStorageError,
   isForbidden,
@@ -9,27 +9,35 @@ import {
 } from '../machine/files/make-directory-and-handle-storage-errors.ts';
 import { writeAtomic } from '../machine/files/write-atomic-and-note-facts.ts';
 import { isAlive, ownIdentity, type ProcessIdentity } from '../machine/process-identity-and-signals.ts';
-import { InputError } from '../model/errors.ts';
+import { InputError, ifUsable } from '../model/errors.ts';
 import type { StoredEvent } from '../model/events.ts';
 import { jsonText } from '../model/extra-fields.ts';
 import { type Changed, idProblem, type StateRef, type TicketRef } from '../model/ids-and-branch-names.ts';
 import type { Plan } from '../model/plan.ts';
 import type { Ticket } from '../model/ticket.ts';
 import { FileHolder } from './file-claims.ts';
-import { DELETED, directories, entryExists, isFinished, Layout, NEW, readView } from './layout-and-view.ts';
+import {
+  DELETED,
+  directories,
+  entryExists,
+  isFinished,
+  type Layout,
+  layoutOf,
+  NEW,
+  readView,
+} from './layout-and-view.ts';
 import { quickTicket } from './parse-without-zod.ts';
 import { claimLines, type NoticeLine } from './sent-notices.ts';
 import { appendLines, readLines, stateBytes, stateText, unwritable } from './state-file-io.ts';
 import { StateReader, stampOf } from './state-reader.ts';
-import {
-  type CheckScope,
-  type Holder,
-  ifReadable,
-  type NoticeWish,
-  type Store,
-  type StoreOptions,
-  type StoreView,
-  type Wanted,
+import type {
+  CheckScope,
+  Holder,
+  NoticeWish,
+  Store,
+  StoreOptions,
+  StoreView,
+  Wanted,
 } from './store-interface.ts';
 import { distrustFinishedIndex, ViewInMemory } from './view-in-memory-and-finished-index.ts';
 import { ChangeLog, PlanWatch } from './watch-plans.ts';
@@ -51,7 +59,7 @@ export class FileStore implements Store {
   #deletedUsage: { stamp: string; tickets: Ticket[] } | undefined;
 
   constructor(stateDir: string, { once = false, kinds, persist }: StoreOptions = {}) {
-    this.#layout = new Layout(stateDir);
+    this.#layout = layoutOf(stateDir);
     this.#persist = persist ?? (async (write) => write());
     this.#once = once;
     this.#reader = new StateReader({ remembers: !once, ...(kinds ? { kinds } : {}) });
@@ -121,7 +129,7 @@ export class FileStore implements Store {
   }
 
   tickets(of: string | Plan): Ticket[] {
-    const plan = typeof of === 'string' ? ifReadable(() => this.plan(of)) : of;
+    const plan = typeof of === 'string' ? ifUsable(() => this.plan(of)) : of;
     if (!plan) return [];
     return plan.tickets.flatMap(({ ticketId }) => this.#readable({ planId: plan.id, ticketId }) ?? []);
   }
@@ -366,7 +374,7 @@ export class FileStore implements Store {
   }
 
   #readable(ref: TicketRef): Ticket | undefined {
-    return ifReadable(() => this.#reader.ticket(this.#layout.ticketFile(ref), ref.planId, ref.ticketId));
+    return ifUsable(() => this.#reader.ticket(this.#layout.ticketFile(ref), ref.planId, ref.ticketId));
   }
 
   #write<T extends Plan | Ticket>(file: string, value: T): T {
@@ -386,15 +394,7 @@ export class FileStore implements Store {
   }
 
   #locked<T>(name: string, fn: () => T | Promise<T>): Promise<T> {
-    const lock = this.#layout.lock(name);
-    return this.#persist(async () => {
-      try {
-        makeDirectory(this.#layout.locks);
-        return await withLock(lock, fn);
-      } catch (error) {
-        throw asStorageError(error, this.#layout.root);
-      }
-    });
+    return this.#persist(() => withStateLock(this.#layout.root, name, fn));
   }
 
   /** Explains a full or read-only disk. The previous state is intact because every write is a rename. */

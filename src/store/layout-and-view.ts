@@ -1,74 +1,41 @@
 import { type Dirent, existsSync, lstatSync, readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
+import { stateLock } from '../machine/file-lock.ts';
 import { statIfVisible } from '../machine/files/read-and-remove-files.ts';
-import { InputError, messageOf } from '../model/errors.ts';
+import { InputError, ifUsable, messageOf } from '../model/errors.ts';
 import { idProblem, requireId, type TicketRef } from '../model/ids-and-branch-names.ts';
 import type { Plan } from '../model/plan.ts';
 import { unreadable } from './state-file-io.ts';
 import { SchemasNeeded, type StateReader } from './state-reader.ts';
-import { ifReadable, type StoreView } from './store-interface.ts';
+import type { StoreView } from './store-interface.ts';
+
+export type Layout = ReturnType<typeof layoutOf>;
 
 /** Where the shared state is in a state directory. Only the store knows these paths. */
-export class Layout {
-  readonly root: string;
-
-  constructor(root: string) {
-    this.root = root;
-  }
-
-  get plans(): string {
-    return join(this.root, 'plans');
-  }
-  get locks(): string {
-    return join(this.root, 'locks');
-  }
-  get pins(): string {
-    return join(this.root, 'workflows');
-  }
-  get engines(): string {
-    return join(this.root, 'engines');
-  }
-  get daemon(): string {
-    return join(this.root, 'daemon.json');
-  }
-
-  /** Only saves time, as the next one: both may be deleted at any time. */
-  get claimed(): string {
-    return join(this.root, 'claimed.json');
-  }
-  get finishedIndex(): string {
-    return join(this.root, 'finished.index');
-  }
-
-  /** What agents of deleted tickets used. */
-  get deletedUsage(): string {
-    return join(this.root, 'past.json');
-  }
-
-  planDir(id: string): string {
-    return join(this.plans, requireId(id, 'plan'));
-  }
-  planFile(id: string): string {
-    return join(this.planDir(id), 'plan.json');
-  }
-  ticketDir(planId: string): string {
-    return join(this.planDir(planId), 'tickets');
-  }
-  ticketFile(ref: TicketRef): string {
-    return join(this.ticketDir(ref.planId), `${requireId(ref.ticketId, 'ticket')}.json`);
-  }
-  events(planId: string): string {
-    return join(this.planDir(planId), 'events.jsonl');
-  }
-  /** Which notifications about a plan were sent. */
-  notified(planId: string): string {
-    return join(this.planDir(planId), 'notified.jsonl');
-  }
-  /** `name` is an id, or `plan+ticket`. */
-  lock(name: string): string {
-    for (const part of name.split('+')) requireId(part, 'lock');
-    return join(this.locks, `${name}.lock`);
-  }
+export function layoutOf(root: string) {
+  const plans = join(root, 'plans');
+  const planDir = (id: string) => join(plans, requireId(id, 'plan'));
+  const ticketDir = (planId: string) => join(planDir(planId), 'tickets');
+  return {
+    root,
+    plans,
+    planDir,
+    ticketDir,
+    pins: join(root, 'workflows'),
+    engines: join(root, 'engines'),
+    daemon: join(root, 'daemon.json'),
+    /** Only saves time, as the next one: both may be deleted at any time. */
+    claimed: join(root, 'claimed.json'),
+    finishedIndex: join(root, 'finished.index'),
+    /** What agents of deleted tickets used. */
+    deletedUsage: join(root, 'past.json'),
+    planFile: (id: string) => join(planDir(id), 'plan.json'),
+    ticketFile: ({ planId, ticketId }: TicketRef) =>
+      join(ticketDir(planId), `${requireId(ticketId, 'ticket')}.json`),
+    events: (planId: string) => join(planDir(planId), 'events.jsonl'),
+    /** Which notifications about a plan were sent. */
+    notified: (planId: string) => join(planDir(planId), 'notified.jsonl'),
+  };
 }
 
 /** With more tickets than this, only the directory entry is checked, not the size of each file. */
@@ -119,8 +86,8 @@ export function viewPlan(id: string, view: StoreView, { layout, reader, openOnly
   const listed = new Set(plan.tickets.map((entry) => entry.ticketId));
   // A ticket and its entry are written under the plan's lock. Without a lock now, the plan has the entry, if there is one.
   const isBeingListed = (ticketId: string) => {
-    if (existsSync(layout.lock(id))) return true;
-    const latest = ifReadable(() => reader.plan(file, id));
+    if (existsSync(stateLock(layout.root, id))) return true;
+    const latest = ifUsable(() => reader.plan(file, id));
     return latest === undefined || latest.tickets.some((entry) => entry.ticketId === ticketId);
   };
   const tickets = layout.ticketDir(id);

@@ -10,6 +10,7 @@ import {
 } from 'node:fs';
 import { withOpened } from '../machine/files/read-and-remove-files.ts';
 import { InputError } from '../model/errors.ts';
+import { parseJson } from '../model/text/parse-json-and-find-places.ts';
 
 /** Far more than any plan, ticket or list of events needs. */
 const MAX_FILE_MB = 256;
@@ -23,34 +24,28 @@ const AS_TEXT = { encoding: 'utf8', flag: 'r' } as const;
  * end. `plain`: it is known to be a file, so the check is skipped, which saves time with a thousand of them.
  */
 export function stateText(path: string, { plain = false } = {}): string {
-  try {
-    return withoutByteOrderMark(plain ? readFileSync(path, AS_TEXT) : readRegularFile(path).toString());
-  } catch (error) {
-    throw error instanceof InputError ? error : unreadable(path, error);
-  }
-}
-
-/** The bytes of the file, for a backup copy. */
-export function stateBytes(path: string): Buffer {
-  try {
-    return readRegularFile(path);
-  } catch (error) {
-    throw error instanceof InputError ? error : unreadable(path, error);
-  }
-}
-
-/** Removes the byte order mark that some editors write. */
-function withoutByteOrderMark(text: string): string {
+  const text = plain ? reading(path, () => readFileSync(path, AS_TEXT)) : stateBytes(path).toString();
+  // Some editors write a byte order mark.
   return text.charCodeAt(0) === 0xfeff ? text.slice(1) : text;
 }
 
-function readRegularFile(path: string): Buffer {
-  return withOpened(path, (fd, stat) => {
+/** The bytes of the same. */
+export function stateBytes(path: string): Buffer {
+  const read = (fd: number, stat: Stats) => {
     const odd = reasonNotReadable(stat);
     if (odd)
       throw refused('unreadable', path, `cannot be read: ${odd}`, 'Move it away, or put a file there.');
     return readFileSync(fd);
-  });
+  };
+  return reading(path, () => withOpened(path, read));
+}
+
+function reading<T>(path: string, read: () => T): T {
+  try {
+    return read();
+  } catch (error) {
+    throw error instanceof InputError ? error : unreadable(path, error);
+  }
 }
 
 /** Why it cannot be read; undefined if it is a regular file of acceptable size. */
@@ -105,10 +100,6 @@ function refused(kind: string, path: string, what: string, fix: string): InputEr
   });
 }
 
-function notAFile(path: string): InputError {
-  return refused('unwritable', path, 'cannot be written: it is not a file', FREE);
-}
-
 /** Appends each value as a line. Ends an incomplete last line first, which a crash or a full disk may have left. */
 export function appendLines(path: string, values: readonly object[]): void {
   if (values.length === 0) return;
@@ -117,7 +108,7 @@ export function appendLines(path: string, values: readonly object[]): void {
   try {
     const stat = fstatSync(fd);
     // A pipe that no process reads would take some bytes and then block for ever.
-    if (!stat.isFile()) throw notAFile(path);
+    if (!stat.isFile()) throw refused('unwritable', path, 'cannot be written: it is not a file', FREE);
     const last = Buffer.alloc(1);
     if (stat.size > 0) readSync(fd, last, 0, 1, stat.size - 1);
     writeFileSync(fd, stat.size === 0 || last.toString() === '\n' ? text : `\n${text}`);
@@ -131,14 +122,5 @@ export function readLines<T>(path: string): T[] {
   if (!existsSync(path)) return [];
   return stateText(path)
     .split('\n')
-    .flatMap((line) => parseLine<T>(line) ?? []);
-}
-
-function parseLine<T>(line: string): T | undefined {
-  if (!line.endsWith('}')) return undefined;
-  try {
-    return JSON.parse(line) as T;
-  } catch {
-    return undefined;
-  }
+    .flatMap((line) => (line.endsWith('}') ? ((parseJson(line) as T | undefined) ?? []) : []));
 }

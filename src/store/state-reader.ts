@@ -1,5 +1,5 @@
 import { type Stats, statSync } from 'node:fs';
-import { InputError, messageOf } from '../model/errors.ts';
+import { InputError, ifUsable, messageOf } from '../model/errors.ts';
 import { keepExtra, SCHEMA_VERSION } from '../model/extra-fields.ts';
 import { refKey } from '../model/ids-and-branch-names.ts';
 import { PLAN_KINDS, type Plan } from '../model/plan.ts';
@@ -126,13 +126,7 @@ export class StateReader {
   /** True when no other process has written the file since this one did. Having read it does not count. */
   owns(path: string): boolean {
     const written = this.#written.get(path);
-    if (written === undefined) return false;
-    try {
-      return written === stampOf(path);
-    } catch (error) {
-      if (error instanceof InputError) return false;
-      throw error;
-    }
+    return written !== undefined && written === ifUsable(() => stampOf(path));
   }
 
   forget(path: string): void {

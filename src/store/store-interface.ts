@@ -1,5 +1,5 @@
 import type { Claim } from '../model/claim.ts';
-import { InputError } from '../model/errors.ts';
+import { InputError, ifUsable } from '../model/errors.ts';
 import type { StoredEvent } from '../model/events.ts';
 import type { Changed, StateRef, TicketRef } from '../model/ids-and-branch-names.ts';
 import type { Plan } from '../model/plan.ts';
@@ -39,19 +39,9 @@ export interface StoreView extends PlansView {
  */
 export type CheckScope = 'noticed' | 'open' | 'all';
 
-/** Undefined where a file is missing or cannot be understood. */
-export function ifReadable<T>(read: () => T): T | undefined {
-  try {
-    return read();
-  } catch (error) {
-    if (error instanceof InputError) return undefined;
-    throw error;
-  }
-}
-
 /** Undefined where the ticket does not exist, or cannot be read. */
 export function readableTicket(store: Pick<Store, 'ticket'>, ref: TicketRef): Ticket | undefined {
-  return ifReadable(() => store.ticket(ref));
+  return ifUsable(() => store.ticket(ref));
 }
 
 /** Each call returns what was noticed to have changed since the last one; the first: `unknown`. */

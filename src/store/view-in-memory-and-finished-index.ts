@@ -12,13 +12,14 @@ import {
   writeSync,
 } from 'node:fs';
 import { statIfVisible } from '../machine/files/read-and-remove-files.ts';
+import { ifUsable } from '../model/errors.ts';
 import { idProblem, parseRef, refKey, type StateRef, type TicketRef } from '../model/ids-and-branch-names.ts';
 import { PLAN_KINDS, type Plan } from '../model/plan.ts';
 import { entryOf } from '../model/plans/plans-view.ts';
 import type { Ticket } from '../model/ticket.ts';
 import { directories, isFinished, type Layout, mayBePlan, viewPlan } from './layout-and-view.ts';
 import type { StateReader } from './state-reader.ts';
-import { ifReadable, type StoreProblem, type StoreView } from './store-interface.ts';
+import type { StoreProblem, StoreView } from './store-interface.ts';
 
 /** A plan as it was last read; undefined where it cannot be. */
 interface PlanInMemory {
@@ -122,7 +123,7 @@ export class ViewInMemory {
     // Problems of tickets are reported beside those of their plan, so both are read.
     const isPlain = kept?.problems.length === 0 && entryOf(kept.plan, ref) !== undefined;
     const read = () => reader.ticket(layout.ticketFile(ref), ref.planId, ref.ticketId);
-    const ticket = isPlain ? ifReadable(read) : undefined;
+    const ticket = isPlain ? ifUsable(read) : undefined;
     if (ticket) this.#setTicket(ticket);
     else this.readPlan(ref.planId);
   }
@@ -204,7 +205,7 @@ export class ViewInMemory {
     const stat = idProblem(id) ? undefined : this.#stat(id);
     if (!stat?.isFile() || stat.size > MAX_QUICK_READ_BYTES) return false;
     const file = `${this.#plansDir}/${id}/plan.json`;
-    const plan = ifReadable(() => this.#options.reader.plan(file, id, stat));
+    const plan = ifUsable(() => this.#options.reader.plan(file, id, stat));
     if (!plan || !isFinished(plan)) return false;
     this.#finish(plan, stat);
     return true;
@@ -220,14 +221,14 @@ export class ViewInMemory {
     since: (time, most) => this.#finished.since(time, most),
     plan: (id) => {
       const { layout, reader } = this.#options;
-      return this.#finished.has(id) ? ifReadable(() => reader.plan(layout.planFile(id), id)) : undefined;
+      return this.#finished.has(id) ? ifUsable(() => reader.plan(layout.planFile(id), id)) : undefined;
     },
     ticket: (ref) => (this.#finished.has(ref.planId) ? this.#finishedTicket(ref) : undefined),
   };
 
   #finishedTicket(ref: TicketRef): Ticket | undefined {
     const { layout, reader } = this.#options;
-    const ticket = ifReadable(() => reader.ticket(layout.ticketFile(ref), ref.planId, ref.ticketId));
+    const ticket = ifUsable(() => reader.ticket(layout.ticketFile(ref), ref.planId, ref.ticketId));
     this.#asked.set(refKey(ref), ticket);
     return ticket;
   }

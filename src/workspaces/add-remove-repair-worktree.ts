@@ -15,6 +15,7 @@ import {
 } from '../git/inspect-worktrees.ts';
 import type { GitLocation } from '../git/location.ts';
 import { type Git, GitError, retryRaces } from '../git/run-git.ts';
+import { ifPossible } from '../machine/files/read-and-remove-files.ts';
 import { processesIn } from '../machine/process-identity-and-signals.ts';
 import { WorkspaceError } from '../model/errors.ts';
 import { refuseInside } from './find-worktree-obstacles.ts';
@@ -179,11 +180,7 @@ export async function waitForGit(path: string): Promise<void> {
   }
 }
 
+/** Undefined if it has ended meanwhile. */
 function commandOf(pid: string): string | undefined {
-  try {
-    return readFileSync(`/proc/${pid}/comm`, 'utf8').trim();
-  } catch {
-    // It has ended meanwhile.
-    return undefined;
-  }
+  return ifPossible(() => readFileSync(`/proc/${pid}/comm`, 'utf8').trim());
 }

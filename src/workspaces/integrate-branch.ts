@@ -2,12 +2,12 @@ import { type Context, lockMerges, type Repository } from '../git/context-and-lo
 import { contains, remember } from '../git/history.ts';
 import { checkedOutAt, listWorktrees } from '../git/inspect-worktrees.ts';
 import { mergeCommits } from '../git/merge.ts';
-import { branchRef, checkBranch, readRef } from '../git/refs.ts';
+import { branchRef, checkBranch, requireTip } from '../git/refs.ts';
 import { GitError } from '../git/run-git.ts';
 import { WorkspaceError } from '../model/errors.ts';
 import { integrationBranch } from '../model/ids-and-branch-names.ts';
 import { shellWord } from '../model/text/quote-values-for-shell.ts';
-import { resolveBase } from './resolve-base.ts';
+import { baseToMergeInto } from './resolve-base.ts';
 import type { WorkspaceSpec } from './workspace-spec.ts';
 
 type IntegrateSpec = Pick<WorkspaceSpec, 'repo' | 'branch' | 'base' | 'recordedBase'> & {
@@ -41,12 +41,7 @@ export async function integrateBranch(context: Context, spec: IntegrateSpec): Pr
 }
 
 async function integrateOnce(repo: Repository, spec: IntegrateSpec): Promise<Integrated> {
-  const tip = await readRef(repo, branchRef(spec.branch));
-  if (!tip)
-    throw new WorkspaceError(
-      'workspace/branch-missing',
-      `The branch ${spec.branch} does not exist in ${repo.workTree}.`,
-    );
+  const tip = await requireTip(repo, spec.branch);
   const target = await findTarget(repo, spec);
   if (await contains(repo, target.tip, tip)) {
     await bringIntegrationUpToDate(repo, target);
@@ -86,16 +81,7 @@ export async function findTarget(
   repo: Repository,
   spec: Pick<IntegrateSpec, 'base' | 'recordedBase'>,
 ): Promise<MergeTarget> {
-  const base = await resolveBase(repo, spec.recordedBase?.ref ?? spec.base, { fetch: false });
-  if (base.name === undefined)
-    throw new WorkspaceError(
-      'workspace/no-base-branch',
-      'The work started from a commit on no branch: there is nothing to merge it into.',
-      {
-        hint: 'Set `base` of the plan to a branch.',
-        details: { base: base.ref },
-      },
-    );
+  const base = await baseToMergeInto(repo, spec);
   const { name, local } = base;
   const entries = await listWorktrees(repo.git, repo);
   const where = await checkedOutAt(repo, name, entries);

@@ -3,13 +3,13 @@ import { type Context, lockMerges, type Repository } from '../git/context-and-lo
 import { fetchNow, fetchWithoutRef } from '../git/fetch-and-find-trunk.ts';
 import { contains, treeOf } from '../git/history.ts';
 import { mergeCommits, withTemporaryObjects } from '../git/merge.ts';
-import { branchRef, checkBranch, originRef, readRef } from '../git/refs.ts';
+import { branchRef, checkBranch, originRef, readRef, requireTip } from '../git/refs.ts';
 import { GitError } from '../git/run-git.ts';
 import { withLock } from '../machine/file-lock.ts';
 import { HeldError, WorkspaceError } from '../model/errors.ts';
 import { bringIntegrationUpToDate, findTarget, moveBranch } from './integrate-branch.ts';
 import { remoteTips } from './push-branch.ts';
-import { resolveBase } from './resolve-base.ts';
+import { baseToMergeInto } from './resolve-base.ts';
 import { openScratch, repositoryId, type Scratch, type ScratchSpec } from './scratch-worktree.ts';
 
 export interface TrackSpec {
@@ -68,7 +68,7 @@ export async function openTrains(context: Context, path: string, { dry = false }
   const id = repositoryId(repo);
   return {
     id,
-    baseName: async (spec) => nameOf(own, spec),
+    baseName: async (spec) => (await baseToMergeInto(own, spec)).name,
     track: (spec) => (spec.remote ? remoteTrack(own, spec, dry) : localTrack(own, spec)),
     tipOf: (branch) => readRef(own, branchRef(branch)),
     has: (commit, ancestor) => contains(own, commit, ancestor),
@@ -103,24 +103,13 @@ export async function withTrainLock<T>(context: Context, path: string, fn: () =>
   }
 }
 
-async function nameOf(repo: Repository, spec: Omit<TrackSpec, 'remote'>): Promise<string> {
-  const wanted = spec.recordedBase?.ref ?? spec.base;
-  const { name, ref } = await resolveBase(repo, wanted, { fetch: false });
-  if (name !== undefined) return name;
-  throw new WorkspaceError(
-    'workspace/no-base-branch',
-    'The work started from a commit on no branch: there is nothing to merge it into.',
-    { hint: 'Set `base` of the plan to a branch.', details: { base: ref } },
-  );
-}
-
 async function localTrack(repo: Repository, spec: TrackSpec): Promise<Track> {
   const { name, branch, old, tip, fastForward } = await findTarget(repo, spec);
   return { name, branch, tip, from: old ? branch : name, fastForward };
 }
 
 async function remoteTrack(repo: Repository, spec: TrackSpec, dry: boolean): Promise<Track> {
-  const name = await nameOf(repo, spec);
+  const { name } = await baseToMergeInto(repo, spec);
   const tip = dry ? await tipWithoutRef(repo, name) : await fetchedTip(repo, name);
   const branch = `origin/${name}`;
   if (tip) return { name, branch, tip, from: branch, fastForward: null };
@@ -148,12 +137,7 @@ async function mergeCar(
   { branch, message }: { branch: string; message: string },
 ): Promise<MergedCar> {
   checkBranch(branch);
-  const tip = await readRef(repo, branchRef(branch));
-  if (!tip)
-    throw new WorkspaceError(
-      'workspace/branch-missing',
-      `The branch ${branch} does not exist in ${repo.workTree}.`,
-    );
+  const tip = await requireTip(repo, branch);
   if (await contains(repo, ours, tip)) return { nothing: true, tip };
   const merged = await mergeCommits(repo, {
     ours,

@@ -2,7 +2,7 @@ import type { Context, Repository } from '../git/context-and-locks.ts';
 import { trustedAccess } from '../git/fetch-and-find-trunk.ts';
 import { isAncestor } from '../git/history.ts';
 import type { GitLocation } from '../git/location.ts';
-import { branchRef, checkBranch, readRef } from '../git/refs.ts';
+import { branchRef, checkBranch, requireTip } from '../git/refs.ts';
 import { GitError, type GitResult } from '../git/run-git.ts';
 import { WorkspaceError } from '../model/errors.ts';
 import { refusePushToTrunk } from './refuse-and-delete-branches.ts';
@@ -46,12 +46,7 @@ const PLAIN = [
 export async function pushBranch(context: Context, spec: PushSpec): Promise<Pushed> {
   checkBranch(spec.branch);
   const repo = await context.repo(spec.repo);
-  const commit = await readRef(repo, branchRef(spec.branch));
-  if (!commit)
-    throw new WorkspaceError(
-      'workspace/branch-missing',
-      `The branch ${spec.branch} does not exist in ${repo.workTree}.`,
-    );
+  const commit = await requireTip(repo, spec.branch);
   const url = await pushUrl(repo);
   const access = await trustedAccess(repo);
   const before = await asPushError(spec, repo, async () => {

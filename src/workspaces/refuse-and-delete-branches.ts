@@ -1,5 +1,5 @@
 import { type Context, lockRepo, type Repository } from '../git/context-and-locks.ts';
-import { originTrunk, trustedAccess } from '../git/fetch-and-find-trunk.ts';
+import { askDefaultBranch, originTrunk } from '../git/fetch-and-find-trunk.ts';
 import { contains, countCommits } from '../git/history.ts';
 import { checkedOutAt, readHead } from '../git/inspect-worktrees.ts';
 import { branchRef, checkBranch, originRef, readRef, readRefs } from '../git/refs.ts';
@@ -116,11 +116,7 @@ export async function refuseTrunk(repo: Repository, wish: Wish): Promise<void> {
 export async function refusePushToTrunk(repo: Repository, wish: Wish & { url: string }): Promise<void> {
   const base = wish.base ?? null;
   refuse(wish.branch, { base, trunk: (await originTrunk(repo)).name ?? null });
-  const { entries, env } = await trustedAccess(repo);
-  const args = ['ls-remote', '--quiet', '--symref', '--upload-pack=git-upload-pack', '--', wish.url, 'HEAD'];
-  const { stdout } = await repo.git(args, { at: repo, config: entries, env });
-  const [, there = null] = /^ref: refs\/heads\/(\S+)\tHEAD$/m.exec(stdout) ?? [];
-  refuse(wish.branch, { base, trunk: there });
+  refuse(wish.branch, { base, trunk: (await askDefaultBranch(repo, wish.url)) ?? null });
 }
 
 /** Refuses a name that git cannot have beside an existing branch, such as `x/y` beside `x`. */

@@ -6,6 +6,7 @@ import { branchRef, checkBranch, isOid, originRef, readRefs } from '../git/refs.
 import { WorkspaceError } from '../model/errors.ts';
 import { integrationBranch } from '../model/ids-and-branch-names.ts';
 import { readOwnerAt } from './workspace-owner.ts';
+import type { BranchSpec } from './workspace-spec.ts';
 
 /** What work starts from. `ref` is recorded (`main`, `origin/main`); `name` is the branch that work is merged into. */
 export interface Base {
@@ -54,6 +55,21 @@ async function namedBase(repo: Repository, wanted: string, options: Fetching): P
   if (remote) return remote;
   const create = `git -C ${repo.workTree} branch ${wanted}`;
   throw missing(`The base branch ${wanted} does not exist ${here}.`, `create it: ${create}`);
+}
+
+/** The base of recorded work, as far as it is known here; throws when it is a commit on no branch. */
+export async function baseToMergeInto(
+  repo: Repository,
+  spec: Pick<BranchSpec, 'base' | 'recordedBase'>,
+): Promise<Base & { name: string }> {
+  const base = await resolveBase(repo, spec.recordedBase?.ref ?? spec.base, { fetch: false });
+  const { name } = base;
+  if (name !== undefined) return { ...base, name };
+  throw new WorkspaceError(
+    'workspace/no-base-branch',
+    'The work started from a commit on no branch: there is nothing to merge it into.',
+    { hint: 'Set `base` of the plan to a branch.', details: { base: base.ref } },
+  );
 }
 
 /** A branch, its integration branch, and as it was last seen on origin, in one call. */

@@ -1,6 +1,6 @@
 import type { Context } from '../git/context-and-locks.ts';
 import { confirm, describe, find, isConfirmed, type Worktree } from '../git/inspect-worktrees.ts';
-import { WorkspaceError } from '../model/errors.ts';
+import { ignoring, WorkspaceError } from '../model/errors.ts';
 import { shellQuote } from '../model/text/quote-values-for-shell.ts';
 import { openTree } from './add-remove-repair-worktree.ts';
 import { isReady } from './setup/set-up-worktree.ts';
@@ -16,7 +16,7 @@ export interface VerifySpec {
 /** Throws unless the directory is the repository's worktree on that branch. The error says what it is instead. */
 export async function verifyWorkspace(context: Context, spec: VerifySpec): Promise<void> {
   const found = await find(context.git, spec.path);
-  const commonDir = await commonDirOf(context, spec.repo);
+  const commonDir = (await ignoring(WorkspaceError, () => context.repo(spec.repo)))?.commonDir;
   const isSameRepository = !('kind' in found) && found.commonDir === commonDir;
   const { git } = context;
   if (isSameRepository && (isConfirmed(git, found, spec.branch) || (await confirm(git, found, spec.branch))))
@@ -50,16 +50,6 @@ function problemOf(worktree: Worktree, { branch }: VerifySpec, commonDir: string
     return `git has it registered at ${registeredAt ?? 'another place'}`;
   if (head.branch === branch) return undefined;
   return `it is on ${head.branch ? `branch ${head.branch}` : 'no branch'}`;
-}
-
-/** The repository's shared git directory; undefined if there is no repository. */
-async function commonDirOf(context: Context, repo: string): Promise<string | undefined> {
-  try {
-    return (await context.repo(repo)).commonDir;
-  } catch (error) {
-    if (error instanceof WorkspaceError) return undefined;
-    throw error;
-  }
 }
 
 /** The same for a ready worktree; false if it is not ready. */

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import type { Plan } from '../../src/model/plan.ts';
-import { Layout } from '../../src/store/layout-and-view.ts';
+import { layoutOf } from '../../src/store/layout-and-view.ts';
 import { openStore } from '../../src/store/open-store.ts';
 import { StateReader } from '../../src/store/state-reader.ts';
 import { ViewInMemory } from '../../src/store/view-in-memory-and-finished-index.ts';
@@ -27,7 +27,7 @@ function started(state: State, { trustsRecentCheck = false } = {}) {
   const reader = new StateReader();
   const plan = vi.spyOn(reader, 'plan');
   const none = () => undefined;
-  const layout = new Layout(state.dir);
+  const layout = layoutOf(state.dir);
   const kept = new ViewInMemory({ layout, reader, onChange: none, onOpen: none, trustsRecentCheck });
   const { plans, finished } = kept.view;
   const read = new Set(plan.mock.calls.map(([path]) => path)).size;

@@ -17,7 +17,7 @@ import type { Settings } from '../../config/settings-table.ts';
 import { checksOf } from '../../features/checks/find-and-run-checks.ts';
 import { identityFindings } from '../../features/preflight/find-start-problems-and-forecast.ts';
 import { findExecutable } from '../../machine/find-and-probe-program.ts';
-import { SignalboxError } from '../../model/errors.ts';
+import { ignoring, SignalboxError } from '../../model/errors.ts';
 import { shellWord } from '../../model/text/quote-values-for-shell.ts';
 import { isCancelled, isOver } from '../../model/ticket.ts';
 import { statusOf } from '../../report/status-text.ts';
@@ -66,12 +66,8 @@ export async function doctor(io: Io, options: GlobalOptions & { agents?: boolean
 
 /** Nothing outside a repository. */
 async function identityHere({ cwd, env }: Io): Promise<DoctorFinding[]> {
-  try {
-    return await identityFindings({ workspaces: createWorkspaces({ env }) }, cwd);
-  } catch (error) {
-    if (error instanceof SignalboxError) return [];
-    throw error;
-  }
+  const engine = { workspaces: createWorkspaces({ env }) };
+  return (await ignoring(SignalboxError, () => identityFindings(engine, cwd))) ?? [];
 }
 
 const MARKS = { ok: ['✓', 'green'], warn: ['!', 'yellow'], bad: ['✗', 'red'] } as const;

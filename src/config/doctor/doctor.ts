@@ -6,8 +6,7 @@ import { findExecutable, type Probe, probe } from '../../machine/find-and-probe-
 import type { Env } from '../../machine/home-path.ts';
 import { messageOf, type SignalboxError } from '../../model/errors.ts';
 import { nearest } from '../../model/text/nearest-word.ts';
-import type { Settings } from '../settings-table.ts';
-import { ROWS, variableOf } from '../settings-table.ts';
+import { ROWS, type Settings, variableOf } from '../settings-table.ts';
 import {
   agentFinding,
   agentsToCheck,

@@ -1,7 +1,7 @@
 import { existsSync, realpathSync } from 'node:fs';
 import type { EngineContext } from '../../engine/context.ts';
 import { workspaceFor } from '../../engine/ticket-workspace.ts';
-import { InputError, messageOf, WorkspaceError } from '../../model/errors.ts';
+import { ifUsable, messageOf, WorkspaceError } from '../../model/errors.ts';
 import { idProblem, parseRef, refKey } from '../../model/ids-and-branch-names.ts';
 import type { Plan } from '../../model/plan.ts';
 import { planOf } from '../../model/plans/plans-view.ts';
@@ -40,7 +40,7 @@ export async function takeInventory(engine: EngineContext, cwd: string, all = fa
   for (const ticket of view.tickets.values()) {
     const plan = planOf(view, ticket.planId);
     if (!plan) continue;
-    const spec = specOf(engine, ticket, plan, view);
+    const spec = ifUsable(() => workspaceFor(ticket, plan, engine.settings, view)) ?? null;
     const found = spec ? await openRepo(engine, inventory, spec.repo) : null;
     if (found instanceof WorkspaceError) gone.add(messageOf(found));
     const commonDir = typeof found === 'string' ? found : null;
@@ -50,15 +50,6 @@ export async function takeInventory(engine: EngineContext, cwd: string, all = fa
   if (!all && typeof here === 'string') inventory.only = here;
   else inventory.notes.push(...gone);
   return inventory;
-}
-
-function specOf(engine: EngineContext, ticket: Ticket, plan: Plan, view: StoreView): WorkspaceSpec | null {
-  try {
-    return workspaceFor(ticket, plan, engine.settings, view);
-  } catch (error) {
-    if (error instanceof InputError) return null;
-    throw error;
-  }
 }
 
 async function openRepo(

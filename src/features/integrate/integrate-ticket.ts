@@ -6,8 +6,7 @@ import { explained, SignalboxError, WorkspaceError } from '../../model/errors.ts
 import type { TicketRef } from '../../model/ids-and-branch-names.ts';
 import { WORK_PHASE } from '../../model/issue-phases.ts';
 import { needsVerification, sayNotMerged } from '../../model/review-verdict-and-criteria.ts';
-import type { Ticket } from '../../model/ticket.ts';
-import { tipOf } from '../../model/ticket.ts';
+import { type Ticket, tipOf } from '../../model/ticket.ts';
 import type { Integrated, WorkspaceSpec } from '../../workspaces/workspaces.ts';
 import { findLanded } from '../landed/find-landed-work.ts';
 import { ancestorsOf } from '../pull-requests/ticket-stack.ts';

@@ -1,6 +1,6 @@
 import { relative } from 'node:path';
 import type { EngineContext } from '../../engine/context.ts';
-import { WorkspaceError } from '../../model/errors.ts';
+import { ignoring, WorkspaceError } from '../../model/errors.ts';
 import { branchProblem, refKey } from '../../model/ids-and-branch-names.ts';
 import { WORK_PHASE } from '../../model/issue-phases.ts';
 import type { Plan } from '../../model/plan.ts';
@@ -64,19 +64,11 @@ export class EarlierIssues {
       const repo = this.repoOf(ticket);
       const { branch } = ticket;
       if (branch === null || repo === undefined || branchProblem(branch) !== undefined) continue;
-      if (await this.#exists(repo, branch)) return branch;
+      // The checkout of that run may be gone.
+      const tip = await ignoring(WorkspaceError, () => this.#engine.workspaces.tip({ repo, branch }));
+      if (tip !== undefined) return branch;
     }
     return undefined;
-  }
-
-  async #exists(repo: string, branch: string): Promise<boolean> {
-    try {
-      return (await this.#engine.workspaces.tip({ repo, branch })) !== undefined;
-    } catch (error) {
-      // The checkout of that run is gone.
-      if (error instanceof WorkspaceError) return false;
-      throw error;
-    }
   }
 
   #commonDir(path: string): Promise<string> {
@@ -93,12 +85,7 @@ function keyInRepository(repo: string, key: string): string {
 }
 
 async function commonDirOf({ workspaces }: EngineContext, path: string): Promise<string> {
-  try {
-    return (await workspaces.checkRepo(path)).commonDir;
-  } catch (error) {
-    if (error instanceof WorkspaceError) return path;
-    throw error;
-  }
+  return (await ignoring(WorkspaceError, () => workspaces.checkRepo(path)))?.commonDir ?? path;
 }
 
 export function sourceKey(ticket: Ticket): string | undefined {

@@ -1,6 +1,6 @@
 import type { EngineContext } from '../../engine/context.ts';
 import type { PullRequest } from '../../github/pull-request.ts';
-import { SignalboxError } from '../../model/errors.ts';
+import { ignoring, SignalboxError } from '../../model/errors.ts';
 import { endedMerged, type Ticket, tipOf } from '../../model/ticket.ts';
 import type { BranchSpec, Whereabouts } from '../../workspaces/workspaces.ts';
 import {
@@ -74,12 +74,7 @@ function isRecorded(engine: EngineContext, ticket: Ticket, commit: string): bool
 /** The merged pull request of a ticket that was pushed; undefined also where GitHub cannot be asked. */
 async function mergedOnGitHub(engine: EngineContext, ticket: Ticket): Promise<PullRequest | undefined> {
   if (forgeJournal(engine, ticket).heads().length === 0) return undefined;
-  try {
-    return await mergedPullOf(engine, ticket);
-  } catch (error) {
-    if (error instanceof SignalboxError) return undefined;
-    throw error;
-  }
+  return ignoring(SignalboxError, () => mergedPullOf(engine, ticket));
 }
 
 async function mergedPullOf(engine: EngineContext, ticket: Ticket): Promise<PullRequest | undefined> {

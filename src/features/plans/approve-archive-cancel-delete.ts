@@ -3,9 +3,9 @@ import { keepUsage } from '../../engine/claimed-tickets-and-counted-usage.ts';
 import { type EngineContext, emit } from '../../engine/context.ts';
 import { carryOutCommand, pausePlan, refuseInSession } from '../../engine/control-tickets.ts';
 import { readTip } from '../../engine/prepare-release-diff-workspace.ts';
-import { ifKnown, type TicketWorkspace, workspaceFor } from '../../engine/ticket-workspace.ts';
+import { type TicketWorkspace, workspaceFor } from '../../engine/ticket-workspace.ts';
 import { howToFree } from '../../model/claim.ts';
-import { IllegalMoveError, messageOf, WorkspaceError } from '../../model/errors.ts';
+import { IllegalMoveError, ifUsable, messageOf, WorkspaceError } from '../../model/errors.ts';
 import { refKey, refOf, type TicketRef } from '../../model/ids-and-branch-names.ts';
 import { type Plan, sharesWorkspace } from '../../model/plan.ts';
 import { legalCommands } from '../../model/state/commands.ts';
@@ -66,7 +66,7 @@ export async function cancelTicket(engine: EngineContext, ref: TicketRef): Promi
     await carryOutCommand(engine, ref, { type: 'pause' }, 'a person');
   engine.crash('cancel:stopped');
   const ticket = store.ticket(ref);
-  const workspace = ifKnown(() => workspaceFor(ticket, plan, settings, store.glance()));
+  const workspace = ifUsable(() => workspaceFor(ticket, plan, settings, store.glance()));
   // A complete ticket is only here for a worktree that it shares with others.
   const keep = workspace && (await setWorkAside(engine, ticket, workspace));
   engine.crash('cancel:saved');

@@ -1,7 +1,7 @@
 import type { EngineContext } from '../../engine/context.ts';
-import { branchOf, ifKnown, repoOf, workspaceFor } from '../../engine/ticket-workspace.ts';
+import { branchOf, repoOf, workspaceFor } from '../../engine/ticket-workspace.ts';
 import { scriptInstead } from '../../model/actions.ts';
-import { WorkspaceError } from '../../model/errors.ts';
+import { ifUsable, WorkspaceError } from '../../model/errors.ts';
 import { cannotCoexist, defaultBranch, idProblem, refKey } from '../../model/ids-and-branch-names.ts';
 import type { Plan } from '../../model/plan.ts';
 import { hasBegun } from '../../model/plans/edit-rules.ts';
@@ -48,7 +48,7 @@ export async function noMergeTarget(
     (phase) => actionOf(phase) === 'integrate' || commandOf(phase) === scriptInstead('integrate'),
   );
   if (!merges || ticket.skipPhases.includes(merges.id) || hasBegun(ticket)) return [];
-  const spec = ifKnown(() => workspaceFor(ticket, plan, engine.settings, view));
+  const spec = ifUsable(() => workspaceFor(ticket, plan, engine.settings, view));
   try {
     if (!spec || (await engine.workspaces.mergeTarget(spec)) !== undefined) return [];
   } catch (error) {

@@ -6,11 +6,11 @@ import { findAgent } from '../../config/resolve-agents.ts';
 import { agentOf } from '../../engine/admission-and-allowance.ts';
 import type { EngineContext, StartRequest } from '../../engine/context.ts';
 import { knownPinned, workflowNameOf } from '../../engine/pinned-workflow.ts';
-import { ifKnown, type TicketWorkspace, workspaceFor } from '../../engine/ticket-workspace.ts';
+import { type TicketWorkspace, workspaceFor } from '../../engine/ticket-workspace.ts';
 import { GhError, requireLogin } from '../../github/gh/run-gh.ts';
 import { KnownRepositories, ownRepository } from '../../github/own-repository.ts';
 import { ACTIONS, type ActionName, scriptInstead } from '../../model/actions.ts';
-import { InputError, SignalboxError, WorkspaceError } from '../../model/errors.ts';
+import { InputError, ifUsable, SignalboxError, WorkspaceError } from '../../model/errors.ts';
 import { refKey } from '../../model/ids-and-branch-names.ts';
 import { estimate, type Forecast } from '../../model/limits/usage-and-cost.ts';
 import type { Plan } from '../../model/plan.ts';
@@ -88,7 +88,7 @@ async function worksOf(engine: EngineContext, { plan, tickets, pinned = [] }: St
   const works: Work[] = [];
   for (const ticket of tickets) {
     const known = await workflowOf(ticket);
-    const workspace = ifKnown(() => workspaceFor(ticket, plan, settings, view));
+    const workspace = ifUsable(() => workspaceFor(ticket, plan, settings, view));
     if (!known || !workspace) continue;
     const phases = known.workflow.phases.filter(({ id }) => !ticket.skipPhases.includes(id));
     const stepOf = (phase: Phase) => bundledStep(phase, known, settings.packageDir);

@@ -1,5 +1,4 @@
-import type { ActionCall, StepEnd } from '../../engine/context.ts';
-import { isFatal } from '../../engine/context.ts';
+import { type ActionCall, isFatal, type StepEnd } from '../../engine/context.ts';
 import { type ActionName, EXIT } from '../../model/actions.ts';
 import { InputError, SignalboxError } from '../../model/errors.ts';
 import type { CaughtUp } from '../../workspaces/workspaces.ts';

@@ -16,7 +16,7 @@ import { forgetPull } from '../../github/pull-request-cache.ts';
 import { RateLimitFile, rateLimitReset } from '../../github/rate-limit.ts';
 import { MARKER } from '../../machine/jobs/start-and-read-job.ts';
 import type { PullWait } from '../../model/actions.ts';
-import { SignalboxError, WorkspaceError } from '../../model/errors.ts';
+import { ignoring, SignalboxError, WorkspaceError } from '../../model/errors.ts';
 import type { TicketRef } from '../../model/ids-and-branch-names.ts';
 import { snapshotOf, ticketOf } from '../../model/plans/plans-view.ts';
 import type { Ticket } from '../../model/ticket.ts';
@@ -168,14 +168,9 @@ export async function temporaryTroubleOf(
   return { reason: `GitHub takes no more questions until ${until}`, until };
 }
 
-async function endOfLimit(engine: EngineContext, host: string): Promise<string | undefined> {
-  try {
-    return await rateLimitReset(host, ghOptions(engine, engine.settings.packageDir));
-  } catch (error) {
-    // A gh that cannot answer this either is asked again after the pause.
-    if (error instanceof GhError) return undefined;
-    throw error;
-  }
+/** Undefined: a gh that cannot answer this either is asked again after the pause. */
+function endOfLimit(engine: EngineContext, host: string): Promise<string | undefined> {
+  return ignoring(GhError, () => rateLimitReset(host, ghOptions(engine, engine.settings.packageDir)));
 }
 
 /** Errors after a decision of people on GitHub: a retry would end the same way. */

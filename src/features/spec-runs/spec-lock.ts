@@ -1,8 +1,9 @@
-import { existsSync, readFileSync, rmSync, statSync, utimesSync } from 'node:fs';
+import { existsSync, rmSync, statSync, utimesSync } from 'node:fs';
 import { join } from 'node:path';
 import type { EngineContext } from '../../engine/context.ts';
 import { withLock } from '../../machine/file-lock.ts';
 import { makeDirectory } from '../../machine/files/make-directory-and-handle-storage-errors.ts';
+import { readJson } from '../../machine/files/read-and-remove-files.ts';
 import { writeAtomic } from '../../machine/files/write-atomic-and-note-facts.ts';
 import { readJob } from '../../machine/jobs/start-and-read-job.ts';
 import { Machine } from '../../machine/machine.ts';
@@ -102,7 +103,8 @@ export function unlockSpec(engine: EngineContext, planId: string): void {
   if (!own) return;
   held.delete(keyOf(engine, planId));
   clearInterval(own.timer);
-  for (const file of own.files) if (read(file)?.token === engine.holder.token) rmSync(file, { force: true });
+  for (const file of own.files)
+    if (readJson<SpecLock>(file)?.token === engine.holder.token) rmSync(file, { force: true });
 }
 
 function keyOf({ holder }: EngineContext, planId: string): string {
@@ -125,17 +127,9 @@ async function filesOf({ workspaces }: EngineContext, { dir, repo, tree }: SpecP
   ];
 }
 
-function read(file: string): SpecLock | undefined {
-  try {
-    return JSON.parse(readFileSync(file, 'utf8')) as SpecLock;
-  } catch {
-    return undefined;
-  }
-}
-
 /** Refuses a lock that another run holds. Runs of one plan in one state directory use the plan's claims instead. */
 function refuse(engine: EngineContext, planId: string | null, { name }: SpecPlace, file: string): void {
-  const lock = read(file);
+  const lock = readJson<SpecLock>(file);
   if (
     !lock ||
     lock.token === engine.holder.token ||

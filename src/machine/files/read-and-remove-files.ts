@@ -22,23 +22,33 @@ const MAX_ENTRIES = 200_000;
 /** Characters shown of a name that is too long. */
 const SHOWN_NAME_CHARS = 40;
 
-/** The stat of a path; undefined if it does not exist, also below a file. */
-export function statOf(path: string): Stats | undefined {
+/** The result of `look`; undefined where that fails with one of these error codes. */
+export function unlessCode<T>(codes: readonly string[], look: () => T): T | undefined {
   try {
-    return lstatSync(path, { throwIfNoEntry: false });
+    return look();
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOTDIR') return undefined;
+    if (codes.includes((error as NodeJS.ErrnoException).code ?? '')) return undefined;
     throw error;
   }
 }
 
-/** The stat of a file; undefined if it does not exist or access is denied. */
-export function statIfVisible(file: string): Stats | undefined {
+/** The same for any error: what is looked at may be gone, or hidden from this user. */
+export function ifPossible<T>(look: () => T): T | undefined {
   try {
-    return statSync(file, { throwIfNoEntry: false });
+    return look();
   } catch {
     return undefined;
   }
+}
+
+/** The stat of a path; undefined if it does not exist, also below a file. */
+export function statOf(path: string): Stats | undefined {
+  return unlessCode(['ENOTDIR'], () => lstatSync(path, { throwIfNoEntry: false }));
+}
+
+/** The stat of a file; undefined if it does not exist or access is denied. */
+export function statIfVisible(file: string): Stats | undefined {
+  return ifPossible(() => statSync(file, { throwIfNoEntry: false }));
 }
 
 /** The text of one of Signalbox's own files; undefined if it cannot be read. Throws when no file can be opened at the moment. */
@@ -70,17 +80,13 @@ const NOT_A_FILE = ['ENOENT', 'ENOTDIR', 'EISDIR', 'ENXIO', 'ELOOP', 'EPERM', 'E
 
 /** The content of a file that an agent may have made; undefined when it is no regular file: a device has no end. */
 export function readRegular(path: string): Buffer | undefined {
-  try {
-    return withOpened(path, (fd, stat) => {
-      if (!stat.isFile() || stat.size > LARGEST) return undefined;
-      // Reads at most its size: files in /proc have size 0, and some never end.
-      const content = Buffer.allocUnsafe(stat.size);
-      return content.subarray(0, readSync(fd, content, 0, stat.size, 0));
-    });
-  } catch (error) {
-    if (NOT_A_FILE.includes((error as NodeJS.ErrnoException).code ?? '')) return undefined;
-    throw error;
-  }
+  const read = (fd: number, stat: Stats) => {
+    if (!stat.isFile() || stat.size > LARGEST) return undefined;
+    // Reads at most its size: files in /proc have size 0, and some never end.
+    const content = Buffer.allocUnsafe(stat.size);
+    return content.subarray(0, readSync(fd, content, 0, stat.size, 0));
+  };
+  return unlessCode(NOT_A_FILE, () => withOpened(path, read));
 }
 
 /** The same as trimmed text. */
@@ -115,13 +121,9 @@ export async function findUnreadableEntry(
 }
 
 function leadsOn(root: string, name: string): boolean {
-  try {
-    const stat = statSync(join(root, name));
-    return stat.isFile() || stat.isDirectory();
-  } catch {
-    // A broken link, which git ignores.
-    return true;
-  }
+  const stat = ifPossible(() => statSync(join(root, name)));
+  // Git ignores a broken link.
+  return !stat || stat.isFile() || stat.isDirectory();
 }
 
 /** Removes named pipes, sockets and devices below a directory. They hold nothing, and the process that made them has ended. */
@@ -211,10 +213,5 @@ async function readBytes(path: string): Promise<Uint8Array> {
 
 /** The text of one of Signalbox's own files; empty if it does not exist. */
 export function readOrEmpty(file: string): string {
-  try {
-    return readFileSync(file, 'utf8');
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return '';
-    throw error;
-  }
+  return unlessCode(['ENOENT'], () => readFileSync(file, 'utf8')) ?? '';
 }

@@ -1,9 +1,10 @@
 import { createHash } from 'node:crypto';
-import { lstatSync, readdirSync, realpathSync, type Stats, statSync } from 'node:fs';
+import { lstatSync, readdirSync, realpathSync, statSync } from 'node:fs';
 import { lstat, mkdir, readFile, writeFile } from 'node:fs/promises';
 import { dirname, isAbsolute, join } from 'node:path';
 import type { Repository } from '../../git/context-and-locks.ts';
 import type { GitLocation } from '../../git/location.ts';
+import { unlessCode } from '../../machine/files/read-and-remove-files.ts';
 import { WorkspaceError } from '../../model/errors.ts';
 import { isInside } from '../worktree-paths.ts';
 
@@ -89,28 +90,20 @@ async function copyFile(repo: GitLocation, file: string, root: string): Promise<
   return { hash: sha256(content) };
 }
 
+/** Links that lead in a circle, or through something that is no directory. */
+const NO_TARGET = ['ELOOP', 'ENOTDIR', 'EACCES'];
+
 /** The regular file that holds the content: the file itself, or what it is a link to inside the checkout. */
 function sourceOf(repo: GitLocation, file: string): { path: string; mode: number } | { skipped: string } {
   const path = join(repo.workTree, file);
   const isLink = lstatSync(path).isSymbolicLink();
-  const stat = statOf(path);
+  const stat = unlessCode(NO_TARGET, () => statSync(path, { throwIfNoEntry: false }));
   if (!stat?.isFile()) return { skipped: isLink ? 'it is a link to no file' : 'it is no regular file' };
   const real = realpathSync.native(path);
   if (!isInside(real, realpathSync.native(repo.workTree)))
     return { skipped: 'it is a link that leads out of the repository' };
   if (isInside(real, repo.commonDir)) return { skipped: 'it is a link into the git directory' };
   return { path: real, mode: stat.mode & 0o777 };
-}
-
-function statOf(path: string): Stats | undefined {
-  try {
-    return statSync(path, { throwIfNoEntry: false });
-  } catch (error) {
-    // Links that lead in a circle, or through something that is no directory.
-    if (['ELOOP', 'ENOTDIR', 'EACCES'].includes((error as NodeJS.ErrnoException).code ?? ''))
-      return undefined;
-    throw error;
-  }
 }
 
 /** `files` without unchanged copies that Signalbox made. */

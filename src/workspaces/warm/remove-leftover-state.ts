@@ -1,10 +1,11 @@
 import { createHash } from 'node:crypto';
-import { type Dirent, lstatSync, readdirSync, rmSync } from 'node:fs';
+import { lstatSync, readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Context } from '../../git/context-and-locks.ts';
 import { isUnderWay } from '../../git/inspect-worktrees.ts';
 import type { GitLocation } from '../../git/location.ts';
 import { type IndexMarks, readMarks } from '../../git/status-and-index-marks.ts';
+import { unlessCode } from '../../machine/files/read-and-remove-files.ts';
 import { isInside } from '../worktree-paths.ts';
 
 const OPERATIONS: Record<string, string> = {
@@ -138,7 +139,8 @@ export function deleteLinkedCaches(
 }
 
 function dropLinksBelow(root: string, directory: string, caches: readonly string[]): void {
-  for (const entry of entriesOf(join(root, directory))) {
+  const list = () => readdirSync(join(root, directory), { withFileTypes: true });
+  for (const entry of unlessCode(['ENOENT', 'ENOTDIR'], list) ?? []) {
     const path = `${directory}${entry.name}`;
     if (!entry.isDirectory()) dropLink(join(root, path));
     else if (!caches.some((cache) => isCache(path, cache))) dropLinksBelow(root, `${path}/`, caches);
@@ -168,15 +170,6 @@ function isLink(path: string): boolean {
 
 function dropLink(path: string): void {
   if (isLink(path)) rmSync(path, { force: true });
-}
-
-function entriesOf(path: string): Dirent[] {
-  try {
-    return readdirSync(path, { withFileTypes: true });
-  } catch (error) {
-    if (['ENOENT', 'ENOTDIR'].includes((error as NodeJS.ErrnoException).code ?? '')) return [];
-    throw error;
-  }
 }
 
 /** Whether the next commit has other lockfiles than a checkout. */

@@ -1,6 +1,5 @@
 import { countUnpriced, totalUsage } from '../../../model/limits/usage-and-cost.ts';
-import type { Plan } from '../../../model/plan.ts';
-import { stoppedTogether } from '../../../model/plan.ts';
+import { type Plan, stoppedTogether } from '../../../model/plan.ts';
 import {
   isSuccess,
   notMerged,
@@ -8,8 +7,7 @@ import {
   verdictWithReservation,
 } from '../../../model/review-verdict-and-criteria.ts';
 import { withNames } from '../../../model/state/explain-ticket.ts';
-import type { Attempt, Ticket } from '../../../model/ticket.ts';
-import { isSuperseded, newerRunOf } from '../../../model/ticket.ts';
+import { type Attempt, isSuperseded, newerRunOf, type Ticket } from '../../../model/ticket.ts';
 import type { IssueResult, PhaseResult, Refused } from '../request-and-result-types.ts';
 import { GATE, storedRun } from './stored-run-time-and-issue-names.ts';
 
