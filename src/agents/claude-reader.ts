@@ -72,7 +72,10 @@ export class ClaudeReader extends StreamReader {
     const known = this.#tokens || this.#cost !== null;
     const reported = known ? addUsage(this.#tokens, { ...noUsage(), costUsd: this.#cost }) : null;
     const { total } = this.#live;
-    const running = total && { ...total, costUsd: priced(total, reported ?? usageBefore) ?? total.costUsd };
+    const running = total && {
+      ...total,
+      costUsd: costAtSessionPrice(total, reported ?? usageBefore) ?? total.costUsd,
+    };
     return totalUsage([reported, running]);
   }
 
@@ -198,7 +201,7 @@ function messageIn(result: JsonObject | null): string {
   );
 }
 
-/** Messages that may get more lines; only parallel sub-agents interleave theirs. */
+/** How many messages are remembered because more lines of them may follow: parallel sub-agents interleave theirs. */
 const MAX_MESSAGES = 200;
 /** A line reports only the output tokens of a message's beginning: the text's length is a better, low estimate. */
 const CHARACTERS_PER_TOKEN = 4;
@@ -226,7 +229,7 @@ class LiveUsage {
     const characters = (known?.characters ?? 0) + lengthOf(message.content);
     const output = Math.max(said.outputTokens ?? 0, Math.ceil(characters / CHARACTERS_PER_TOKEN));
     const tokens = { ...said, outputTokens: Math.max(output, known?.usage.outputTokens ?? 0) };
-    const usage = { ...tokens, costUsd: listed(tokens, asString(message.model) ?? '') };
+    const usage = { ...tokens, costUsd: costAtListPrice(tokens, asString(message.model) ?? '') };
     if (!known) this.#makeRoom();
     this.#messages.set(id, { usage, characters });
     const before = this.#total;
@@ -261,20 +264,20 @@ function tokensIn(usage: JsonObject | undefined): Usage | null {
 }
 
 /** Dollars at the price of earlier tokens of the same session; null when none was reported. */
-function priced(usage: Usage, seen: Usage | null): number | null {
+function costAtSessionPrice(usage: Usage, seen: Usage | null): number | null {
   const price = seen?.costUsd ? seen.costUsd / weightOf(seen) : Number.NaN;
   return Number.isFinite(price) ? price * weightOf(usage) : null;
 }
 
 /** Dollars per million input tokens in the tested release: for a run that ends before it reports its cost. */
-const LIST: readonly [family: string, dollars: number][] = [
+const PRICE_LIST: readonly [family: string, dollars: number][] = [
   ['opus', 4],
   ['sonnet', 2],
   ['haiku', 0.5],
 ];
 
-function listed(usage: Usage, model: string): number | null {
-  const price = LIST.find(([family]) => model.includes(family))?.[1];
+function costAtListPrice(usage: Usage, model: string): number | null {
+  const price = PRICE_LIST.find(([family]) => model.includes(family))?.[1];
   return price === undefined ? null : (price * weightOf(usage)) / 1e6;
 }
 

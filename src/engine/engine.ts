@@ -4,7 +4,7 @@ import { type Changed, refKey, refOf } from '../model/ids-and-branch-names.ts';
 import type { Plan, PlanEntry } from '../model/plan.ts';
 import { KeptProblems, type PlanProblem } from '../model/plans/plan-problems.ts';
 import { entryOf, planOf, ticketsOf } from '../model/plans/plans-view.ts';
-import { shortageHold } from '../model/state/attempt-end-and-backoff.ts';
+import { shortageHold } from '../model/state/attempt-end-types-and-waits.ts';
 import { type Decision, eligible } from '../model/state/eligible.ts';
 import { heldBy } from '../model/state/explain-ticket.ts';
 import { Shortlist } from '../model/state/shortlist-of-movable-tickets.ts';

@@ -7,7 +7,7 @@ import { InputError, ifUsable, shortageOf } from '../model/errors.ts';
 import { refKey, refOf, type TicketRef } from '../model/ids-and-branch-names.ts';
 import type { Plan } from '../model/plan.ts';
 import { planOf } from '../model/plans/plans-view.ts';
-import { type AttemptEnd, shortageHold } from '../model/state/attempt-end-and-backoff.ts';
+import { type AttemptEnd, shortageHold } from '../model/state/attempt-end-types-and-waits.ts';
 import { next, type Step } from '../model/state/next-step-or-rest.ts';
 import type { TicketEvent } from '../model/state/reduce.ts';
 import { redactAll } from '../model/text/find-and-redact-secrets.ts';

@@ -195,7 +195,7 @@ class Shell {
   }
 }
 
-/** Waits until everything is read that is in the pipes now. What is ready was asked for before the current round of the event loop. */
+/** Waits until everything is read that is in the pipes now: reads that are pending are delivered in the next round of the event loop. */
 function afterReading(fn: () => void): void {
   setImmediate(() => setImmediate(fn));
 }

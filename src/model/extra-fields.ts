@@ -1,6 +1,6 @@
 /**
  * Holds the order of an object's keys in its file, and what people added to it themselves. Spreading the object keeps it;
- * JSON.stringify leaves it out. Missing where a schema gives the same.
+ * JSON.stringify leaves it out. Not set where there is nothing extra and the keys are in the schema's order.
  */
 const EXTRA = Symbol('extra fields');
 

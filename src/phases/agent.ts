@@ -13,7 +13,7 @@ import type { AgentAdapter, AgentConfig, AgentResult } from '../model/agent.ts';
 import { explained, InputError } from '../model/errors.ts';
 import { totalUsage } from '../model/limits/usage-and-cost.ts';
 import { judgedIn, judgementProblem, schemaForCriteria } from '../model/review-verdict-and-criteria.ts';
-import type { AttemptEnd } from '../model/state/attempt-end-and-backoff.ts';
+import type { AttemptEnd } from '../model/state/attempt-end-types-and-waits.ts';
 import type { Attempt, Json, Ticket, Usage } from '../model/ticket.ts';
 import { type PhaseOf, resultSchemaOf } from '../model/workflow.ts';
 import { MAX_PROMPT_BYTES } from '../workflows/find-workflows-prompts-scripts.ts';

@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs';
-import type { AttemptEnd } from '../model/state/attempt-end-and-backoff.ts';
+import type { AttemptEnd } from '../model/state/attempt-end-types-and-waits.ts';
 import type { ErrorClass, Json } from '../model/ticket.ts';
 import { renderCommand } from '../workflows/templates/render-template.ts';
 import { phaseEnvironment, variablesOf } from './attempt-variables-and-environment.ts';

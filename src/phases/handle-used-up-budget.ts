@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs';
 import { totalUsage } from '../model/limits/usage-and-cost.ts';
-import type { AttemptEnd } from '../model/state/attempt-end-and-backoff.ts';
+import type { AttemptEnd } from '../model/state/attempt-end-types-and-waits.ts';
 import type { Hold, Usage } from '../model/ticket.ts';
 import type { PhaseOf } from '../model/workflow.ts';
 import { type Ask, type Turn, takeTurn } from './agent-turn.ts';

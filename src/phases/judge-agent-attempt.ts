@@ -4,7 +4,7 @@ import { readText } from '../machine/files/read-and-remove-files.ts';
 import type { AgentError, AgentResult } from '../model/agent.ts';
 import { explained, shortageOf } from '../model/errors.ts';
 import { judgedIn } from '../model/review-verdict-and-criteria.ts';
-import { type AttemptEnd, NO_REASON } from '../model/state/attempt-end-and-backoff.ts';
+import { type AttemptEnd, NO_REASON } from '../model/state/attempt-end-types-and-waits.ts';
 import type { ErrorClass, Json } from '../model/ticket.ts';
 import type { PhaseOf } from '../model/workflow.ts';
 import { feedbackText } from '../workflows/template-variables.ts';

@@ -5,7 +5,7 @@ import {
 import { readJob } from '../machine/jobs/start-and-read-job.ts';
 import { stopJob } from '../machine/jobs/stop-job.ts';
 import { messageOf, shortageOf } from '../model/errors.ts';
-import type { AttemptEnd } from '../model/state/attempt-end-and-backoff.ts';
+import type { AttemptEnd } from '../model/state/attempt-end-types-and-waits.ts';
 import { GitError } from '../workspaces/workspaces.ts';
 import { performAgent } from './agent.ts';
 import { failureBy } from './judge-agent-attempt.ts';

@@ -1,6 +1,6 @@
 import type { JobResult } from '../machine/jobs/follow-job.ts';
 import { EXIT } from '../model/actions.ts';
-import type { AttemptEnd } from '../model/state/attempt-end-and-backoff.ts';
+import type { AttemptEnd } from '../model/state/attempt-end-types-and-waits.ts';
 import { decisionsOf, looksOutside, ownOutcomes, type PhaseOf } from '../model/workflow.ts';
 import { renderArg } from '../workflows/templates/render-template.ts';
 import { variablesOf } from './attempt-variables-and-environment.ts';

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { readText } from '../machine/files/read-and-remove-files.ts';
-import type { AttemptEnd } from '../model/state/attempt-end-and-backoff.ts';
+import type { AttemptEnd } from '../model/state/attempt-end-types-and-waits.ts';
 import type { PhaseContext } from './phase-context.ts';
 
 /** Returns a shared tree to its branch after an agent left it; undefined where it did not. */

@@ -2,7 +2,7 @@ import { type FollowOptions, followJob, type JobResult } from '../machine/jobs/f
 import { isInProcess, stopInProcess } from '../machine/jobs/record-in-process-work.ts';
 import { type JobSpec, readJob, startJob } from '../machine/jobs/start-and-read-job.ts';
 import { stopJob } from '../machine/jobs/stop-job.ts';
-import type { AttemptEnd } from '../model/state/attempt-end-and-backoff.ts';
+import type { AttemptEnd } from '../model/state/attempt-end-types-and-waits.ts';
 import type { PhaseContext } from './phase-context.ts';
 
 export interface JobRun {

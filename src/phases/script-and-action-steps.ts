@@ -2,7 +2,7 @@ import { isInProcess, stopInProcess } from '../machine/jobs/record-in-process-wo
 import { readJob } from '../machine/jobs/start-and-read-job.ts';
 import { stopJob } from '../machine/jobs/stop-job.ts';
 import { ACTIONS, EXIT, scriptInstead } from '../model/actions.ts';
-import type { AttemptEnd } from '../model/state/attempt-end-and-backoff.ts';
+import type { AttemptEnd } from '../model/state/attempt-end-types-and-waits.ts';
 import { actionOf, type PhaseOf } from '../model/workflow.ts';
 import { renderArg } from '../workflows/templates/render-template.ts';
 import { phaseEnvironment, variablesOf } from './attempt-variables-and-environment.ts';

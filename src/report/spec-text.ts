@@ -4,7 +4,7 @@ import type { Unit } from '../kiro/group-tasks-into-units.ts';
 import type { Spec } from '../kiro/read-spec.ts';
 import type { SpecProblem, SpecTask } from '../kiro/task.ts';
 import { unchecked } from '../model/review-verdict-and-criteria.ts';
-import { NO_REASON } from '../model/state/attempt-end-and-backoff.ts';
+import { NO_REASON } from '../model/state/attempt-end-types-and-waits.ts';
 import { plural } from '../model/text/clean-escape-quote-plural.ts';
 import { openTasksOf, type Ticket } from '../model/ticket.ts';
 import {

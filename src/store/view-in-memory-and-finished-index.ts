@@ -249,7 +249,7 @@ const MAX_QUICK_READ_BYTES = 20_000;
 
 const HEAD = 'signalbox finished plans, version 2: ';
 const HEAD_BYTES = 96;
-/** Where the head says when all plans in the file were last checked. Before that it is different in each file. */
+/** Where the head says when all plans in the file were last checked. What is before it (count, pid, time of writing) tells one file from another. */
 const CHECKED_AT = 80;
 const CHECKED_BYTES = HEAD_BYTES - CHECKED_AT - 1;
 /** A change of a finished plan is noticed within this time. */
@@ -423,7 +423,7 @@ export function distrustFinishedIndex({ finishedIndex }: Layout): void {
   writeChecked(finishedIndex, undefined);
 }
 
-/** Writes the time of a check into the file, unless it has not this head. */
+/** Writes the time of a check into the file; with `head` only if the file still begins with it. */
 function writeChecked(path: string, at: number | undefined, head?: string): boolean {
   let file: number | undefined;
   try {

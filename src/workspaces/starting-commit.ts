@@ -8,14 +8,14 @@ import { GitError } from '../git/run-git.ts';
 import { messageOf, WorkspaceError } from '../model/errors.ts';
 import { hasWork } from './find-work-in-base.ts';
 import { resolveBase, startingPoint } from './resolve-base.ts';
-import type { StackedThere } from './workspace-spec.ts';
+import type { PrerequisiteOnOrigin } from './workspace-spec.ts';
 
 interface StartSpec {
   branch: string;
   base: string | null;
   stackOn: string[];
   stackTips?: Record<string, string> | undefined;
-  stackThere?: Record<string, StackedThere> | undefined;
+  prerequisitesOnOrigin?: Record<string, PrerequisiteOnOrigin> | undefined;
   /** Prerequisites that were merged on the forge. */
   mergedOn?: string[] | undefined;
   recordedBase: { ref: string; commit: string } | null;
@@ -36,7 +36,7 @@ export interface Start {
 /** Finds the commit with every finished prerequisite that a branch starts at, whether it is new or exists already. */
 export async function findStart(repo: Repository, spec: StartSpec): Promise<Start> {
   const tip = await readRef(repo, branchRef(spec.branch));
-  const { recordedBase, formerBase = null, stackTips = {}, stackThere = {}, mergedOn = [] } = spec;
+  const { recordedBase, formerBase = null, stackTips = {}, prerequisitesOnOrigin = {}, mergedOn = [] } = spec;
   if (tip && recordedBase) return { tip, base: recordedBase, notes: [] };
   const alone = spec.stackOn.length + mergedOn.length === 0;
   if (tip && formerBase && alone) return { tip, base: formerBase, notes: [] };
@@ -48,7 +48,7 @@ export async function findStart(repo: Repository, spec: StartSpec): Promise<Star
   const there = mergedOn.length > 0 ? await originTip(repo, base.name) : { tips: [], notes: [] };
   // If origin cannot be reached, the local branch of a merged prerequisite is used.
   const stackOn = there.tips.length > 0 ? spec.stackOn : [...spec.stackOn, ...mergedOn];
-  const before = await prerequisiteTips(repo, { start, stackOn, stackTips, stackThere });
+  const before = await prerequisiteTips(repo, { start, stackOn, stackTips, prerequisitesOnOrigin });
   const tips = [...there.tips, ...before.tips];
   const stackSpec = { branch: spec.branch, start, tips, withStart: there.tips.length > 0 };
   const allNotes = [...notes, ...there.notes, ...before.notes];
@@ -190,7 +190,7 @@ interface PrerequisiteSpec {
   stackOn: readonly string[];
   /** What prerequisites had in the end, by branch: they count where the branch is gone. */
   stackTips: Readonly<Record<string, string>>;
-  stackThere: Readonly<Record<string, StackedThere>>;
+  prerequisitesOnOrigin: Readonly<Record<string, PrerequisiteOnOrigin>>;
 }
 
 async function prerequisiteTips(
@@ -202,9 +202,9 @@ async function prerequisiteTips(
   const names = spec.stackOn.flatMap((name) => [branchRef(name), originRef(name)]);
   const refs = await readRefs(repo, names);
   for (const name of spec.stackOn) {
-    const there = spec.stackThere[name];
+    const there = spec.prerequisitesOnOrigin[name];
     if (there) tips.push({ name: `origin/${name}`, commit: there.commit });
-    if (there?.instead) continue;
+    if (there?.replacesLocal) continue;
     const commit =
       refs.get(branchRef(name)) ??
       refs.get(originRef(name)) ??

@@ -7,10 +7,10 @@ export interface BranchSpec {
 }
 
 /** A prerequisite's branch as origin has it. */
-export interface StackedThere {
+export interface PrerequisiteOnOrigin {
   commit: string;
   /** It replaces the local branch; else the work starts from both. */
-  instead: boolean;
+  replacesLocal: boolean;
 }
 
 /** Everything that decides what a ticket's workspace is. */
@@ -27,7 +27,7 @@ export interface WorkspaceSpec {
   /** Last commits of prerequisites by branch, used if the branch is gone. */
   stackTips?: Record<string, string>;
   /** Prerequisites whose branch differs on origin, by branch. */
-  stackThere?: Record<string, StackedThere>;
+  prerequisitesOnOrigin?: Record<string, PrerequisiteOnOrigin>;
   /** Branches of prerequisites that were merged on the forge, maybe squashed: origin's current base is used for them. */
   mergedOn?: string[];
   /** `<planId>/<ticketId>`; written beside the worktree so that no other ticket takes it. */

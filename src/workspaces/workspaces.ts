@@ -50,7 +50,7 @@ export type { ReleaseSpec } from './release-workspace.ts';
 export type { BasedOn } from './resolve-base.ts';
 
 export type { Scratch, ScratchSpec } from './scratch-worktree.ts';
-export type { BranchSpec, StackedThere, WorkspaceSpec } from './workspace-spec.ts';
+export type { BranchSpec, PrerequisiteOnOrigin, WorkspaceSpec } from './workspace-spec.ts';
 
 /** Everything that is done with repositories and worktrees; each call is described where it is defined. */
 export interface Workspaces extends ReturnType<typeof callsOf> {

@@ -9,7 +9,7 @@ import { FORGE_EFFECTS } from '../../src/github/effect-journal.ts';
 import { ACCESS } from '../../src/model/agent.ts';
 import { LEASE_MS, RENEW_MS } from '../../src/model/claim.ts';
 import { PLAN_STATUSES, Plan, PlanBase, PlanEntry } from '../../src/model/plan-schema.ts';
-import { NOT_RETRYABLE } from '../../src/model/state/attempt-end-and-backoff.ts';
+import { NOT_RETRYABLE } from '../../src/model/state/attempt-end-types-and-waits.ts';
 import { legalCommands } from '../../src/model/state/commands.ts';
 import { ERROR_CLASSES } from '../../src/model/ticket.ts';
 import {

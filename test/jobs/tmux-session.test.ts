@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { TmuxError } from '../../src/machine/tmux/run-tmux.ts';
-import { parseSession } from '../../src/machine/tmux/session.ts';
+import { parseSession } from '../../src/machine/tmux/session-windows-and-panes.ts';
 
 describe('what tmux says of a session', () => {
   it('is its panes, ours with their tickets', () => {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { AttemptEnd } from '../../src/model/state/attempt-end-and-backoff.ts';
+import type { AttemptEnd } from '../../src/model/state/attempt-end-types-and-waits.ts';
 import { command } from '../../src/model/state/commands.ts';
 import { reduce } from '../../src/model/state/reduce.ts';
 import type { Ticket } from '../../src/model/ticket.ts';

@@ -5,7 +5,7 @@ import {
   type AttemptEnd,
   isOverload,
   MAX_INTERRUPTIONS,
-} from '../../src/model/state/attempt-end-and-backoff.ts';
+} from '../../src/model/state/attempt-end-types-and-waits.ts';
 import { command, legalCommands, type TicketCommand } from '../../src/model/state/commands.ts';
 import { isDue, next } from '../../src/model/state/next-step-or-rest.ts';
 import { reduce, type TicketEvent } from '../../src/model/state/reduce.ts';

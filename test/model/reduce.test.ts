@@ -4,7 +4,7 @@ import {
   type AttemptEnd,
   MAX_INTERRUPTIONS,
   NOT_RETRYABLE,
-} from '../../src/model/state/attempt-end-and-backoff.ts';
+} from '../../src/model/state/attempt-end-types-and-waits.ts';
 import { reduce, type TicketEvent } from '../../src/model/state/reduce.ts';
 import { ERROR_CLASSES, type Ticket } from '../../src/model/ticket.ts';
 import { at, attempt, CLAIM, history, NOW, running, script, ticket, workflow } from './build.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { shortageHold } from '../../src/model/state/attempt-end-and-backoff.ts';
+import { shortageHold } from '../../src/model/state/attempt-end-types-and-waits.ts';
 import { command } from '../../src/model/state/commands.ts';
 import { reduce } from '../../src/model/state/reduce.ts';
 import { attempt, NOW, running, script, workflow } from './build.ts';

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import type { TmuxPane } from '../../src/machine/tmux/session.ts';
+import type { TmuxPane } from '../../src/machine/tmux/session-windows-and-panes.ts';
 import { panesToClose, windowStep } from '../../src/report/tmux/tmux-view.ts';
 
 function pane(number: number, more: Partial<TmuxPane> = {}): TmuxPane {

@@ -9,7 +9,7 @@ import type { StoreView } from '../../store/store-interface.ts';
 import {
   type CaughtUp,
   GitError,
-  type StackedThere,
+  type PrerequisiteOnOrigin,
   type WorkspaceSpec,
 } from '../../workspaces/workspaces.ts';
 import {
@@ -41,16 +41,17 @@ export async function refreshPrerequisites(
   const prerequisites = new Prerequisites(engine, ticket, spec, ended.length === 0);
   for (const blocker of prerequisites.blockersOf(ticket))
     if (spec.stackOn.includes(branchOf(blocker))) await prerequisites.check(blocker);
-  const { stackOn, mergedOn, stackThere } = prerequisites;
-  const changed = mergedOn.length > (spec.mergedOn ?? []).length || Object.keys(stackThere).length > 0;
-  return changed ? { ...spec, stackOn, mergedOn, stackThere } : null;
+  const { stackOn, mergedOn, prerequisitesOnOrigin } = prerequisites;
+  const changed =
+    mergedOn.length > (spec.mergedOn ?? []).length || Object.keys(prerequisitesOnOrigin).length > 0;
+  return changed ? { ...spec, stackOn, mergedOn, prerequisitesOnOrigin } : null;
 }
 
 /** Finds the state of an issue's prerequisites on origin. */
 class Prerequisites {
   readonly stackOn: string[] = [];
   readonly mergedOn: string[];
-  readonly stackThere: Record<string, StackedThere> = {};
+  readonly prerequisitesOnOrigin: Record<string, PrerequisiteOnOrigin> = {};
   readonly #engine: EngineContext;
   readonly #ticket: Ticket;
   readonly #spec: TicketWorkspace;
@@ -108,7 +109,7 @@ class Prerequisites {
     if (!this.stackOn.includes(branch)) this.stackOn.push(branch);
     if (there === undefined || signal?.aborted) return;
     const news = await this.#newCommitsOn(branch, there, pushed.commit);
-    if (news) this.stackThere[branch] = news;
+    if (news) this.prerequisitesOnOrigin[branch] = news;
   }
 
   /** Reports a failed question to origin; the work then continues from the local state. */
@@ -141,13 +142,17 @@ class Prerequisites {
   }
 
   /** The commits on origin's branch to start from; undefined if they are already here. */
-  async #newCommitsOn(branch: string, there: string, known: string): Promise<StackedThere | undefined> {
+  async #newCommitsOn(
+    branch: string,
+    there: string,
+    known: string,
+  ): Promise<PrerequisiteOnOrigin | undefined> {
     const { workspaces } = this.#engine;
     const { repo } = this.#spec;
     const has = (commit: string, ancestor: string) => workspaces.contains({ repo, commit, ancestor });
     const here = await workspaces.tip({ repo, branch });
     if (here === there) return undefined;
-    if (here === undefined) return { commit: there, instead: true };
+    if (here === undefined) return { commit: there, replacesLocal: true };
     if (!(await has(there, known))) {
       if (!(await has(known, here))) {
         const { planId, ticketId } = this.#ticket;
@@ -161,11 +166,11 @@ class Prerequisites {
         );
       }
       this.#report(`Begins with ${branch} as it was rewritten on origin.`);
-      return { commit: there, instead: true };
+      return { commit: there, replacesLocal: true };
     }
     if (await has(here, there)) return undefined;
     this.#report(`Begins with what other people pushed to ${branch}.`);
-    return { commit: there, instead: await has(there, here) };
+    return { commit: there, replacesLocal: await has(there, here) };
   }
 
   #report(message: string): void {

@@ -46,7 +46,7 @@ async function predecessor(
   const { commit } = ticket.base;
   const repo = repoOf(ticket, plan, settings);
   const workspace = { repo, branch: branchOf(ticket), base: plan.base, recordedBase: ticket.base };
-  // A ticket that was merged into the branch below it is replaced by the ticket of that branch.
+  // A prerequisite may have been merged into the branch below it, so indirect prerequisites are candidates, too.
   const below = [...new Set([...blockersOf(view, ticket), ...ancestorsOf(ticket, view)])];
   const candidates = below.filter((blocker) => {
     const owner = planOf(view, blocker.planId);

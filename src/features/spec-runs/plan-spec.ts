@@ -13,7 +13,7 @@ import { editOpen } from '../../model/state/enter-and-leave-phases.ts';
 import { isOver, openTasksOf, type Ticket } from '../../model/ticket.ts';
 import { type TicketUnit, UnitTicket } from '../../model/ticket-schema.ts';
 import { type EarlierRun, type SpecRunRequest, ticksOf } from './spec-run-request-and-state.ts';
-import { withAssignment, withPersonsAssignment } from './unit-assignments.ts';
+import { withAssignment, withPersonsAssignment } from './unit-owners.ts';
 
 export const SPEC_WORKFLOW = 'spec-task';
 

@@ -39,7 +39,7 @@ import {
 } from './refuse-spec-run.ts';
 import { refuseLocked } from './spec-lock.ts';
 import { engineTicks, type SpecRunRequest } from './spec-run-request-and-state.ts';
-import { groupsOf, knownOwners, ownersInStateFile, ownersOf, unknownOwner } from './unit-assignments.ts';
+import { groupsOf, knownOwners, ownersInStateFile, ownersOf, unknownOwner } from './unit-owners.ts';
 import { stateFilesDir } from './write-state-files.ts';
 
 export interface PreparedSpec {

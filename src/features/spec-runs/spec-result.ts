@@ -7,7 +7,7 @@ import { isWork, type SpecTask } from '../../kiro/task.ts';
 import { identityOf, withTicks } from '../../kiro/tick-and-merge-tasks.ts';
 import { countUnpriced, totalUsage } from '../../model/limits/usage-and-cost.ts';
 import type { Plan } from '../../model/plan.ts';
-import { isOverload } from '../../model/state/attempt-end-and-backoff.ts';
+import { isOverload } from '../../model/state/attempt-end-types-and-waits.ts';
 import { shellWord } from '../../model/text/quote-values-for-shell.ts';
 import { isMarkedBlocked, openTasksOf, type Ticket, type Usage } from '../../model/ticket.ts';
 import { tickedUnchecked } from './checkpoints-without-checks.ts';

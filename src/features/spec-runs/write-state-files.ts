@@ -19,7 +19,7 @@ import { type Attempt, openAttempt, type Ticket } from '../../model/ticket.ts';
 import { PROGRESS_FILE, STATE_FILE } from './bring-spec-into-worktree.ts';
 import { unlockSpec } from './spec-lock.ts';
 import { haltedTicket, haltReason, isSpecAtRest, WORK_PHASES } from './spec-run-request-and-state.ts';
-import { assignmentOf, ownersInStateFile, ownersOf, storeOwners, unknownOwner } from './unit-assignments.ts';
+import { assignmentOf, ownersInStateFile, ownersOf, storeOwners, unknownOwner } from './unit-owners.ts';
 
 const WRITTEN_ON: ReadonlySet<EngineEvent['type']> = new Set([
   'attempt:start',

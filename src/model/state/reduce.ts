@@ -9,7 +9,7 @@ import {
   NOT_RETRYABLE,
   overloadWait,
   shortageHold,
-} from './attempt-end-and-backoff.ts';
+} from './attempt-end-types-and-waits.ts';
 import {
   begin,
   countAttempt,

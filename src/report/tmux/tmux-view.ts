@@ -20,7 +20,7 @@ import {
   restartPane,
   type TmuxPane,
   type TmuxSession,
-} from '../../machine/tmux/session.ts';
+} from '../../machine/tmux/session-windows-and-panes.ts';
 import { explained } from '../../model/errors.ts';
 import type { EngineEvent } from '../../model/events.ts';
 import { refKey, type TicketRef } from '../../model/ids-and-branch-names.ts';

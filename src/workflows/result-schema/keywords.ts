@@ -196,7 +196,7 @@ function entriesIn(value: unknown): number {
   return (value as unknown[]).length;
 }
 
-/** As people count them, not halves of pairs. */
+/** Counts code points: most emoji are one, although `length` counts two. */
 function charactersIn(value: unknown): number {
   return [...(value as string)].length;
 }

@@ -7,8 +7,8 @@ interface Rule {
   when(options: RunOptions): boolean;
   says(options: RunOptions): string;
   hint: string;
-  /** True if one of the options may come from settings: only options of one call can contradict each other. */
-  asked?: true;
+  /** Not applied to merged options, where one of the two may be only a setting. */
+  onlyWithinOneCall?: true;
 }
 
 const many = ({ concurrency }: RunOptions) => concurrency !== undefined && concurrency > 1;
@@ -33,7 +33,7 @@ function needs(
       !about.phases.some((phase) => names(options, phase)),
     says: ({ phases }) => `${flag} cannot be used with --phases ${phases}: ${about.why}.`,
     hint: `Leave ${flag} out, or name ${about.phases.join(' or ')} in --phases.`,
-    asked: true,
+    onlyWithinOneCall: true,
   };
 }
 
@@ -48,20 +48,20 @@ const RULES: readonly Rule[] = [
     says: ({ concurrency }) =>
       `--chain cannot be used with --concurrency ${concurrency}: each issue starts from the one before it.`,
     hint: 'Leave one of them out.',
-    asked: true,
+    onlyWithinOneCall: true,
   },
   {
     when: ({ chain, sequential }) => chain === true && sequential === false,
     says: () => '--chain cannot be used with --no-sequential: each issue starts from the one before it.',
     hint: 'Leave one of them out.',
-    asked: true,
+    onlyWithinOneCall: true,
   },
   {
     when: (options) => options.sequential === true && many(options),
     says: ({ concurrency }) =>
       `--sequential cannot be used with --concurrency ${concurrency}: it runs one issue at a time.`,
     hint: 'Leave one of them out. To run one at a time and continue after a failure: --concurrency 1',
-    asked: true,
+    onlyWithinOneCall: true,
   },
   {
     when: ({ qaGate, chain }) => qaGate === true && chain !== true,
@@ -87,13 +87,13 @@ const RULES: readonly Rule[] = [
     when: (options) => options.testgen === false && names(options, 'testgen'),
     says: () => '--no-testgen cannot be used with --phases that name testgen.',
     hint: 'Leave one of them out.',
-    asked: true,
+    onlyWithinOneCall: true,
   },
   {
     when: (options) => options.securityReview === false && names(options, 'security_review'),
     says: () => '--no-security-review cannot be used with --phases that name security_review.',
     hint: 'Leave one of them out.',
-    asked: true,
+    onlyWithinOneCall: true,
   },
   needs('testgen', { phases: ['exec', 'testgen'], why: 'tests are generated for exec' }),
   needs('securityReview', { phases: ['exec', 'security_review'], why: 'it reviews what exec has done' }),
@@ -110,7 +110,7 @@ export function checkCombination(options: RunOptions): void {
 /** The same for merged options, where a value may be no more than a setting. */
 export function checkMerged(options: RunOptions): void {
   refuse(
-    RULES.filter((rule) => !rule.asked),
+    RULES.filter((rule) => !rule.onlyWithinOneCall),
     options,
   );
 }

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { backoffSeconds } from '../../src/model/state/attempt-end-and-backoff.ts';
+import { backoffSeconds } from '../../src/model/state/attempt-end-types-and-waits.ts';
 import { Retry } from '../../src/model/workflow.ts';
 
 describe('backoffSeconds', () => {

@@ -59,6 +59,7 @@ export type AttemptEnd = AttemptFacts &
         reason: string;
         gate: boolean;
         decisions?: string[];
+        /** `until` is the next check of the gate's script or action, not its deadline. */
         looks?: boolean;
         person?: boolean;
         shortSince?: string;
@@ -96,7 +97,7 @@ export function backoffSeconds(
 
 const OVERLOAD = { delaySeconds: 5, factor: 2, maxDelaySeconds: 120 };
 const MAX_OVERLOAD_SECONDS = 600;
-/** Also bounds overloads with answers in between. */
+/** An answer in between restarts the ten minutes, but not this count. */
 const MAX_OVERLOADS = 50;
 
 export function isOverload({ status, error }: Attempt): boolean {
