@@ -34,7 +34,12 @@ export interface ProcessIo {
   /** Missing if it was deleted. */
   readonly cwd: string | undefined;
   readonly env: NodeJS.ProcessEnv;
-  readonly stdin: { readonly fd: number; readonly isTTY: () => boolean };
+  readonly stdin: {
+    readonly fd: number;
+    readonly isTTY: () => boolean;
+    /** Calls the listener with what is typed, without echo, until the returned function is called. Only in the foreground. */
+    readonly readKeys?: (listener: (keys: string) => void) => (isInForeground: boolean) => void;
+  };
   readonly stdout: OutputStream;
   readonly stderr: OutputStream;
   readonly signals: Signals;

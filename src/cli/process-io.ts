@@ -7,7 +7,7 @@ export function processIo(): ProcessIo {
   return {
     cwd: workingDirectory(),
     env: process.env,
-    stdin: { fd: 0, isTTY: () => process.stdin.isTTY === true },
+    stdin: { fd: 0, isTTY: () => process.stdin.isTTY === true, readKeys },
     stdout: outputStream(1),
     stderr: outputStream(2),
     signals,
@@ -23,6 +23,32 @@ function workingDirectory(): string | undefined {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
     throw error;
   }
+}
+
+const KEY_SIGNALS: Readonly<Record<string, NodeJS.Signals>> = {
+  '\u0003': 'SIGINT',
+  '\u001a': 'SIGTSTP',
+  '\u001c': 'SIGQUIT',
+};
+
+/** A process in the background would be stopped by any change of its terminal. */
+function readKeys(listener: (keys: string) => void): (isInForeground: boolean) => void {
+  const { stdin } = process;
+  const take = (keys: string) => {
+    const key = [...keys].find((each) => Object.hasOwn(KEY_SIGNALS, each));
+    // The terminal itself would signal the whole process group.
+    if (key !== undefined) process.kill(0, KEY_SIGNALS[key]);
+    else listener(keys);
+  };
+  stdin.setRawMode(true);
+  stdin.setEncoding('utf8');
+  stdin.on('data', take);
+  stdin.resume();
+  return (isInForeground) => {
+    stdin.off('data', take);
+    stdin.pause();
+    if (isInForeground) stdin.setRawMode(false);
+  };
 }
 
 const signals: Signals = {

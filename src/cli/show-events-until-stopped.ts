@@ -1,8 +1,10 @@
 import type { EngineContext } from '../engine/context.ts';
 import { killFollowed } from '../machine/jobs/stop-job.ts';
+import { isInForeground } from '../machine/process-identity-and-signals.ts';
 import type { EngineEvent } from '../model/events.ts';
 import type { Naming } from '../model/state/explain-ticket.ts';
 import { lineOf } from '../report/event-line.ts';
+import type { Answer } from '../report/live/live-state.ts';
 import type { Live, LiveOptions } from '../report/live/live-view.ts';
 import { type Lines, printable, safeJson, style } from '../report/style-and-phrases.ts';
 import type { Io, Signals, Terminal } from './io.ts';
@@ -16,6 +18,8 @@ export interface EventView {
   watch(engine: Watched, scope?: { planId: string; ticketIds?: readonly string[] }): void;
   out(lines: Lines): void;
   err(lines: Lines): void;
+  /** Waits while a person is writing an answer; true if one was sent. */
+  answered(signal: AbortSignal): Promise<boolean>;
   /** After this, only `out` and `err` show anything. May be called again. */
   close(): void;
 }
@@ -29,6 +33,8 @@ interface ViewOptions extends Naming {
   verbose?: boolean;
   /** The caller prints the lines above a live block itself. */
   silent?: boolean;
+  /** Sends the answer to a gate that a person gives in the live view. */
+  answerGate?: (answer: Answer) => Promise<void>;
 }
 
 /** Shows events as they come: on a terminal above a live block, elsewhere one line or one JSON object each. */
@@ -50,13 +56,21 @@ function lineView(io: Io, options: ViewOptions): EventView {
       : lineOf(event, { style: colors, withPlan, verbose, now });
     if (line !== undefined) io.out(line);
   };
-  return { live: false, listen, watch: () => undefined, out: io.out, err: io.err, close: () => undefined };
+  return {
+    live: false,
+    listen,
+    watch: () => undefined,
+    out: io.out,
+    err: io.err,
+    answered: async () => false,
+    close: () => undefined,
+  };
 }
 
 async function liveView(
   io: Io,
   terminal: Terminal,
-  { withPlan, called, verbose = false, silent = false }: ViewOptions,
+  { withPlan, called, verbose = false, silent = false, answerGate }: ViewOptions,
 ): Promise<EventView> {
   const [{ Live: LiveBlock }, { ticketsIn }, { spentOfBudgets }] = await Promise.all([
     import('../report/live/live-view.ts'),
@@ -67,6 +81,7 @@ async function liveView(
   let spent: LiveOptions['spent'];
   let watch: (() => () => void) | undefined;
   let unwatch: (() => void) | undefined;
+  const keys = keyReader(io, (typed) => live.keys(typed));
   const live: Live = new LiveBlock({
     screen: {
       columns: terminal.columns,
@@ -81,8 +96,20 @@ async function liveView(
     silent,
     tickets: () => tickets(),
     spent: () => spent?.() ?? [],
+    ...(answerGate ? { answer: answerGate, readKeys: (wanted) => keys.read(wanted) } : {}),
   });
-  const unhooks = [terminal.onResize(() => live.resized()), hideWhileSuspended(live, io.signals)];
+  const suspended = {
+    leave() {
+      keys.stop();
+      live.leave();
+    },
+    back: () => live.back(),
+  };
+  const unhooks = [
+    terminal.onResize(() => live.resized()),
+    hideWhileSuspended(suspended, io.signals),
+    keys.stop,
+  ];
   return {
     live: true,
     listen(event) {
@@ -95,6 +122,7 @@ async function liveView(
       tickets = () => ticketsIn(store.glance(), scope ?? null);
       watch = () => store.watch(() => live.changed());
     },
+    answered: (signal) => live.answered(signal),
     out: (lines) => live.print(lines),
     err: (lines) => live.print([lines].flat().filter(Boolean)),
     close() {
@@ -104,6 +132,21 @@ async function liveView(
       live.close();
     },
   };
+}
+
+/** Reads keys only while they are wanted, and only in the foreground: elsewhere the terminal stays as it is. */
+function keyReader({ stdin }: Io, listener: (keys: string) => void) {
+  let end: ((isInForeground: boolean) => void) | undefined;
+  const stop = () => {
+    end?.(isInForeground());
+    end = undefined;
+  };
+  const read = (wanted: boolean): boolean => {
+    if (!wanted) stop();
+    else if (!end && stdin.isTTY() && isInForeground()) end = stdin.readKeys?.(listener);
+    return end !== undefined;
+  };
+  return { read, stop };
 }
 
 /** Longer than a process needs to stop. Its timers do not run while it is stopped. */

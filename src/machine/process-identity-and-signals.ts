@@ -129,6 +129,19 @@ export function processStart(pid: number): string | undefined {
   return line === '' || line.startsWith('Z') ? undefined : line.replace(/^\S+\s+/, '');
 }
 
+/** Whether this process may use its terminal. One in the background is stopped when it reads or changes it. */
+export function isInForeground(): boolean {
+  if (process.platform === 'linux') {
+    const stat = readText('/proc/self/stat') ?? '';
+    const [, , group, , , foreground] = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+    return group !== undefined && group === foreground;
+  }
+  const [group, foreground] = runSync('ps', ['-o', 'pgid=,tpgid=', '-p', String(process.pid)])
+    .trim()
+    .split(/\s+/);
+  return group !== '' && group === foreground;
+}
+
 let boot: string | undefined;
 export function bootId(): string {
   boot ??= ifPossible(() => readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim()) ?? '';

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { TICKET_STATUSES } from '../../src/model/ticket-schema.ts';
 import { elapsed, frame } from '../../src/report/live/draw-frame.ts';
-import { type LiveState, type LiveTicket, liveState } from '../../src/report/live/live-state.ts';
+import { type LiveState, type LiveTicket, liveState, pressKeys } from '../../src/report/live/live-state.ts';
 import { style } from '../../src/report/style-and-phrases.ts';
 import { cells } from '../../src/report/table.ts';
 import { START, usage } from './samples.ts';
@@ -23,6 +23,7 @@ function live(ticketId: string, more: Partial<LiveTicket> = {}): LiveTicket {
     unpriced: 0,
     agent: null,
     answer: [],
+    decisions: [],
   };
   return { planId: 'tea', ticketId, status: 'queued', ...rest, ...more };
 }
@@ -128,6 +129,24 @@ describe('frame', () => {
       '◌ b  queued       0s  waits for a free slot',
     ]);
     expect(frame(state, { ...view, rows: 12 }, START)).toHaveLength(5);
+  });
+
+  it('has an answer that is being written below the rows, and says that there is a key for it', () => {
+    const hold = { kind: 'gate', reason: 'Merge it? (yes | no)', until: null } as const;
+    const gate = { status: 'needs_attention', phase: 'ask', hold, decisions: ['yes', 'no'] } as const;
+    const state = stateOf(live('a', gate), live('b', gate), live('c', { status: 'running', phase: 'do' }));
+    const lines = () => frame(state, { ...view, keys: true }, START).slice(3);
+    expect(frame(state, view, START)).not.toContain('  Press a to answer here.');
+    expect(lines().slice(0, 2)).toEqual(['● c  do           0s', '  Press a to answer here.']);
+    for (const keys of ['a', '\u001b[C', 'Looks', ' good']) expect(pressKeys(state, keys)).toBeUndefined();
+    expect(lines().slice(0, 5)).toEqual([
+      '● c  do           0s',
+      'Answer a: Merge it? (yes | no)',
+      '  Decision: [yes]  no ',
+      '  Message, or none: Looks good▏',
+      '  ← → choose · Enter sends · Esc leaves · ↑ ↓ 1 other question',
+    ]);
+    expect(frame(state, { ...view, keys: true, rows: 9 }, START)).toHaveLength(4);
   });
 
   it.each([

@@ -1,7 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { Plan } from '../../src/model/plan-schema.ts';
+import { Attempt, type Ticket } from '../../src/model/ticket-schema.ts';
 import { liveRow } from '../../src/report/live/draw-frame.ts';
-import { liveState, observe, refresh, ticketsIn } from '../../src/report/live/live-state.ts';
+import { liveState, observe, pressKeys, refresh, ticketsIn } from '../../src/report/live/live-state.ts';
 import { attemptOf, START, status, ticket, usage } from './samples.ts';
 
 const at = (seconds: number) => START + seconds * 1000;
@@ -196,5 +197,58 @@ describe('a ticket that somebody else has', () => {
     observe(state, status('parser', 'ready', { hold }), at(1));
     refresh(state, [ticket('parser', { status: 'ready' })], at(2));
     expect(of('parser')?.hold).toBeNull();
+  });
+});
+
+describe('an answer to a gate', () => {
+  const asks = (id: string, ...decisions: string[]) => {
+    const attempt = { phase: 'ask', status: 'running', startedAt: new Date(START).toISOString(), decisions };
+    const hold = { kind: 'gate', reason: 'ok?', until: null } as const;
+    return ticket(id, { status: 'needs_attention', hold, phaseHistory: [Attempt.parse(attempt)] });
+  };
+  const open = (...tickets: Ticket[]) => {
+    const state = liveState(START);
+    refresh(state, tickets, START);
+    const type = (...keys: string[]) => keys.map((each) => pressKeys(state, each)).at(-1);
+    return { state, type };
+  };
+  const [RIGHT, LEFT, DOWN, ESC, ENTER] = ['\u001b[C', '\u001b[D', '\u001b[B', '\u001b', '\r'];
+
+  it('needs the key, a decision and Enter; no single key decides', () => {
+    const { state, type } = open(asks('a', 'approve', 'reject'));
+    for (const key of [ENTER, 'y', 'r', ' ', RIGHT]) expect(type(key)).toBeUndefined();
+    expect(state.box).toBeNull();
+    expect(type('a', ENTER)).toBeUndefined();
+    expect(state.box?.problem).toBe('Choose a decision first, with ← and →.');
+    expect(type(RIGHT, RIGHT, ENTER)).toEqual({
+      planId: 'tea',
+      ticketId: 'a',
+      decision: 'reject',
+      message: '',
+    });
+    // It is sent once.
+    expect(type(ENTER)).toBeUndefined();
+  });
+
+  it('has a message, which may be pasted or corrected, and is left with Esc', () => {
+    const { state, type } = open(asks('a', 'approve', 'reject'));
+    type('a', LEFT, 'a line\r\nand another', '\u007f', '\u001b[5~', '!');
+    expect(state.box).toMatchObject({ decision: 'reject', message: 'a line and anothe!' });
+    type('\u0015', 'no');
+    expect(state.box?.message).toBe('no');
+    expect(type(ESC)).toBeUndefined();
+    expect(state.box).toBeNull();
+  });
+
+  it('goes to the next question, needs no choice where there is none, and ends when another has answered', () => {
+    const { state, type } = open(asks('a', 'approve', 'reject'), asks('b', 'answer'));
+    expect(type('a', RIGHT, 'x', DOWN, 'Use tabs.', ENTER)).toMatchObject({
+      ticketId: 'b',
+      decision: 'answer',
+      message: 'Use tabs.',
+    });
+    refresh(state, [asks('a', 'approve'), ticket('b', { status: 'complete' })], START);
+    expect(type('z')).toBeUndefined();
+    expect(state.box).toBeNull();
   });
 });

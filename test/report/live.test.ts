@@ -1,6 +1,8 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import type { Ticket } from '../../src/model/ticket.ts';
-import { Live } from '../../src/report/live/live-view.ts';
+import { Attempt } from '../../src/model/ticket-schema.ts';
+import type { Answer } from '../../src/report/live/live-state.ts';
+import { Live, type LiveOptions } from '../../src/report/live/live-view.ts';
 import { printable, style } from '../../src/report/style-and-phrases.ts';
 import { attemptOf, START, status, ticket, usage } from './samples.ts';
 import { Terminal } from './terminal.ts';
@@ -8,7 +10,10 @@ import { Terminal } from './terminal.ts';
 beforeEach(() => void vi.useFakeTimers({ now: START }));
 afterEach(() => void vi.useRealTimers());
 
-function open(size: { rows?: number; verbose?: boolean; color?: boolean } = {}) {
+function open(
+  size: { rows?: number; verbose?: boolean; color?: boolean } & Pick<LiveOptions, 'answer' | 'readKeys'> = {},
+) {
+  const { answer, readKeys } = size;
   const terminal = new Terminal(118, size.rows ?? 24);
   let tickets: Ticket[] = [ticket('parser'), ticket('docs')];
   const live = new Live({
@@ -18,6 +23,7 @@ function open(size: { rows?: number; verbose?: boolean; color?: boolean } = {}) 
     safe: (line) => printable(line, true),
     verbose: size.verbose ?? false,
     tickets: () => tickets,
+    ...(answer && readKeys ? { answer, readKeys } : {}),
   });
   const store = (...now: Ticket[]) => {
     tickets = now;
@@ -165,6 +171,38 @@ describe('the live view', () => {
       '  parser │ Reading…',
       '  parser │ read src/teas.js',
     ]);
+  });
+
+  it('sends an answer once, shows why it was refused, and waits for one that is being written', async () => {
+    const asks = { kind: 'gate', reason: 'ok?', until: null } as const;
+    const attempt = { phase: 'ask', status: 'running', startedAt: new Date(START).toISOString() };
+    const phaseHistory = [Attempt.parse({ ...attempt, decisions: ['yes', 'no'] })];
+    const sent: Answer[] = [];
+    const wanted: boolean[] = [];
+    const { live, terminal, store } = open({
+      answer: async (answer) => {
+        if (answer.decision === 'no') throw new Error('Not allowed.');
+        sent.push(answer);
+        store(ticket('parser', { status: 'complete' }), ticket('docs'));
+      },
+      readKeys: (on) => wanted.push(on) > 0 && on,
+    });
+    const { signal } = new AbortController();
+    store(ticket('parser', { status: 'needs_attention', hold: asks, phaseHistory }), ticket('docs'));
+    live.event(status('parser', 'needs_attention', { hold: asks, phase: 'ask' }));
+    await vi.advanceTimersByTimeAsync(200);
+    expect(terminal.lines).toContain('  Press a to answer here.');
+    expect(await live.answered(signal)).toBe(false);
+    for (const keys of ['a', '\u001b[D', '\r', '\r']) live.keys(keys);
+    await vi.advanceTimersByTimeAsync(200);
+    expect(terminal.lines).toContain('  Not allowed.');
+    const answered = live.answered(signal);
+    for (const keys of ['\u001b[C', 'fine', '\r', '\r']) live.keys(keys);
+    expect(await answered).toBe(true);
+    expect(sent).toEqual([{ planId: 'tea', ticketId: 'parser', decision: 'yes', message: 'fine' }]);
+    await vi.advanceTimersByTimeAsync(1200);
+    expect(wanted.at(-1)).toBe(false);
+    live.close();
   });
 
   it('takes over what somebody else changes in the store', () => {

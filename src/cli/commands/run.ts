@@ -14,6 +14,7 @@ import { howToAnswer } from '../../model/state/explain-ticket.ts';
 import { quoted } from '../../model/text/clean-escape-quote-plural.ts';
 import { nearest } from '../../model/text/nearest-word.ts';
 import { shellWord } from '../../model/text/quote-values-for-shell.ts';
+import type { Answer } from '../../report/live/live-state.ts';
 import { planHeader, runHeader, summary } from '../../report/plan-text.ts';
 import { safeJson, style } from '../../report/style-and-phrases.ts';
 import { readableTicket } from '../../store/store-interface.ts';
@@ -22,6 +23,7 @@ import {
   baseCheckFlag,
   type GlobalOptions,
   limitsOf,
+  openEngine,
   openPlan,
   openRunner,
   openSettings,
@@ -139,7 +141,7 @@ async function runTickets(planId: string, ticketIds: string[], options: IssueOpt
   };
   if (options.dryRun) return previewTickets(planId, ticketIds, { ...options, flags }, io);
   const colors = style(io.color);
-  const view = await eventView(io, { ...options, withPlan: false });
+  const view = await eventView(io, { ...options, withPlan: false, answerGate: answerGate(io, options) });
   const scope = { planId, ...(ticketIds.length > 0 ? { ticketIds } : {}) };
   // The header comes with the first event: before it, the run may be refused.
   let begun = !view.live;
@@ -160,7 +162,10 @@ async function runTickets(planId: string, ticketIds: string[], options: IssueOpt
   const began = performance.now();
   const { stateDir } = engine.settings;
   await untilStopped(io, { view, what: 'the agents', stateDir }, async (signal) => {
-    const result = await runPlan(engine, { ...scope, ...limitsOf(engine.settings), signal });
+    const limits = limitsOf(engine.settings);
+    let result = await runPlan(engine, { ...scope, ...limits, signal });
+    while (await view.answered(signal))
+      result = await runPlan(engine, { ...scope, ...limits, signal, isReady: true });
     view.close();
     const { plan, tickets, problems, ok } = result;
     const [ms, stopped] = [performance.now() - began, signal.aborted];
@@ -210,6 +215,15 @@ async function previewTickets(
   });
   if (options.json) return outJson(io, { dryRun: planned, planId, forecast: ahead });
   io.out([...dryRunLines(planned, []), ...forecastLines(ahead)]);
+}
+
+/** Answers a gate as `signalbox respond` does. */
+function answerGate(io: Io, options: GlobalOptions) {
+  return async ({ decision, message, ...ref }: Answer): Promise<void> => {
+    const engine = await openEngine(io, options, 'respond');
+    const { carryOutCommand } = await import('../../engine/control-tickets.ts');
+    await carryOutCommand(engine, ref, { type: 'respond', decision, message }, 'a person');
+  };
 }
 
 interface IssueOptions extends GlobalOptions, RunOptions {
@@ -282,7 +296,15 @@ async function watched(
     const ticket = readableTicket(store, { planId, ticketId });
     return ticket && issueName(ticket);
   };
-  const view = await eventView(io, { json, plain, verbose, withPlan: false, called, silent: true });
+  const view = await eventView(io, {
+    json,
+    plain,
+    verbose,
+    withPlan: false,
+    called,
+    silent: true,
+    answerGate: answerGate(io, options),
+  });
   const { live, out } = view;
   const lines = runOutput({ store, out, live, verbose, quiet, style: colors, columns: io.columns?.() });
   const listen = (event: EngineEvent) => {
@@ -306,7 +328,12 @@ async function watched(
   const { stateDir } = settings;
   await untilStopped(io, { view: closing, what: 'the agents', stateDir }, async (signal) => {
     const { cwd, env } = io;
-    const result = await work({ settings, cwd, env, signal, onEvent: listen });
+    const init = { settings, cwd, env, signal, onEvent: listen };
+    let result = await work(init);
+    while (await view.answered(signal)) {
+      const { RunOrchestrator } = await import('../../api/run-orchestrator.ts');
+      result = await RunOrchestrator.resume(init, planId);
+    }
     closing.close();
     io.exit(result.exitCode === 130 ? signalCode(signal.reason) : result.exitCode);
     // Stopped while issues were still being read: there is no run to show.

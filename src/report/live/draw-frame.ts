@@ -6,7 +6,7 @@ import { plural } from '../../model/text/clean-escape-quote-plural.ts';
 import { markOf, progressLines } from '../issue-runs/progress-lines.ts';
 import { oneLine, type Style, untilText, usageText, whichAttempt } from '../style-and-phrases.ts';
 import { cells, cut, padOrCut } from '../table.ts';
-import type { LiveState, LiveTicket } from './live-state.ts';
+import { answeredGate, type LiveState, type LiveTicket, openGates } from './live-state.ts';
 
 interface FrameView extends Naming {
   columns: number;
@@ -15,6 +15,8 @@ interface FrameView extends Naming {
   above: number;
   style: Style;
   spent?: readonly SpentDollars[];
+  /** Keys are read. */
+  keys?: boolean;
 }
 
 const GAP = '  ';
@@ -49,13 +51,15 @@ export function frame(state: LiveState, view: FrameView, now: number): string[] 
   const { style } = view;
   const rows = foldWaits(tickets.flatMap((ticket) => liveRow(ticket, view, now) ?? []));
   const name = Math.max(0, ...rows.map((row) => cells(row.name)));
+  const box = boxLines(state, view);
   const below = rows.reduce((sum, row) => sum + (row.below?.length ?? 0), 0);
-  const lines = rows.length + below + 3;
+  const lines = rows.length + below + box.length + 3;
   const { width, height, rule } = room(view, lines);
   const footer = [progressLine(tickets, view, width)];
   if (height >= Math.min(MIN_LINES_WITH_COST, lines))
     footer.push(costLine(state, view.spent ?? [], now, width));
-  const { kept, left } = chooseRows(rows, height - footer.length - (rule === '' ? 0 : 1));
+  const free = height - footer.length - (rule === '' ? 0 : 1);
+  const { kept, left } = chooseRows(rows, free - box.length);
   const shown = layOutRows(
     kept,
     { width, name: Math.min(name, Math.max(8, Math.floor(width * 0.3))) },
@@ -68,7 +72,24 @@ export function frame(state: LiveState, view: FrameView, now: number): string[] 
       ...(height < lines ? [] : (kept[at]?.below ?? []).map((each) => style.dim(cut(`    ${each}`, width)))),
     ]),
     ...(left > 0 ? [style.dim(cut(`${GAP}… and ${left} more`, width))] : []),
+    ...box.slice(0, free).map((line) => cut(line, width)),
     ...footer.map(style.bold),
+  ];
+}
+
+/** The answer that is being written, or that there is a key for it. */
+function boxLines(state: LiveState, view: FrameView): string[] {
+  const gate = answeredGate(state);
+  const { box } = state;
+  if (!gate || !box) return view.keys && openGates(state).length > 0 ? [`${GAP}Press a to answer here.`] : [];
+  const more = openGates(state).length - 1;
+  const choices = gate.decisions.map((each) => (each === box.decision ? `[${each}]` : ` ${each} `));
+  const news = box.isSending ? 'Sending…' : box.problem;
+  return [
+    `Answer ${nameOf(gate, view)}: ${oneLine(gate.hold?.reason ?? '', 1000)}`,
+    `${GAP}Decision: ${choices.join(' ')}`,
+    `${GAP}Message, or none: ${oneLine(box.message, 1000)}▏`,
+    `${GAP}${news || `← → choose · Enter sends · Esc leaves${more > 0 ? ` · ↑ ↓ ${plural(more, 'other question')}` : ''}`}`,
   ];
 }
 
@@ -111,6 +132,7 @@ function foldWaits(rows: readonly LiveRow[]): LiveRow[] {
 /** Keeps the rows that fit, running ones first, in their order. Counts the others if there is a row for that. */
 function chooseRows(rows: readonly LiveRow[], room: number): { kept: LiveRow[]; left: number } {
   if (rows.length <= room) return { kept: [...rows], left: 0 };
+  if (room <= 0) return { kept: [], left: 0 };
   const byRank = [...rows].sort((a, b) => RANK.indexOf(a.kind) - RANK.indexOf(b.kind));
   const chosen = new Set(byRank.slice(0, room > 2 ? room - 1 : room));
   return { kept: rows.filter((row) => chosen.has(row)), left: room > 2 ? rows.length - chosen.size : 0 };

@@ -28,16 +28,36 @@ export interface LiveTicket extends TicketRef {
   agent: string | null;
   /** Of a gate: how to answer it, a line each. */
   answer: readonly string[];
+  /** Of a gate: what can be answered here. */
+  decisions: readonly string[];
+}
+
+/** The answer that a person is writing to a gate. */
+export interface AnswerBox {
+  /** The gate's ticket, by refKey. */
+  key: string;
+  /** Undefined until one is chosen: no single key decides. */
+  decision: string | undefined;
+  message: string;
+  isSending: boolean;
+  /** Why nothing was sent. */
+  problem: string;
+}
+
+export interface Answer extends TicketRef {
+  decision: string;
+  message: string;
 }
 
 export interface LiveState {
   startedAt: number;
   /** By refKey, in display order. */
   tickets: Map<string, LiveTicket>;
+  box: AnswerBox | null;
 }
 
 export function liveState(startedAt: number): LiveState {
-  return { startedAt, tickets: new Map() };
+  return { startedAt, tickets: new Map(), box: null };
 }
 
 /** Takes over the tickets of the store, in their order. A ticket that runs here stays: events know more about it. */
@@ -79,6 +99,7 @@ export function ticketsIn(
 function fromStore(ticket: Ticket, seen: number): LiveTicket {
   const open = openAttempt(ticket);
   const since = open?.startedAt ?? ticket.since;
+  const gate = ticket.hold?.kind === 'gate';
   return {
     ...UNKNOWN,
     planId: ticket.planId,
@@ -91,13 +112,80 @@ function fromStore(ticket: Ticket, seen: number): LiveTicket {
     ...(open ? { visit: open.visit, attempt: open.attempt } : {}),
     unpriced: countUnpriced(ticket.phaseHistory),
     agent: open?.agent ?? null,
-    answer:
-      ticket.hold?.kind === 'gate'
-        ? howToAnswer(ticket, ticket.unit === undefined ? {} : { kind: 'spec' })
-        : [],
+    decisions: gate && ticket.unit === undefined ? (open?.decisions ?? []) : [],
+    answer: gate ? howToAnswer(ticket, ticket.unit === undefined ? {} : { kind: 'spec' }) : [],
     used: totalUsage(ticket.phaseHistory.filter((each) => each !== open).map((each) => each.usage)),
     using: open?.usage ?? null,
   };
+}
+
+/** Gates that can be answered in the live view. */
+export function openGates(state: LiveState): LiveTicket[] {
+  return [...state.tickets.values()].filter(
+    ({ status, hold, decisions }) =>
+      status === 'needs_attention' && hold?.kind === 'gate' && decisions.length > 0,
+  );
+}
+
+/** The gate that is being answered. A box without one is closed: the question was answered elsewhere. */
+export function answeredGate(state: LiveState): LiveTicket | undefined {
+  const gate = openGates(state).find((each) => refKey(each) === state.box?.key);
+  if (!gate) state.box = null;
+  return gate;
+}
+
+const KEYS = {
+  esc: ['\u001b'],
+  enter: ['\r', '\n'],
+  right: ['\u001b[C', '\u001bOC', '\t'],
+  left: ['\u001b[D', '\u001bOD'],
+  up: ['\u001b[A', '\u001bOA'],
+  down: ['\u001b[B', '\u001bOB'],
+  back: ['\u007f', '\b'],
+  clear: ['\u0015'],
+};
+
+/** Applies keys: `a` opens the answer to the first gate. Returns what is to be sent. */
+export function pressKeys(state: LiveState, keys: string): Answer | undefined {
+  const gates = openGates(state);
+  const [first] = gates;
+  const gate = answeredGate(state);
+  const { box } = state;
+  if (!box || !gate) {
+    if (keys === 'a' && first) state.box = emptyBox(first);
+    return undefined;
+  }
+  if (box.isSending) return undefined;
+  box.problem = '';
+  const is = (name: keyof typeof KEYS) => KEYS[name].includes(keys);
+  const { decisions } = gate;
+  const at = decisions.indexOf(box.decision ?? '');
+  const beside = (step: 1 | -1) => gates[(gates.indexOf(gate) + step + gates.length) % gates.length] ?? gate;
+  if (is('esc')) state.box = null;
+  else if (is('right')) box.decision = decisions[(at + 1) % decisions.length];
+  else if (is('left')) box.decision = decisions[(Math.max(at, 0) - 1 + decisions.length) % decisions.length];
+  else if (is('up')) state.box = emptyBox(beside(-1));
+  else if (is('down')) state.box = emptyBox(beside(1));
+  else if (is('back')) box.message = [...box.message].slice(0, -1).join('');
+  else if (is('clear')) box.message = '';
+  else if (is('enter')) {
+    if (box.decision === undefined) box.problem = 'Choose a decision first, with ← and →.';
+    else {
+      box.isSending = true;
+      const { planId, ticketId } = gate;
+      return { planId, ticketId, decision: box.decision, message: box.message.trim() };
+    }
+  }
+  // A text that is pasted may have line ends, which do not send it.
+  else if (!keys.startsWith('\u001b')) box.message += keys.replace(/\p{Cc}+/gu, ' ');
+  return undefined;
+}
+
+/** An open question has only one decision. */
+function emptyBox(gate: LiveTicket): AnswerBox {
+  const { decisions } = gate;
+  const decision = decisions.length === 1 ? decisions[0] : undefined;
+  return { key: refKey(gate), decision, message: '', isSending: false, problem: '' };
 }
 
 /** Applies an event. */
@@ -159,6 +247,7 @@ const UNKNOWN = {
   unpriced: 0,
   agent: null,
   answer: [],
+  decisions: [],
 } as const;
 
 function find(state: LiveState, { planId, ticketId }: TicketRef, now: number): LiveTicket {

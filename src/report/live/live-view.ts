@@ -1,3 +1,4 @@
+import { messageOf } from '../../model/errors.ts';
 import type { EngineEvent } from '../../model/events.ts';
 import { refKey } from '../../model/ids-and-branch-names.ts';
 import type { SpentDollars } from '../../model/limits/budget.ts';
@@ -7,7 +8,15 @@ import { lineOf } from '../event-line.ts';
 import type { Lines, Style } from '../style-and-phrases.ts';
 import { cells, width } from '../table.ts';
 import { frame } from './draw-frame.ts';
-import { liveState, observe, refresh } from './live-state.ts';
+import {
+  type Answer,
+  answeredGate,
+  liveState,
+  observe,
+  openGates,
+  pressKeys,
+  refresh,
+} from './live-state.ts';
 
 /** The terminal: its size now, and a way to write to it. */
 export interface Screen {
@@ -25,6 +34,10 @@ export interface LiveOptions extends Naming {
   silent?: boolean;
   /** Also print what the live rows show: starts, sessions, what agents say and do. */
   verbose: boolean;
+  /** Sends the answer to a gate. Without it, keys do nothing. */
+  answer?: (answer: Answer) => Promise<void>;
+  /** Called when gates begin or cease to wait for an answer; says whether keys are read now. */
+  readKeys?: (wanted: boolean) => boolean;
   /** What was spent of budgets; asked once a second. */
   spent?: () => readonly SpentDollars[];
   /** The tickets as the store has them now, in order. */
@@ -64,6 +77,10 @@ export class Live {
   #timer: NodeJS.Timeout | undefined;
   #due = Number.POSITIVE_INFINITY;
   #closed = false;
+  /** How many answers were sent. */
+  #sent = 0;
+  /** Called when no answer is being written. */
+  readonly #waiting: (() => void)[] = [];
   /** The shell has the terminal for now. */
   #away = false;
 
@@ -79,7 +96,8 @@ export class Live {
     // The store knows the decisions and the pull request.
     if (event.type === 'ticket:status' && event.hold?.kind === 'gate') refresh(this.#state, tickets(), now);
     this.#redraw();
-    if (silent || (SHOWN_IN_ROWS_ONLY.has(event.type) && !verbose)) return;
+    const isNotice = event.type === 'attempt:text' && event.notice === true;
+    if (silent || (SHOWN_IN_ROWS_ONLY.has(event.type) && !verbose && !isNotice)) return;
     const line = lineOf(event, { ...this.#options, now, names: this.#names() });
     if (line !== undefined) this.print(line);
   }
@@ -89,6 +107,42 @@ export class Live {
     this.#lines.push(...[lines].flat().map(this.#options.safe));
     if (this.#closed) this.#put([]);
     else this.#redraw();
+  }
+
+  /** Applies what was typed. */
+  keys(keys: string): void {
+    const answer = pressKeys(this.#state, keys);
+    if (answer) void this.#send(answer);
+    this.#boxChanged();
+  }
+
+  async #send(answer: Answer): Promise<void> {
+    try {
+      await this.#options.answer?.(answer);
+      this.#state.box = null;
+      this.#sent++;
+    } catch (error) {
+      const { box } = this.#state;
+      if (box) Object.assign(box, { isSending: false, problem: messageOf(error) });
+    }
+    this.changed();
+    this.#boxChanged();
+  }
+
+  #boxChanged(): void {
+    if (!this.#state.box) for (const done of this.#waiting.splice(0)) done();
+    this.#redraw();
+  }
+
+  /** Waits while an answer is being written; true if one was sent since then. */
+  async answered(signal: AbortSignal): Promise<boolean> {
+    const before = this.#sent;
+    if (answeredGate(this.#state) && !signal.aborted)
+      await new Promise<void>((done) => {
+        this.#waiting.push(done);
+        signal.addEventListener('abort', () => done(), { once: true });
+      });
+    return this.#sent > before;
   }
 
   /** The terminal's size has changed. */
@@ -155,7 +209,8 @@ export class Live {
     const { screen } = this.#options;
     const above = this.#left + this.#lines.length;
     const spent = this.#spentNow();
-    const view = { ...this.#options, spent, columns: screen.columns(), rows: screen.rows(), above };
+    const keys = this.#options.readKeys?.(openGates(this.#state).length > 0) ?? false;
+    const view = { ...this.#options, spent, keys, columns: screen.columns(), rows: screen.rows(), above };
     this.#due = Number.POSITIVE_INFINITY;
     this.#put(frame(this.#state, view, Date.now()).map(this.#options.safe));
     this.#drawnAt = performance.now();
