@@ -32,7 +32,7 @@ import { alreadyFailing } from './plan-readiness.ts';
 import { adoptedPlace, preparePlace } from './prepare-release-diff-workspace.ts';
 import { type AttemptRef, reportEnd } from './report-status-changes.ts';
 import { type TicketWorkspace, workspaceFor } from './ticket-workspace.ts';
-import { AttemptRecorder, type TicketWriter } from './write-tickets-and-record-attempts.ts';
+import { recordAttempt, type TicketWriter } from './write-tickets-and-record-attempts.ts';
 
 interface StepInput {
   plan: Plan;
@@ -127,7 +127,7 @@ async function runAttempt(
 ): Promise<string | undefined> {
   const { plan, pinned, writer, step, fresh } = input;
   const about = attemptRef(writer.ticket, attempt);
-  const recorder = new AttemptRecorder(engine, writer, about);
+  const recorder = recordAttempt(engine, writer, about);
   const context = phaseContext(engine, input, { attempt, place, recorder });
   const agent = step.phase.type === 'agent' ? context.agentName : null;
   if (fresh) emit(engine, { type: 'attempt:start', agent, kind: step.phase.type, ...about });
@@ -190,7 +190,7 @@ async function askPersonIfEndUnknown(
 function phaseContext(
   engine: EngineContext,
   { plan, pinned, writer, workspace, step, fresh, signal }: StepInput,
-  given: { attempt: Attempt; place: Place | undefined; recorder: AttemptRecorder },
+  given: { attempt: Attempt; place: Place | undefined; recorder: ReturnType<typeof recordAttempt> },
 ): PhaseContext {
   const { attempt, recorder } = given;
   const { ticket } = writer;
@@ -225,11 +225,11 @@ function phaseContext(
     env: engine.env,
     onProcess: () => engine.crash('attempt:running'),
     onSession: (id) => recorder.session(id, agent),
-    onUsage: (usage) => recorder.usage(usage),
-    onWarning: (message) => recorder.warning(message),
-    onNote: (note) => recorder.note(note),
-    onText: (text) => recorder.text(text),
-    onTool: (name, summary, done) => recorder.tool(name, summary, done),
+    onUsage: recorder.usage,
+    onWarning: recorder.warning,
+    onNote: recorder.note,
+    onText: recorder.text,
+    onTool: recorder.tool,
   };
 }
 

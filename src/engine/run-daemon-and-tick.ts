@@ -17,20 +17,26 @@ export async function runDaemon(engine: EngineContext, options: DaemonOptions): 
   const { maxConcurrency, checkEveryMs, refresh, signal } = options;
   const claim = await engine.holder.claimDaemon(engine.now());
   const loop = new Engine(engine, { mode: 'forever', maxConcurrency, checkEveryMs, refresh });
-  const stop = () => void loop.stop('leave', 'the daemon');
-  signal.addEventListener('abort', stop);
   try {
     options.onClaimed?.(claim);
-    if (signal.aborted) stop();
-    await loop.run();
+    await runUntilStopped(loop, signal, 'the daemon');
   } catch (error) {
     // Without storage nothing can be released; others see that this process is gone.
     if (!isFatal(error)) await engine.holder.releaseDaemon();
     throw error;
+  }
+  await engine.holder.releaseDaemon();
+}
+
+async function runUntilStopped(loop: Engine, signal: AbortSignal, by: string): Promise<void> {
+  const stop = () => void loop.stop('leave', by);
+  signal.addEventListener('abort', stop);
+  try {
+    if (signal.aborted) stop();
+    await loop.run();
   } finally {
     signal.removeEventListener('abort', stop);
   }
-  await engine.holder.releaseDaemon();
 }
 
 /** Starts what can start, waits for it, and ends. */
@@ -39,12 +45,5 @@ export async function runTick(
   options: Omit<DaemonOptions, 'onClaimed'>,
 ): Promise<void> {
   const { maxConcurrency, checkEveryMs, signal } = options;
-  const loop = new Engine(engine, { mode: 'once', maxConcurrency, checkEveryMs });
-  const stop = () => void loop.stop('leave', 'tick');
-  signal.addEventListener('abort', stop);
-  try {
-    await loop.run();
-  } finally {
-    signal.removeEventListener('abort', stop);
-  }
+  await runUntilStopped(new Engine(engine, { mode: 'once', maxConcurrency, checkEveryMs }), signal, 'tick');
 }

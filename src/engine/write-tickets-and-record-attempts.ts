@@ -147,73 +147,57 @@ const MAX_WARNINGS = 20;
 const SHOWN_PER_SECOND = 100;
 
 /** Records and shows what an attempt reports while it runs. Writes happen one after the other, in the background. */
-export class AttemptRecorder {
-  readonly #engine: EngineContext;
-  readonly #writer: TicketWriter;
-  readonly #about: AttemptRef;
-  readonly #mayShow = limiter(SHOWN_PER_SECOND);
-  #tail: Promise<unknown> = Promise.resolve();
-  #error: unknown;
-  readonly #warned = new Set<string>();
-  #session: string | null = null;
-  #usageAt = Number.NEGATIVE_INFINITY;
-
-  constructor(engine: EngineContext, writer: TicketWriter, about: AttemptRef) {
-    this.#engine = engine;
-    this.#writer = writer;
-    this.#about = about;
-  }
-
-  session(sessionId: string, agent: string | null): void {
-    if (sessionId === this.#session) return;
-    this.#session = sessionId;
-    this.#later({ type: 'session', sessionId });
-    emit(this.#engine, { type: 'attempt:session', agent, sessionId, ...this.#about });
-  }
-
-  usage(usage: Usage): void {
-    if (performance.now() - this.#usageAt < USAGE_EVERY_MS) return;
-    this.#usageAt = performance.now();
-    this.#later({ type: 'usage', usage });
-    emit(this.#engine, { type: 'attempt:usage', usage, ...this.#about });
-  }
-
-  /** Shows a message of the engine, not of the agent. */
-  note(note: string): void {
-    this.#later({ type: 'note', note });
-    emit(this.#engine, { type: 'attempt:text', text: note, notice: true, ...this.#about });
-  }
-
-  /** Each warning is recorded once, and shown with the agent's own words. */
-  warning(message: string): void {
-    if (this.#warned.has(message) || this.#warned.size >= MAX_WARNINGS) return;
-    this.#warned.add(message);
-    this.#later({ type: 'warning', warning: this.#engine.redact(message) });
-    emit(this.#engine, { type: 'attempt:text', text: `warning: ${message}`, ...this.#about });
-  }
-
-  text(text: string): void {
-    if (text.trim() === '' || !this.#mayShow()) return;
-    emit(this.#engine, { type: 'attempt:text', text, ...this.#about });
-  }
-
-  tool(name: string, summary: string, done: boolean): void {
-    emit(this.#engine, { type: 'attempt:tool', name, summary, done, ...this.#about });
-  }
-
-  /** Resolves when everything is written; throws what went wrong, such as a lost claim. */
-  async settled(): Promise<void> {
-    await this.#tail;
-    if (this.#error) throw this.#error;
-  }
-
-  #later(event: TicketEvent): void {
-    this.#tail = this.#tail
-      .then(() => this.#writer.apply(event))
+export function recordAttempt(engine: EngineContext, writer: TicketWriter, about: AttemptRef) {
+  const mayShow = limiter(SHOWN_PER_SECOND);
+  const warned = new Set<string>();
+  let tail: Promise<unknown> = Promise.resolve();
+  let failure: unknown;
+  let known: string | undefined;
+  let usageAt = Number.NEGATIVE_INFINITY;
+  const later = (event: TicketEvent) => {
+    tail = tail
+      .then(() => writer.apply(event))
       .catch((error: unknown) => {
-        this.#error ??= error;
+        failure ??= error;
       });
-  }
+  };
+  return {
+    session(sessionId: string, agent: string | null): void {
+      if (sessionId === known) return;
+      known = sessionId;
+      later({ type: 'session', sessionId });
+      emit(engine, { type: 'attempt:session', agent, sessionId, ...about });
+    },
+    usage(usage: Usage): void {
+      if (performance.now() - usageAt < USAGE_EVERY_MS) return;
+      usageAt = performance.now();
+      later({ type: 'usage', usage });
+      emit(engine, { type: 'attempt:usage', usage, ...about });
+    },
+    /** Shows a message of the engine, not of the agent. */
+    note(note: string): void {
+      later({ type: 'note', note });
+      emit(engine, { type: 'attempt:text', text: note, notice: true, ...about });
+    },
+    /** Each warning is recorded once, and shown with the agent's own words. */
+    warning(message: string): void {
+      if (warned.has(message) || warned.size >= MAX_WARNINGS) return;
+      warned.add(message);
+      later({ type: 'warning', warning: engine.redact(message) });
+      emit(engine, { type: 'attempt:text', text: `warning: ${message}`, ...about });
+    },
+    text(text: string): void {
+      if (text.trim() !== '' && mayShow()) emit(engine, { type: 'attempt:text', text, ...about });
+    },
+    tool(name: string, summary: string, done: boolean): void {
+      emit(engine, { type: 'attempt:tool', name, summary, done, ...about });
+    },
+    /** Resolves when everything is written; throws what went wrong, such as a lost claim. */
+    async settled(): Promise<void> {
+      await tail;
+      if (failure) throw failure;
+    },
+  };
 }
 
 function limiter(perSecond: number): () => boolean {

@@ -25,14 +25,6 @@ const LISTED_MS = 10_000;
 /** Merges text as git does without a driver; anything that does not merge is a conflict. */
 const PLAIN_MERGE = 'git merge-file -q --marker-size=%L %A %O %B || exit 1';
 
-interface ConfigGuard<Limits> {
-  /** Config for a call there that turns off drivers. */
-  overrides(at: GitLocation, limits: Limits): Promise<Entries>;
-  /** Marks a repository as the user's own, so that the drivers in its config may be remembered. */
-  adopt(commonDir: string): void;
-  config(at: GitLocation, limits: Limits): Promise<readonly ConfigEntry[]>;
-}
-
 interface Answer {
   listed: readonly ConfigEntry[];
   overrides: Entries;
@@ -46,7 +38,7 @@ interface Answer {
 export function createConfigGuard<Limits>(
   list: (at: GitLocation, limits: Limits) => Promise<string>,
   { memory, protectsGit = false }: { memory?: string | undefined; protectsGit?: boolean | undefined },
-): ConfigGuard<Limits> {
+) {
   const adopted = new Set<string>();
   const known = new Map<string, { at: number; stamp: string; answer: Promise<Answer> }>();
 
@@ -84,13 +76,16 @@ export function createConfigGuard<Limits>(
   };
 
   return {
-    overrides: async (at, limits) => (await answerFor(at, limits)).overrides,
-    adopt(commonDir) {
+    /** Config for a call there that turns off drivers. */
+    overrides: async (at: GitLocation, limits: Limits) => (await answerFor(at, limits)).overrides,
+    /** Marks a repository as the user's own, so that the drivers in its config may be remembered. */
+    adopt(commonDir: string): void {
       if (adopted.has(commonDir)) return;
       adopted.add(commonDir);
       known.clear();
     },
-    config: async (at, limits) => (await answerFor(at, limits)).listed,
+    isAdopted: (commonDir: string) => adopted.has(commonDir),
+    config: async (at: GitLocation, limits: Limits) => (await answerFor(at, limits)).listed,
   };
 }
 

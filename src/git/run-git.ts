@@ -106,7 +106,6 @@ export function createGit(options: CreateGit): Git {
   const writing = gitEnv(options.env);
   const reading = { ...writing, GIT_OPTIONAL_LOCKS: '0' };
   const commonDirs = new Map<string, string>();
-  const adopted = new Set<string>();
   const confirmed: Git['confirmed'] = new Map();
 
   const listConfig = async (at: GitLocation, limits: CallLimits) => {
@@ -163,7 +162,7 @@ export function createGit(options: CreateGit): Git {
   /** The repository of a linked worktree, by gitrepository-layout(5), where it is one that the user works with. */
   const adoptedAround = (gitDir: string): string | undefined => {
     const commonDir = dirname(dirname(gitDir));
-    if (basename(dirname(gitDir)) !== 'worktrees' || !adopted.has(commonDir)) return undefined;
+    if (basename(dirname(gitDir)) !== 'worktrees' || !guard.isAdopted(commonDir)) return undefined;
     return existsSync(join(gitDir, 'HEAD')) ? commonDir : undefined;
   };
   const locate = async (workTree: string, limits: CallLimits): Promise<GitLocation | undefined> => {
@@ -195,10 +194,7 @@ export function createGit(options: CreateGit): Git {
       discover: (args: readonly string[], cwd: string) =>
         runGit(command(), args, { cwd, env: reading, limits }),
       locate: (workTree: string) => locate(workTree, limits),
-      adopt(commonDir: string) {
-        adopted.add(commonDir);
-        guard.adopt(commonDir);
-      },
+      adopt: guard.adopt,
       config: (at: GitLocation) => guard.config(at, limits),
       async resolve(at: GitLocation, names: readonly string[]) {
         if (limits.strict) limits.signal?.throwIfAborted();

@@ -1,10 +1,11 @@
 import { rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { requireId, type TicketRef } from '../model/ids-and-branch-names.ts';
+import { asRecord, parseJson } from '../model/text/parse-json-and-find-places.ts';
 import { type Attempt, attemptKey } from '../model/ticket.ts';
 import { withStateLock } from './file-lock.ts';
 import { StorageWait } from './files/make-directory-and-handle-storage-errors.ts';
-import { readRegular } from './files/read-and-remove-files.ts';
+import { ifPossible, readRegularText } from './files/read-and-remove-files.ts';
 import { writeAtomic } from './files/write-atomic-and-note-facts.ts';
 import { MemoryWatch } from './measure-agent-memory.ts';
 
@@ -95,14 +96,10 @@ export class Machine {
 
   /** Undefined when there is no record, or none that can be read. */
   tmuxRecord(planId: string): TmuxRecord | undefined {
-    const file = this.#tmuxFile(planId);
-    try {
-      const { session, socket } = Object(JSON.parse(String(readRegular(file)))) as Record<string, unknown>;
-      const usable = typeof session === 'string' && typeof socket === 'string' && session && socket;
-      return usable ? { session, socket } : undefined;
-    } catch {
-      return undefined;
-    }
+    const text = ifPossible(() => readRegularText(this.#tmuxFile(planId))) ?? '';
+    const { session, socket } = asRecord(parseJson(text));
+    const usable = typeof session === 'string' && typeof socket === 'string' && session && socket;
+    return usable ? { session, socket } : undefined;
   }
 
   /** The plan of these whose run opened tmux windows last. */

@@ -5,17 +5,11 @@ import { stopJob } from '../machine/jobs/stop-job.ts';
 import type { AttemptEnd } from '../model/state/attempt-end-types-and-waits.ts';
 import type { PhaseContext } from './phase-context.ts';
 
-export interface JobRun {
-  dir: string;
+export interface JobRun extends Omit<FollowOptions, 'exited' | 'wallMs' | 'idleMs' | 'signal'> {
   /** Called only when a process has to be started. */
   job: () => Promise<Omit<JobSpec, 'dir'>>;
   wallSeconds: number;
   idleSeconds: number | null;
-  onOutput?: (chunk: Buffer) => void;
-  onErrors?: (chunk: Buffer) => void;
-  isBusy?: () => boolean;
-  isWaiting?: () => boolean;
-  isOver?: () => boolean;
 }
 
 const NOTHING = { exit: { code: null, signal: null }, ms: 0, stdoutTail: '', stderrTail: '' };

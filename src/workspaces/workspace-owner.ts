@@ -6,6 +6,7 @@ import { type GitLocation, gitDirOf } from '../git/location.ts';
 import { readRegularText } from '../machine/files/read-and-remove-files.ts';
 import type { ProcessIdentity } from '../machine/process-identity-and-signals.ts';
 import { WorkspaceError } from '../model/errors.ts';
+import { asRecord, parseJson } from '../model/text/parse-json-and-find-places.ts';
 import type { WorkspaceSpec } from './workspace-spec.ts';
 import { canonical } from './worktree-paths.ts';
 
@@ -37,26 +38,20 @@ const ownerFile = (gitDir: string) => join(gitDir, 'signalbox-owner');
 
 /** The owner, or undefined when there is none or the file is damaged: such a worktree must not be deleted. */
 export function readOwner(gitDir: string): Owner | undefined {
-  const text = readRegularText(ownerFile(gitDir));
-  if (text === undefined) return undefined;
-  try {
-    const value = JSON.parse(text) as Partial<Owner>;
-    if (typeof value.owner !== 'string' || typeof value.branch !== 'string') return undefined;
-    return {
-      owner: value.owner,
-      branch: value.branch,
-      state: value.state ?? 'ready',
-      created: value.created === true,
-      base: value.base ?? null,
-      copied: value.copied ?? {},
-      caches: value.caches !== false,
-      stamp: value.stamp,
-      by: value.by,
-      left: value.left === true || undefined,
-    };
-  } catch {
-    return undefined;
-  }
+  const value: Partial<Owner> = asRecord(parseJson(readRegularText(ownerFile(gitDir)) ?? ''));
+  if (typeof value.owner !== 'string' || typeof value.branch !== 'string') return undefined;
+  return {
+    owner: value.owner,
+    branch: value.branch,
+    state: value.state ?? 'ready',
+    created: value.created === true,
+    base: value.base ?? null,
+    copied: value.copied ?? {},
+    caches: value.caches !== false,
+    stamp: value.stamp,
+    by: value.by,
+    left: value.left === true || undefined,
+  };
 }
 
 /** The owner of the worktree at a path. */

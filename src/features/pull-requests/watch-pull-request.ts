@@ -6,7 +6,7 @@ import { readPullRequests } from '../../github/pull-request-cache.ts';
 import { decidingReviews, type Standing, standingOf } from '../../github/pull-request-state-and-feedback.ts';
 import { queryWatches, type Watch, withEarlier } from '../../github/query-pull-requests.ts';
 import type { PullWait } from '../../model/actions.ts';
-import { InputError } from '../../model/errors.ts';
+import { ifUsable } from '../../model/errors.ts';
 import { refKey, type TicketRef } from '../../model/ids-and-branch-names.ts';
 import { planOf } from '../../model/plans/plans-view.ts';
 import { shellWord } from '../../model/text/quote-values-for-shell.ts';
@@ -106,14 +106,10 @@ function othersWaiting({ engine, ticket, spec, head }: ForgeWork): Watch[] {
   return [...view.tickets.values()].flatMap((other) => {
     if (refKey(other) === refKey(ticket) || !waitsOutside(other)) return [];
     const plan = planOf(view, other.planId);
-    try {
-      if (!plan || repoOf(other, plan, engine.settings) !== spec.repo) return [];
-      return [{ branch: branchOf(other), number: pullNumberOf(other), owner: head.owner }];
-    } catch (error) {
-      // A ticket without a repository has no pull request.
-      if (error instanceof InputError) return [];
-      throw error;
-    }
+    const isHere = () => plan !== undefined && repoOf(other, plan, engine.settings) === spec.repo;
+    // A ticket without a repository has no pull request.
+    const branch = ifUsable(() => (isHere() ? branchOf(other) : undefined));
+    return branch === undefined ? [] : [{ branch, number: pullNumberOf(other), owner: head.owner }];
   });
 }
 

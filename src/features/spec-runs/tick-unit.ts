@@ -13,7 +13,7 @@ import {
 } from '../../kiro/tick-and-merge-tasks.ts';
 import { writeAtomic } from '../../machine/files/write-atomic-and-note-facts.ts';
 import { EXIT } from '../../model/actions.ts';
-import { explained, IllegalMoveError, InputError } from '../../model/errors.ts';
+import { explained, IllegalMoveError, InputError, ifUsable } from '../../model/errors.ts';
 import { refKey, type TicketRef } from '../../model/ids-and-branch-names.ts';
 import type { Plan, PlanSpec } from '../../model/plan.ts';
 import { openAttempt, type Ticket } from '../../model/ticket.ts';
@@ -205,13 +205,7 @@ async function bringFitting(
 }
 
 function fits(text: string, wanted: readonly TaskIdentity[]): boolean {
-  try {
-    tick(text, wanted);
-    return true;
-  } catch (error) {
-    if (error instanceof InputError) return false;
-    throw error;
-  }
+  return ifUsable(() => tick(text, wanted)) !== undefined;
 }
 
 /** The list on the branch; where an agent removed tasks from it or renamed its own, the list as it was before. */

@@ -1,6 +1,7 @@
-import { closeSync, fstatSync, openSync, readSync, statSync } from 'node:fs';
+import { closeSync, fstatSync, openSync, readSync, type Stats, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { SignalboxError } from '../../model/errors.ts';
+import { ifPossible, withOpened } from '../files/read-and-remove-files.ts';
 import { type EndReason, type JobExit, readJob, readStop } from './start-and-read-job.ts';
 import { killLeftovers, recordFollowed, stopJob } from './stop-job.ts';
 
@@ -197,20 +198,12 @@ class OutputReader {
 }
 
 function tail(path: string): string {
-  let fd: number;
-  try {
-    fd = openSync(path, 'r');
-  } catch {
-    return '';
-  }
-  try {
-    const size = fstatSync(fd).size;
+  const read = (fd: number, { size }: Stats) => {
     const buffer = Buffer.alloc(Math.min(size, TAIL));
     readSync(fd, buffer, 0, buffer.length, size - buffer.length);
     // The cut may go through a character: its rest is left out.
     const start = size > TAIL ? buffer.findIndex((byte) => (byte & 0xc0) !== 0x80) : 0;
     return buffer.toString('utf8', start);
-  } finally {
-    closeSync(fd);
-  }
+  };
+  return ifPossible(() => withOpened(path, read)) ?? '';
 }

@@ -6,7 +6,7 @@ import {
   mkdirSync,
   openSync,
   readdirSync,
-  readSync,
+  readFileSync,
   renameSync,
   rmSync,
   statSync,
@@ -16,7 +16,7 @@ import {
 import type { Socket } from 'node:net';
 import { join } from 'node:path';
 import { shortageOf } from '../../model/errors.ts';
-import { readJson, readText } from '../files/read-and-remove-files.ts';
+import { readJson, readText, unlessCode } from '../files/read-and-remove-files.ts';
 import { signalOf } from '../launch-program-by-kept-shell.ts';
 import {
   isAlive,
@@ -241,7 +241,6 @@ exec mv -f "$d/${RESERVE}" "$d/exit.json"
 const OWN = '/proc/self/fd';
 /** The flag `O_CLOEXEC`, which Node sets on every file that it opens. */
 const CLOSED_ON_EXEC = 0o2000000;
-const room = Buffer.alloc(64);
 
 /**
  * Files that the parent of this process left open, such as a lock or a directory, would reach what it starts: a way out of
@@ -275,17 +274,9 @@ function withoutInherited<T>(start: (stdio: Stdio[]) => T): T {
 }
 
 function closesOnExec(fd: number): boolean {
-  let info: number | undefined;
-  try {
-    info = openSync(`${OWN}info/${fd}`, 'r');
-    const text = room.toString('latin1', 0, readSync(info, room));
-    const flags = /^flags:\s*([0-7]+)/m.exec(text)?.[1] ?? '0';
-    return (Number.parseInt(flags, 8) & CLOSED_ON_EXEC) !== 0;
-  } catch (error) {
-    // The listing itself was open while it was read.
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return true;
-    throw error;
-  } finally {
-    if (info !== undefined) closeSync(info);
-  }
+  const text = unlessCode(['ENOENT'], () => readFileSync(`${OWN}info/${fd}`, 'latin1'));
+  // The listing itself was open while it was read.
+  if (text === undefined) return true;
+  const flags = /^flags:\s*([0-7]+)/m.exec(text)?.[1] ?? '0';
+  return (Number.parseInt(flags, 8) & CLOSED_ON_EXEC) !== 0;
 }

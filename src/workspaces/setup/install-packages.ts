@@ -10,7 +10,7 @@ import { readRegularText } from '../../machine/files/read-and-remove-files.ts';
 const INSTALLED = 'signalbox-installed';
 
 /** The command for each lockfile that installs exactly what it lists, or fails. */
-const INSTALLS: readonly { lockfile: string; manager: string; command: string }[] = [
+export const INSTALLS: readonly { lockfile: string; manager: string; command: string }[] = [
   // If both exist, npm uses the first.
   { lockfile: 'npm-shrinkwrap.json', manager: 'npm', command: 'npm ci --no-audit --no-fund' },
   { lockfile: 'package-lock.json', manager: 'npm', command: 'npm ci --no-audit --no-fund' },

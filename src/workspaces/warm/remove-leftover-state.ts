@@ -6,6 +6,7 @@ import { isUnderWay } from '../../git/inspect-worktrees.ts';
 import type { GitLocation } from '../../git/location.ts';
 import { type IndexMarks, readMarks } from '../../git/status-and-index-marks.ts';
 import { unlessCode } from '../../machine/files/read-and-remove-files.ts';
+import { INSTALLS } from '../setup/install-packages.ts';
 import { isInside } from '../worktree-paths.ts';
 
 const OPERATIONS: Record<string, string> = {
@@ -87,12 +88,7 @@ export async function hasCommittedModes(context: Context, at: GitLocation): Prom
 }
 
 const LOCKFILES = [
-  'npm-shrinkwrap.json',
-  'package-lock.json',
-  'pnpm-lock.yaml',
-  'yarn.lock',
-  'bun.lock',
-  'bun.lockb',
+  ...INSTALLS.map(({ lockfile }) => lockfile),
   'uv.lock',
   'poetry.lock',
   'Cargo.lock',
