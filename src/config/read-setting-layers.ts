@@ -48,10 +48,7 @@ export function fileLayer(source: YamlSource, file: string, userHome: string): E
     throw new InputError(
       problem.code,
       `${file}:${at.line}:${at.column}: ${subject}${sentence(problem.text)}`,
-      {
-        hint: problem.hint,
-        details: { file, ...at, key: name },
-      },
+      { hint: problem.hint, details: { file, ...at, key: name } },
     );
   };
   return paths(source.data, failAt).map(({ row, path, value }) => {

@@ -60,9 +60,7 @@ export function planSession(
     throw new InputError(
       'session/unknown',
       wanted ? `${refKey(ref)} has no session "${wanted}".` : `${refKey(ref)} has no session yet.`,
-      {
-        hint: known ? `Its sessions: ${known}.` : `See: signalbox status --plan ${ref.planId}`,
-      },
+      { hint: known ? `Its sessions: ${known}.` : `See: signalbox status --plan ${ref.planId}` },
     );
   }
   const name = entry.agent ?? settings.defaultAgent;

@@ -163,10 +163,7 @@ async function untilStopped(engine: EngineContext, ref: TicketRef): Promise<Tick
       throw new HeldError(
         'ticket/stopping',
         `${refKey(ref)} is paused, but its engine has not stopped the agent yet.`,
-        {
-          hint: 'Check again with: signalbox status',
-          details: { holder: ticket.claim },
-        },
+        { hint: 'Check again with: signalbox status', details: { holder: ticket.claim } },
       );
     }
     await changed(engine);
@@ -222,10 +219,7 @@ function illegalPlan(plan: Plan, verb: string, from: string): IllegalMoveError {
   return new IllegalMoveError(
     'plan/illegal',
     `Cannot ${verb} plan "${plan.id}": it is ${plan.status}, not ${from}.`,
-    {
-      hint: hints[plan.status],
-      details: { status: plan.status, legal: [from] },
-    },
+    { hint: hints[plan.status], details: { status: plan.status, legal: [from] } },
   );
 }
 

@@ -164,9 +164,7 @@ export async function diffTicket(
     throw new IllegalMoveError(
       'ticket/unstarted',
       `${refKey(ref)} has no workspace yet: it is ${ticket.status}.`,
-      {
-        hint: `See: signalbox status --plan ${ref.planId}`,
-      },
+      { hint: `See: signalbox status --plan ${ref.planId}` },
     );
   }
   const workspace = workspaceFor(ticket, store.plan(ref.planId), settings, store.glance());

@@ -1,7 +1,7 @@
-import { createHash } from 'node:crypto';
 import { existsSync, lstatSync, readFileSync, readlinkSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { InputError, messageOf } from '../model/errors.ts';
+import { digest } from '../model/ids-and-branch-names.ts';
 import type { Plan } from '../model/plan.ts';
 import { attemptKey, isOver, openAttempt, type Ticket } from '../model/ticket.ts';
 import type { CheckoutState } from '../model/ticket-schema.ts';
@@ -29,7 +29,7 @@ function sumOf(path: string): string {
   if (!stat) return 'gone';
   if (stat.isSymbolicLink()) return `-> ${readlinkSync(path)}`;
   if (!stat.isFile()) return 'directory';
-  return createHash('sha256').update(readFileSync(path)).digest('hex').slice(0, 16);
+  return digest(readFileSync(path));
 }
 
 /** Records how a ticket leaves the checkout, so that later changes are known to be the user's. */

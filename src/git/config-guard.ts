@@ -1,8 +1,8 @@
-import { createHash } from 'node:crypto';
 import { isAbsolute, join, relative } from 'node:path';
 import { makeDirectory } from '../machine/files/make-directory-and-handle-storage-errors.ts';
 import { readRegularText } from '../machine/files/read-and-remove-files.ts';
 import { writeAtomic } from '../machine/files/write-atomic-and-note-facts.ts';
+import { digest } from '../model/ids-and-branch-names.ts';
 import { asArray, asRecord, parseJson } from '../model/text/parse-json-and-find-places.ts';
 import { fileStamp, type GitLocation } from './location.ts';
 
@@ -120,8 +120,7 @@ const entryOf = ({ key, value }: ConfigEntry) => `${key}=${value}`;
  * yet; a repository inside a worktree is never stored.
  */
 function knownDrivers(memory: string, commonDir: string, now: readonly ConfigEntry[] | undefined): string[] {
-  const id = createHash('sha256').update(commonDir).digest('hex').slice(0, 16);
-  const file = join(memory, `${id}.json`);
+  const file = join(memory, `${digest(commonDir)}.json`);
   const kept = readRegularText(file);
   // A damaged record is ignored.
   if (kept !== undefined)

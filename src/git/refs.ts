@@ -67,9 +67,6 @@ export function checkBranch(branch: string, what = 'branch'): void {
     throw new WorkspaceError(
       'workspace/branch-name',
       `The ${what} ${JSON.stringify(branch.slice(0, 60))} ${problem}.`,
-      {
-        hint: 'Choose a name that git accepts, such as feature/12-short-title.',
-        details: { branch },
-      },
+      { hint: 'Choose a name that git accepts, such as feature/12-short-title.', details: { branch } },
     );
 }

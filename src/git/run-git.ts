@@ -278,10 +278,7 @@ function startError(command: string, cwd: string, error: NodeJS.ErrnoException):
   return new WorkspaceError(
     'workspace/no-git',
     `The command ${command} cannot be started: ${error.message}.`,
-    {
-      hint: 'Install git 2.38 or newer and make sure that it is on PATH.',
-      cause: error,
-    },
+    { hint: 'Install git 2.38 or newer and make sure that it is on PATH.', cause: error },
   );
 }
 

@@ -1,9 +1,9 @@
-import { createHash } from 'node:crypto';
 import { mkdirSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { withLock } from '../machine/file-lock.ts';
 import { readOrEmpty } from '../machine/files/read-and-remove-files.ts';
 import { writeAtomic } from '../machine/files/write-atomic-and-note-facts.ts';
+import { digest } from '../model/ids-and-branch-names.ts';
 import { asArray, asRecord, asText, parseJson } from '../model/text/parse-json-and-find-places.ts';
 import { type RepositoryName, repositoryText } from './gh/repository-name.ts';
 import { GhError, type GhOptions } from './gh/run-gh.ts';
@@ -135,7 +135,7 @@ function isFresh({ at }: Stored, { maxAgeSeconds, now }: SnapshotOptions): boole
 /** A readable name that is different for repositories whose names differ in characters that a file cannot have. */
 function fileOf({ cacheDir, repository }: Kept): string {
   const text = repositoryText(repository).toLowerCase();
-  const hash = createHash('sha256').update(`${repository.host}/${text}`).digest('hex').slice(0, 10);
+  const hash = digest(`${repository.host}/${text}`, 10);
   return join(cacheDir, `${text.replace(/[^a-z0-9._-]/g, '-').slice(0, 80)}-${hash}.json`);
 }
 

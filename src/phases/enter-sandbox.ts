@@ -1,9 +1,9 @@
-import { createHash } from 'node:crypto';
 import { existsSync, realpathSync, statSync } from 'node:fs';
 import { basename, delimiter, dirname, isAbsolute, join } from 'node:path';
 import { findExecutable } from '../machine/find-and-probe-program.ts';
 import { dropPidsGroup, findPidsGroup, makePidsGroup, processLimit } from '../machine/process-count-limit.ts';
 import type { AgentConfig } from '../model/agent.ts';
+import { digest } from '../model/ids-and-branch-names.ts';
 import type { PhaseOf } from '../model/workflow.ts';
 import { accountHome, gitSettings, keptPrograms, openHome } from '../sandbox/agent-home.ts';
 import { bubblewrap, isInside, PRIVATE } from '../sandbox/bubblewrap.ts';
@@ -108,7 +108,7 @@ export async function leaveSandbox(context: Context, agent: AgentConfig): Promis
 
 /** The control group's name by worktree, in which one agent works at a time: the group of a killed engine is used again. */
 function groupName(worktree: string): string {
-  return createHash('sha256').update(worktree).digest('hex').slice(0, 16);
+  return digest(worktree);
 }
 
 /** Home, state, settings, repositories and the other worktrees. Outer ones first: inner ones are mounted later. */

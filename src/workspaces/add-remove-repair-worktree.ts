@@ -131,9 +131,7 @@ export async function checkOut(context: Context, at: GitLocation, wanted: Checko
     throw new WorkspaceError(
       'workspace/slot-dirty',
       `The reused worktree ${at.workTree} has uncommitted changes.`,
-      {
-        details: { files: carried.map((line) => line.slice(2)) },
-      },
+      { details: { files: carried.map((line) => line.slice(2)) } },
     );
 }
 

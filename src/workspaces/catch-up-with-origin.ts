@@ -99,10 +99,7 @@ async function cleanTree(repo: Repository, { path, branch }: CatchUpSpec) {
     throw new WorkspaceError(
       'workspace/dirty',
       `${path} has uncommitted files, so nothing is merged into it.`,
-      {
-        hint: 'Commit or remove them, then continue.',
-        details: { path },
-      },
+      { hint: 'Commit or remove them, then continue.', details: { path } },
     );
   return tree;
 }

@@ -103,10 +103,7 @@ export async function refuseInside(repo: Repository, path: string, worktreeRoot:
     throw new WorkspaceError(
       'workspace/inside-slots',
       `The worktree path ${path} is reserved for reused worktrees.`,
-      {
-        hint: 'Set `worktree` of the ticket to another place.',
-        details: { path },
-      },
+      { hint: 'Set `worktree` of the ticket to another place.', details: { path } },
     );
 }
 

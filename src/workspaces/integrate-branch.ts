@@ -109,10 +109,7 @@ export async function findTarget(
     throw new WorkspaceError(
       'merge/base-conflict',
       `${branch} and its base ${theirs} conflict in ${tip.conflict.join(', ')}.`,
-      {
-        hint: `Merge them by hand: ${how}, resolve and commit.`,
-        details: { ...tip, target: branch },
-      },
+      { hint: `Merge them by hand: ${how}, resolve and commit.`, details: { ...tip, target: branch } },
     );
   }
   const fastForward = where

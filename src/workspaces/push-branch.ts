@@ -163,10 +163,7 @@ export async function pushUrl(repo: Repository): Promise<string> {
   throw new WorkspaceError(
     'workspace/no-remote',
     `The repository ${repo.workTree} has no remote called origin, so there is nowhere to push to.`,
-    {
-      hint: `Add it: git -C ${repo.workTree} remote add origin <address>`,
-      details: { repo: repo.workTree },
-    },
+    { hint: `Add it: git -C ${repo.workTree} remote add origin <address>`, details: { repo: repo.workTree } },
   );
 }
 

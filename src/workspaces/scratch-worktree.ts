@@ -1,10 +1,10 @@
-import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, readdirSync, rmdirSync, rmSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { type Context, lockRepo, type Repository } from '../git/context-and-locks.ts';
 import type { GitLocation } from '../git/location.ts';
 import { GitError, retryRaces } from '../git/run-git.ts';
 import { withLock } from '../machine/file-lock.ts';
+import { digest } from '../model/ids-and-branch-names.ts';
 import { waitForGit } from './add-remove-repair-worktree.ts';
 import { refuseInside } from './find-worktree-obstacles.ts';
 import { copyUntracked } from './setup/copy-untracked-files.ts';
@@ -33,7 +33,7 @@ export interface Scratch {
 
 /** Names a repository, for places that are kept by repository. */
 export function repositoryId({ commonDir }: GitLocation): string {
-  return createHash('sha256').update(commonDir).digest('hex').slice(0, 12);
+  return digest(commonDir, 12);
 }
 
 /** Longer than checks may take. */

@@ -24,10 +24,7 @@ export async function approvePlan(engine: EngineContext, planId: string): Promis
     throw new IllegalMoveError(
       'plan/broken',
       `Plan "${planId}" has ${plural(errors.length, 'problem')}: ${errors[0]?.message}`,
-      {
-        hint: `See all of them with: signalbox plan check ${planId}`,
-        details: { problems: errors },
-      },
+      { hint: `See all of them with: signalbox plan check ${planId}`, details: { problems: errors } },
     );
   }
   return setStatus(engine, planId, 'active', ['draft'], 'approve');
@@ -204,9 +201,7 @@ export async function deletePlan(engine: EngineContext, planId: string, force: b
       throw new IllegalMoveError(
         'plan/unmerged',
         `The worktree ${spec.path} of ${ticket.ticketId} is still needed: ${released.reason}`,
-        {
-          hint: 'Commit or move what is in it first.',
-        },
+        { hint: 'Commit or move what is in it first.' },
       );
     }
   }

@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto';
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { type DoctorFinding, finding } from '../../config/doctor/check-programs.ts';
@@ -10,6 +9,7 @@ import type { TicketWorkspace } from '../../engine/ticket-workspace.ts';
 import { noteFact } from '../../machine/files/write-atomic-and-note-facts.ts';
 import { stopJob } from '../../machine/jobs/stop-job.ts';
 import { explained, HeldError, WorkspaceError } from '../../model/errors.ts';
+import { digest } from '../../model/ids-and-branch-names.ts';
 import { checksOf, runCheck } from '../checks/find-and-run-checks.ts';
 
 /** Maximum number of commits whose results are kept. */
@@ -50,7 +50,7 @@ export async function baseFindings(engine: EngineContext, request: BaseRequest):
 
 /** The project's own commands are determined by the commit. */
 function keyOf(commit: string, configured: readonly string[] | null): string {
-  return `${commit} ${createHash('sha256').update(JSON.stringify(configured)).digest('hex').slice(0, 12)}`;
+  return `${commit} ${digest(JSON.stringify(configured), 12)}`;
 }
 
 /** Settings as the phase `checks` gets them: commands of the repository's own files count only where it is trusted. */

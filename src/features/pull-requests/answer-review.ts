@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -7,7 +6,7 @@ import { escapeMarkdown } from '../../github/escape-markdown.ts';
 import { commentOnce, findComment, markOf } from '../../github/pull-request.ts';
 import type { Standing } from '../../github/pull-request-state-and-feedback.ts';
 import { writeAtomic } from '../../machine/files/write-atomic-and-note-facts.ts';
-import { refKey, type TicketRef } from '../../model/ids-and-branch-names.ts';
+import { digest, refKey, type TicketRef } from '../../model/ids-and-branch-names.ts';
 import { openPullRequest } from './open-pull-request.ts';
 import { livePull } from './push-sync-merge.ts';
 import { type ForgeWork, forgeWork, localTip } from './ticket-pull-request-and-errors.ts';
@@ -116,8 +115,4 @@ function capturedFeedback({ dir, ticket }: ForgeWork): string[] | undefined {
 
 function feedbackFile(dir: string, text: string): string {
   return join(dir, `feedback-${digest(text.trim(), 16)}.json`);
-}
-
-function digest(text: string, length: number): string {
-  return createHash('sha256').update(text).digest('hex').slice(0, length);
 }

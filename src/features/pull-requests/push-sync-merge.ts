@@ -68,9 +68,7 @@ export async function livePull(work: ForgeWork, purpose: string): Promise<PullRe
     throw new IllegalMoveError(
       'forge/no-pull-request',
       `${refKey(work.ticket)} has no pull request ${purpose}.`,
-      {
-        hint: `Open it first: signalbox forge pr ${planId} ${ticketId}`,
-      },
+      { hint: `Open it first: signalbox forge pr ${planId} ${ticketId}` },
     );
   const { number, url, state } = pull;
   if (state === 'CLOSED')

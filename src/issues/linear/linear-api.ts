@@ -103,10 +103,7 @@ function limited({ headers }: Answer): LinearError {
   return new LinearError(
     'linear/rate-limited',
     `Linear accepts no more requests${at ? ` until ${at}` : ' for now'}: rate limit.`,
-    {
-      hint: at ? `Try again after ${at}.` : 'Try again later.',
-      details: at ? { resetAt: at } : {},
-    },
+    { hint: at ? `Try again after ${at}.` : 'Try again later.', details: at ? { resetAt: at } : {} },
   );
 }
 
@@ -148,9 +145,7 @@ function apiUrl({ env }: GhOptions): string {
   throw new LinearError(
     'linear/url',
     'SIGNALBOX_LINEAR_URL must be https://api.linear.app or an address of this machine.',
-    {
-      hint: 'Remove SIGNALBOX_LINEAR_URL from the environment.',
-    },
+    { hint: 'Remove SIGNALBOX_LINEAR_URL from the environment.' },
   );
 }
 

@@ -40,9 +40,7 @@ export function checkEdit(ticket: Ticket, fields: readonly string[]): void {
     throw new IllegalMoveError(
       'ticket/over',
       `${name} is complete; what it was about is not changed any more.`,
-      {
-        hint: 'Add another ticket for what is left to do.',
-      },
+      { hint: 'Add another ticket for what is left to do.' },
     );
   const fixed = fields.filter((field) => FIXED_AT_START.includes(field));
   if (fixed.length > 0 && hasBegun(ticket))
@@ -59,9 +57,7 @@ export function checkEditable(plan: Plan): void {
     throw new IllegalMoveError(
       'plan/made',
       `Plan "${plan.id}" was made by a ${plan.kind} run, which owns its tickets.`,
-      {
-        hint: 'Make a plan of your own with: signalbox plan new <id> --from …',
-      },
+      { hint: 'Make a plan of your own with: signalbox plan new <id> --from …' },
     );
   if (plan.status === 'complete' || plan.status === 'archived')
     throw new IllegalMoveError('plan/over', `Plan "${plan.id}" is ${plan.status}.`, {

@@ -83,10 +83,7 @@ function illegal(ticket: Ticket, name: string, legal: string[]): IllegalMoveErro
   return new IllegalMoveError(
     'ticket/illegal',
     `Cannot ${VERBS[name] ?? name} ${refKey(ticket)}: it ${is}.`,
-    {
-      hint: options,
-      details: { legal, status: ticket.status },
-    },
+    { hint: options, details: { legal, status: ticket.status } },
   );
 }
 
@@ -182,10 +179,7 @@ function respond(
     throw new IllegalMoveError(
       'gate/decision',
       `"${cmd.decision}" is not a decision of gate "${ticket.currentPhase}".`,
-      {
-        hint: `Decisions: ${decisions.join(', ')}.`,
-        details: { legal: decisions },
-      },
+      { hint: `Decisions: ${decisions.join(', ')}.`, details: { legal: decisions } },
     );
   }
   const decided = editOpen(ticket, (attempt) => ({

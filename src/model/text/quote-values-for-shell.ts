@@ -99,8 +99,6 @@ function refused(where: string): InputError {
   return new InputError(
     'template/quoting',
     `A value ${where} cannot be quoted for the shell with certainty.`,
-    {
-      hint: 'Give it to a variable first, then use that: t={{ title }}; printf %s "$t".',
-    },
+    { hint: 'Give it to a variable first, then use that: t={{ title }}; printf %s "$t".' },
   );
 }

@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto';
 import type { Env } from '../../machine/home-path.ts';
 import { Machine } from '../../machine/machine.ts';
 import {
@@ -23,7 +22,7 @@ import {
 } from '../../machine/tmux/session-windows-and-panes.ts';
 import { explained } from '../../model/errors.ts';
 import type { EngineEvent } from '../../model/events.ts';
-import { refKey, type TicketRef } from '../../model/ids-and-branch-names.ts';
+import { digest, refKey, type TicketRef } from '../../model/ids-and-branch-names.ts';
 import { isRest } from '../../model/state/next-step-or-rest.ts';
 
 export interface TmuxViewOptions {
@@ -108,9 +107,7 @@ class Windows implements TmuxView {
     this.#options = options;
     this.#wanted = session;
     const { repo, stateDir } = options;
-    this.#owner = repo
-      ? createHash('sha256').update(`${stateDir}\0${repo}`).digest('hex').slice(0, 16)
-      : null;
+    this.#owner = repo ? digest(`${stateDir}\0${repo}`) : null;
     this.#machine = new Machine(options.stateDir);
     this.#tmux = tmuxClient({ ...options, signal: this.#abort.signal });
   }

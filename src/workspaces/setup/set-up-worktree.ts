@@ -159,10 +159,7 @@ function failedSetup(who: string, way: string, { command, cwd, end, output }: Fa
   return new WorkspaceError(
     'workspace/hook',
     `${who} ended with ${end}${causeText}${/[.!?…]$/.test(causeText) ? '' : '.'}`,
-    {
-      hint: `${way} what it needs in ${cwd}.${printed}`,
-      details: { command, path: cwd, output },
-    },
+    { hint: `${way} what it needs in ${cwd}.${printed}`, details: { command, path: cwd, output } },
   );
 }
 

@@ -160,9 +160,7 @@ function readOptions(options: RunOptions, userHome: string, named: 'option' | 'f
     throw new InputError(
       'run/phases',
       `${named === 'flag' ? '--phases' : 'options.phases'} names no phase.`,
-      {
-        hint: `Phases: ${ISSUE_PHASES.join(', ')}.`,
-      },
+      { hint: `Phases: ${ISSUE_PHASES.join(', ')}.` },
     );
   if (Array.isArray(given.batch) && given.batch.includes('')) throw namesNothing('');
   if (Array.isArray(given.task) && given.task.some((text) => String(text).trim() === '')) throw emptyTask();
