@@ -3,6 +3,9 @@ import { readSync } from 'node:fs';
 import { constants } from 'node:os';
 import { type Lines, printable, safeJson } from '../report/style-and-phrases.ts';
 
+/** The word that a completion script calls this program with. It is no command. */
+export const ASK = '__complete';
+
 /** Where a command writes. */
 export interface OutputStream {
   /** For the programs that a command starts. */

@@ -1,7 +1,7 @@
 import { InputError, SignalboxError } from '../model/errors.ts';
 import { type Lines, printable, safeJson } from '../report/style-and-phrases.ts';
 import { plainOptions, status } from './commands/status.ts';
-import { errorLines, type Io, type OutputStream, type ProcessIo } from './io.ts';
+import { ASK, errorLines, type Io, type OutputStream, type ProcessIo } from './io.ts';
 
 declare const __VERSION__: string;
 
@@ -87,6 +87,7 @@ async function runCommand(io: Io): Promise<void> {
     return (await import('./commands/doctor-and-overview.ts')).overview(io);
   const plain = first === 'status' ? plainOptions(rest) : undefined;
   if (plain) return status(io, plain);
+  if (first === ASK) return (await import('./commands/completion.ts')).completeNames(io, rest);
   const { createProgram, refuseUnknownCommand } = await import('./build-command-parser.ts');
   const program = createProgram(io, __VERSION__);
   if (io.argv.some((word) => word === '--help' || word === '-h')) refuseUnknownCommand(program, io.argv);

@@ -1,11 +1,12 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect } from 'vitest';
-import { it, refusal, shell, type World } from './support.ts';
+import { it, refusal, setUp, shell, type World, write } from './support.ts';
 
 /** What bash would offer for the words so far. */
 async function offered(world: World, ...words: string[]): Promise<string[]> {
-  const line = `eval "$($SIGNALBOX completion bash)"
+  const line = `signalbox() { $SIGNALBOX "$@"; }
+    eval "$($SIGNALBOX completion bash)"
     COMP_WORDS=(signalbox ${words.map((word) => `'${word}'`).join(' ')}) COMP_CWORD=${words.length}
     _signalbox; printf '%s\\n' "\${COMPREPLY[@]}"`;
   const { out, err, code } = await shell(world, line, 'bash');
@@ -53,9 +54,47 @@ describe.concurrent('completion', () => {
     expect(await offered(world, 'completion', '')).toEqual(['bash', 'zsh', 'fish']);
     expect(await offered(world, 'run', '--agent', 'c')).toEqual(['claude', 'codex']);
     expect(await offered(world, 'import', '--state', '')).toEqual(['open', 'closed', 'all']);
-    expect(await offered(world, 'workflow', 'show', '')).toEqual([]);
     expect(await offered(world, 'plan', 'new', '--name', '')).toEqual([]);
     expect(await offered(world, 'status', 'a')).toEqual([]);
+  });
+
+  it('offers plans, open tickets, phases, workflows and agents', async ({ world }) => {
+    setUp(world, 'commit', { one: {}, two: { status: 'complete' } });
+    expect(await offered(world, 'status', '')).toEqual(['p', 'one']);
+    expect(await offered(world, 'skip', 'p', '')).toEqual(['one']);
+    expect(await offered(world, 'skip', 'one', 'b')).toEqual(['build']);
+    expect(await offered(world, 'workflow', 'show', 'wo')).toEqual(['work']);
+    expect(await offered(world, 'run', '--agent', 'ag')).toEqual(['agent']);
+  });
+
+  it.for([
+    [['plan', 'ticket', 'phase'], ['p'], ['one']],
+    [
+      ['plan', 'ticket', 'phase'],
+      ['p', 'one'],
+      ['build', 'done', 'stuck'],
+    ],
+    [['plan', 'ticket', 'phase'], ['p', 'one', 'build'], []],
+    [['plan', 'ticket'], ['one'], []],
+    [['plan'], [], ['p']],
+    [['plan'], ['p'], []],
+    [['what'], [], ['p', 'one']],
+    [['what'], ['p', 'one'], ['one']],
+    [['what'], ['file.md'], []],
+    [['phase'], ['p', 'one'], ['build', 'done', 'stuck']],
+  ] as const)('of %j behind %j there are %j', { tags: 'full' }, async ([names, args, list], { world }) => {
+    setUp(world, 'commit', { one: {}, two: { status: 'complete' } });
+    const { out, err, code } = await world.cli('__complete', '', names.join(','), ...args);
+    expect({ err, code }).toEqual({ err: '', code: 0 });
+    expect(out.split('\n').filter(Boolean)).toEqual(list);
+  });
+
+  it('says nothing if the state or the settings cannot be read', async ({ world }) => {
+    for (const kind of ['plan', 'agent', 'workflow']) {
+      const config = write(world, 'bad.yaml', 'slots: many\n');
+      expect(await world.cli('__complete', config, kind)).toMatchObject({ code: 0, out: '', err: '' });
+      expect(await world.cli('__complete', '/nowhere', kind)).toMatchObject({ code: 0, out: '', err: '' });
+    }
   });
 
   it.for([
@@ -84,7 +123,7 @@ describe.concurrent('completion', () => {
     const zsh = (await world.cli('completion', 'zsh')).out;
     for (const [name, list] of Object.entries(words).filter(([at]) => at)) {
       const at = `/${name.replaceAll(' ', '/')}`;
-      expect(fish).toMatch(new RegExp(`contains -- "\\$at/\\$word" .*${at}[ ;]`));
+      expect(fish).toMatch(new RegExp(`contains -- "\\$at/\\$word" .*${at}( |$)`, 'm'));
       expect(zsh).toContain(`      "${at} "*) list=`);
       for (const flag of list.filter((word) => word.startsWith('--')))
         expect(fish).toMatch(new RegExp(`-n "__signalbox_at '${at}'" .*-l ${flag.slice(2)}\\b`));

@@ -1,8 +1,14 @@
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { basename, join } from 'node:path';
 import type { Argument, Command, Option } from 'commander';
-import { ADAPTERS } from '../../config/settings-table.ts';
 import { InputError } from '../../model/errors.ts';
+import { ISSUE_PHASES } from '../../model/issue-phases.ts';
+import type { Plan } from '../../model/plan.ts';
+import type { Ticket } from '../../model/ticket.ts';
 import { safeJson } from '../../report/style-and-phrases.ts';
-import type { Io } from '../io.ts';
+import type { Store } from '../../store/store-interface.ts';
+import { ASK, type Io } from '../io.ts';
+import { openSettings, openState } from '../open-state-and-find-named-tickets.ts';
 
 export function completion(program: Command) {
   return (io: Io, options: { json?: boolean }, shell: string): void => {
@@ -20,11 +26,16 @@ export function completion(program: Command) {
   };
 }
 
-/** What to offer at a position of the command line: these words, or names of files. */
+/** What to offer at a position of the command line: these words, or names of files, or names that the state or the settings have. */
 interface Offer {
   words: string[];
   files: boolean;
+  /** What the arguments are, in their order; the shell asks `completeNames` which there are. */
+  names: Named[];
 }
+
+const NAMED = ['plan', 'ticket', 'phase', 'workflow', 'agent', 'what'] as const;
+type Named = (typeof NAMED)[number];
 
 /** One command as a shell has to know it. */
 interface Place {
@@ -40,9 +51,23 @@ interface Place {
 
 const SHELLS = ['bash', 'zsh', 'fish'] as const;
 
-const AGENTS = ADAPTERS.filter((name) => name !== 'custom');
 const PATHS = /^(?:path|file|dir|directory|repo|worktree)s?$/i;
-const WITH_AGENT: ReadonlySet<string> = new Set(['--agent', '--backend', '--assign-backend']);
+/** Flags whose value is a name. */
+const FLAGS: Readonly<Record<string, Named>> = {
+  '--agent': 'agent',
+  '--backend': 'agent',
+  '--assign-backend': 'agent',
+  '--workflow': 'workflow',
+  '--phase': 'phase',
+  '--plan': 'plan',
+};
+/** Arguments that name something new. */
+const NEW: ReadonlySet<string> = new Set(['/plan/new plan', '/plan/add ticket']);
+/** Arguments that are names, although they are called otherwise. */
+const CALLED: Readonly<Record<string, Named>> = {
+  '/workflow/show name': 'workflow',
+  '/workflow/graph name': 'workflow',
+};
 /** Arguments of commands that are files, or may be. */
 const FILES: ReadonlySet<string> = new Set(['/run what', '/import source']);
 
@@ -54,7 +79,7 @@ function placesOf(program: Command): Place[] {
     subcommands: [],
     flags: [],
     values: [],
-    rest: { words: names, files: false },
+    rest: { words: names, files: false, names: [] },
   };
   const [root, ...others] = placesIn(program, '');
   return root ? [{ ...root, subcommands: [...root.subcommands, 'help'] }, ...others, help] : [];
@@ -63,7 +88,6 @@ function placesOf(program: Command): Place[] {
 function placesIn(command: Command, at: string): Place[] {
   const own = command.options.filter((option) => !option.hidden);
   const valued = own.filter((option) => option.required || option.optional);
-  const [first] = command.registeredArguments;
   const place: Place = {
     at,
     subcommands: command.commands.map((each) => each.name()),
@@ -72,20 +96,32 @@ function placesIn(command: Command, at: string): Place[] {
       flags: [option.short, option.long].flatMap((flag) => flag ?? []),
       offer: valuesOf(option),
     })),
-    rest: first && argumentsOf(at, first),
+    rest: argumentsOf(at, command.registeredArguments),
   };
   return [place, ...command.commands.flatMap((each) => placesIn(each, `${at}/${each.name()}`))];
 }
 
 function valuesOf(option: Option): Offer {
   const [, called = ''] = /[<[]([^>\].]+)/.exec(option.flags) ?? [];
-  if (option.argChoices) return { words: [...option.argChoices], files: false };
-  return { words: WITH_AGENT.has(option.long ?? '') ? [...AGENTS] : [], files: PATHS.test(called) };
+  const flag = option.long ?? '';
+  const words = option.argChoices ?? (flag === '--phases' ? ISSUE_PHASES : []);
+  const name = FLAGS[flag];
+  return { words: [...words], files: words.length === 0 && PATHS.test(called), names: name ? [name] : [] };
 }
 
-function argumentsOf(at: string, argument: Argument): Offer {
-  const words = at === '/completion' ? [...SHELLS] : [];
-  return { words, files: PATHS.test(argument.name()) || FILES.has(`${at} ${argument.name()}`) };
+function argumentsOf(at: string, all: readonly Argument[]): Offer | undefined {
+  const [first] = all;
+  if (!first) return undefined;
+  const named = all.map((each) => CALLED[`${at} ${each.name()}`] ?? each.name());
+  const isKnown = (name: string): name is Named =>
+    NAMED.some((known) => known === name) && !NEW.has(`${at} ${name}`);
+  // Up to the first that is no name: what comes behind it cannot be known.
+  const end = named.findIndex((name) => !isKnown(name));
+  return {
+    words: at === '/completion' ? [...SHELLS] : [],
+    files: PATHS.test(first.name()) || FILES.has(`${at} ${first.name()}`),
+    names: named.slice(0, end < 0 ? named.length : end).filter(isKnown),
+  };
 }
 
 /** The script for each shell. All of them walk over the words before the cursor in the same way. */
@@ -104,41 +140,46 @@ const valued = (places: readonly Place[]) =>
   places.flatMap((place) => place.values.flatMap(({ flags }) => flags.map((flag) => isOf(place, flag))));
 const below = (places: readonly Place[]) => places.map(({ at }) => at).filter(Boolean);
 
-/** Runs in bash and zsh. Takes the words before the cursor and the one at it; leaves what to offer in `list` and `files`. */
+/**
+ * Runs in bash and zsh. Takes the words before the cursor and the one at it; leaves what to offer in `list`, `files` and `names`, and
+ * for the names the arguments before the cursor in `args` and the config file in `config`.
+ */
 function walk(places: readonly Place[]): string {
-  const set = ({ words, files }: Offer) => `list="${words.join(' ')}" files=${files ? 'yes' : ''}`;
+  const set = ({ words, files, names }: Offer) =>
+    `list="${words.join(' ')}" files=${files ? 'yes' : ''} names="${names.join(',')}"`;
   const values = places.flatMap((place) =>
     place.values
-      .filter(({ offer }) => offer.files || offer.words.length > 0)
+      .filter(({ offer }) => offer.files || offer.words.length > 0 || offer.names.length > 0)
       .map(({ flags, offer }) => `    ${flags.map((flag) => isOf(place, flag)).join('|')}) ${set(offer)} ;;`),
   );
   const rest = places.map((place) => {
     const { at, subcommands, flags } = place;
-    const { words, files } = place.rest ?? { words: place.subcommands.length > 0 ? [] : flags, files: false };
+    const rest = place.rest ?? { words: subcommands.length > 0 ? [] : flags, files: false, names: [] };
     const first =
-      subcommands.length > 0
-        ? `      "${at} 0") list="${subcommands.join(' ')}" files=${files ? 'yes' : ''} ;;\n`
-        : '';
-    return `${first}      "${at} "*) ${set({ words, files })} ;;`;
+      subcommands.length > 0 ? `      "${at} 0") ${set({ ...rest, words: subcommands })} ;;\n` : '';
+    return `${first}      "${at} "*) ${set(rest)} ;;`;
   });
   return `_signalbox_look() {
   local word at="" flag="" count=0
-  list="" files=""
+  list="" files="" names="" args="" config=""
   while [ $# -gt 1 ]; do
     word="$1"
     shift
     if [ -n "$flag" ]; then
-      [ "$word" = "=" ] || flag=""
+      [ "$word" = "=" ] && continue
+      case "$flag" in -C|--config) config="$word" ;; esac
+      flag=""
       continue
     fi
     case "$word" in
+      --config=*) config="\${word#--config=}" ;;
       --*=*) ;;
       -*) case "$at $word" in
         ${valued(places).join('|')}) flag="$word" ;;
       esac ;;
       *) case "$at/$word" in
         ${below(places).join('|')}) at="$at/$word" ;;
-        *) count=$((count + 1)) ;;
+        *) count=$((count + 1)) args="$args $word" ;;
       esac ;;
     esac
   done
@@ -160,9 +201,10 @@ ${rest.join('\n')}
 }
 
 const BASH = `_signalbox() {
-  local list files cur="\${COMP_WORDS[COMP_CWORD]}"
+  local list files names args config cur="\${COMP_WORDS[COMP_CWORD]}"
   [ "$cur" = "=" ] && cur=""
   _signalbox_look "\${COMP_WORDS[@]:1:COMP_CWORD-1}" "$cur"
+  [ -n "$names" ] && list="$list $("\${COMP_WORDS[0]}" ${ASK} "$config" "$names" $args 2>/dev/null </dev/null)"
   COMPREPLY=($(compgen -W "$list" -- "$cur"))
   if [ -n "$files" ]; then
     local IFS=$'\\n'
@@ -173,9 +215,10 @@ const BASH = `_signalbox() {
 complete -F _signalbox signalbox`;
 
 const ZSH = `_signalbox() {
-  local list files
+  local list files names args config
   _signalbox_look "\${(@)words[2,CURRENT-1]}" "\${words[CURRENT]}"
-  [ -n "$list" ] && compadd -- \${=list}
+  [ -n "$names" ] && list="$list $("\${words[1]}" ${ASK} "$config" "$names" \${=args} 2>/dev/null </dev/null)"
+  [ -n "\${list// /}" ] && compadd -- \${=list}
   [ -n "$files" ] && _files
 }
 if [ "\${funcstack[1]}" = "_signalbox" ]; then _signalbox "$@"; else compdef _signalbox signalbox; fi`;
@@ -186,15 +229,19 @@ function fish(places: readonly Place[]): string {
     const anywhere = place.at === '' ? 'complete -c signalbox' : here;
     const plain = place.flags.filter((flag) => !place.values.some((each) => each.flags.includes(flag)));
     const words = [...place.subcommands, ...(place.rest?.words ?? [])];
+    const names = place.rest?.names ?? [];
     return [
       ...(words.length > 0 ? [`${here} -a "${words.join(' ')}"`] : []),
+      ...(names.length > 0 ? [`${here} -a "(__signalbox_names ${names.join(',')})"`] : []),
       ...(place.rest?.files ? [`${here} -F`] : []),
       ...plain.map((flag) => `${here} -l ${flag.slice(2)}`),
       ...place.values.map(({ flags, offer }) => {
         const names = flags.map((flag) =>
           flag.startsWith('--') ? `-l ${flag.slice(2)}` : `-s ${flag.slice(1)}`,
         );
-        const list = offer.words.length > 0 ? ` -a "${offer.words.join(' ')}"` : '';
+        const [named] = offer.names;
+        const choices = named ? `(__signalbox_names ${named})` : offer.words.join(' ');
+        const list = choices ? ` -a "${choices}"` : '';
         return `${anywhere} ${names.join(' ')} ${offer.files ? '-r -F' : '-x'}${list}`;
       }),
     ];
@@ -206,22 +253,125 @@ function fish(places: readonly Place[]): string {
   return `function __signalbox_at
     set -l at ''
     set -l value ''
+    set -g __signalbox_args
+    set -g __signalbox_config ''
     for word in (commandline -opc)[2..]
         if test -n "$value"
+            contains -- $value -C --config; and set __signalbox_config $word
             set value ''
             continue
         end
         switch $word
+            case '--config=*'
+                set __signalbox_config (string replace -- --config= '' $word)
             case '--*=*'
             case '-*'
-                contains -- "$at $word" ${own.join(' ')}; and set value yes
-                contains -- $word ${everywhere.join(' ')}; and set value yes
+                contains -- "$at $word" ${own.join(' ')}; and set value $word
+                contains -- $word ${everywhere.join(' ')}; and set value $word
             case '*'
-                contains -- "$at/$word" ${below(places).join(' ')}; and set at "$at/$word"
+                if contains -- "$at/$word" ${below(places).join(' ')}
+                    set at "$at/$word"
+                else
+                    set -a __signalbox_args $word
+                end
         end
     end
     test "$at" = "$argv[1]"
 end
+function __signalbox_names
+    set -l program (commandline -opc)[1]
+    $program ${ASK} "$__signalbox_config" $argv[1] $__signalbox_args 2>/dev/null </dev/null
+end
 complete -c signalbox -f
 ${lines.join('\n')}`;
+}
+
+/** More would not help anybody who completes a word. */
+const MAX_NAMES = 500;
+/** Nothing that a shell would take for more than a word. */
+const PLAIN = /^[\w@.:/+-]+$/;
+
+/**
+ * Prints what a completion script may offer: the names for the position behind the arguments. Loads neither the parser of commands nor
+ * schemas, changes nothing, and prints nothing if something is wrong.
+ */
+export async function completeNames(io: Io, [config, kinds = '', ...args]: readonly string[]): Promise<void> {
+  const named = kinds.split(',').flatMap((kind) => NAMED.find((known) => known === kind) ?? []);
+  const names = await namesAt(io, config ? { config } : {}, named, args).catch(() => []);
+  const plain = [...new Set(names)].filter((name) => PLAIN.test(name)).slice(0, MAX_NAMES);
+  if (plain.length > 0) io.out(plain);
+}
+
+async function namesAt(
+  io: Io,
+  options: { config?: string },
+  kinds: readonly Named[],
+  args: readonly string[],
+): Promise<string[]> {
+  const [first] = kinds;
+  if (first === 'agent') return Object.keys((await openSettings(io, options)).agents);
+  if (first === 'workflow')
+    return workflowFiles((await openSettings(io, options)).searchPath.workflows).map(({ name }) => name);
+  const { store, view } = await openState(io, options, (state) => state.glance());
+  const [word = ''] = args;
+  const plan = store.hasPlan(word) ? store.plan(word) : undefined;
+  const takesTickets = kinds.length > 1 || first === 'what';
+  if (first !== 'phase' && args.length === 0) {
+    const tickets = takesTickets ? [...view.tickets.values()].filter(isOpen) : [];
+    return [...view.plans.map(({ id }) => id), ...tickets.map(({ ticketId }) => ticketId)];
+  }
+  // A unique ticket id stands for its plan, too.
+  const behind = plan ? args.slice(1) : args;
+  if (plan && behind.length === 0 && first !== 'phase') return takesTickets ? openTickets(store, plan) : [];
+  if (first === 'what') return plan ? openTickets(store, plan) : [];
+  if (!kinds.includes('phase') || (first !== 'phase' && behind.length !== 1)) return [];
+  const [ticketId] = behind;
+  const tickets = plan ? store.tickets(plan) : [...view.tickets.values()];
+  const known = tickets.find((each) => ticketId === undefined || each.ticketId === ticketId);
+  return known ? phasesOf(io, options, store, known) : [];
+}
+
+function isOpen({ status }: Ticket): boolean {
+  return status !== 'complete';
+}
+
+/** All of them if none is open: `logs` and `diff` show finished work. */
+function openTickets(store: Store, plan: Plan): string[] {
+  const all = store.tickets(plan);
+  const open = all.filter(isOpen);
+  return (open.length > 0 ? open : all).map(({ ticketId }) => ticketId);
+}
+
+async function phasesOf(
+  io: Io,
+  options: { config?: string },
+  store: Store,
+  ticket: Ticket,
+): Promise<string[]> {
+  const text = ticket.workflowHash ? store.pinned(ticket.workflowHash) : undefined;
+  if (text) {
+    const { workflow } = JSON.parse(text) as { workflow: { phases: { id: string }[] } };
+    return workflow.phases.map(({ id }) => id);
+  }
+  const { searchPath, defaultWorkflow } = await openSettings(io, options);
+  const name = ticket.workflow ?? store.plan(ticket.planId).workflow ?? defaultWorkflow;
+  const found = workflowFiles(searchPath.workflows).find((each) => each.name === name);
+  return [...(found?.text ?? '').matchAll(ID_LINE)].map(([, id = '']) => id);
+}
+
+/** In the style of YAML and in that of JSON. */
+const ID_LINE = /(?:^\s*(?:- +)?|[{,]\s*)["']?id["']?: *["']?([\w-]+)/gm;
+const NAME_LINE = /(?:^|[{,]\s*)["']?name["']?: *["']?([\w-]+)/m;
+
+/** Read by one line each: the parser of YAML would take longer than a person waits for a completion. */
+function workflowFiles(dirs: readonly string[]): { name: string; text: string }[] {
+  return dirs.filter(existsSync).flatMap((dir) =>
+    readdirSync(dir)
+      .filter((file) => /\.ya?ml$/.test(file))
+      .map((file) => {
+        const text = readFileSync(join(dir, file), 'utf8');
+        const name = NAME_LINE.exec(text)?.[1];
+        return { name: name ?? basename(file).replace(/\.ya?ml$/, ''), text };
+      }),
+  );
 }
