@@ -15,7 +15,7 @@ const HELP_WIDTH = 80;
 const GROUPS = {
   Start: ['init', 'doctor', 'interactive'],
   Run: ['run', 'spec', 'daemon', 'resume', 'stop', 'cancel'],
-  Look: ['status', 'logs', 'diff', 'attach', 'sessions', 'stats'],
+  Look: ['status', 'logs', 'diff', 'attach', 'sessions', 'report', 'stats'],
   Decide: ['respond', 'retry', 'skip', 'pause', 'merge', 'resume-session'],
   Plan: ['plan', 'workflow', 'import'],
   'Set up': ['config', 'skills', 'notify', 'clean', 'completion'],

@@ -80,6 +80,7 @@ const EXPLAINED: Readonly<Record<string, string>> = {
   sessions: '[watching and steering](watching.md#take-over-a-session)',
   'resume-session': '[watching and steering](watching.md#take-over-a-session)',
   stats: '[logs, stats and cleaning up](runs.md#logs-stats-and-cleaning-up)',
+  report: '[watching and steering](watching.md#the-morning-after)',
   respond: '[watching and steering](watching.md#decide)',
   retry: '[watching and steering](watching.md#decide)',
   skip: '[watching and steering](watching.md#decide)',

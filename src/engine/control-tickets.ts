@@ -1,15 +1,14 @@
-import { HeldError, IllegalMoveError } from '../model/errors.ts';
+import { HeldError, IllegalMoveError, ignoring, WorkspaceError } from '../model/errors.ts';
 import { refKey, refOf, type TicketRef } from '../model/ids-and-branch-names.ts';
 import { type Plan, sharesWorkspace, stoppedTogether } from '../model/plan.ts';
 import { entryOf } from '../model/plans/plans-view.ts';
 import { command, type TicketCommand } from '../model/state/commands.ts';
 import { blockedBy } from '../model/state/eligible.ts';
 import { runCommand } from '../model/state/explain-ticket.ts';
-import { isCancelled, type Json, openAttempt, type Ticket } from '../model/ticket.ts';
+import { isCancelled, isOver, isSuperseded, type Json, openAttempt, type Ticket } from '../model/ticket.ts';
 import { phaseOf, type Workflow } from '../model/workflow.ts';
 import { completeUnwatched, refuseHeldTicket } from './claim-and-complete-plan.ts';
-import { type EngineContext, emit } from './context.ts';
-import { stoppedIn } from './find-stopped-plan.ts';
+import { type EngineContext, emit, hooksOf } from './context.ts';
 import { pinnedFor } from './pinned-workflow.ts';
 import { recordTip, releaseWorkspace } from './prepare-release-diff-workspace.ts';
 import { recoverOrphan } from './recover-orphans.ts';
@@ -235,4 +234,58 @@ export async function resumeAll(
   for (const { ticketId } of paused())
     await carryOutCommand(engine, { planId, ticketId }, { type: 'resume' }, 'a person');
   return { plan, tickets };
+}
+
+/** Tickets that a person or the end of a run has stopped, except those that a newer run has taken over. */
+export function stoppedIn(engine: Pick<EngineContext, 'store'>, planId: string): Ticket[] {
+  return engine.store.tickets(planId).filter((ticket) => ticket.status === 'paused' && !isSuperseded(ticket));
+}
+
+/** The plan that stopped last; inside a repository, the one of this repository. */
+export async function latestStopped(engine: EngineContext, cwd: string): Promise<string> {
+  const found = engine.store
+    .view()
+    .plans.flatMap((plan) => {
+      const at = stoppedAt(engine, plan);
+      return at === null ? [] : [{ plan, at }];
+    })
+    .sort((a, b) => b.at.localeCompare(a.at));
+  const here = await commonDirOf(engine, cwd);
+  for (const { plan } of found)
+    if (here === undefined || (await reposOf(engine, plan)).has(here)) return plan.id;
+  const [other] = found;
+  if (!other)
+    throw new IllegalMoveError('plan/none', 'Nothing is paused or stopped.', {
+      hint: 'See: signalbox status',
+    });
+  const { id, repo } = other.plan;
+  throw new IllegalMoveError(
+    'plan/elsewhere',
+    `Nothing of this repository is paused or stopped; ${id} of ${repo ?? 'other repositories'} is.`,
+    { hint: `Continue that one: signalbox resume ${id}`, details: { planId: id, repo } },
+  );
+}
+
+/** The repositories that tickets of a plan work in. */
+async function reposOf(engine: EngineContext, plan: Plan): Promise<Set<string | undefined>> {
+  const tickets = engine.store.tickets(plan);
+  const paths = new Set(tickets.flatMap((ticket) => ticket.repo ?? plan.repo ?? []));
+  return new Set(await Promise.all([...paths].map((path) => commonDirOf(engine, path))));
+}
+
+async function commonDirOf({ workspaces, settings }: EngineContext, path: string) {
+  const full = path.replace(/^~(?=\/)/, settings.userHome);
+  return (await ignoring(WorkspaceError, () => workspaces.checkRepo(full)))?.commonDir;
+}
+
+/** When an unfinished plan stopped; null: it did not. */
+function stoppedAt(engine: EngineContext, plan: Plan): string | null {
+  const tickets = engine.store.tickets(plan);
+  if (tickets.every((ticket) => isOver(ticket) || isSuperseded(ticket))) return null;
+  const times = stoppedIn(engine, plan.id).map((ticket) => ticket.since ?? '');
+  if (plan.status === 'paused') times.push(String(plan.pausedAt ?? plan.createdAt ?? ''));
+  const left = plan.status === 'active' && plan.claim !== null && !engine.holder.isLive(plan.claim);
+  if (left && plan.claim) times.push(plan.claim.renewedAt);
+  times.push(...(hooksOf(engine, plan).stoppedAt?.(plan, tickets) ?? []));
+  return times.sort().at(-1) ?? null;
 }

@@ -52,6 +52,11 @@ export class Machine {
     return join(this.stateDir, 'programs.json');
   }
 
+  /** When a person last looked at a report, by what it was about. */
+  get reportsLookedAt(): string {
+    return join(this.stateDir, 'reports.json');
+  }
+
   /** All directories of jobs. */
   get jobs(): string {
     return join(this.stateDir, 'jobs');

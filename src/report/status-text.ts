@@ -26,11 +26,11 @@ import {
 } from './style-and-phrases.ts';
 import { table } from './table.ts';
 
-interface TicketStatus extends Explanation {
+export interface TicketStatus extends Explanation {
   ticket: Ticket;
 }
 
-interface PlanStatus {
+export interface PlanStatus {
   plan: Plan;
   tickets: TicketStatus[];
   problems: StoreProblem[];
@@ -235,7 +235,9 @@ function addFolded(equal: readonly TicketStatus[], page: Page): void {
 }
 
 /** Where the work of a complete ticket is; null where there is none to look for. */
-function whereWorkIs(ticket: Ticket): { kind: 'merged' | 'pull request' | 'branch'; text: string } | null {
+export function whereWorkIs(
+  ticket: Ticket,
+): { kind: 'merged' | 'pull request' | 'branch'; text: string } | null {
   const { status, branch, base, context } = ticket;
   if (status !== 'complete' || base === null) return null;
   const url = typeof context.pr_url === 'string' ? oneLine(context.pr_url, 300) : '';

@@ -75,6 +75,7 @@ const PLAIN: Row[] = [
   ['respond q b no', 0, /q\/b is/],
   ['retry q b', 0, /q\/b is ready/],
   ['cancel q b --yes', 0, /q\/b is cancelled\./],
+  ['report', 0, /^Signalbox report, the last 12 hours/],
   ['stats', 0, /No finished runs/],
   ['clean', 0, /branch ticket\/p\/a: p\/a is complete/],
   ['checks', 0, /✓ 1 passed/],

@@ -57,7 +57,9 @@ describe('notifications', () => {
     setUp(world, 'commit');
     world.config({ notify: { webhook: hook.url } });
     await world.cli('run', 'p');
-    expect(hook.posts).toMatchObject([{ event: 'complete', text: 'p is complete: 1 ticket.', ticket: null }]);
+    expect(hook.posts).toMatchObject([
+      { event: 'complete', text: 'p is complete: 1 of 1 done · cost unknown.', ticket: null },
+    ]);
     three(world, 'q');
     world.config({ notify: { webhook: hook.url, on: ['failed'] } });
     await world.cli('run', 'q');
@@ -115,7 +117,10 @@ describe('notifications', () => {
     await world.reaches('p', 'a', ({ phaseHistory }) => (phaseHistory[0]?.checks ?? 0) > 4);
     writeFileSync(join(world.dir, 'answered'), '');
     expect((await running.ended).code).toBe(0);
-    expect(hook.texts).toEqual(['p/a needs attention: Ship it? (approve)', 'p is complete: 1 ticket.']);
+    expect(hook.texts).toEqual([
+      'p/a needs attention: Ship it? (approve) Answer: signalbox respond p a &lt;decision&gt;',
+      'p is complete: 1 of 1 done.',
+    ]);
   });
 
   it('tell of a wait for a person once, however often it looks, fails or cannot look', {
@@ -132,7 +137,7 @@ describe('notifications', () => {
     world.plan('p', { tickets: { a: {} } });
     world.config({ notify: { webhook: hook.url } });
     expect((await world.cli('run', 'p')).code).toBe(0);
-    expect(hook.texts).toEqual(['p/a needs attention: door: Open the door.', 'p is complete: 1 ticket.']);
+    expect(hook.texts).toEqual(['p/a needs attention: door: Open the door.', 'p is complete: 1 of 1 done.']);
     expect(hook.posts[0]).toMatchObject({ event: 'needs_attention', ticket: 'a', phase: 'door' });
   });
 

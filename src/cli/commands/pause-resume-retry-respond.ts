@@ -2,11 +2,12 @@ import { isRunByDaemon } from '../../engine/claim-and-complete-plan.ts';
 import type { EngineContext } from '../../engine/context.ts';
 import {
   carryOutCommand,
+  latestStopped,
   pausePlan as pauseIn,
   resumeAll,
   resumePlan as resumeIn,
+  stoppedIn,
 } from '../../engine/control-tickets.ts';
-import { latestStopped, stoppedIn } from '../../engine/find-stopped-plan.ts';
 import { InputError } from '../../model/errors.ts';
 import { runCommand } from '../../model/state/explain-ticket.ts';
 import { plural } from '../../model/text/clean-escape-quote-plural.ts';

@@ -172,6 +172,7 @@ async function runTickets(planId: string, ticketIds: string[], options: IssueOpt
     if (options.json)
       io.out(safeJson({ type: 'result', ok, stopped, planId, plan: plan.status, problems, tickets }));
     else io.out(summary({ ...result, ms, stopped }, colors, io.columns?.()));
+    await (await import('./stats-and-report.ts')).keepReport(io, options, planId, null);
     io.exit(stopped ? signalCode(signal.reason) : ok ? 0 : 1);
   });
 }
@@ -343,6 +344,8 @@ async function watched(
     if (json) io.out(resultLine(result, daemon));
     else if (daemon !== undefined) io.out(handedOver(daemon, run, 'status --plan'));
     else lines.end(result);
+    if (result.planId !== null && !result.detached && !result.dryRun)
+      await (await import('./stats-and-report.ts')).keepReport(io, options, result.planId, result.logPath);
   });
 }
 

@@ -71,7 +71,7 @@ export const PROJECT_COMMANDS: readonly CommandDefinition[] = [
     about: 'success, durations, cost and failures of past runs',
     options: { '--csv': 'one line per issue, as CSV' },
     examples: ['stats', 'stats --csv > runs.csv'],
-    load: async () => (await import('../commands/stats.ts')).stats,
+    load: async () => (await import('../commands/stats-and-report.ts')).stats,
   },
   {
     usage: 'clean',

@@ -62,6 +62,21 @@ export const TICKET_COMMANDS: readonly CommandDefinition[] = [
     load: async () => (await import('../commands/workspace-checks-integrate-diff.ts')).diff,
   },
   {
+    usage: 'report',
+    about: 'what happened since you last looked, and what needs you',
+    options: {
+      '--since <time>': 'from 18:00, 12h or 2026-03-01 on; default: your last report, else 12 hours',
+      '-p, --plan <id>': 'only this plan, from its beginning',
+      '--repo <path>': 'only plans of this repository; default: the one you are in',
+      '--all': 'plans of all repositories',
+      '--md': 'as Markdown',
+      '--html': 'as one HTML file',
+    },
+    json: 'print JSON: {since, until, period, sentence, sections}',
+    examples: ['report', 'report --since 18:00', 'report --all --html > report.html'],
+    load: async () => (await import('../commands/stats-and-report.ts')).report,
+  },
+  {
     usage: 'pause <plan> [ticket]',
     about: 'stop a ticket’s agent now and keep everything',
     args: TICKET,

@@ -1,7 +1,6 @@
 import { claimToResume, releasePlanClaim } from '../../engine/claim-and-complete-plan.ts';
 import { type EngineContext, emit } from '../../engine/context.ts';
-import { carryOutCommand } from '../../engine/control-tickets.ts';
-import { stoppedIn } from '../../engine/find-stopped-plan.ts';
+import { carryOutCommand, stoppedIn } from '../../engine/control-tickets.ts';
 import { InputError } from '../../model/errors.ts';
 import type { Plan } from '../../model/plan.ts';
 import { ticketsOf } from '../../model/plans/plans-view.ts';

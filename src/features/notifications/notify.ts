@@ -2,9 +2,11 @@ import type { EngineContext, Notifications } from '../../engine/context.ts';
 import { messageOf } from '../../model/errors.ts';
 import { groupBy } from '../../model/group-by.ts';
 import { type Changed, refKey } from '../../model/ids-and-branch-names.ts';
+import { costText, countUnpriced, totalUsage } from '../../model/limits/usage-and-cost.ts';
 import type { Plan } from '../../model/plan.ts';
 import { ticketsOf } from '../../model/plans/plans-view.ts';
-import { cleanLine, plural } from '../../model/text/clean-escape-quote-plural.ts';
+import { answerTo, sayOutcome } from '../../model/state/explain-ticket.ts';
+import { cleanLine } from '../../model/text/clean-escape-quote-plural.ts';
 import { type Attempt, attemptKey, isCancelled, openAttempt, type Ticket } from '../../model/ticket.ts';
 import type { StoreView, Wanted } from '../../store/store-interface.ts';
 import {
@@ -168,12 +170,12 @@ export function noticesIn(view: StoreView, mine: (plan: Plan) => boolean, on: re
     (plan) => plan.status !== 'draft' && plan.status !== 'archived' && mine(plan),
   );
   return plans.flatMap((plan) => [
-    ...ticketsOf(view, plan).flatMap((ticket) => ticketNotice(ticket, on)),
-    ...(on.includes('complete') ? planNotice(plan) : []),
+    ...ticketsOf(view, plan).flatMap((ticket) => ticketNotice(ticket, plan, on)),
+    ...(on.includes('complete') ? planNotice(plan, ticketsOf(view, plan)) : []),
   ]);
 }
 
-function ticketNotice(ticket: Ticket, on: readonly Occasion[]): Keyed[] {
+function ticketNotice(ticket: Ticket, plan: Plan, on: readonly Occasion[]): Keyed[] {
   const { since, hold, error, planId, ticketId, title, currentPhase: phase } = ticket;
   // The person who gave it up knows.
   if (isCancelled(ticket)) return [];
@@ -188,7 +190,9 @@ function ticketNotice(ticket: Ticket, on: readonly Occasion[]): Keyed[] {
   if (!at) return [];
   const reason = cleanLine(hold?.reason ?? error ?? '', MAX_REASON_CHARS) || null;
   const what = event === 'failed' ? 'has failed' : 'needs attention';
-  const text = `${refKey(ticket)} ${what}${reason ? `: ${reason}` : '.'}`;
+  const answer =
+    event === 'needs_attention' && hold?.kind === 'gate' ? ` Answer: ${answerTo(ticket, plan)}` : '';
+  const text = `${refKey(ticket)} ${what}${reason ? `: ${reason}` : '.'}${answer}`;
   const key = `${ticketId} ${waits ? 'waits' : event} ${attempt ? attemptKey(attempt) : at}`;
   // A shortage is reported only after a while, in which the engine may have been restarted.
   const from = hold?.since !== undefined ? (hold.until ?? at) : at;
@@ -209,10 +213,16 @@ function firstAttemptOfWait({ phaseHistory, retries }: Ticket, open: Attempt): A
   return first;
 }
 
-function planNotice(plan: Plan): Keyed[] {
+function planNotice(plan: Plan, tickets: readonly Ticket[]): Keyed[] {
   const { completedAt } = plan;
   if (plan.status !== 'complete' || !completedAt) return [];
-  const text = `${plan.id} is complete: ${plural(plan.tickets.length, 'ticket')}.`;
+  const attempts = tickets.flatMap(({ phaseHistory }) => phaseHistory);
+  const [usd, unpriced] = [
+    totalUsage(attempts.map(({ usage }) => usage))?.costUsd ?? null,
+    countUnpriced(attempts),
+  ];
+  const cost = usd !== null || unpriced > 0 ? ` · ${costText(usd, unpriced)}` : '';
+  const text = `${plan.id} is complete: ${sayOutcome(tickets)}${cost}.`;
   const about = { plan: plan.id, ticket: null, title: plan.name || plan.id, phase: null, reason: null };
   const notice = { event: 'complete' as const, text, ...about, at: completedAt };
   return [{ key: `complete ${completedAt}`, since: completedAt, notice }];

@@ -2,7 +2,7 @@ import { type Claim, onceLeaseIsOver, sayOther } from '../claim.ts';
 import type { TicketRef } from '../ids-and-branch-names.ts';
 import { type Plan, sharesWorkspace } from '../plan.ts';
 import { verdictWithReservation } from '../review-verdict-and-criteria.ts';
-import { type Hold, isMarkedBlocked, openAttempt, type Ticket } from '../ticket.ts';
+import { type Hold, isCancelled, isMarkedBlocked, openAttempt, type Ticket } from '../ticket.ts';
 
 /** What is known about engines when a ticket's state is explained. */
 interface Surroundings {
@@ -57,8 +57,27 @@ function explainStatus(ticket: Ticket, plan: Plan, around: Surroundings): Explan
   }
 }
 
+/** `33 of 50 done, 13 need you, 4 waiting`. What was given up is not counted among what needs a person. */
+export function sayOutcome(tickets: readonly Ticket[]): string {
+  const count = (is: (ticket: Ticket) => boolean) => tickets.filter(is).length;
+  const done = count(({ status }) => status === 'complete');
+  const needed = count(
+    (ticket) => ticket.status === 'needs_attention' || (ticket.status === 'failed' && !isCancelled(ticket)),
+  );
+  const running = count(({ status }) => status === 'running');
+  const cancelled = count(isCancelled);
+  const waiting = tickets.length - done - needed - running - cancelled;
+  return [
+    `${done} of ${tickets.length} done`,
+    ...(needed > 0 ? [`${needed} ${needed === 1 ? 'needs' : 'need'} you`] : []),
+    ...(running > 0 ? [`${running} running`] : []),
+    ...(waiting > 0 ? [`${waiting} waiting`] : []),
+    ...(cancelled > 0 ? [`${cancelled} cancelled`] : []),
+  ].join(', ');
+}
+
 /** The command that answers a gate. */
-function answerTo({ planId, ticketId }: TicketRef, { kind }: Pick<Plan, 'kind'>): string {
+export function answerTo({ planId, ticketId }: TicketRef, { kind }: Pick<Plan, 'kind'>): string {
   return kind === 'spec'
     ? `signalbox resume ${planId} --answer "…"`
     : `signalbox respond ${planId} ${ticketId} <decision>`;

@@ -103,7 +103,7 @@ describe.concurrent('logs of a run', () => {
     world.agent('agent', 'commit');
     const issues = new IssueWorld(world).write('a.md', '# A\n');
     expect((await issues.cli('run', 'a.md', '--phases', 'exec')).code).toBe(0);
-    expect(readdirSync(join(world.repo, '.signalbox', 'logs'))).toHaveLength(2);
+    expect(readdirSync(join(world.repo, '.signalbox', 'logs'))).toHaveLength(3);
     expect(git(world.repo, 'status', '--porcelain')).toBe('');
   });
 });

@@ -63,7 +63,7 @@ describe.concurrent('making room for logs', () => {
     const { code, err } = await issues.cli('run', 'a.md', ...EXEC_FLAGS);
     expect({ code, err }).toEqual({ code: 0, err: '' });
     const [run] = issues.runs();
-    expect(readdirSync(logs).sort()).toEqual([...before, `${run}.json`].sort());
+    expect(readdirSync(logs).sort()).toEqual([...before, `${run}.json`, `${run}.md`].sort());
     expect(readdirSync(logs)).not.toContain(old);
     expect(existsSync(join(world.dir, elsewhere))).toBe(true);
   });

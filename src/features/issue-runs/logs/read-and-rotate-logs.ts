@@ -42,6 +42,8 @@ export function rotateLogs(
     if (fits(count, bytes) || underWay(file.runId)) continue;
     try {
       rmSync(file.path, { force: true });
+      // The report of the same run.
+      rmSync(file.path.replace(/\.json$/, '.md'), { force: true });
     } catch (error) {
       problems.push(`An old log cannot be deleted: ${messageOf(error)}`);
     }

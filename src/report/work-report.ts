@@ -1,0 +1,380 @@
+import { escapeProse } from '../github/escape-markdown.ts';
+import type { StoredEvent } from '../model/events.ts';
+import { groupBy } from '../model/group-by.ts';
+import { refKey } from '../model/ids-and-branch-names.ts';
+import { dollars, totalUsage } from '../model/limits/usage-and-cost.ts';
+import type { Plan } from '../model/plan.ts';
+import { NO_CHECKS, unchecked, verdictOf } from '../model/review-verdict-and-criteria.ts';
+import { sayOutcome } from '../model/state/explain-ticket.ts';
+import { plural } from '../model/text/clean-escape-quote-plural.ts';
+import { type Attempt, isOver, openAttempt, type Ticket } from '../model/ticket.ts';
+import { isIn, type PlanStatus, type TicketStatus, whereWorkIs } from './status-text.ts';
+import { clock, oneLine, type Style, untilNote, usageOfAttempts, wholeSeconds } from './style-and-phrases.ts';
+
+/** One entry: what it is about, facts about it, and commands to paste. */
+interface Item {
+  text: string;
+  details: string[];
+  commands: string[];
+  tickets: string[];
+}
+
+const SECTIONS = {
+  decisions: 'Needs your decision',
+  failures: 'Failed',
+  ready: 'Ready to merge',
+  merged: 'Merged',
+  running: 'Running',
+  waiting: 'Waiting',
+  dearest: 'Most expensive',
+  oddities: 'Unusual',
+  decided: 'Decided by people',
+  plans: 'Plans',
+};
+
+export interface WorkReport {
+  since: string;
+  until: string;
+  /** Why it begins there. */
+  period: string;
+  /** Outcome and cost. */
+  sentence: string;
+  sections: { name: keyof typeof SECTIONS; heading: string; items: Item[] }[];
+}
+
+interface ReportInput {
+  plans: readonly PlanStatus[];
+  since: number;
+  now: number;
+  period: string;
+  /** What people did, and what engines reported. */
+  events: readonly StoredEvent[];
+  /** The last line of `git diff --stat`; null where it cannot be known. */
+  diffstat(ticket: Ticket): Promise<string | null>;
+  /** When a running attempt last printed something; null where that is unknown. */
+  printedAt(ticket: Ticket, attempt: Attempt): number | null;
+}
+
+/** What happened since a time, and what a person has to do about it. */
+export async function workReport(input: ReportInput): Promise<WorkReport> {
+  const { plans, since, now, period, events } = input;
+  const isNew = (time: string | null) => time !== null && Date.parse(time) >= since;
+  const all = plans.flatMap(({ plan, tickets }) => tickets.map((each) => ({ ...each, plan })));
+  // A failure needs a person until it is dealt with, however old it is.
+  const current = all.filter(
+    ({ ticket }) => !isOver(ticket) || isIn('need you', ticket) || isNew(ticket.since),
+  );
+  const attemptsOf = ({ phaseHistory }: Ticket) =>
+    phaseHistory.filter(({ completedAt, startedAt }) => isNew(completedAt ?? startedAt));
+  const attempts = all.flatMap(({ ticket }) => attemptsOf(ticket));
+  const used = usageOfAttempts(attempts);
+  const needed = current.filter(({ ticket }) => isIn('need you', ticket));
+  const done = current.filter(({ ticket }) => ticket.status === 'complete');
+  const items: Record<keyof typeof SECTIONS, Item[]> = {
+    decisions: decisions(needed, now),
+    failures: failures(needed.filter(({ ticket }) => ticket.hold?.kind !== 'gate')),
+    ready: [],
+    merged: [],
+    running: current.flatMap((each) => runningItem(each, input)),
+    waiting: waiting(
+      current.filter(({ ticket }) => isIn('wait', ticket)),
+      now,
+    ),
+    dearest: dearest(all.map(({ ticket }) => ({ ticket, attempts: attemptsOf(ticket) }))),
+    oddities: oddities(
+      all.map(({ ticket }) => ticket),
+      isNew,
+    ),
+    decided: events.filter(({ at }) => isNew(at)).flatMap(decidedItem),
+    plans: plans.length > 1 ? plans.map(({ plan, tickets }) => planItem(plan, tickets)) : [],
+  };
+  for (const { ticket } of done) {
+    const work = whereWorkIs(ticket);
+    if (!work) continue;
+    const { planId, ticketId } = ticket;
+    const facts = [work.text, await input.diffstat(ticket), verdictOf(ticket)?.verdict, checksText(ticket)];
+    const isMerged = work.kind === 'merged';
+    items[isMerged ? 'merged' : 'ready'].push({
+      text: named(ticket),
+      details: [facts.filter(Boolean).join(' · ')],
+      commands: isMerged ? [] : [`signalbox diff ${planId} ${ticketId}`],
+      tickets: [refKey(ticket)],
+    });
+  }
+  for (const [planId, own] of groupBy(done, ({ ticket }) => ticket.planId)) {
+    const open = own.filter(({ ticket }) => whereWorkIs(ticket)?.kind === 'branch');
+    if (open.length > 0 && !open[0]?.plan.workspace)
+      items.ready.push(item(`To merge all of ${planId}`, [], [`signalbox merge ${planId}`]));
+  }
+  return {
+    since: new Date(since).toISOString(),
+    until: new Date(now).toISOString(),
+    period,
+    sentence: `${sayOutcome(current.map(({ ticket }) => ticket))}${used && ` · ${used}`}`,
+    sections: (Object.keys(SECTIONS) as (keyof typeof SECTIONS)[])
+      .filter((name) => items[name].length > 0)
+      .map((name) => ({ name, heading: SECTIONS[name], items: items[name] })),
+  };
+}
+
+const item = (
+  text: string,
+  details: string[] = [],
+  commands: string[] = [],
+  tickets: string[] = [],
+): Item => ({
+  text,
+  details,
+  commands,
+  tickets,
+});
+
+const named = (ticket: Ticket) => `${refKey(ticket)}${ticket.title ? `: ${oneLine(ticket.title, 100)}` : ''}`;
+
+/** Questions, the oldest first. */
+function decisions(needed: readonly TicketStatus[], now: number): Item[] {
+  return needed
+    .filter(({ ticket }) => ticket.hold?.kind === 'gate')
+    .sort((a, b) => (a.ticket.since ?? '').localeCompare(b.ticket.since ?? ''))
+    .map(({ ticket, why, next }) => {
+      const asked = openAttempt(ticket)?.startedAt ?? ticket.since;
+      const pull = ticket.context.pr_url;
+      return item(
+        named(ticket),
+        [
+          oneLine(why, 500),
+          ...(typeof pull === 'string' ? [oneLine(pull, 300)] : []),
+          ...(asked === null ? [] : [`open for ${wholeSeconds(Math.max(0, now - Date.parse(asked)))}`]),
+        ],
+        next ? [next] : [],
+        [refKey(ticket)],
+      );
+    });
+}
+
+/** Failures by cause, then one command for all of a plan. */
+function failures(failed: readonly TicketStatus[]): Item[] {
+  const byCause = groupBy(failed, ({ ticket, why }) => `${ticket.planId} ${why}`);
+  const causes = [...byCause.values()].map((same) => {
+    const [first] = same;
+    const keys = same.map(({ ticket }) => refKey(ticket));
+    const text =
+      same.length === 1 && first
+        ? named(first.ticket)
+        : `${plural(same.length, 'ticket')}: ${keys.join(', ')}`;
+    return item(
+      oneLine(text, 300),
+      [oneLine(first?.why ?? '', 500)],
+      same.length === 1 && first?.next ? [first.next] : [],
+      keys,
+    );
+  });
+  const bulk = [...groupBy(failed, ({ ticket }) => ticket.planId)].flatMap(([planId, own]) => {
+    const retried = own.filter(({ ticket }) => ticket.status === 'failed');
+    return retried.length > 1
+      ? [
+          item(
+            `To retry the ${retried.length} failed of ${planId}`,
+            [],
+            [`signalbox retry --failed ${planId}`],
+          ),
+        ]
+      : [];
+  });
+  return [...causes, ...bulk];
+}
+
+/** Silent for longer than this is worth a look. */
+const SILENT_MS = 10 * 60_000;
+
+function runningItem({ ticket, why }: TicketStatus, { now, printedAt }: ReportInput): Item[] {
+  const open = openAttempt(ticket);
+  if (ticket.status !== 'running' || !open) return [];
+  const printed = printedAt(ticket, open);
+  const silent = printed === null ? 0 : now - printed;
+  return [
+    item(
+      named(ticket),
+      [
+        `${oneLine(why || open.phase, 200)}, for ${wholeSeconds(Math.max(0, now - Date.parse(open.startedAt)))}`,
+        ...(silent > SILENT_MS ? [`silent for ${wholeSeconds(silent)}`] : []),
+      ],
+      silent > SILENT_MS ? [`signalbox logs ${ticket.planId} ${ticket.ticketId}`] : [],
+      [refKey(ticket)],
+    ),
+  ];
+}
+
+function waiting(tickets: readonly TicketStatus[], now: number): Item[] {
+  return [
+    ...groupBy(tickets, ({ why, next }) => `${why}\n${next.startsWith('signalbox') ? next : ''}`).values(),
+  ].map((same) => {
+    const [first] = same;
+    const keys = same.map(({ ticket }) => refKey(ticket));
+    const shown = keys.length > 8 ? `${keys.slice(0, 8).join(', ')}, …` : keys.join(', ');
+    const until = first ? untilNote(first.ticket.hold, now) : '';
+    const next = first?.next.startsWith('signalbox') ? [first.next] : [];
+    return item(
+      `${plural(same.length, 'ticket')}: ${shown}`,
+      [`${oneLine(first?.why || 'waits', 300)}${until}`],
+      next,
+      keys,
+    );
+  });
+}
+
+const MAX_DEAREST = 3;
+
+function dearest(all: readonly { ticket: Ticket; attempts: readonly Attempt[] }[]): Item[] {
+  const cost = (attempts: readonly Attempt[]) => totalUsage(attempts.map(({ usage }) => usage))?.costUsd ?? 0;
+  return all
+    .filter(({ attempts }) => cost(attempts) > 0)
+    .sort((a, b) => cost(b.attempts) - cost(a.attempts))
+    .slice(0, MAX_DEAREST)
+    .map(({ ticket, attempts }) =>
+      item(`${named(ticket)}: ${usageOfAttempts(attempts)}`, [], [], [refKey(ticket)]),
+    );
+}
+
+/** A phase that was entered this often is worth a look. */
+const MANY_VISITS = 4;
+/** From so many attempts of a phase on, a median says something. */
+const MIN_ATTEMPTS = 5;
+const TIMES_MEDIAN = 3;
+
+function oddities(tickets: readonly Ticket[], isNew: (time: string | null) => boolean): Item[] {
+  const costs = new Map<string, number[]>();
+  for (const { phaseHistory } of tickets)
+    for (const { phase, usage } of phaseHistory)
+      if (usage?.costUsd) costs.set(phase, [...(costs.get(phase) ?? []), usage.costUsd]);
+  let lostMs = 0;
+  const odd: Item[] = [];
+  for (const ticket of tickets) {
+    const key = refKey(ticket);
+    if (!ticket.phaseHistory.some(({ startedAt }) => isNew(startedAt))) continue;
+    for (const [phase, visits] of Object.entries(ticket.visits))
+      if (visits >= MANY_VISITS)
+        odd.push(item(`${key}: ${oneLine(phase)} was entered ${visits} times`, [], [], [key]));
+    for (const [at, attempt] of ticket.phaseHistory.entries()) {
+      const known = costs.get(attempt.phase) ?? [];
+      const median = known.toSorted((a, b) => a - b)[Math.floor(known.length / 2)] ?? 0;
+      const cost = attempt.usage?.costUsd ?? 0;
+      if (isNew(attempt.startedAt) && known.length >= MIN_ATTEMPTS && cost > TIMES_MEDIAN * median)
+        odd.push(
+          item(
+            `${key}: ${oneLine(attempt.phase)} cost ${dollars(cost)}, the median is ${dollars(median)}`,
+            [],
+            [],
+            [key],
+          ),
+        );
+      const next = ticket.phaseHistory[at + 1];
+      if (attempt.status === 'limit' && attempt.completedAt && next && isNew(next.startedAt))
+        lostMs += Math.max(0, Date.parse(next.startedAt) - Date.parse(attempt.completedAt));
+    }
+  }
+  if (lostMs > 0) odd.push(item(`${wholeSeconds(lostMs)} of waiting for usage limits, all tickets together`));
+  return odd;
+}
+
+/** What a person did. Messages to agents are left out. */
+function decidedItem(event: StoredEvent): Item[] {
+  if (event.type !== 'command') return [];
+  const { decision, phase } = event.detail;
+  const what = [decision, phase].find((each) => typeof each === 'string') ?? '';
+  const key = refKey(event);
+  return [
+    item(
+      `${clock(event.at, Date.parse(event.at))} ${key}: ${event.command}${what && ` ${oneLine(String(what))}`}`,
+      [],
+      [],
+      [key],
+    ),
+  ];
+}
+
+function planItem(plan: Plan, tickets: readonly TicketStatus[]): Item {
+  const own = tickets.map(({ ticket }) => ticket);
+  const used = usageOfAttempts(own.flatMap(({ phaseHistory }) => phaseHistory));
+  return item(`${plan.id} (${plan.status}): ${sayOutcome(own)}${used && ` · ${used}`}`);
+}
+
+/** Whether checks really ran. */
+function checksText(ticket: Ticket): string {
+  if (unchecked(ticket)) return NO_CHECKS.replace(/\.$/, '');
+  const last = ticket.phaseHistory.findLast(({ phase }) => phase === 'checks');
+  if (!last || last.status === 'skipped') return 'no checks ran';
+  return last.status === 'success' ? 'checks passed' : `checks: ${last.status}`;
+}
+
+const titleOf = ({ period }: WorkReport) => `Signalbox report, ${period}`;
+
+/** For a terminal or a pipe. */
+export function reportText(report: WorkReport, style: Style): string[] {
+  return [
+    style.bold(titleOf(report)),
+    report.sentence,
+    ...report.sections.flatMap(({ heading, items }) => [
+      '',
+      style.bold(heading),
+      ...items.flatMap(({ text, details, commands }) => [
+        `  ${text}`,
+        ...details.map((each) => `    ${each}`),
+        ...commands.map((each) => `    ${style.dim(`→ ${each}`)}`),
+      ]),
+    ]),
+  ];
+}
+
+/** The same as Markdown. Titles and reasons are the work of others: they are shown, and mean nothing. */
+export function reportMarkdown(report: WorkReport): string[] {
+  const prose = (text: string) => escapeProse(oneLine(text, 1000)).replace(/[\\`*_[\]|#~]/g, '\\$&');
+  return [
+    `# ${prose(titleOf(report))}`,
+    '',
+    prose(report.sentence),
+    ...report.sections.flatMap(({ heading, items }) => [
+      '',
+      `## ${heading}`,
+      '',
+      ...items.flatMap(({ text, details, commands }) => [
+        `- ${prose(text)}`,
+        ...details.map((each) => `  - ${prose(each)}`),
+        ...commands.map((each) => `  - \`${oneLine(each, 1000).replaceAll('`', "'")}\``),
+      ]),
+    ]),
+  ];
+}
+
+const ENTITIES: Record<string, string> = {
+  '&': '&amp;',
+  '<': '&lt;',
+  '>': '&gt;',
+  '"': '&quot;',
+  "'": '&#39;',
+};
+
+/** The same as one HTML file that loads nothing and runs nothing. */
+export function reportHtml(report: WorkReport): string[] {
+  const safe = (text: string) => oneLine(text, 1000).replace(/[&<>"']/g, (char) => ENTITIES[char] ?? '');
+  return [
+    '<!doctype html>',
+    '<html lang="en"><head><meta charset="utf-8">',
+    `<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">`,
+    '<meta name="viewport" content="width=device-width, initial-scale=1">',
+    `<title>${safe(titleOf(report))}</title>`,
+    '<style>:root{color-scheme:light dark}body{font:16px/1.5 system-ui,sans-serif;max-width:50rem;margin:2rem auto;padding:0 1rem;overflow-wrap:anywhere}h2{font-size:1.1rem;margin-top:2rem}li{margin:.3rem 0}li ul{color:GrayText}code{user-select:all}</style>',
+    `</head><body><h1>${safe(titleOf(report))}</h1>`,
+    `<p>${safe(report.sentence)}</p>`,
+    ...report.sections.flatMap(({ heading, items }) => [
+      `<h2>${safe(heading)}</h2><ul>`,
+      ...items.map(({ text, details, commands }) => {
+        const more = [...details.map(safe), ...commands.map((each) => `<code>${safe(each)}</code>`)];
+        const list = more.length > 0 ? `<ul>${more.map((each) => `<li>${each}</li>`).join('')}</ul>` : '';
+        return `<li>${safe(text)}${list}</li>`;
+      }),
+      '</ul>',
+    ]),
+    '</body></html>',
+  ];
+}

@@ -1,0 +1,44 @@
+import { mkdirSync, readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect } from 'vitest';
+import type { WorkReport } from '../../src/report/work-report.ts';
+import { it, setUp } from './support.ts';
+
+describe.concurrent('report', () => {
+  it('covers 12 hours at first, then the time since the last look, and says so', async ({ world }) => {
+    setUp(world);
+    await world.cli('run', 'p');
+    const first = (await world.cli('report')).out;
+    expect(first).toMatch(/^Signalbox report, the last 12 hours, since .*\n1 of 1 done/);
+    expect(first).toMatch(
+      /Ready to merge\n {2}p\/a: .*\n {4}on branch ticket\/p\/a · 1 file changed.* · no checks ran\n/,
+    );
+    expect((await world.cli('report')).out).toMatch(
+      /^Signalbox report, since .*, when you last looked at one\n0 of 0 done\n$/,
+    );
+    expect((await world.cli('report', '--since', '1h')).out).toContain('1 of 1 done');
+    const json = await world.json<WorkReport>('report', '--plan', 'p');
+    expect(json).toMatchObject({ period: 'plan p', sections: [{ name: 'ready' }] });
+    expect((await world.cli('report', '--since', 'noon')).err).toContain('--since 18:00');
+    expect((await world.cli('report', '--html', '--plan', 'p')).out).toMatch(/^<!doctype html>\n/);
+  });
+
+  it('is about the repository it is called in, or all', async ({ world }) => {
+    setUp(world, 'commit', { a: { status: 'failed', error: 'no' } });
+    const other = join(world.dir, 'other');
+    mkdirSync(join(other, '.git'), { recursive: true });
+    const there = (...words: string[]) => world.invoke(['report', ...words], {}, other).ended;
+    expect((await there()).out).toContain('0 of 0 done');
+    expect((await there('--all')).out).toContain('1 needs you');
+    expect((await there('--repo', world.repo)).out).toContain('signalbox retry p a');
+    expect((await there('--repo', world.dir)).err).toContain('is in no git repository');
+  });
+
+  it('is written when a run ends', async ({ world }) => {
+    setUp(world);
+    await world.cli('run', 'p');
+    const dir = join(world.home, 'logs', 'reports');
+    expect(readdirSync(dir)).toEqual(['p.md']);
+    expect(readFileSync(join(dir, 'p.md'), 'utf8')).toContain('# Signalbox report, plan p\n\n1 of 1 done');
+  });
+});

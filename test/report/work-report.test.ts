@@ -1,0 +1,141 @@
+import { describe, expect, it } from 'vitest';
+import type { StoredEvent } from '../../src/model/events.ts';
+import { style } from '../../src/report/style-and-phrases.ts';
+import { reportHtml, reportMarkdown, reportText, workReport } from '../../src/report/work-report.ts';
+import { attempt, NOW, plan, ticket } from '../model/build.ts';
+
+const now = Date.parse(NOW);
+const ago = (hours: number) => new Date(now - hours * 3_600_000).toISOString();
+const usage = (costUsd: number | null) => ({
+  inputTokens: 1000,
+  outputTokens: 0,
+  cacheReadTokens: null,
+  cacheWriteTokens: null,
+  costUsd,
+});
+const spent = (phase: string, costUsd: number | null, more: object = {}) =>
+  attempt(phase, 'success', {
+    agent: 'claude',
+    usage: usage(costUsd),
+    startedAt: ago(2),
+    completedAt: ago(1),
+    ...more,
+  });
+
+const base = { ref: 'main', commit: 'a'.repeat(40) };
+const hostile = '<script>alert(1)</script> `x` **[b](javascript:1)** @team fixes #1';
+const tickets = [
+  {
+    ticket: ticket({
+      ticketId: 'ask',
+      title: 'Ask',
+      status: 'needs_attention',
+      since: ago(3),
+      hold: { kind: 'gate', reason: 'Merge it?', until: null },
+    }),
+    why: 'Merge it?',
+    next: 'signalbox respond p ask <decision>',
+  },
+  ...['f1', 'f2', 'f3'].map((ticketId) => ({
+    ticket: ticket({ ticketId, status: 'failed', title: hostile, error: 'no tests', since: ago(1) }),
+    why: ticketId === 'f3' ? hostile : 'no tests',
+    next: `signalbox retry p ${ticketId}`,
+  })),
+  {
+    ticket: ticket({
+      ticketId: 'done',
+      title: 'Done',
+      status: 'complete',
+      since: ago(1),
+      branch: 'ticket/p/done',
+      base,
+      phaseHistory: [spent('exec', 9), spent('checks', null, { agent: null, usage: null })],
+      visits: { exec: 5 },
+    }),
+    why: '',
+    next: '',
+  },
+  {
+    ticket: ticket({
+      ticketId: 'old',
+      status: 'complete',
+      since: ago(30),
+      base,
+      branch: 'ticket/p/old',
+      phaseHistory: [1, 1, 1, 1].map((cost) =>
+        spent('exec', cost, { startedAt: ago(31), completedAt: ago(30) }),
+      ),
+    }),
+    why: '',
+    next: '',
+  },
+  {
+    ticket: ticket({ ticketId: 'w', status: 'queued', phaseHistory: [spent('exec', null)] }),
+    why: 'usage limit',
+    next: 'continues at the reset',
+  },
+];
+const events: StoredEvent[] = [
+  {
+    type: 'command',
+    command: 'respond',
+    detail: { decision: 'approve', message: 'secret words' },
+    planId: 'p',
+    ticketId: 'ask',
+    v: 1,
+    at: ago(2),
+  },
+  { type: 'command', command: 'retry', detail: {}, planId: 'p', ticketId: 'f1', v: 1, at: ago(20) },
+];
+const made = () =>
+  workReport({
+    plans: [{ plan: plan(), tickets, problems: [] }],
+    since: now - 12 * 3_600_000,
+    now,
+    period: 'the last 12 hours',
+    events,
+    diffstat: async () => '2 files changed, 3 insertions(+)',
+    printedAt: () => null,
+  });
+
+describe('the report', () => {
+  it('begins with outcome and cost, then what needs a person, in one order', async () => {
+    const report = await made();
+    expect(report.sentence).toBe('1 of 6 done, 4 need you, 1 waiting · 2.0k tokens · at least $9.00');
+    expect(report.sections.map(({ name }) => name)).toEqual([
+      'decisions',
+      'failures',
+      'ready',
+      'waiting',
+      'dearest',
+      'oddities',
+      'decided',
+    ]);
+    const text = reportText(report, style(false)).join('\n');
+    expect(text).toContain(
+      '  p/ask: Ask\n    Merge it?\n    open for 3h 0m\n    → signalbox respond p ask <decision>\n',
+    );
+    expect(text).toContain('  2 tickets: p/f1, p/f2\n    no tests\n');
+    expect(text).toContain('  To retry the 3 failed of p\n    → signalbox retry --failed p\n');
+    expect(text).toContain(
+      '  p/done: Done\n    on branch ticket/p/done · 2 files changed, 3 insertions(+) · checks passed\n    → signalbox diff p done\n',
+    );
+    expect(text).toContain('To merge all of p\n    → signalbox merge p');
+    expect(text).toContain('p/done: exec cost $9.00, the median is $1.00');
+    expect(text).toContain('p/done: exec was entered 5 times');
+    expect(text).toContain('p/ask: respond approve');
+    expect(text).not.toContain('secret words');
+    expect(text).not.toContain('p/old');
+  });
+
+  it('shows titles and reasons of others without effect', async () => {
+    const report = await made();
+    const html = reportHtml(report).join('\n');
+    expect(html).not.toMatch(/<script|<a |javascript:1\)"|\son\w+=/i);
+    expect(html).toContain('&lt;script&gt;alert(1)&lt;/script&gt;');
+    expect(html).toContain("default-src 'none'");
+    const markdown = reportMarkdown(report).join('\n');
+    expect(markdown).not.toMatch(/<script|(?<!\\)\]\(javascript|(?<!\\)\*\*|@team|fixes #/);
+    expect(markdown).toContain('`signalbox retry --failed p`');
+  });
+});
