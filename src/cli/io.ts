@@ -2,6 +2,7 @@ import type { ChildProcess } from 'node:child_process';
 import { readSync } from 'node:fs';
 import { constants } from 'node:os';
 import { type Lines, printable, safeJson } from '../report/style-and-phrases.ts';
+import { wrapLines } from '../report/table.ts';
 
 /** The word that a completion script calls this program with. It is no command. */
 export const ASK = '__complete';
@@ -129,7 +130,7 @@ function readByte(fd: number, byte: Buffer): boolean {
 /** Prints the result: as JSON if that was asked for, else as text. */
 export function answer(io: Io, { json }: { json?: boolean }, value: unknown, text: Lines): void {
   if (json) outJson(io, value);
-  else io.out(text);
+  else io.out(wrapLines(text, io.columns?.()));
 }
 
 /** An error as people see it: everything below the first line is indented. */

@@ -1,5 +1,6 @@
 import { InputError, SignalboxError } from '../model/errors.ts';
 import { type Lines, printable, safeJson } from '../report/style-and-phrases.ts';
+import { wrapLines } from '../report/table.ts';
 import { plainOptions, status } from './commands/status.ts';
 import { ASK, errorLines, type Io, type OutputStream, type ProcessIo } from './io.ts';
 
@@ -123,7 +124,10 @@ function listsProblems(error: unknown): boolean {
 
 function showError(io: Io, code: string, message: string, hint: string | undefined, isList = false): void {
   if (wantsJson(io)) io.err(safeJson({ error: { code, message, hint: hint ?? null } }));
-  else io.err(errorLines(isList ? message.split('\n') : message, hint));
+  else {
+    const lines = errorLines(isList ? message.split('\n') : message, hint);
+    io.err(wrapLines(lines, io.stderr.terminal?.columns()));
+  }
 }
 
 /**

@@ -10,7 +10,7 @@ import type { Ticket } from '../model/ticket.ts';
 import type { Store } from '../store/store-interface.ts';
 import { ticketsIn } from './live/live-state.ts';
 import { duration, oneLine, type Style, statusMark, usageOfAttempts } from './style-and-phrases.ts';
-import { cells, fittingTable, joined, padOrCut, table } from './table.ts';
+import { cells, fittingTable, joined, padOrCut, table, wrapLines } from './table.ts';
 
 const BRING = /^To bring it into your checkout: (git -C .+ signalbox\/\S+)$/m;
 
@@ -54,7 +54,7 @@ export function summary(
     lines.push(`Your checkout was left as it is. To bring the work into it: ${command}`);
   if (run.stopped) lines.push(`Stopped. Continue with: signalbox resume ${run.plan.id}`);
   else if (open.length > 0) lines.push(`Details: signalbox status --plan ${run.plan.id}`);
-  return lines;
+  return wrapLines(lines, columns);
 }
 
 /** Commands that `integrate` printed because the base is checked out; once per repository. */

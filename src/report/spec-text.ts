@@ -16,7 +16,7 @@ import {
   usageOfAttempts,
   usageText,
 } from './style-and-phrases.ts';
-import { fittingTable, joined, table } from './table.ts';
+import { fittingTable, joined, table, wrapLines } from './table.ts';
 
 interface Shown {
   spec: Pick<Spec, 'name' | 'kind' | 'files' | 'tasks' | 'all'>;
@@ -173,7 +173,7 @@ export function specSummary(result: SpecResult, colors: Style, columns?: number)
     lines.push(`Continue with: signalbox resume ${plan.id} --answer "…"`);
   } else if (result.exitCode === 1) lines.push('The same command continues from here.');
   if (!halted && result.exitCode !== 0) lines.push(`Details: signalbox status --plan ${plan.id}`);
-  return lines;
+  return wrapLines(lines, columns);
 }
 
 const MAX_ROWS = 60;

@@ -1,4 +1,4 @@
-import type { Style } from './style-and-phrases.ts';
+import type { Lines, Style } from './style-and-phrases.ts';
 
 /** Columns aligned by their width on the screen; empty columns are left out. */
 export function table(
@@ -63,10 +63,38 @@ function fold(text: string, room: number): string[] {
   const lines: string[] = [];
   for (const word of text.split(' ')) {
     const longer = lines.length > 0 ? `${lines.at(-1)} ${word}` : word;
-    if (lines.length > 0 && cells(longer) <= room) lines[lines.length - 1] = longer;
+    if (lines.length > 0 && width(longer) <= room) lines[lines.length - 1] = longer;
     else lines.push(word);
   }
   return lines;
+}
+
+/** A command that is to be copied, up to the end of its line, and the space before it. */
+const COMMAND = / (?=(?:signalbox|git -C) \S)/;
+
+/**
+ * Breaks lines that are wider than the terminal between words, and indents what follows. A command at the end is never broken: it
+ * gets a line of its own, so that it can be copied.
+ */
+export function wrapLines(lines: Lines, columns: number | undefined): string[] {
+  const all = [lines].flat();
+  return columns === undefined ? all : all.flatMap((line) => wrapLine(line, columns));
+}
+
+function wrapLine(line: string, columns: number): string[] {
+  if (width(line) <= columns) return [line];
+  const indent = /^ */.exec(line)?.[0] ?? '';
+  const below = `${indent}${/^\S{1,2} /.test(line.slice(indent.length).replace(ANSI, '')) ? '  ' : INDENT.slice(1)}`;
+  const text = line.slice(indent.length);
+  const at = text.search(COMMAND);
+  const [prose, command] = at < 0 ? [text, ''] : [text.slice(0, at), text.slice(at + 1)];
+  const [first = '', ...more] = fold(prose, columns - below.length);
+  const folded = [`${indent}${first}`, ...more.map((each) => below + each)];
+  if (command === '') return folded;
+  const last = folded.at(-1) ?? '';
+  return width(`${last} ${command}`) <= columns
+    ? [...folded.slice(0, -1), `${last} ${command}`]
+    : [...folded, below + command];
 }
 
 function filled(header: readonly string[], rows: readonly (readonly string[])[]) {

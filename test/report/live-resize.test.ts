@@ -15,7 +15,12 @@ const SIZES: [columns: number, rows: number][] = [
   [160, 40],
   [240, 12],
 ];
-const LONG = 'a line that is longer than the terminal is wide, so that it takes two rows of it, or three';
+/** One word: lines are broken between words. */
+const LONG =
+  'a line that is longer than the terminal is wide, so that it takes two rows of it, or three'.replaceAll(
+    ' ',
+    '_',
+  );
 
 /** A view with so many tickets at work that talk a lot. */
 function open(terminal: Terminal, tickets = 3) {
@@ -167,7 +172,7 @@ describe('the live view when the terminal changes its size', () => {
           for (const [at, step] of todo.entries()) {
             if ('say' in step) say(step.say);
             else if ('print' in step) {
-              printed.push(`${at} ${'x'.repeat(kind === 'tmux' ? step.print : step.print % 30)}`.trim());
+              printed.push(`${at}:${'x'.repeat(kind === 'tmux' ? step.print : step.print % 30)}`.trim());
               live.print(printed.at(-1) ?? '');
             } else if ('wait' in step) vi.advanceTimersByTime(step.wait * 1000);
             else {

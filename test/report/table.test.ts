@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { style } from '../../src/report/style-and-phrases.ts';
-import { cells, fittingTable, table } from '../../src/report/table.ts';
+import { cells, fittingTable, table, wrapLines } from '../../src/report/table.ts';
 
 const plain = style(false);
 const HEADER = ['', 'issue', 'time', 'branch', 'pull request', 'usage', 'why'];
@@ -81,5 +81,46 @@ describe('a table', () => {
       '1   お茶   done',
       '10  Tea    open',
     ]);
+  });
+});
+
+describe('lines that are too wide for the terminal', () => {
+  it.each([
+    ['fits', 40, ['fits']],
+    ['! a needs attention: May it be merged now?', 30, ['! a needs attention: May it', '  be merged now?']],
+    [
+      '    waits for the others, and for you',
+      20,
+      ['    waits for the', '      others, and', '      for you'],
+    ],
+    ['Details: signalbox status --plan p', 20, ['Details:', '  signalbox status --plan p']],
+    [
+      '❌ The plan is paused. Continue with: signalbox resume a-very-long-name',
+      40,
+      ['❌ The plan is paused. Continue with:', '  signalbox resume a-very-long-name'],
+    ],
+    [
+      'see https://example.org/a/very/long/path/that/does/not/fit',
+      30,
+      ['see', '  https://example.org/a/very/long/path/that/does/not/fit'],
+    ],
+  ])('%j in %i columns', (line, columns, lines) => {
+    expect(wrapLines(line, columns)).toEqual(lines);
+    expect(wrapLines([line], undefined)).toEqual([line]);
+  });
+
+  it('break between words, and lose none', () => {
+    const word = fc.stringMatching(/^[a-z]{1,12}$/);
+    fc.assert(
+      fc.property(
+        fc.array(word, { minLength: 1, maxLength: 40 }),
+        fc.integer({ min: 20, max: 80 }),
+        (words, columns) => {
+          const lines = wrapLines(words.join(' '), columns);
+          for (const line of lines) expect(cells(line)).toBeLessThanOrEqual(columns);
+          expect(lines.flatMap((line) => line.trim().split(/ +/))).toEqual(words);
+        },
+      ),
+    );
   });
 });

@@ -10,7 +10,8 @@ import {
   statusOf,
   ticketLines,
 } from '../../report/status-text.ts';
-import { oneLine, printable, sayProblem, style } from '../../report/style-and-phrases.ts';
+import { type Lines, oneLine, printable, sayProblem, style } from '../../report/style-and-phrases.ts';
+import { wrapLines } from '../../report/table.ts';
 import type { Store, StoreView } from '../../store/store-interface.ts';
 import { type Io, outJson } from '../io.ts';
 import {
@@ -131,7 +132,8 @@ async function show(io: Io, options: StatusOptions, words: readonly (string | un
     return outJson(io, named ? plans[0] : [...plans, ...unreadable]);
   }
   const colors = style(io.color);
-  if (tickets) return io.out(tickets.flatMap((each) => ticketLines(each, colors, now)));
+  const out = (text: Lines) => io.out(wrapLines(text, io.columns?.()));
+  if (tickets) return out(tickets.flatMap((each) => ticketLines(each, colors, now)));
   const isHere = named || options.all ? undefined : plansHere(io, store);
   const here = isHere ? wanted.filter(({ plan }) => isHere(plan)) : wanted;
   const only = options.failed ? 'need you' : options.waiting ? 'wait' : undefined;
@@ -141,7 +143,7 @@ async function show(io: Io, options: StatusOptions, words: readonly (string | un
     ...(index > 0 ? [''] : []),
     ...planLines(each, colors, now, { detailed: named !== undefined, only }),
   ]);
-  if (named) return io.out(lines);
+  if (named) return out(lines);
   if (only && lines.length === 0)
     lines.push(only === 'wait' ? 'Nothing waits here.' : 'Nothing needs you here.');
   for (const problem of problemsWithoutPlan(view))
@@ -156,7 +158,7 @@ async function show(io: Io, options: StatusOptions, words: readonly (string | un
   const idle = `No open plans${isHere ? ' in this repository' : ''}.${here.length > 0 ? ' The last one:' : ''}`;
   if (isIdle && (more || here.length > 0)) lines.unshift(idle, '');
   if (more) lines.push(...(lines.at(-1) === '' ? [] : ['']), colors.dim(more));
-  io.out(lines.length > 0 ? lines : `No plans in ${store.location()}.`);
+  out(lines.length > 0 ? lines : `No plans in ${store.location()}.`);
 }
 
 const isFinished = ({ status }: Plan) => status === 'complete' || status === 'archived';

@@ -16,7 +16,7 @@ import { howToAnswer } from '../../model/state/explain-ticket.ts';
 import type { Ticket } from '../../model/ticket.ts';
 import { readableTicket, type Store } from '../../store/store-interface.ts';
 import { counted, type Lines, oneLine, type Style, usageText, wholeSeconds } from '../style-and-phrases.ts';
-import { cells, fittingTable, joined } from '../table.ts';
+import { cells, fittingTable, joined, wrapLines } from '../table.ts';
 import { markOf, RunLines } from './progress-lines.ts';
 
 interface RunOutputOptions {
@@ -128,7 +128,7 @@ export function issueSummary(result: RunResult, colors: Style, columns?: number)
     );
   if (all) lines.push(`Stopped. Continue with: ${all}`);
   if (result.logPath) lines.push(colors.dim(`Log: ${result.logPath}`));
-  return lines;
+  return wrapLines(lines, columns);
 }
 
 /** With more failures than these, one command retries them all. */

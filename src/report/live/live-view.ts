@@ -6,7 +6,7 @@ import { type Naming, nameOf } from '../../model/state/explain-ticket.ts';
 import type { Ticket } from '../../model/ticket.ts';
 import { lineOf } from '../event-line.ts';
 import type { Lines, Style } from '../style-and-phrases.ts';
-import { cells, width } from '../table.ts';
+import { cells, width, wrapLines } from '../table.ts';
 import { frame } from './draw-frame.ts';
 import {
   type Answer,
@@ -104,7 +104,8 @@ export class Live {
 
   /** Prints lines that are not events. */
   print(lines: Lines): void {
-    this.#lines.push(...[lines].flat().map(this.#options.safe));
+    const { safe, screen } = this.#options;
+    this.#lines.push(...wrapLines([lines].flat().map(safe), screen.columns()));
     if (this.#closed) this.#put([]);
     else this.#redraw();
   }
