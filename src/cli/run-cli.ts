@@ -1,5 +1,5 @@
 import { InputError, SignalboxError } from '../model/errors.ts';
-import { type Lines, printable, safeJson } from '../report/style-and-phrases.ts';
+import { asciiMarks, isUtf8, type Lines, printable, safeJson } from '../report/style-and-phrases.ts';
 import { wrapLines } from '../report/table.ts';
 import { plainOptions, status } from './commands/status.ts';
 import { ASK, errorLines, type Io, type OutputStream, type ProcessIo } from './io.ts';
@@ -11,7 +11,9 @@ const UNWRITABLE = 4;
 
 /** Runs one command. `argv` has the words after the program's name. Never rejects; resolves with the exit code. */
 export async function runCli(argv: readonly string[], process: ProcessIo): Promise<number> {
-  const { stdout, stderr, env, cwd = '/' } = process;
+  const { env, cwd = '/' } = process;
+  const stdout = inLocale(process.stdout, env);
+  const stderr = inLocale(process.stderr, env);
   const args = asCommand(argv);
   const color = !env.NO_COLOR && env.TERM !== 'dumb';
   let code = 0;
@@ -24,6 +26,8 @@ export async function runCli(argv: readonly string[], process: ProcessIo): Promi
   const exitCode = () => (unwritable && code === 0 ? UNWRITABLE : code);
   const io: Io = {
     ...process,
+    stdout,
+    stderr,
     cwd,
     argv: args,
     out: lineWriter(stdout, color),
@@ -67,6 +71,19 @@ function noDirectory(): InputError {
 function asCommand(argv: readonly string[]): readonly string[] {
   if (argv[0] === 'help') return [...argv.slice(1), '--help'];
   return /^--spec(=|$)/.test(argv[0] ?? '') ? ['spec', ...argv] : argv;
+}
+
+/** Files and pipes always get UTF-8. */
+function inLocale(stream: OutputStream, env: ProcessIo['env']): OutputStream {
+  if (!stream.terminal || isUtf8(env)) return stream;
+  return {
+    get fd() {
+      return stream.fd;
+    },
+    terminal: stream.terminal,
+    write: (text) => stream.write(typeof text === 'string' ? asciiMarks(text) : text),
+    onClosed: (listener) => stream.onClosed(listener),
+  };
 }
 
 /** Where everything is printed, on terminals and in pipes. */

@@ -114,6 +114,50 @@ export function whichAttempt({ visit, attempt }: { visit: number; attempt: numbe
     .join(', ');
 }
 
+/** For terminals that may show nothing else; each as wide as the mark. */
+const ASCII: Readonly<Record<string, string>> = {
+  '✓': '+',
+  '✗': 'x',
+  '❌': '!!',
+  '⏳': '..',
+  '●': '*',
+  '◐': '%',
+  '◌': 'o',
+  '○': 'o',
+  '‖': '=',
+  '⏸': '=',
+  '→': '>',
+  '←': '<',
+  '↑': '^',
+  '↓': 'v',
+  '▸': '>',
+  '▶': '>',
+  '▏': '|',
+  '■': '#',
+  '↺': '@',
+  '≤': '<',
+  '─': '-',
+  '│': '|',
+  '·': '-',
+  '–': '-',
+  '—': '-',
+  '…': '~',
+  '’': "'",
+  '“': '"',
+  '”': '"',
+};
+const MARK = new RegExp(`[${Object.keys(ASCII).join('')}]`, 'g');
+
+/** The same text with ASCII marks. Letters stay as they are. */
+export function asciiMarks(text: string): string {
+  return text.replace(MARK, (mark) => ASCII[mark] ?? mark);
+}
+
+/** Whether the locale has characters beyond ASCII. The first variable that is set decides, as in every program. */
+export function isUtf8({ LC_ALL, LC_CTYPE, LANG }: Readonly<Record<string, string | undefined>>): boolean {
+  return /utf-?8/i.test(LC_ALL || LC_CTYPE || LANG || '');
+}
+
 /** What is printed: a text is one line, a list has several. */
 export type Lines = string | readonly string[];
 

@@ -53,6 +53,23 @@ describe.concurrent('signalbox without a command, on a terminal', () => {
     expect(out).toContain('has no commit to start from.\n');
   });
 
+  it('has ASCII marks in a locale without UTF-8', async ({ world }) => {
+    const failed = { status: 'failed', currentPhase: 'implement', error: 'no tests' } as const;
+    world.plan('sprint', { tickets: { a: failed } });
+    const place = { cwd: world.repo, terminal: true, columns: 80 };
+    const inLocale = (locale: NodeJS.ProcessEnv) =>
+      new CliCall([], { ...place, env: { ...world.env, ...locale } }).ended;
+    for (const locale of [{ LC_ALL: 'C' }, { LC_ALL: '', LANG: 'de_DE.ISO-8859-1' }, { LANG: '' }]) {
+      const { out } = await inLocale(locale);
+      expect(out).toContain('\n    > signalbox retry sprint a\n');
+      // biome-ignore lint/suspicious/noControlCharactersInRegex: all of ASCII
+      expect(out).toMatch(/^[\x00-\x7f]*$/);
+    }
+    expect((await inLocale({ LC_CTYPE: 'en_US.utf8' })).out).toContain('→ signalbox retry');
+    const piped = await world.invoke(['status'], { LC_ALL: 'C' }).ended;
+    expect(piped.out).toContain('✗');
+  });
+
   it('says so outside a repository', async ({ world }) => {
     mkdirSync(join(world.dir, 'elsewhere'));
     const out = await overview(world, join(world.dir, 'elsewhere'));

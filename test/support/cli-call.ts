@@ -21,7 +21,9 @@ export class CliCall {
   ) {
     const { input = '', terminal = false, columns, ...place } = options;
     this.#stdout = new MemoryStream(columns);
-    this.ended = this.#run(args, place, new Input(input, terminal));
+    const locale = columns === undefined ? {} : { LANG: 'C.UTF-8' };
+    const env = { ...locale, ...place.env };
+    this.ended = this.#run(args, { ...place, env }, new Input(input, terminal));
   }
 
   async #run(args: readonly string[], place: Pick<ProcessIo, 'cwd' | 'env'>, stdin: Input): Promise<Ended> {

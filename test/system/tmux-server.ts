@@ -29,7 +29,7 @@ export class TmuxServer {
 
   get env(): Record<string, string> {
     const { HOME = '', PATH = '', SIGNALBOX_HOME = '' } = this.world.env;
-    return { HOME, PATH, SIGNALBOX_HOME, TMUX_TMPDIR: this.world.dir };
+    return { HOME, PATH, SIGNALBOX_HOME, TMUX_TMPDIR: this.world.dir, LANG: 'C.UTF-8' };
   }
 
   tmux(...args: string[]): string {
