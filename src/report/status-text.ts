@@ -163,11 +163,11 @@ export function planLines(
     title,
     `  ${plan.status === 'complete' && unselected > 0 ? 'complete as far as selected' : plan.status} — ${plan.workflow ?? 'default workflow'} — ${facts.join(', ')}`,
   ];
-  const width = Math.max(4, ...tickets.map(({ ticket }) => ticket.ticketId.length));
-  const page = { lines, style, now, width, detailed };
   const shown = only ? tickets.filter(({ ticket }) => isIn(only, ticket)) : tickets;
-  if (detailed) for (const each of shown) addTicketLines(each, page);
-  else for (const equal of inSections(shown)) addFolded(equal, page);
+  const rows = detailed ? shown.map((each) => [each]) : inSections(shown);
+  const width = Math.max(4, ...rows.map((equal) => rowName(equal).length));
+  const page = { lines, style, now, width, detailed };
+  for (const equal of rows) addFolded(equal, page);
   lines.push(...workLine(plan, tickets));
   for (const problem of problems) lines.push(`  ${style.red('✗')} ${oneLine(sayProblem(problem), 400)}`);
   if (detailed) lines.push(...lastRun(plan));
@@ -207,6 +207,11 @@ function isFolded(same: readonly TicketStatus[]): boolean {
   return same.length >= (isDone ? FOLDED_DONE_FROM : FOLDED_FROM);
 }
 
+/** The id of a ticket, or the number of those that have the same reason. */
+function rowName(equal: readonly TicketStatus[]): string {
+  return equal.length === 1 && equal[0] ? equal[0].ticket.ticketId : `${equal.length} tickets`;
+}
+
 /** One row for one ticket, or for all that have the same reason. */
 function addFolded(equal: readonly TicketStatus[], page: Page): void {
   const [first] = equal;
@@ -219,7 +224,7 @@ function addFolded(equal: readonly TicketStatus[], page: Page): void {
   const ids = equal.slice(0, MAX_IDS).map(({ ticket }) => ticket.ticketId);
   const more = equal.length > MAX_IDS ? ', …' : '';
   lines.push(
-    `  ${statusMark(status, style)} ${`${equal.length} tickets`.padEnd(width)}  ${status.replace('_', ' ').padEnd(15)}  ${style.dim(`${ids.join(', ')}${more}`)}`,
+    `  ${statusMark(status, style)} ${rowName(equal).padEnd(width)}  ${status.replace('_', ' ').padEnd(15)}  ${style.dim(`${ids.join(', ')}${more}`)}`,
   );
   const indent = ' '.repeat(width + 6);
   const until = hold && first.why.includes(hold.reason) ? untilNote(hold, now) : '';
@@ -250,7 +255,7 @@ export function whereWorkIs(
 }
 
 /** Where the work of a plan is, and the command for what is not merged. */
-function workLine({ id, workspace }: Plan, tickets: readonly TicketStatus[]): string[] {
+function workLine({ id, workspace, status }: Plan, tickets: readonly TicketStatus[]): string[] {
   const kinds = groupBy(
     tickets.flatMap(({ ticket }) => whereWorkIs(ticket) ?? []),
     ({ kind }) => kind,
@@ -265,7 +270,8 @@ function workLine({ id, workspace }: Plan, tickets: readonly TicketStatus[]): st
       : []),
   ];
   if (facts.length === 0) return [];
-  return [`  Work: ${facts.join(', ')}${branches > 0 && !workspace ? ` → signalbox merge ${id}` : ''}`];
+  const merge = branches > 0 && !workspace && status !== 'archived' ? ` → signalbox merge ${id}` : '';
+  return [`  Work: ${facts.join(', ')}${merge}`];
 }
 
 /** The summary of a spec's last run. */

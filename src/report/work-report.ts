@@ -10,6 +10,7 @@ import { plural } from '../model/text/clean-escape-quote-plural.ts';
 import { type Attempt, isOver, openAttempt, type Ticket } from '../model/ticket.ts';
 import { isIn, type PlanStatus, type TicketStatus, whereWorkIs } from './status-text.ts';
 import { clock, oneLine, type Style, untilNote, usageOfAttempts, wholeSeconds } from './style-and-phrases.ts';
+import { fold } from './table.ts';
 
 /** One entry: what it is about, facts about it, and commands to paste. */
 interface Item {
@@ -103,7 +104,7 @@ export async function workReport(input: ReportInput): Promise<WorkReport> {
   }
   for (const [planId, own] of groupBy(done, ({ ticket }) => ticket.planId)) {
     const open = own.filter(({ ticket }) => whereWorkIs(ticket)?.kind === 'branch');
-    if (open.length > 0 && !open[0]?.plan.workspace)
+    if (open[0] && !open[0].plan.workspace && open[0].plan.status !== 'archived')
       items.ready.push(item(`To merge all of ${planId}`, [], [`signalbox merge ${planId}`]));
   }
   return {
@@ -310,16 +311,16 @@ function checksText(ticket: Ticket): string {
 const titleOf = ({ period }: WorkReport) => `Signalbox report, ${period}`;
 
 /** For a terminal or a pipe. */
-export function reportText(report: WorkReport, style: Style): string[] {
+export function reportText(report: WorkReport, style: Style, columns = Number.POSITIVE_INFINITY): string[] {
   return [
     style.bold(titleOf(report)),
-    report.sentence,
+    ...fold(report.sentence, columns),
     ...report.sections.flatMap(({ heading, items }) => [
       '',
       style.bold(heading),
       ...items.flatMap(({ text, details, commands }) => [
-        `  ${text}`,
-        ...details.map((each) => `    ${each}`),
+        ...fold(text, columns - 4).map((line, at) => `${at > 0 ? '    ' : '  '}${line}`),
+        ...details.flatMap((each) => fold(each, columns - 4).map((line) => `    ${line}`)),
         ...commands.map((each) => `    ${style.dim(`→ ${each}`)}`),
       ]),
     ]),

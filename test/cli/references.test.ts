@@ -1,6 +1,7 @@
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect } from 'vitest';
+import type { Ticket } from '../../src/model/ticket.ts';
 import { CliCall } from '../support/cli-call.ts';
 import { errorIn, it, type World } from './support.ts';
 
@@ -129,6 +130,28 @@ describe.concurrent('retry --failed', () => {
     world.plan('p', { tickets: { a: FAILED, b: { ...FAILED, source, supersededBy: 'run-2' } } });
     expect((await world.cli('retry', '--failed', 'p')).out).toMatch(/^Retried 1 failed ticket of p\. /);
     expect(world.ticket('p', 'b').status).toBe('failed');
+  });
+
+  it('says what it will probably cost, and lists what was refused after the others were retried', async ({
+    world,
+  }) => {
+    workflow(world);
+    const at = '2026-01-01T00:00:00.000Z';
+    const attempt = (status: 'failure' | 'running', costUsd: number) => ({
+      ...{ phase: 'implement', status, agent: 'claude', startedAt: at },
+      completedAt: status === 'running' ? null : at,
+      usage: { inputTokens: 900, outputTokens: 100, cacheReadTokens: null, cacheWriteTokens: null, costUsd },
+    });
+    const withAttempt = (status: 'failure' | 'running') =>
+      ({ ...FAILED, phaseHistory: [attempt(status, 1.5)] }) as unknown as Partial<Ticket>;
+    world.plan('p', { tickets: { a: withAttempt('running'), b: withAttempt('failure') } });
+    const { code, out, err } = await world.cli('retry', '--failed', 'p');
+    expect(out).toMatch(
+      /^Retried 1 of 2 failed tickets of p; estimated: 2\.0k tokens · \$3\.00, as their last attempts used\. /,
+    );
+    expect(err).toBe('! p/a was not retried: Cannot retry p/a: implement is still running.\n');
+    expect(code).toBe(1);
+    expect(world.ticket('p', 'b').status).not.toBe('failed');
   });
 
   it('asks above five, and needs --yes without a terminal', async ({ world }) => {

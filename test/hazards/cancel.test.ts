@@ -177,7 +177,7 @@ describe('cancel', () => {
         columns: 100,
         input,
       }).ended;
-    expect((await answered('n\n')).out).toContain('Cancel p/b? Uncommitted work is kept on a ref');
+    expect((await answered('n\n')).out).toContain('branches and pull requests stay.\nCancel p/b? [y/N]');
     expect(world.ticket('p', 'b').status).toBe('queued');
     expect((await answered('y\n')).out).toContain('p/b is cancelled.');
     expect(world.ticket('p', 'b').status).toBe('failed');

@@ -41,9 +41,9 @@ export async function cancel(
   const what = ref
     ? refKey(ref)
     : `plan ${planId}, ${plural(open.length, 'open ticket')}, ${running} running`;
-  const question = `Cancel ${what}? Uncommitted work is kept on a ref; branches and pull requests stay.`;
   if (ref) store.ticket(ref);
-  if (!options.yes && !confirmed(io, question))
+  if (!options.yes && io.tty) io.out('Uncommitted work is kept on a ref; branches and pull requests stay.');
+  if (!options.yes && !confirmed(io, `Cancel ${what}?`))
     throw new InputError('usage', `Nothing was cancelled: ${what}.`, {
       hint: `Cancel with: signalbox cancel ${ref ? `${planId} ${ref.ticketId}` : planId} --yes`,
     });

@@ -8,7 +8,7 @@ import {
   resumePlan as resumeIn,
   stoppedIn,
 } from '../../engine/control-tickets.ts';
-import { InputError } from '../../model/errors.ts';
+import { InputError, messageOf, SignalboxError } from '../../model/errors.ts';
 import { runCommand } from '../../model/state/explain-ticket.ts';
 import { plural } from '../../model/text/clean-escape-quote-plural.ts';
 import { type Attempt, isCancelled, newerRunOf, type Ticket } from '../../model/ticket.ts';
@@ -57,16 +57,28 @@ async function retryFailed(io: Io, options: RetryOptions, words: Words, wish: Wi
     .tickets(engine.store.plan(planId))
     .filter((each) => each.status === 'failed' && !isCancelled(each) && newerRunOf(each) === undefined);
   const spent = usageOfAttempts(failed.flatMap(lastWithUsage));
-  const about = `${plural(failed.length, 'failed ticket')} of ${planId}${spent && `; their last attempts took ${spent}`}`;
+  const estimate = spent && `; estimated: ${spent}, as their last attempts used`;
+  const about = `${plural(failed.length, 'failed ticket')} of ${planId}${estimate}`;
   if (failed.length > MAX_UNASKED && !options.yes && !confirmed(io, `Retry ${about}?`))
     throw new InputError('usage', `Nothing was retried: ${about}.`, {
       hint: `Retry them with: signalbox retry --failed ${planId} --yes`,
     });
   const tickets: Ticket[] = [];
+  const refused: string[] = [];
   for (const { ticketId } of failed)
-    tickets.push(await carryOutCommand(engine, { planId, ticketId }, wish, 'a person'));
+    try {
+      tickets.push(await carryOutCommand(engine, { planId, ticketId }, wish, 'a person'));
+    } catch (error) {
+      // One that is refused keeps none of the others from being retried.
+      if (!(error instanceof SignalboxError)) throw error;
+      refused.push(`! ${planId}/${ticketId} was not retried: ${messageOf(error)}`);
+    }
   const next = tickets.length > 0 ? nextStep(engine, planId) : '';
-  answer(io, options, tickets, `Retried ${about}.${next}`);
+  const done = refused.length === 0 ? about : `${tickets.length} of ${about}`;
+  answer(io, options, tickets, `Retried ${done}.${next}`);
+  if (refused.length === 0) return;
+  io.err(refused);
+  io.exit(1);
 }
 
 /** The last attempt of an agent at a ticket. */

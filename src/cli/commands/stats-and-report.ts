@@ -149,7 +149,7 @@ export async function report(io: Io, options: ReportOptions): Promise<void> {
   if (given === undefined && planId === undefined) noteFact(looked, scope ?? 'all', { at: made.until }, 1000);
   if (options.json) return outJson(io, made);
   if (options.html) return io.out(reportHtml(made));
-  io.out(options.md ? reportMarkdown(made) : reportText(made, style(io.color)));
+  io.out(options.md ? reportMarkdown(made) : reportText(made, style(io.color), io.columns?.()));
 }
 
 interface Period {
