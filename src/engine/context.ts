@@ -18,6 +18,7 @@ import type { Holder, Store, StoreView } from '../store/store-interface.ts';
 import { createWorkspaces, type Workspaces } from '../workspaces/workspaces.ts';
 import { type Crash, crashPoints } from './crash-points.ts';
 import type { PlanHooks } from './plan-hooks.ts';
+import type { TicketWorkspace } from './ticket-workspace.ts';
 
 /** What the engine and the features work with. Everything is passed in: code below this reads no environment variables or other global state. */
 export interface EngineContext {
@@ -228,6 +229,13 @@ export function steadyClock(
 ): () => string {
   const began = wall() - monotonic();
   return () => new Date(Math.max(wall(), began + monotonic())).toISOString();
+}
+
+/** A ticket, and where it works. */
+export interface TicketPlace {
+  engine: EngineContext;
+  ticket: Ticket;
+  workspace: TicketWorkspace;
 }
 
 /** Whether another live process holds the claim. */

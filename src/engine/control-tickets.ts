@@ -76,8 +76,8 @@ export async function carryOutCommand(
   // No engine will drive it again.
   if (after.status === 'complete') {
     const workspace = workspaceFor(after, plan, engine.settings, store.glance());
-    await recordTip(engine, after, workspace);
-    await releaseWorkspace(engine, after, workspace);
+    await recordTip({ engine, ticket: after, workspace });
+    await releaseWorkspace({ engine, ticket: after, workspace });
     await completeUnwatched(engine, ref.planId);
   }
   return stops ? untilStopped(engine, ref) : after;

@@ -91,10 +91,10 @@ async function driveClaimed(engine: EngineContext, drive: Drive): Promise<void> 
   await takeSteps(engine, drive, workspace);
   const isComplete = writer.ticket.status === 'complete';
   const tip = isComplete ? await readTip(engine, workspace) : undefined;
-  if (isComplete) await releaseWorkspace(engine, writer.ticket, workspace);
+  if (isComplete) await releaseWorkspace({ engine, ticket: writer.ticket, workspace });
   await writer.apply({ type: 'release', tip });
   reporter.status();
-  await recordCheckoutState(engine, writer.ticket, workspace);
+  await recordCheckoutState({ engine, ticket: writer.ticket, workspace });
   await hooks.left?.(plan, engine.store.ticket(refOf(writer.ticket)), workspace);
 }
 

@@ -3,8 +3,7 @@ import { refKey, refOf } from '../model/ids-and-branch-names.ts';
 import type { Plan } from '../model/plan.ts';
 import { isAllComplete } from '../model/state/eligible.ts';
 import type { Ticket } from '../model/ticket.ts';
-import { type EngineContext, emit, hooksOf } from './context.ts';
-import type { TicketWorkspace } from './ticket-workspace.ts';
+import { emit, hooksOf, type TicketPlace } from './context.ts';
 
 /** The ref that keeps the work of a ticket which was taken out of a shared worktree. */
 export function failedRef(ticket: Ticket): string {
@@ -15,17 +14,12 @@ export function failedRef(ticket: Ticket): string {
  * Gives a shared worktree to the next ticket: what a failed one left is kept on a ref and taken out, and the ticket starts
  * from where the branch is now. Calling it again, after a crash at any point, has the same result.
  */
-export async function handOver(
-  engine: EngineContext,
-  plan: Plan,
-  ticket: Ticket,
-  workspace: TicketWorkspace,
-): Promise<{ ref: string; commit: string }> {
-  for (const left of failedTicketsInWorktree(engine, plan, ticket, workspace))
-    await takeOut(engine, left, workspace);
+export async function handOver(plan: Plan, at: TicketPlace): Promise<{ ref: string; commit: string }> {
+  const { engine, ticket, workspace } = at;
+  for (const left of failedTicketsInWorktree(plan, at)) await takeOut({ ...at, ticket: left });
   const { commit: head } = await engine.workspaces.head(workspace.path);
   const { dirty } = await engine.workspaces.evidence(workspace.path, head, { files: false });
-  if (dirty.length > 0 && !workspace.inPlace) await keepLeftoverFiles(engine, ticket, workspace, head);
+  if (dirty.length > 0 && !workspace.inPlace) await keepLeftoverFiles(at, head);
   else if (dirty.length > 0)
     throw new WorkspaceError(
       'workspace/dirty',
@@ -38,38 +32,22 @@ export async function handOver(
 }
 
 /** Files that checks leave in a worktree, such as reports, are kept on a ref so that the next ticket starts clean. */
-async function keepLeftoverFiles(
-  engine: EngineContext,
-  ticket: Ticket,
-  workspace: TicketWorkspace,
-  to: string,
-): Promise<void> {
+async function keepLeftoverFiles(at: TicketPlace, to: string): Promise<void> {
+  const { engine, ticket, workspace } = at;
   const keepAt = `refs/signalbox/left/${ticket.planId}/before-${ticket.ticketId}`;
   const message = `What lay in the tree before ${refKey(ticket)} began`;
   const { keptAt } = await engine.workspaces.rewind({ ...workspace, to, keepAt, message });
-  reportKept(engine, ticket, workspace, {
-    what: 'uncommitted files were moved out of the tree and are',
-    keptAt,
-  });
+  reportKept(at, 'uncommitted files were moved out of the tree and are', keptAt);
 }
 
-function reportKept(
-  engine: EngineContext,
-  ticket: Ticket,
-  { path }: TicketWorkspace,
-  { what, keptAt }: { what: string; keptAt: string | null },
-): void {
+function reportKept({ engine, ticket, workspace }: TicketPlace, what: string, keptAt: string | null): void {
+  const { path } = workspace;
   if (keptAt === null) return;
   emit(engine, { type: 'workspace:keep', ...refOf(ticket), path, reason: `${what} kept at ${keptAt}` });
 }
 
 /** Failed tickets whose work is still in the worktree. */
-function failedTicketsInWorktree(
-  engine: EngineContext,
-  plan: Plan,
-  ticket: Ticket,
-  workspace: TicketWorkspace,
-): Ticket[] {
+function failedTicketsInWorktree(plan: Plan, { engine, ticket, workspace }: TicketPlace): Ticket[] {
   return engine.store
     .tickets(plan)
     .filter(
@@ -79,11 +57,8 @@ function failedTicketsInWorktree(
 }
 
 /** Takes a ticket's work out of a shared worktree and keeps it on a ref. */
-export async function takeOut(
-  engine: EngineContext,
-  left: Ticket,
-  workspace: TicketWorkspace,
-): Promise<void> {
+export async function takeOut(at: TicketPlace): Promise<void> {
+  const { engine, ticket: left, workspace } = at;
   if (!left.base) return;
   const { keptAt } = await engine.workspaces.rewind({
     ...workspace,
@@ -91,21 +66,17 @@ export async function takeOut(
     keepAt: failedRef(left),
     message: `What ${refKey(left)} left when it failed\n\n${left.error ?? ''}`,
   });
-  const at = engine.now();
-  const rewound = { at, ref: keptAt };
+  const rewound = { at: engine.now(), ref: keptAt };
   await engine.store.updateTicket(left, (latest) => ({ ...latest, base: null, rewound }));
-  reportKept(engine, left, workspace, { what: 'its work was taken out of the tree and is', keptAt });
+  reportKept(at, 'its work was taken out of the tree and is', keptAt);
 }
 
 /**
  * Switches a worktree that an agent left on another branch, or on none, back to its own. What it has there is kept on a
  * ref. The user's checkout stays as it is, because the user may have switched it.
  */
-export async function putBack(
-  engine: EngineContext,
-  ticket: Ticket,
-  workspace: TicketWorkspace,
-): Promise<void> {
+export async function putBack(at: TicketPlace): Promise<void> {
+  const { engine, ticket, workspace } = at;
   if (workspace.inPlace) return;
   const { keptAt } = await engine.workspaces.returnToBranch({
     ...workspace,
@@ -113,15 +84,12 @@ export async function putBack(
     keepAt: failedRef(ticket),
     message: `What lay on another branch in the tree of ${refKey(ticket)}`,
   });
-  reportKept(engine, ticket, workspace, { what: 'it was on another branch; what lay there is', keptAt });
+  reportKept(at, 'it was on another branch; what lay there is', keptAt);
 }
 
 /** A shared worktree stays until all tickets of the plan are complete; a checkout is never removed. */
-export function isStillNeeded(
-  engine: EngineContext,
-  ticket: Ticket,
-  { shared, inPlace }: TicketWorkspace,
-): boolean {
+export function isStillNeeded({ engine, ticket, workspace }: TicketPlace): boolean {
+  const { shared, inPlace } = workspace;
   if (!shared) return false;
   if (inPlace) return true;
   const plan = engine.store.plan(ticket.planId);

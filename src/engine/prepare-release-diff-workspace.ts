@@ -7,7 +7,7 @@ import { openAttempt, type Ticket, tipOf } from '../model/ticket.ts';
 import type { Place } from '../phases/perform-phase.ts';
 import type { WorkspaceSpec } from '../workspaces/workspaces.ts';
 import { refuseHeldTicket } from './claim-and-complete-plan.ts';
-import { type EngineContext, emit, hooksOf, isFatal } from './context.ts';
+import { type EngineContext, emit, hooksOf, isFatal, type TicketPlace } from './context.ts';
 import { handOver, isStillNeeded, putBack } from './hand-over-worktree.ts';
 import { type TicketWorkspace, workspaceFor } from './ticket-workspace.ts';
 
@@ -15,11 +15,7 @@ import { type TicketWorkspace, workspaceFor } from './ticket-workspace.ts';
  * The worktree of a process that an earlier engine started. It is checked only after the process has ended: during a rebase,
  * for example, it is on no branch, and refusing it then would leave the process running unwatched.
  */
-export function adoptedPlace(
-  engine: EngineContext,
-  ticket: Ticket,
-  workspace: TicketWorkspace,
-): Place | undefined {
+export function adoptedPlace({ engine, ticket, workspace }: TicketPlace): Place | undefined {
   const open = openAttempt(ticket);
   if (!open || !ticket.base || ticket.worktree !== workspace.path) return undefined;
   const { state } = readJob(engine.machine.job(ticket, open));
@@ -28,28 +24,24 @@ export function adoptedPlace(
 }
 
 /** Prepares the ticket's worktree on its branch. Throws if the directory is something else, so that no phase runs in it. */
-export async function preparePlace(
-  engine: EngineContext,
-  plan: Plan,
-  ticket: Ticket,
-  workspace: TicketWorkspace,
-): Promise<Place> {
+export async function preparePlace(plan: Plan, at: TicketPlace): Promise<Place> {
+  const { engine, ticket, workspace } = at;
   const { workspaces } = engine;
   const { shared, inPlace, path } = workspace;
-  if (shared && workspaces.isReady(path)) await putBack(engine, ticket, workspace);
+  if (shared && workspaces.isReady(path)) await putBack(at);
   const moved = inPlace ? null : await hooksOf(engine, plan).startFrom?.(plan, ticket, workspace);
   const known = !moved && ticket.worktree === path ? ticket.base : null;
   if (known && (await workspaces.verifyReady(workspace))) {
-    await catchUp(engine, plan, ticket, workspace);
+    await catchUp(plan, at);
     return placeOf(workspace, known);
   }
   if (inPlace) {
     await workspaces.verify(workspace);
-    return placeOf(workspace, await handOver(engine, plan, ticket, workspace));
+    return placeOf(workspace, await handOver(plan, at));
   }
   const made = await create(engine, ticket, moved ?? workspace, moved !== null && moved !== undefined);
-  await catchUp(engine, plan, ticket, workspace);
-  const base = shared ? await handOver(engine, plan, ticket, workspace) : made.base;
+  await catchUp(plan, at);
+  const base = shared ? await handOver(plan, at) : made.base;
   return placeOf(workspace, base);
 }
 
@@ -71,24 +63,16 @@ async function create(engine: EngineContext, ticket: Ticket, workspace: TicketWo
 }
 
 /** Brings the worktree up to date before an attempt. After the first successful one, agents install packages themselves. */
-async function catchUp(
-  engine: EngineContext,
-  plan: Plan,
-  ticket: Ticket,
-  workspace: TicketWorkspace,
-): Promise<void> {
+async function catchUp(plan: Plan, { engine, ticket, workspace }: TicketPlace): Promise<void> {
   await hooksOf(engine, plan).catchUp?.(plan, ticket, workspace);
   if (ticket.phaseHistory.some(({ status }) => status === 'success')) return;
   await engine.workspaces.refresh(workspace);
 }
 
 /** Removes the worktree of a finished ticket; what would be lost with it is kept and reported. */
-export async function releaseWorkspace(
-  engine: EngineContext,
-  ticket: Ticket,
-  workspace: TicketWorkspace,
-): Promise<void> {
-  if (!existsSync(workspace.path) || isStillNeeded(engine, ticket, workspace)) return;
+export async function releaseWorkspace(at: TicketPlace): Promise<void> {
+  const { engine, ticket, workspace } = at;
+  if (!existsSync(workspace.path) || isStillNeeded(at)) return;
   let kept: string | undefined;
   try {
     const released = await engine.workspaces.release(workspace);
@@ -112,11 +96,7 @@ export function readTip(
 }
 
 /** Keeps the last commit of a complete ticket, because a person may delete the branch. */
-export async function recordTip(
-  engine: EngineContext,
-  ticket: Ticket,
-  workspace: TicketWorkspace,
-): Promise<void> {
+export async function recordTip({ engine, ticket, workspace }: TicketPlace): Promise<void> {
   const tip = await readTip(engine, workspace);
   if (tip === undefined || tip === tipOf(ticket)) return;
   await engine.store.updateTicket(ticket, (latest) => ({ ...latest, tip }));

@@ -40,7 +40,7 @@ export async function recoverOrphan(engine: EngineContext, ticket: Ticket, view:
   const workspace = workspaceFor(ticket, plan, engine.settings, view);
   await engine.workspaces.endSetup(workspace.path);
   const tip = ticket.status === 'complete' ? await readTip(engine, workspace) : undefined;
-  if (ticket.status === 'complete') await releaseWorkspace(engine, ticket, workspace);
+  if (ticket.status === 'complete') await releaseWorkspace({ engine, ticket, workspace });
   const free = await engine.store.updateTicket(ticket, (latest) => {
     if (latest.claim && engine.holder.isLive(latest.claim)) return latest;
     const now = engine.now();

@@ -92,8 +92,8 @@ async function placeFor(engine: EngineContext, input: StepInput): Promise<Placed
   if (step.phase.type === 'gate') return { events: [] };
   try {
     const place =
-      (fresh ? recordedPlace(input) : adoptedPlace(engine, ticket, workspace)) ??
-      (await preparePlace(engine, plan, ticket, { ...workspace, signal }));
+      (fresh ? recordedPlace(input) : adoptedPlace({ engine, ticket, workspace })) ??
+      (await preparePlace(plan, { engine, ticket, workspace: { ...workspace, signal } }));
     const { branch, worktree, base } = place;
     const isKnown = ticket.base?.commit === base.commit && ticket.worktree === worktree;
     const { ref, commit } = base;

@@ -5,7 +5,7 @@ import { digest } from '../model/ids-and-branch-names.ts';
 import type { Plan } from '../model/plan.ts';
 import { attemptKey, isOver, openAttempt, type Ticket } from '../model/ticket.ts';
 import type { CheckoutState } from '../model/ticket-schema.ts';
-import { type EngineContext, isFatal } from './context.ts';
+import { type EngineContext, isFatal, type TicketPlace } from './context.ts';
 import { lastJob } from './jobs-of-ticket.ts';
 import type { TicketWorkspace } from './ticket-workspace.ts';
 import type { TicketWriter } from './write-tickets-and-record-attempts.ts';
@@ -33,11 +33,8 @@ function sumOf(path: string): string {
 }
 
 /** Records how a ticket leaves the checkout, so that later changes are known to be the user's. */
-export async function recordCheckoutState(
-  engine: EngineContext,
-  ticket: Ticket,
-  { path, inPlace }: TicketWorkspace,
-): Promise<void> {
+export async function recordCheckoutState({ engine, ticket, workspace }: TicketPlace): Promise<void> {
+  const { path, inPlace } = workspace;
   if (!inPlace || ticket.base === null || ticket.status === 'complete') return;
   try {
     const left = await readCheckout(engine, path);

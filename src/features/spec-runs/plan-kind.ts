@@ -55,8 +55,8 @@ async function takeFailedUnitOut(
 ): Promise<void> {
   if (plan.stopOnFailure || ticket.status !== 'failed' || ticket.base === null) return;
   try {
-    await putBack(engine, ticket, workspace);
-    await takeOut(engine, ticket, workspace);
+    await putBack({ engine, ticket, workspace });
+    await takeOut({ engine, ticket, workspace });
   } catch (error) {
     if (!(error instanceof WorkspaceError)) throw error;
     const { planId, ticketId } = ticket;

@@ -95,8 +95,8 @@ async function setAside(engine: EngineContext, plan: Plan, ticket: Ticket): Prom
   if (open) await stopJob(engine.machine.job(latest, open), 'stopped');
   const workspace = workspaceFor(latest, plan, engine.settings, engine.store.glance());
   if (latest.base === null || latest.worktree !== workspace.path || !existsSync(workspace.path)) return;
-  await putBack(engine, latest, workspace);
-  await takeOut(engine, latest, workspace);
+  await putBack({ engine, ticket: latest, workspace });
+  await takeOut({ engine, ticket: latest, workspace });
 }
 
 /** Lets failed and stopped units continue with this run; one that waits for an answer or is blocked keeps waiting. */
@@ -144,13 +144,13 @@ async function prepareTree(engine: EngineContext, planId: string): Promise<void>
   }
   const workspace = workspaceFor(ticket, plan, settings, view);
   const { path, inPlace } = workspace;
-  if (!inPlace && workspaces.isReady(path)) await putBack(engine, ticket, workspace);
+  if (!inPlace && workspaces.isReady(path)) await putBack({ engine, ticket, workspace });
   const made = inPlace ? null : await workspaces.ensure(workspace);
   const base = kept.base ?? made?.base.commit ?? (await workspaces.head(path)).commit;
   const brought = await bringSpec(engine, workspace, kept, engineTicks(plan, tickets));
   const now = { ...brought, base, pending: undefined };
   await updateSpecPlan(engine, planId, (latest) => ({ ...latest, spec: now }));
-  if (!open) await releaseWorkspace(engine, ticket, workspace);
+  if (!open) await releaseWorkspace({ engine, ticket, workspace });
 }
 
 /** Whether the branch of a complete spec lacks edits of the user's copy. A deleted branch lacks nothing. */
