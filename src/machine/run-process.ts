@@ -85,8 +85,8 @@ export function run(file: string, args: readonly string[], options: RunOptions =
       after(DRAIN_MS * 2, finish);
     };
     const onAbort = () => after(abortGraceMs, () => stop('abort'));
-    const stdout = new Output(options, () => stop('output'));
-    const stderr = mergeOutput ? stdout : new Output(options, () => stop('output'));
+    const stdout = outputOf(options, () => stop('output'));
+    const stderr = mergeOutput ? stdout : outputOf(options, () => stop('output'));
     const watcher: Watcher = {
       stdout: (chunk) => stdout.add(chunk),
       stderr: (chunk) => stderr.add(chunk),
@@ -205,27 +205,17 @@ export function runSync(file: string, args: readonly string[]): string {
   return status === 0 ? stdout : '';
 }
 
-class Output {
-  readonly #options: RunOptions;
-  readonly #tooMuch: () => void;
-  #chunks: Buffer[] = [];
-  #size = 0;
-
-  constructor(options: RunOptions, tooMuch: () => void) {
-    this.#options = options;
-    this.#tooMuch = tooMuch;
-  }
-
-  add(chunk: Buffer): void {
-    const { tailBytes, maxBytes = MAX_BYTES } = this.#options;
-    this.#size += chunk.length;
-    if (tailBytes !== undefined)
-      this.#chunks = [Buffer.concat([...this.#chunks, chunk]).subarray(-tailBytes)];
-    else if (this.#size > maxBytes) this.#tooMuch();
-    else this.#chunks.push(chunk);
-  }
-
-  text(): string {
-    return Buffer.concat(this.#chunks).toString(this.#options.encoding ?? 'utf8');
-  }
+/** Keeps what a program prints, within its limits. */
+function outputOf({ tailBytes, maxBytes = MAX_BYTES, encoding }: RunOptions, tooMuch: () => void) {
+  let chunks: Buffer[] = [];
+  let size = 0;
+  return {
+    add(chunk: Buffer): void {
+      size += chunk.length;
+      if (tailBytes !== undefined) chunks = [Buffer.concat([...chunks, chunk]).subarray(-tailBytes)];
+      else if (size > maxBytes) tooMuch();
+      else chunks.push(chunk);
+    },
+    text: () => Buffer.concat(chunks).toString(encoding ?? 'utf8'),
+  };
 }

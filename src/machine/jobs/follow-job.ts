@@ -44,8 +44,8 @@ export interface JobResult {
 export async function followJob(options: FollowOptions): Promise<JobResult> {
   const { dir } = options;
   const done = recordFollowed(dir);
-  const reader = new OutputReader(join(dir, 'stdout'), options.onOutput);
-  const errors = new OutputReader(join(dir, 'stderr'), options.onErrors);
+  const reader = outputReader(join(dir, 'stdout'), options.onOutput);
+  const errors = outputReader(join(dir, 'stderr'), options.onErrors);
   try {
     return await untilGone(options, reader, errors);
   } finally {
@@ -156,45 +156,36 @@ function pause(ms: number, signal: AbortSignal, giveWake: (done: () => void) => 
   });
 }
 
+type OutputReader = ReturnType<typeof outputReader>;
+
 /** Reads what was appended to a file since the last time, through one small buffer. */
-class OutputReader {
-  readonly #path: string;
-  readonly #onChunk: ((chunk: Buffer) => void) | undefined;
-  readonly #buffer: Buffer;
-  #fd: number | undefined;
-  #offset = 0;
-
-  constructor(path: string, onChunk: ((chunk: Buffer) => void) | undefined) {
-    this.#path = path;
-    this.#onChunk = onChunk;
-    this.#buffer = Buffer.alloc(onChunk ? CHUNK : 0);
-  }
-
-  /** Reads one slice: whether there was something new, and whether there may be more already. */
-  pull(): { printed: boolean; rest: boolean } {
-    try {
-      this.#fd ??= openSync(this.#path, 'r');
-    } catch {
-      return { printed: false, rest: false };
-    }
-    const before = this.#offset;
-    if (!this.#onChunk) {
-      this.#offset = fstatSync(this.#fd).size;
-      return { printed: this.#offset > before, rest: false };
-    }
-    const end = performance.now() + SLICE_MS;
-    do {
-      const count = readSync(this.#fd, this.#buffer, 0, CHUNK, this.#offset);
-      if (count === 0) return { printed: this.#offset > before, rest: false };
-      this.#offset += count;
-      this.#onChunk(this.#buffer.subarray(0, count));
-    } while (performance.now() < end);
-    return { printed: true, rest: true };
-  }
-
-  close(): void {
-    if (this.#fd !== undefined) closeSync(this.#fd);
-  }
+function outputReader(path: string, onChunk: ((chunk: Buffer) => void) | undefined) {
+  const buffer = Buffer.alloc(onChunk ? CHUNK : 0);
+  let fd: number | undefined;
+  let offset = 0;
+  return {
+    /** Reads one slice: whether there was something new, and whether there may be more already. */
+    pull(): { printed: boolean; rest: boolean } {
+      fd ??= ifPossible(() => openSync(path, 'r'));
+      if (fd === undefined) return { printed: false, rest: false };
+      const before = offset;
+      if (!onChunk) {
+        offset = fstatSync(fd).size;
+        return { printed: offset > before, rest: false };
+      }
+      const end = performance.now() + SLICE_MS;
+      do {
+        const count = readSync(fd, buffer, 0, CHUNK, offset);
+        if (count === 0) return { printed: offset > before, rest: false };
+        offset += count;
+        onChunk(buffer.subarray(0, count));
+      } while (performance.now() < end);
+      return { printed: true, rest: true };
+    },
+    close(): void {
+      if (fd !== undefined) closeSync(fd);
+    },
+  };
 }
 
 function tail(path: string): string {
