@@ -2,12 +2,9 @@ import type { Claim } from '../model/claim.ts';
 import { type EngineContext, isFatal } from './context.ts';
 import { Engine, type EngineOptions } from './engine.ts';
 
-interface DaemonOptions {
-  maxConcurrency: number;
-  checkEveryMs: number;
+interface DaemonOptions extends Pick<EngineOptions, 'maxConcurrency' | 'checkEveryMs' | 'refresh'> {
   /** Aborting stops the agents; their tickets continue at the next start. */
   signal: AbortSignal;
-  refresh?: EngineOptions['refresh'];
   /** Called once this process is the daemon. */
   onClaimed?: (claim: Claim) => void;
 }

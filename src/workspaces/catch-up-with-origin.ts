@@ -7,11 +7,9 @@ import { readStatus } from '../git/status-and-index-marks.ts';
 import { WorkspaceError } from '../model/errors.ts';
 import { openTree } from './add-remove-repair-worktree.ts';
 import { rewindTree } from './rewind-or-return-to-branch.ts';
+import type { TreeSpec } from './workspace-spec.ts';
 
-export interface CatchUpSpec {
-  repo: string;
-  path: string;
-  branch: string;
+export interface CatchUpSpec extends TreeSpec {
   /** What origin is known to have had last: it still has it unless the branch was rewritten there. */
   known: string | null;
   /** Also fetched, so that it can be merged where there is no network. */

@@ -13,6 +13,7 @@ import { openTree } from './add-remove-repair-worktree.ts';
 import { resolveBase } from './resolve-base.ts';
 import { withoutCopies } from './setup/copy-untracked-files.ts';
 import { readOwner, readOwnerAt } from './workspace-owner.ts';
+import type { TreeSpec } from './workspace-spec.ts';
 
 export interface Evidence {
   head: string;
@@ -119,12 +120,6 @@ const DIFF = [
   '--ignore-submodules=dirty',
 ];
 
-export interface DiffSpec {
-  repo: string;
-  path: string;
-  branch: string;
-}
-
 /** What `git apply` needs, whatever the user's config says. */
 const PATCH = ['--binary', '--unified=3', '--submodule=short'];
 
@@ -134,7 +129,7 @@ const PATCH = ['--binary', '--unified=3', '--submodule=short'];
  */
 export async function diffWork(
   context: Context,
-  spec: DiffSpec,
+  spec: TreeSpec,
   baseCommit: string,
   as?: 'stat' | 'patch',
 ): Promise<string> {

@@ -8,11 +8,9 @@ import { WorkspaceError } from '../model/errors.ts';
 import { integrationBranch } from '../model/ids-and-branch-names.ts';
 import { shellWord } from '../model/text/quote-values-for-shell.ts';
 import { baseToMergeInto } from './resolve-base.ts';
-import type { WorkspaceSpec } from './workspace-spec.ts';
+import type { BranchSpec } from './workspace-spec.ts';
 
-type IntegrateSpec = Pick<WorkspaceSpec, 'repo' | 'branch' | 'base' | 'recordedBase'> & {
-  message: string;
-};
+type IntegrateSpec = BranchSpec & { message: string };
 export type Integrated =
   /** `fastForward` is the command that brings it into the base branch's checkout. */
   | { target: string; commit: string; fastForward: string | null }

@@ -11,10 +11,9 @@ import { bringIntegrationUpToDate, findTarget, moveBranch } from './integrate-br
 import { remoteTips } from './push-branch.ts';
 import { baseToMergeInto } from './resolve-base.ts';
 import { openScratch, repositoryId, type Scratch, type ScratchSpec } from './scratch-worktree.ts';
+import type { BranchSpec } from './workspace-spec.ts';
 
-export interface TrackSpec {
-  base: string | null;
-  recordedBase: { ref: string; commit: string } | null;
+export interface TrackSpec extends Pick<BranchSpec, 'base' | 'recordedBase'> {
   /** The base as origin has it, for work that lands there. */
   remote: boolean;
 }

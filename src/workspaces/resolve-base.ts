@@ -6,7 +6,7 @@ import { branchRef, checkBranch, isOid, originRef, readRefs } from '../git/refs.
 import { WorkspaceError } from '../model/errors.ts';
 import { integrationBranch } from '../model/ids-and-branch-names.ts';
 import { readOwnerAt } from './workspace-owner.ts';
-import type { BranchSpec } from './workspace-spec.ts';
+import type { BranchSpec, TreeSpec } from './workspace-spec.ts';
 
 /** What work starts from. `ref` is recorded (`main`, `origin/main`); `name` is the branch that work is merged into. */
 export interface Base {
@@ -101,11 +101,8 @@ export async function startingPoint(repo: Repository, base: Base): Promise<strin
   return integrated && (await contains(repo, integrated, commit)) ? integrated : commit;
 }
 
-export interface BasedOnSpec {
-  repo: string;
-  branch: string;
-  /** Where the branch's worktree would be. */
-  path: string;
+/** `path` is where the branch's worktree would be. */
+export interface BasedOnSpec extends TreeSpec {
   base: string;
   /** What the branch started from, where that is known. */
   recorded: string | null;

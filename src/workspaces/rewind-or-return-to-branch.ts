@@ -6,11 +6,9 @@ import { clearMarks, readStatus, type Status, withScratchIndex } from '../git/st
 import { WorkspaceError } from '../model/errors.ts';
 import { openTree } from './add-remove-repair-worktree.ts';
 import { isSpecStateFile } from './evidence-and-diff.ts';
+import type { TreeSpec } from './workspace-spec.ts';
 
-export interface RewindSpec {
-  repo: string;
-  path: string;
-  branch: string;
+export interface RewindSpec extends TreeSpec {
   /** The commit to go back to. */
   to: string;
   /** The ref that keeps the removed work; a number is added if it exists. */

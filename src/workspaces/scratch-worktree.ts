@@ -11,14 +11,11 @@ import { copyUntracked } from './setup/copy-untracked-files.ts';
 import { dueInstall, install } from './setup/install-packages.ts';
 import { endHooks, runHooks, runInstall } from './setup/set-up-worktree.ts';
 import { deleteLinksToCaches, deleteUntrackedFiles, lockfilesDiffer } from './warm/remove-leftover-state.ts';
+import type { WorkspaceSpec } from './workspace-spec.ts';
 import { pathTaken, realDirectory } from './worktree-paths.ts';
 
-export interface ScratchSpec {
-  worktreeRoot: string;
-  hooks: string[];
-  install?: { packageManager: string | null } | undefined;
-  copy: string[];
-  caches: string[];
+export interface ScratchSpec
+  extends Pick<WorkspaceSpec, 'worktreeRoot' | 'hooks' | 'install' | 'copy' | 'caches'> {
   signal: AbortSignal;
 }
 

@@ -8,20 +8,19 @@ import { GitError } from '../git/run-git.ts';
 import { messageOf, WorkspaceError } from '../model/errors.ts';
 import { hasWork } from './find-work-in-base.ts';
 import { resolveBase, startingPoint } from './resolve-base.ts';
-import type { PrerequisiteOnOrigin } from './workspace-spec.ts';
+import type { PrerequisiteOnOrigin, WorkspaceSpec } from './workspace-spec.ts';
 
-interface StartSpec {
-  branch: string;
-  base: string | null;
-  stackOn: string[];
-  stackTips?: Record<string, string> | undefined;
-  prerequisitesOnOrigin?: Record<string, PrerequisiteOnOrigin> | undefined;
-  /** Prerequisites that were merged on the forge. */
-  mergedOn?: string[] | undefined;
-  recordedBase: { ref: string; commit: string } | null;
-  /** The base of the branch when it was another ticket's. */
-  formerBase?: { ref: string; commit: string } | null;
-}
+type StartSpec = Pick<
+  WorkspaceSpec,
+  | 'branch'
+  | 'base'
+  | 'stackOn'
+  | 'stackTips'
+  | 'prerequisitesOnOrigin'
+  | 'mergedOn'
+  | 'recordedBase'
+  | 'formerBase'
+>;
 
 /** Where a ticket's branch begins. */
 export interface Start {

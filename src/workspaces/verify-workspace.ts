@@ -4,11 +4,9 @@ import { ignoring, WorkspaceError } from '../model/errors.ts';
 import { shellQuote } from '../model/text/quote-values-for-shell.ts';
 import { openTree } from './add-remove-repair-worktree.ts';
 import { isReady } from './setup/set-up-worktree.ts';
+import type { TreeSpec } from './workspace-spec.ts';
 
-export interface VerifySpec {
-  repo: string;
-  path: string;
-  branch: string;
+export interface VerifySpec extends TreeSpec {
   /** The repository's own checkout is meant. */
   inPlace?: boolean | undefined;
 }

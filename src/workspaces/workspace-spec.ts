@@ -1,10 +1,8 @@
 /** A branch and the base that it is for. */
-export interface BranchSpec {
-  repo: string;
-  branch: string;
-  base: string | null;
-  recordedBase: { ref: string; commit: string } | null;
-}
+export type BranchSpec = Pick<WorkspaceSpec, 'repo' | 'branch' | 'base' | 'recordedBase'>;
+
+/** A worktree on its branch. */
+export type TreeSpec = Pick<WorkspaceSpec, 'repo' | 'path' | 'branch'>;
 
 /** A prerequisite's branch as origin has it. */
 export interface PrerequisiteOnOrigin {
