@@ -1,6 +1,12 @@
 import { adapterFor, capabilityProblems } from '../agents/adapters-and-agent-problems.ts';
 import { refKey } from '../model/ids-and-branch-names.ts';
-import { type AccountLimit, type Admission, type AtWork, admit, crowded } from '../model/limits/admission.ts';
+import {
+  type Admission,
+  type AdmissionInput,
+  type AtWork,
+  admit,
+  crowded,
+} from '../model/limits/admission.ts';
 import {
   type AppliedBudget,
   appliedBudgets,
@@ -9,7 +15,6 @@ import {
   noLaunchLeft,
   overdrawn,
   type Pending,
-  type Sum,
 } from '../model/limits/budget.ts';
 import type { Plan } from '../model/plan.ts';
 import { planOf, ticketOf } from '../model/plans/plans-view.ts';
@@ -27,11 +32,8 @@ const REHEARSAL_MB = 80;
 const REFRESH_MS = 1_000;
 
 /** All tickets at one moment, with sums and limits that are computed once. */
-export interface Overview {
-  tickets: Iterable<Ticket>;
-  sums: Map<string, Sum>;
-  limits: Map<string, AccountLimit | null>;
-  hasLimits: boolean;
+export interface Overview
+  extends Required<Pick<AdmissionInput, 'tickets' | 'sums' | 'limits' | 'hasLimits'>> {
   /** Tickets with an agent at work. */
   atWork: Ticket[];
 }

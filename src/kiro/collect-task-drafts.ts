@@ -15,7 +15,7 @@ import {
   type SourceLine,
   type Title,
 } from './parse-task-line.ts';
-import { type Box, error, type Mark, type Note, warning } from './task.ts';
+import { type Box, error, type Mark, type Note, type SpecSection, warning } from './task.ts';
 
 export interface Collected {
   drafts: Draft[];
@@ -214,17 +214,12 @@ function unclosed({ line, what }: { line: number; what: 'fence' | 'comment' }): 
 }
 
 /** A heading of tasks.md. */
-export interface Section {
-  title: string;
-  level: number;
-  /** Index of the line. */
-  line: number;
+export interface Section extends SpecSection {
   parent: Section | null;
   /** `2` for `## 2. Core` and `### Phase 2`. */
   number: string | null;
   wave: number | null;
   kind: 'tasks' | 'legend' | 'checklist' | 'graph';
-  verify: string[];
   /** The task that this heading is, if it is one. */
   draft: Draft | null;
 }

@@ -46,6 +46,7 @@ export interface Trainload {
   base: string;
   cars: TrainCar[];
   left: LeftOut[];
+  /** Branches that were already in the base. */
   already: AlreadyMerged[];
 }
 

@@ -10,7 +10,7 @@ import type { Ticket } from '../../model/ticket.ts';
 import { excerpt } from '../../phases/capture-and-excerpt-output.ts';
 import type { Track, TrackSpec, Trains } from '../../workspaces/workspaces.ts';
 import { Notifier } from '../notifications/notify.ts';
-import { type AlreadyMerged, isReady, type LeftOut, leaveOut, type Trainload } from './collect-branches.ts';
+import { isReady, type LeftOut, leaveOut, type Trainload } from './collect-branches.ts';
 import { type Fault, findPassingCars, type Sorted } from './find-bad-branches.ts';
 import {
   findPulls,
@@ -31,9 +31,7 @@ interface Landed {
 }
 
 /** The result of a train. */
-export interface TrainResult {
-  repo: string;
-  base: string;
+export interface TrainResult extends Omit<Trainload, 'cars'> {
   /** What was moved: the base, its integration branch, or `origin/<base>`. */
   target: string;
   /** Its commit now. */
@@ -42,9 +40,6 @@ export interface TrainResult {
   fastForward: string | null;
   landed: Landed[];
   returned: Returned[];
-  left: LeftOut[];
-  /** Branches that were already in the base. */
-  already: AlreadyMerged[];
   /** The commands that had to pass. */
   checks: string[];
   /** Why what landed was not checked at all; null when it was, or nothing landed. */
@@ -203,14 +198,10 @@ async function returnFaulty(
   return { returned, left };
 }
 
-export interface Preview {
-  repo: string;
-  base: string;
+export interface Preview extends Omit<Trainload, 'cars'> {
   target: string;
   /** In the order in which they would be merged. */
   order: { planId: string; ticketId: string; branch: string; title: string; conflict: string[] }[];
-  left: LeftOut[];
-  already: AlreadyMerged[];
 }
 
 /** The branches that a train would merge, in order and with their conflicts. Changes nothing. */

@@ -1,8 +1,7 @@
 import { refKey } from '../ids-and-branch-names.ts';
-import type { Plan } from '../plan.ts';
 import type { Attempt, Hold, Ticket } from '../ticket.ts';
 import type { PhaseOf } from '../workflow.ts';
-import { appliedBudgets, type Budgets, type Pending, type Sum, usedUp } from './budget.ts';
+import { type AppliedBudgetInput, appliedBudgets, usedUp } from './budget.ts';
 
 /** What decides whether an agent may start. */
 interface Candidate {
@@ -10,25 +9,18 @@ interface Candidate {
   fallback?: string | undefined;
 }
 
-export interface AdmissionInput {
-  plan: Plan;
-  ticket: Ticket;
+export interface AdmissionInput extends AppliedBudgetInput {
   phase: PhaseOf<'agent'>;
   /** The one that the phase, ticket, plan or default names. */
   agent: string;
   agents: Readonly<Record<string, Candidate>>;
   /** Whether an agent can do what the phase asks for. */
   suits(agent: string): boolean;
-  tickets: Iterable<Ticket>;
-  budgets: Budgets;
-  pending?: readonly Pending[];
   /** Why there is no room for one more process of an agent; null when there is. */
   crowded(agent: string): string | null;
-  now: string;
-  /** Answers that are the same for many tickets, for callers that ask about all of them at once. */
-  sums?: Map<string, Sum>;
   /** False: no ticket has met a limit that is not over yet. */
   hasLimits?: boolean;
+  /** Answers that are the same for many tickets, as `sums`. */
   limits?: Map<string, AccountLimit | null>;
 }
 
@@ -125,7 +117,7 @@ export function crowded({ agent, need, free, atWork }: Room): string | null {
 }
 
 /** A usage limit that an account has met and that is not over yet. */
-export interface AccountLimit {
+interface AccountLimit {
   until: string;
   reason: string;
   /** refKey of the ticket whose attempt met it. */

@@ -43,7 +43,7 @@ export interface AppliedBudgetInput {
   sums?: Map<string, Sum>;
 }
 
-export type Sum = Pick<AppliedBudget, 'spent' | 'unknown' | 'running'>;
+type Sum = Pick<AppliedBudget, 'spent' | 'unknown' | 'running'>;
 
 /** Every budget that an attempt at a phase draws on. The ticket's open attempt is left out: it is what is asked about. */
 export function appliedBudgets(input: AppliedBudgetInput): AppliedBudget[] {

@@ -17,6 +17,7 @@ export interface TemplatePlace {
 export interface TemplateUse extends TemplatePlace {
   root: string;
   field: string | undefined;
+  /** The one after it: `root.field.member`. */
   member: string | undefined;
   /** In a condition or with a default: it may be missing. */
   optional: boolean;
@@ -190,13 +191,8 @@ export async function readIncluded(text: string, dirs: readonly string[]): Promi
 }
 
 /** A variable as written: `root.field…`. */
-interface VariablePath {
+interface VariablePath extends Omit<TemplateUse, keyof TemplatePlace> {
   token: Token;
-  root: string;
-  field: string | undefined;
-  /** The one after it: `root.field.member`. */
-  member: string | undefined;
-  optional: boolean;
 }
 
 /** Shapes of the library's parsed values; its guards are not at hand without loading it. */
