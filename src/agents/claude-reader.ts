@@ -139,7 +139,7 @@ export class ClaudeReader extends StreamReader {
     const epoch = asNumber(info.resetsAt);
     const resetAt = epoch === undefined ? null : isoFromEpoch(epoch);
     if (info.status === 'rejected') {
-      const message = `The ${kind} limit is reached${resetAt ? ` until ${resetAt}` : ''}.`;
+      const message = `The ${kind} limit is reached.`;
       this.#rejection = { resetAt, message };
       return [{ type: 'limit', resetAt, sure: resetAt !== null, message }];
     }

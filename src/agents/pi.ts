@@ -175,6 +175,6 @@ class PiReader extends StreamReader {
 }
 
 function limitOf({ resetAt }: { resetAt: string | null }) {
-  const message = `The usage limit is reached${resetAt ? ` until ${resetAt}` : ''}.`;
+  const message = 'The usage limit is reached.';
   return { class: 'limit' as const, message, resetAt, sure: resetAt !== null };
 }

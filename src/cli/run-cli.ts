@@ -1,5 +1,12 @@
 import { InputError, SignalboxError } from '../model/errors.ts';
-import { asciiMarks, isUtf8, type Lines, printable, safeJson } from '../report/style-and-phrases.ts';
+import {
+  asciiMarks,
+  inLocalTime,
+  isUtf8,
+  type Lines,
+  printable,
+  safeJson,
+} from '../report/style-and-phrases.ts';
 import { wrapLines } from '../report/table.ts';
 import { plainOptions, status } from './commands/status.ts';
 import { ASK, errorLines, type Io, type OutputStream, type ProcessIo } from './io.ts';
@@ -143,7 +150,12 @@ function showError(io: Io, code: string, message: string, hint: string | undefin
   if (wantsJson(io)) io.err(safeJson({ error: { code, message, hint: hint ?? null } }));
   else {
     const lines = errorLines(isList ? message.split('\n') : message, hint);
-    io.err(wrapLines(lines, io.stderr.terminal?.columns()));
+    io.err(
+      wrapLines(
+        lines.map((line) => inLocalTime(line)),
+        io.stderr.terminal?.columns(),
+      ),
+    );
   }
 }
 

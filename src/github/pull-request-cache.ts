@@ -119,12 +119,12 @@ async function ask(
     if (!(error instanceof GhError) || error.failure !== 'rate-limited') throw error;
     const resetAt = error.resetAt ?? new Date(Date.parse(now()) + 300_000).toISOString();
     rateLimits.exhausted(repository.host, resetAt, now());
-    return { later: `GitHub takes no more questions until ${resetAt}` };
+    return { later: `GitHub accepts no more requests until ${resetAt}: rate limit` };
   }
 }
 
 function budgetText({ remaining, limit, resetAt }: KnownRateLimit): string {
-  return `GitHub's budget is low (${remaining} of ${limit}); the next question is asked after ${resetAt}`;
+  return `GitHub's budget is low (${remaining} of ${limit}); the next request is sent after ${resetAt}`;
 }
 
 function isFresh({ at }: Stored, { maxAgeSeconds, now }: SnapshotOptions): boolean {

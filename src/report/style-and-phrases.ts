@@ -187,8 +187,15 @@ export function printable(line: string, color = false): string {
 
 /** The same as a part of a line: without tabs, and cut. */
 export function oneLine(text: string, max = 160): string {
-  const flat = printable(text).replace(/\t\s*/g, ' ').trim();
+  const flat = inLocalTime(printable(text).replace(/\t\s*/g, ' ').trim());
   return flat.length > max ? `${flat.slice(0, endOfCharacter(flat, max - 1))}…` : flat;
+}
+
+const UTC_TIME = /\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z/g;
+
+/** Stored texts have times in UTC; people read those of their own clock. */
+export function inLocalTime(text: string, now = Date.now()): string {
+  return text.replace(UTC_TIME, (iso) => clock(iso, now));
 }
 
 /** JSON in which what `printable` takes out is escaped, so that nothing is lost. */
@@ -206,18 +213,17 @@ export function sayProblem({ path, message }: { path: string; message: string })
 const POLLS: ReadonlySet<Hold['kind']> = new Set(['poll', 'memory']);
 const NAMES_TIME = / until \S*\d\d:\d\d/;
 
-/** ` until 14:03:00`, if the hold ends by itself and its reason does not name the time. */
+/** ` until 14:03:00, in 1h 6m`, if the hold ends by itself and its reason does not name the time. */
 export function untilText(hold: Hold | null, now: number): string {
-  return hold?.until && !polls(hold) && !NAMES_TIME.test(hold.reason)
-    ? ` until ${clock(hold.until, now)}`
-    : '';
+  if (!hold?.until || polls(hold) || NAMES_TIME.test(hold.reason)) return '';
+  const left = Date.parse(hold.until) - now;
+  return ` until ${clock(hold.until, now)}${left > 0 ? `, in ${wholeSeconds(left)}` : ''}`;
 }
 
 /** The same for a page that is printed once, which also shows the next check. */
 export function untilNote(hold: Hold | null, now: number): string {
   const until = untilText(hold, now).trim();
-  const left = Date.parse(hold?.until ?? '') - now;
-  if (until) return ` (${until}${left > 0 ? `, in ${wholeSeconds(left)}` : ''})`;
+  if (until) return ` (${until})`;
   if (!hold?.until || !polls(hold) || NAMES_TIME.test(hold.reason)) return '';
   return Date.parse(hold.until) > now ? ` (next check ${clock(hold.until, now)})` : '';
 }

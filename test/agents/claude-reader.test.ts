@@ -54,7 +54,7 @@ describe('the claude reader', () => {
       readerFor('claude').line(line({ type: 'rate_limit_event', rate_limit_info: info }));
     const resetAt = '2026-11-15T20:07:02.000Z';
     expect(announced({ status: 'rejected', rateLimitType: 'seven_day', resetsAt: 1794773222 })).toEqual([
-      { type: 'limit', resetAt, sure: true, message: `The seven day limit is reached until ${resetAt}.` },
+      { type: 'limit', resetAt, sure: true, message: 'The seven day limit is reached.' },
     ]);
     expect(announced({ status: 'rejected' })).toEqual([
       { type: 'limit', resetAt: null, sure: false, message: 'The usage limit is reached.' },
@@ -80,7 +80,7 @@ describe('the claude reader', () => {
     });
     expect(replay(readerFor('claude'), [rejected], FAILED).result.error).toMatchObject({
       class: 'limit',
-      message: 'The usage limit is reached until 2026-11-15T20:07:02.000Z.',
+      message: 'The usage limit is reached.',
       resetAt: '2026-11-15T20:07:02.000Z',
       sure: true,
     });

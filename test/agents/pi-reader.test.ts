@@ -66,7 +66,7 @@ describe('the pi reader', () => {
     const resetAt = '2026-11-15T20:00:00.000Z';
     const limit = line({ type: 'signalbox', limit: { resetAt } });
     const told = replay(readerFor('pi'), [limit, answer('aborted')], ENDED);
-    const message = `The usage limit is reached until ${resetAt}.`;
+    const message = 'The usage limit is reached.';
     expect(told.events).toEqual([{ type: 'limit', resetAt, sure: true, message }]);
     expect(readerFor('pi').line(line({ type: 'signalbox', limit: {} }))).toEqual([
       { type: 'limit', resetAt: null, sure: false, message: 'The usage limit is reached.' },

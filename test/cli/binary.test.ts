@@ -79,7 +79,7 @@ const PLAIN: Row[] = [
   ['stats', 0, /No finished runs/],
   ['clean', 0, /branch ticket\/p\/a: p\/a is complete/],
   ['checks', 0, /✓ 1 passed/],
-  ['notify test', 1, /No place is configured/],
+  ['notify test', 1, /No notifications are configured/],
   ['attach', 2, /tmux/],
   ['interactive --dry-run --agent claude', 0, /^claude in /],
   ['daemon status', 1, /No daemon/],

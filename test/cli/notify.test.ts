@@ -269,7 +269,7 @@ describe('notify test', () => {
     const { code, err } = await world.cli('notify', 'test');
     expect({ code, err }).toEqual({
       code: 1,
-      err: 'No place is configured. Set notify.desktop, notify.command or notify.webhook.\n',
+      err: 'No notifications are configured. Set notify.desktop, notify.command or notify.webhook.\n',
     });
   });
 });

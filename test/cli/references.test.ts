@@ -60,7 +60,12 @@ describe.concurrent('a ticket', () => {
     expect((await world.cli('retry', 'old')).err).toContain('Which ticket of "old"?');
     expect((await world.cli('retry', 'old')).err).toContain('Tickets: a, b');
     expect((await world.cli('retry')).err).toContain('Name a ticket, or a plan and a ticket.');
-    expect((await world.cli('respond', 'old', 'a')).err).toContain('Missing required argument "decision".');
+    expect((await world.cli('skip', 'c')).err).toContain(
+      'Name the phase to continue at.\n   signalbox skip new c <phase>',
+    );
+    expect((await world.cli('respond', 'old', 'a')).err).toContain(
+      'Name the decision.\n   signalbox respond old a <decision>',
+    );
     expect(errorIn(await world.cli('pause', 'nothing', '--json')).code).toBe('plan/unknown');
   });
 

@@ -79,7 +79,7 @@ describe('frame', () => {
       `● parser  implement    2m 05s  ${'read src/teas.js'.padEnd(61)}  5.2k tokens · $0.0123`,
       '◌ cli     queued           9s  waits for parser (not complete yet)',
       '● docs    self_review     59s  [visit 2, attempt 3] Four teas.',
-      '◌ cache   implement        0s  waits until 14:03:00: limit reached',
+      '◌ cache   implement        0s  waits until 14:03:00, in 1m 0s: limit reached',
       '! gate    approve          0s  waits for you: merge it?',
       '◌ slot    queued           0s  waits for a free slot',
       'Progress: parser ⏳ cli ⏳ docs ⏳ cache ⏳ gate ⏳ slot ⏳ done ✓ bad ✗ off ⏳',

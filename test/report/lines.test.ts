@@ -41,11 +41,11 @@ const LINES: [EngineEvent, string | undefined][] = [
   ],
   [
     status('parser', 'ready', { hold: { kind: 'limit', reason: 'limit reached', until } }),
-    '◌ parser waits until 12:04:05: limit reached',
+    '◌ parser waits until 12:04:05, in 4m 5s: limit reached',
   ],
   [
     status('parser', 'ready', { hold: { kind: 'limit', reason: 'limit reached', until: tomorrow } }),
-    '◌ parser waits until 2026-03-02 01:00:00: limit reached',
+    '◌ parser waits until 2026-03-02 01:00:00, in 13h 0m: limit reached',
   ],
   [
     status('parser', 'ready', { hold: { kind: 'poll', reason: 'ci: pending', until } }),
@@ -55,7 +55,7 @@ const LINES: [EngineEvent, string | undefined][] = [
     status('parser', 'ready', {
       hold: { kind: 'limit', reason: 'closed until 2026-03-01T12:04:05Z', until },
     }),
-    '◌ parser waits: closed until 2026-03-01T12:04:05Z',
+    '◌ parser waits: closed until 2026-03-01 12:04:05',
   ],
   [
     status('parser', 'queued', { hold: { kind: 'blocked', reason: 'waits for cli', until: null } }),

@@ -186,5 +186,5 @@ export async function notifyTest(io: Io, options: GlobalOptions): Promise<void> 
   if (options.json) return outJson(io, { ok, places });
   for (const each of places) io.out(each.ok ? `✓ ${each.label}` : `✗ ${each.error}`);
   if (places.length === 0)
-    io.err('No place is configured. Set notify.desktop, notify.command or notify.webhook.');
+    io.err('No notifications are configured. Set notify.desktop, notify.command or notify.webhook.');
 }

@@ -19,6 +19,7 @@ import { EXIT } from '../../model/actions.ts';
 import { InputError, SignalboxError } from '../../model/errors.ts';
 import { refKey, type TicketRef } from '../../model/ids-and-branch-names.ts';
 import { shellWord } from '../../model/text/quote-values-for-shell.ts';
+import { clock } from '../../report/style-and-phrases.ts';
 import { type Io, outJson } from '../io.ts';
 import {
   type GlobalOptions,
@@ -183,8 +184,9 @@ export async function forgeBudget(io: Io, options: GlobalOptions): Promise<void>
   const known = new RateLimitFile(new Machine(stateDir).githubCache).all();
   if (options.json) return outJson(io, known);
   if (known.length === 0) return io.out('GitHub has not been asked yet.');
+  const now = Date.now();
   for (const { host, remaining, limit, cost, resetAt, at } of known)
     io.out(
-      `${host}: ${remaining} of ${limit} points left until ${resetAt}; the last question cost ${cost} (${at})`,
+      `${host}: ${remaining} of ${limit} points left until ${clock(resetAt, now)}; the last request cost ${cost}, at ${clock(at, now)}`,
     );
 }

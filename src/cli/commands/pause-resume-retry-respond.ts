@@ -9,6 +9,7 @@ import {
   stoppedIn,
 } from '../../engine/control-tickets.ts';
 import { InputError, messageOf, SignalboxError } from '../../model/errors.ts';
+import type { TicketRef } from '../../model/ids-and-branch-names.ts';
 import { runCommand } from '../../model/state/explain-ticket.ts';
 import { plural } from '../../model/text/clean-escape-quote-plural.ts';
 import { type Attempt, isCancelled, newerRunOf, type Ticket } from '../../model/ticket.ts';
@@ -87,26 +88,28 @@ function lastWithUsage({ phaseHistory }: Ticket): Attempt | [] {
 }
 
 export async function skip(io: Io, options: GlobalOptions, ...words: Words): Promise<void> {
-  return act(io, options, words, 'skip', ([phase]) => ({ phase: required('phase', phase) }));
+  return act(io, options, words, 'skip', ([phase], ref) => ({
+    phase: required(phase, 'Name the phase to continue at.', `skip ${ref.planId} ${ref.ticketId} <phase>`),
+  }));
 }
 
 export async function respond(
   io: Io,
   options: GlobalOptions,
   first: string,
-  second: string,
+  second: string | undefined,
   third: string | undefined,
   message: string[],
 ): Promise<void> {
-  return act(io, options, [first, second, third, ...message], 'respond', ([decision, ...words]) => ({
-    decision: required('decision', decision),
+  return act(io, options, [first, second, third, ...message], 'respond', ([decision, ...words], ref) => ({
+    decision: required(decision, 'Name the decision.', `respond ${ref.planId} ${ref.ticketId} <decision>`),
     message: words.join(' '),
   }));
 }
 
-function required(name: string, word: string | undefined): string {
+function required(word: string | undefined, message: string, command: string): string {
   if (word !== undefined) return word;
-  throw new InputError('usage', `Missing required argument "${name}".`);
+  throw new InputError('usage', message, { hint: `signalbox ${command}` });
 }
 
 export async function stop(io: Io, options: GlobalOptions, first: string, second: string | undefined) {
@@ -122,12 +125,12 @@ async function act(
   options: GlobalOptions,
   words: Words,
   type: Wish['type'],
-  more: (rest: string[]) => object = () => ({}),
+  more: (rest: string[], ref: TicketRef) => object = () => ({}),
 ): Promise<void> {
   const engine = await openEngine(io, options, type);
   const { ref, rest } = ticketNamed(io, engine.store, type, words);
   const { planId, ticketId } = ref;
-  const ticket = await carryOutCommand(engine, ref, { type, ...more(rest) } as Wish, 'a person');
+  const ticket = await carryOutCommand(engine, ref, { type, ...more(rest, ref) } as Wish, 'a person');
   const { status, currentPhase } = ticket;
   const at = currentPhase && currentPhase !== status ? ` at ${currentPhase}` : '';
   const moves = status === 'ready' || status === 'queued' || status === 'running';

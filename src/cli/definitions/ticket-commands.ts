@@ -95,14 +95,14 @@ export const TICKET_COMMANDS: readonly CommandDefinition[] = [
     load: async () => (await ticket()).retry,
   },
   {
-    usage: 'skip <plan> <ticket> [phase]',
+    usage: 'skip <plan> [ticket] [phase]',
     about: 'continue at another phase',
     args: TICKET,
     examples: ['skip sprint-12 PROJ-101 self_review', 'skip PROJ-101 self_review'],
     load: async () => (await ticket()).skip,
   },
   {
-    usage: 'respond <plan> <ticket> [decision] [message...]',
+    usage: 'respond <plan> [ticket] [decision] [message...]',
     about: 'answer a gate',
     args: TICKET,
     examples: ['respond sprint-12 PROJ-101 approve "looks good"', 'respond PROJ-101 approve'],

@@ -165,7 +165,7 @@ export async function temporaryTroubleOf(
   const where = typeof host === 'string' ? host : 'github.com';
   const until = error.resetAt ?? (await endOfLimit(engine, where)) ?? soon();
   new RateLimitFile(engine.machine.githubCache).exhausted(where, until, engine.now());
-  return { reason: `GitHub takes no more questions until ${until}`, until };
+  return { reason: `GitHub accepts no more requests until ${until}: rate limit`, until };
 }
 
 /** Undefined: a gh that cannot answer this either is asked again after the pause. */

@@ -229,7 +229,7 @@ describe.concurrent('what happens while it answers', () => {
       expect(retries[phase] ?? 0).toBe(0);
       expect((await hub.cli('retry', 'p', 'a')).code).toBe(0);
     };
-    await parked('create_pr', 'GitHub takes no more questions until');
+    await parked('create_pr', 'GitHub accepts no more requests until');
     // The limit is known to those who look, too; here it is over at once.
     world.remove(join(world.stateDir, 'forge', 'budget.json'));
     await hub.waits('a', 'await_review');

@@ -65,7 +65,7 @@ describe('waiting for pull requests', () => {
     expect(await watchPull(parts, ref, 'review')).toEqual({ waiting: 'pull request #1 waits for a review' });
     const before = queries(bench);
     expect(await watchPull(parts, ref, 'review')).toEqual({
-      waiting: `GitHub's budget is low (399 of 5000); the next question is asked after ${resetAt}`,
+      waiting: `GitHub's budget is low (399 of 5000); the next request is sent after ${resetAt}`,
       unseen: true,
     });
     expect(queries(bench)).toBe(before);
@@ -96,12 +96,12 @@ describe('waiting for pull requests', () => {
     const resetAt = new Date(Math.ceil(Date.now() / 1000 + 600) * 1000).toISOString();
     bench.gh.change((state) => Object.assign(state.rateLimit, { remaining: 0, resetAt }));
     expect(await look()).toEqual({
-      waiting: `GitHub takes no more questions until ${resetAt}`,
+      waiting: `GitHub accepts no more requests until ${resetAt}: rate limit`,
       unseen: true,
     });
     const before = queries(bench);
     expect(await look()).toEqual({
-      waiting: expect.stringContaining(`asked after ${resetAt}`),
+      waiting: expect.stringContaining(`sent after ${resetAt}`),
       unseen: true,
     });
     expect(queries(bench)).toBe(before);
