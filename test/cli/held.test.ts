@@ -36,7 +36,7 @@ describe.concurrent('a ticket that somebody else has', () => {
     const { person, why, leave } = await inside(world);
     const run = world.start(['run', 'p', '--plain']);
     await run.says(`! a needs attention: Good? (yes | no); ${why}`);
-    await run.says('→ signalbox respond p a <decision>');
+    await run.says('→ signalbox respond p a yes');
     expect((await world.cli('respond', 'p', 'a', 'yes')).code).toBe(0);
     await run.says(`◌ a waits: ${why}`);
     leave();
