@@ -91,7 +91,7 @@ describe.concurrent('the flags of a run of issues', () => {
     const quiet = await issues.cli('run', 'b.md', '--quiet', ...EXEC);
     expect(quiet.code).toBe(0);
     expect(quiet.out).toMatch(
-      /^\n +issue .*\n✓ +b .*\n\n1 passed, 0 failed · \d+s\nThe work is .*\nTo merge: .*\nLog: .*\n$/,
+      /^\n +issue .*\n✓ +b .*\n\n1 passed, 0 failed · \d+s · cost unknown\nThe work is .*\nTo merge: .*\nLog: .*\n$/,
     );
   });
 

@@ -6,7 +6,7 @@ import { variants } from '../../support/index.ts';
 import { EXEC_FLAGS, it, linesOf, NumberedWorld, titled } from './support.ts';
 
 const header = (issues: NumberedWorld, run: string) =>
-  runHeader(openStore(issues.world.stateDir), run, style(false));
+  runHeader(openStore(issues.world.stateDir), run, style(false)).filter(Boolean);
 
 describe.concurrent('a chain', () => {
   it('is called one wherever a run is told of', { tags: 'full' }, async ({ world }) => {
