@@ -2,7 +2,7 @@ import { dirname, resolve } from 'node:path';
 import { GITHUB, githubKey, parseRepository } from '../github/gh/repository-name.ts';
 import type { GhOptions } from '../github/gh/run-gh.ts';
 import { defaultHost, ownRepository } from '../github/own-repository.ts';
-import { InputError, messageOf, SignalboxError } from '../model/errors.ts';
+import { InputError, messageOf, orError, SignalboxError } from '../model/errors.ts';
 import { idProblem } from '../model/ids-and-branch-names.ts';
 import { quoted } from '../model/text/clean-escape-quote-plural.ts';
 import { fetchGithub } from './github/fetch-issues.ts';
@@ -18,7 +18,6 @@ import { fetchLinear } from './linear/linear-issues.ts';
 import { fetchMarkdown } from './markdown-issues.ts';
 import {
   type Fetched,
-  orError,
   orProblems,
   problemOf,
   type SourceContext,
@@ -186,7 +185,7 @@ async function keyOf(
 }
 
 async function ownKey(number: number, place: string, context: SourceContext): Promise<string> {
-  const own = await orError(context.ownRepository);
+  const own = await orError(SignalboxError, context.ownRepository);
   if (!(own instanceof SignalboxError)) return githubKey(own, number);
   throw new InputError(
     'markdown/depends-on',
@@ -198,7 +197,7 @@ async function ownKey(number: number, place: string, context: SourceContext): Pr
 /** A file must not be able to make gh send a token to a host of its choice. */
 async function refuseStrangers(host: string, place: string, context: SourceContext): Promise<void> {
   if (host === GITHUB || host === defaultHost(context).toLowerCase()) return;
-  const own = await orError(context.ownRepository);
+  const own = await orError(SignalboxError, context.ownRepository);
   if (!(own instanceof SignalboxError) && own.host === host) return;
   throw new InputError('markdown/depends-on', `${place}: Issues on ${host} are not fetched from here.`, {
     hint: 'Name issues of github.com or of the host that origin is on; GH_HOST names another.',

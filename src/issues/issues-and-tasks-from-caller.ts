@@ -1,13 +1,13 @@
 import { githubKey } from '../github/gh/repository-name.ts';
 import type { GhOptions } from '../github/gh/run-gh.ts';
 import { ownRepository } from '../github/own-repository.ts';
-import { InputError, SignalboxError } from '../model/errors.ts';
+import { InputError, orError, SignalboxError } from '../model/errors.ts';
 import { slug } from '../model/ids-and-branch-names.ts';
 import { cleanLine, cleanText } from '../model/text/clean-escape-quote-plural.ts';
 import { acceptanceCriteria } from './acceptance-criteria.ts';
 import { mentionedDependencies } from './dependency-mentions.ts';
 import { numberKey, numberOfKey } from './issue-references.ts';
-import { orError, type WorkItem } from './work-item.ts';
+import type { WorkItem } from './work-item.ts';
 
 /** What a caller knows of an issue by its number. */
 export interface IssueInfo {
@@ -88,7 +88,7 @@ export async function joinNumbered(items: readonly WorkItem[], options: GhOption
       : !described.has(number) && numbers.has(number);
   };
   if (described.size === 0 || !items.some(({ dependsOn }) => dependsOn.some(isUnclear))) return [...items];
-  const own = await orError(() => ownRepository(options));
+  const own = await orError(SignalboxError, () => ownRepository(options));
   if (own instanceof SignalboxError) return [...items];
   const byFull = new Map([...described].map((number) => [githubKey(own, number), numberKey(number)]));
   const clear = (key: string) => {

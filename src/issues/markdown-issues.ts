@@ -2,7 +2,7 @@ import { basename } from 'node:path';
 import type { Path, YamlSource } from '../config/parse-yaml-and-place-problems.ts';
 import { repositoryText } from '../github/gh/repository-name.ts';
 import { readTextFile } from '../machine/files/read-and-remove-files.ts';
-import { InputError, SignalboxError } from '../model/errors.ts';
+import { InputError, orError, SignalboxError } from '../model/errors.ts';
 import { idProblem, slug } from '../model/ids-and-branch-names.ts';
 import { cleanLabels, cleanLine, cleanText, quoted } from '../model/text/clean-escape-quote-plural.ts';
 import { headingAt, visibleLines } from '../model/text/markdown-lines.ts';
@@ -10,7 +10,7 @@ import { nearest } from '../model/text/nearest-word.ts';
 import { acceptanceCriteria, isCriteriaTitle } from './acceptance-criteria.ts';
 import { dependencyMentions } from './dependency-mentions.ts';
 import { type MarkdownReference, parseReference } from './issue-references.ts';
-import { type Fetched, orError, orProblems, type Sourced, type Wait, type WorkItem } from './work-item.ts';
+import { type Fetched, orProblems, type Sourced, type Wait, type WorkItem } from './work-item.ts';
 
 /** Issues in local files: front matter id, title, labels and dependsOn; the rest is the text. */
 export function fetchMarkdown(references: readonly MarkdownReference[]): Promise<Fetched> {
@@ -21,7 +21,7 @@ export function fetchMarkdown(references: readonly MarkdownReference[]): Promise
 export async function issueInFile(text: string, options: { cwd: string }): Promise<WorkItem | undefined> {
   const reference = parseReference(text, options);
   if (reference.kind !== 'markdown') return undefined;
-  const read = await orError(() => readIssueFile(reference));
+  const read = await orError(SignalboxError, () => readIssueFile(reference));
   return read instanceof SignalboxError ? undefined : read.item;
 }
 

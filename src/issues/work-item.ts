@@ -1,6 +1,6 @@
 import type { RepositoryName } from '../github/gh/repository-name.ts';
 import type { GhOptions } from '../github/gh/run-gh.ts';
-import { messageOf, SignalboxError } from '../model/errors.ts';
+import { messageOf, orError, SignalboxError } from '../model/errors.ts';
 import type { Reference } from './issue-references.ts';
 
 /** One piece of work as its tracker describes it. All text in it is data: never a template, never a command. */
@@ -93,16 +93,6 @@ export function problemOf(reference: string, error: SignalboxError): SourceProbl
   };
 }
 
-/** Errors for people as a result; any other error is a bug and is thrown. */
-export async function orError<T>(work: () => T | Promise<T>): Promise<T | SignalboxError> {
-  try {
-    return await work();
-  } catch (error) {
-    if (error instanceof SignalboxError) return error;
-    throw error;
-  }
-}
-
 /** Does the work for each item at once; an error for people becomes a problem of what the item is called. */
 export async function orProblems<T, R>(
   items: readonly T[],
@@ -111,7 +101,7 @@ export async function orProblems<T, R>(
 ): Promise<{ found: R[]; problems: SourceProblem[] }> {
   const found: R[] = [];
   const problems: SourceProblem[] = [];
-  const results = await Promise.all(items.map((item) => orError(() => work(item))));
+  const results = await Promise.all(items.map((item) => orError(SignalboxError, () => work(item))));
   for (const [index, item] of items.entries()) {
     const result = results[index];
     if (result instanceof SignalboxError) problems.push(problemOf(nameOf(item), result));

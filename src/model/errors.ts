@@ -55,17 +55,26 @@ export function shortageOf(error: unknown): string | undefined {
   return undefined;
 }
 
+/** Errors of a class as a result; any other error is thrown. */
+export async function orError<T, E extends SignalboxError>(
+  kind: new (...args: never[]) => E,
+  work: () => T | Promise<T>,
+): Promise<T | E> {
+  try {
+    return await work();
+  } catch (error) {
+    if (error instanceof kind) return error;
+    throw error;
+  }
+}
+
 /** The result of `work`; undefined where an error of this class says that there is none. */
 export async function ignoring<T>(
   kind: new (...args: never[]) => SignalboxError,
   work: () => T | Promise<T>,
 ): Promise<T | undefined> {
-  try {
-    return await work();
-  } catch (error) {
-    if (error instanceof kind) return undefined;
-    throw error;
-  }
+  const result = await orError(kind, work);
+  return result instanceof kind ? undefined : result;
 }
 
 /** The same for what may be missing or not usable, without waiting. */

@@ -1,3 +1,4 @@
+import { asRecord } from './text/parse-json-and-find-places.ts';
 import type { Attempt, Json, Ticket } from './ticket.ts';
 
 /** How the review of an issue ended, as the issue workflow captured it. */
@@ -104,7 +105,7 @@ export function judgedIn(value: Json | undefined): Judged[] {
   if (!Array.isArray(value)) return [];
   return value.flatMap((each) => {
     if (each === null || typeof each !== 'object' || Array.isArray(each)) return [];
-    return [{ criterion: text(each.criterion), met: each.met === true, evidence: text(each.evidence) }];
+    return [{ criterion: textOf(each.criterion), met: each.met === true, evidence: textOf(each.evidence) }];
   });
 }
 
@@ -137,12 +138,12 @@ export function schemaForCriteria(
   wanted: readonly string[],
 ): Record<string, unknown> {
   const names = [...new Set(wanted)];
-  const properties = object(schema.properties);
-  const list = object(properties.criteria);
-  const items = object(list.items);
-  const fields = object(items.properties);
+  const properties = asRecord(schema.properties);
+  const list = asRecord(properties.criteria);
+  const items = asRecord(list.items);
+  const fields = asRecord(items.properties);
   if (names.length === 0 || !fields.criterion) return schema;
-  const criterion = { ...object(fields.criterion), enum: names };
+  const criterion = { ...asRecord(fields.criterion), enum: names };
   const criteria = {
     ...list,
     minItems: names.length,
@@ -169,13 +170,8 @@ function quoted(texts: readonly string[]): string {
   return shown.join(', ') + (more > 0 ? ` and ${more} more` : '');
 }
 
-function object(value: unknown): Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
-    ? (value as Record<string, unknown>)
-    : {};
-}
-
-function text(value: Json | undefined): string {
+/** Text as it is, anything else as JSON. */
+export function textOf(value: Json | undefined): string {
   if (value === undefined || value === null) return '';
   return typeof value === 'string' ? value : JSON.stringify(value);
 }

@@ -1,7 +1,7 @@
 import { existsSync, realpathSync } from 'node:fs';
 import type { EngineContext } from '../../engine/context.ts';
 import { workspaceFor } from '../../engine/ticket-workspace.ts';
-import { ifUsable, messageOf, WorkspaceError } from '../../model/errors.ts';
+import { ifUsable, messageOf, orError, WorkspaceError } from '../../model/errors.ts';
 import { idProblem, parseRef, refKey } from '../../model/ids-and-branch-names.ts';
 import type { Plan } from '../../model/plan.ts';
 import { planOf } from '../../model/plans/plans-view.ts';
@@ -57,14 +57,10 @@ async function openRepo(
   { repos }: Inventory,
   path: string,
 ): Promise<string | WorkspaceError> {
-  try {
-    const { root, commonDir } = await engine.workspaces.checkRepo(path);
-    if (!repos.has(commonDir)) repos.set(commonDir, root);
-    return commonDir;
-  } catch (error) {
-    if (error instanceof WorkspaceError) return error;
-    throw error;
-  }
+  const found = await orError(WorkspaceError, () => engine.workspaces.checkRepo(path));
+  if (found instanceof WorkspaceError) return found;
+  if (!repos.has(found.commonDir)) repos.set(found.commonDir, found.root);
+  return found.commonDir;
 }
 
 /** A superseded ticket is done: the newer run of its issue counts. */

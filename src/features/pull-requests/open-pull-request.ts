@@ -21,7 +21,7 @@ import {
 } from '../../github/pull-request-text.ts';
 import { IllegalMoveError, SignalboxError, WorkspaceError } from '../../model/errors.ts';
 import { refKey, type TicketRef } from '../../model/ids-and-branch-names.ts';
-import { judgedIn, judgementOf } from '../../model/review-verdict-and-criteria.ts';
+import { judgedIn, judgementOf, textOf } from '../../model/review-verdict-and-criteria.ts';
 import type { Json, Ticket } from '../../model/ticket.ts';
 import { push } from './push-sync-merge.ts';
 import {
@@ -198,8 +198,8 @@ function bodyFacts(ticket: Ticket, stack: Stack, repository: RepositoryName): Bo
     reference: issueReference(trackedOf(ticket), repository),
     link: ticket.linearUrl,
     description: ticket.description,
-    summary: text(summary),
-    verdict: text(verdict) || null,
+    summary: textOf(summary),
+    verdict: textOf(verdict) || null,
     criteria: criteriaOf(ticket, criteria),
     stack: stack.tickets.map((each) => ({
       name: issueReference(trackedOf(each), repository) ?? each.ticketId,
@@ -219,9 +219,4 @@ function criteriaOf({ acceptanceCriteria }: Ticket, value: Json | undefined): Cr
     ),
     ...judged.filter((each) => !used.has(each)),
   ];
-}
-
-function text(value: Json | undefined): string {
-  if (value === undefined || value === null) return '';
-  return typeof value === 'string' ? value : JSON.stringify(value);
 }

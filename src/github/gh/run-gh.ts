@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import type { Env } from '../../machine/home-path.ts';
 import { type RunEnd, type RunOptions, run } from '../../machine/run-process.ts';
-import { SignalboxError } from '../../model/errors.ts';
+import { orError, SignalboxError } from '../../model/errors.ts';
 import { capital, cleanLine } from '../../model/text/clean-escape-quote-plural.ts';
 import { GITHUB, type RepositoryName, repositoryText } from './repository-name.ts';
 
@@ -88,13 +88,8 @@ export function runSlowGh(args: readonly string[], options: GhOptions): Promise<
 }
 
 /** The same for a change that is verified afterwards: a call without an answer may have had an effect. */
-export async function trySlowGh(args: readonly string[], options: GhOptions): Promise<GhResult | GhError> {
-  try {
-    return await runSlowGh(args, options);
-  } catch (error) {
-    if (error instanceof GhError) return error;
-    throw error;
-  }
+export function trySlowGh(args: readonly string[], options: GhOptions): Promise<GhResult | GhError> {
+  return orError(GhError, () => runSlowGh(args, options));
 }
 
 function notRun({ error, stopped }: RunEnd, { gh, cwd, timeoutMs }: GhOptions): GhError {

@@ -15,11 +15,11 @@ import {
 } from '../../github/gh/repository-name.ts';
 import { GhError, ghFailure, runGh } from '../../github/gh/run-gh.ts';
 import { defaultHost } from '../../github/own-repository.ts';
-import { SignalboxError } from '../../model/errors.ts';
+import { orError, SignalboxError } from '../../model/errors.ts';
 import { groupBy } from '../../model/group-by.ts';
 import { asRecord, asText, type JsonObject, parseJson } from '../../model/text/parse-json-and-find-places.ts';
 import type { GithubReference } from '../issue-references.ts';
-import { type Fetched, orError, problemOf, type SourceContext } from '../work-item.ts';
+import { type Fetched, problemOf, type SourceContext } from '../work-item.ts';
 import { githubItem, issueKeys, labelNames, type RawIssue, rawIssue } from './issue-from-answer.ts';
 
 const ISSUES_PER_QUERY = 50;
@@ -39,7 +39,7 @@ export async function fetchGithub(
   context: SourceContext,
 ): Promise<Fetched> {
   const fetched: Fetched = { found: [], problems: [] };
-  const answer = await orError(context.ownRepository);
+  const answer = await orError(SignalboxError, context.ownRepository);
   const own = answer instanceof SignalboxError ? null : answer;
   const all = new Map<string, Asked>();
   for (const reference of references) {
@@ -59,7 +59,7 @@ export async function fetchGithub(
     const outcomes = await outcomesOf(host, asked, context);
     for (const [index, { references: typed, repository: named }] of asked.entries()) {
       const outcome = outcomes[index] as Outcome;
-      const item = await orError(() => {
+      const item = await orError(SignalboxError, () => {
         if (outcome instanceof SignalboxError) throw outcome;
         const { issue, repository } = outcome;
         // A renamed repository answers to the name that origin still has.
@@ -257,7 +257,7 @@ async function viewIssue(asked: Asked, context: SourceContext): Promise<Outcome>
   const { repository, number } = asked;
   const text = repositoryText(repository);
   const args = ['issue', 'view', String(number), '--repo', text, '--json', FIELDS];
-  return orError(async () => {
+  return orError(SignalboxError, async () => {
     const result = await runGh(args, context);
     const issue = asRecord(parseJson(result.stdout));
     if (result.code !== 0 || issue.number !== number)

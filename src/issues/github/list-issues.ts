@@ -1,7 +1,7 @@
 import { type GraphqlQuery, graphqlFailure, nextCursor, nodesOf } from '../../github/gh/graphql.ts';
 import { parseRepository, type RepositoryName, repositoryText } from '../../github/gh/repository-name.ts';
 import { defaultHost, ownRepository } from '../../github/own-repository.ts';
-import { InputError, SignalboxError } from '../../model/errors.ts';
+import { InputError, orError, SignalboxError } from '../../model/errors.ts';
 import { quoted } from '../../model/text/clean-escape-quote-plural.ts';
 import { nearest } from '../../model/text/nearest-word.ts';
 import { asRecord, asText } from '../../model/text/parse-json-and-find-places.ts';
@@ -12,7 +12,6 @@ import {
   type Listed,
   type ListFilter,
   type ListOptions,
-  orError,
   problemOf,
   type SourceContext,
 } from '../work-item.ts';
@@ -25,7 +24,7 @@ const MAX_PAGES = 100;
 /** The issues of a repository, by state, labels and milestone: numbers page by page, then the issues themselves. */
 export async function listGithub(options: ListOptions & { repository?: string }): Promise<Listed> {
   const context: SourceContext = { ...options, ownRepository: () => ownRepository(options) };
-  const found = await orError(async () => {
+  const found = await orError(SignalboxError, async () => {
     const repository = await repositoryOf(options);
     return { repository, ...(await numbers(repository, options.filter, context)) };
   });

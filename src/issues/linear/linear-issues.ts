@@ -1,7 +1,7 @@
 import { nextCursor, nodesOf } from '../../github/gh/graphql.ts';
 import { githubKey } from '../../github/gh/repository-name.ts';
 import type { GhOptions } from '../../github/gh/run-gh.ts';
-import { SignalboxError } from '../../model/errors.ts';
+import { orError, SignalboxError } from '../../model/errors.ts';
 import { groupBy } from '../../model/group-by.ts';
 import { cleanLabels, cleanLine, cleanText } from '../../model/text/clean-escape-quote-plural.ts';
 import { asRecord, asText } from '../../model/text/parse-json-and-find-places.ts';
@@ -14,7 +14,6 @@ import {
   type Listed,
   type ListFilter,
   type ListOptions,
-  orError,
   orProblems,
   problemOf,
   type WorkItem,
@@ -44,7 +43,9 @@ export async function fetchLinear(
   context: GhOptions,
 ): Promise<Fetched> {
   const keys = [...new Set(references.map(({ key }) => key))];
-  const answer = await orError(() => filteredIssues({ or: teams(keys) }, context, { archived: true }));
+  const answer = await orError(SignalboxError, () =>
+    filteredIssues({ or: teams(keys) }, context, { archived: true }),
+  );
   if (answer instanceof SignalboxError)
     return { found: [], problems: references.map(({ text }) => problemOf(text, answer)) };
   const byKey = new Map(answer.issues.map((issue) => [asText(issue.identifier), issue]));
@@ -62,7 +63,7 @@ export async function fetchLinear(
 /** The issues of a Linear team, by state, labels and project milestone. */
 export async function listLinear(options: ListOptions & { team: string }): Promise<Listed> {
   const { filter, team } = options;
-  const answer = await orError(() =>
+  const answer = await orError(SignalboxError, () =>
     filteredIssues(condition(filter, team), options, { most: filter.limit }),
   );
   if (answer instanceof SignalboxError)
