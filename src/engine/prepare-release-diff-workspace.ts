@@ -71,8 +71,15 @@ async function catchUp(plan: Plan, { engine, ticket, workspace }: TicketPlace): 
 
 /** Removes the worktree of a finished ticket; what would be lost with it is kept and reported. */
 export async function releaseWorkspace(at: TicketPlace): Promise<void> {
-  const { engine, ticket, workspace } = at;
-  if (!existsSync(workspace.path) || isStillNeeded(at)) return;
+  if (existsSync(at.workspace.path) && !isStillNeeded(at)) await releaseAndReport(at);
+}
+
+/** Returns why it was kept. */
+export async function releaseAndReport({
+  engine,
+  ticket,
+  workspace,
+}: TicketPlace): Promise<string | undefined> {
   let kept: string | undefined;
   try {
     const released = await engine.workspaces.release(workspace);
@@ -85,6 +92,7 @@ export async function releaseWorkspace(at: TicketPlace): Promise<void> {
   const about = { ...refOf(ticket), path: workspace.path };
   if (kept === undefined) emit(engine, { type: 'workspace:release', ...about });
   else emit(engine, { type: 'workspace:keep', reason: kept, ...about });
+  return kept;
 }
 
 /** The commit of a branch; undefined where the branch or its repository is gone. */

@@ -1,12 +1,12 @@
 import { existsSync } from 'node:fs';
 import { keepUsage } from '../../engine/claimed-tickets-and-counted-usage.ts';
-import { type EngineContext, emit } from '../../engine/context.ts';
+import { type EngineContext, emit, type TicketPlace } from '../../engine/context.ts';
 import { carryOutCommand, pausePlan, refuseInSession } from '../../engine/control-tickets.ts';
-import { readTip } from '../../engine/prepare-release-diff-workspace.ts';
+import { readTip, releaseAndReport } from '../../engine/prepare-release-diff-workspace.ts';
 import { type TicketWorkspace, workspaceFor } from '../../engine/ticket-workspace.ts';
 import { howToFree } from '../../model/claim.ts';
-import { IllegalMoveError, ifUsable, messageOf, WorkspaceError } from '../../model/errors.ts';
-import { refKey, refOf, type TicketRef } from '../../model/ids-and-branch-names.ts';
+import { IllegalMoveError, ifUsable, ignoring, orError, WorkspaceError } from '../../model/errors.ts';
+import { refKey, type TicketRef } from '../../model/ids-and-branch-names.ts';
 import { type Plan, sharesWorkspace } from '../../model/plan.ts';
 import { legalCommands } from '../../model/state/commands.ts';
 import { plural } from '../../model/text/clean-escape-quote-plural.ts';
@@ -65,11 +65,12 @@ export async function cancelTicket(engine: EngineContext, ref: TicketRef): Promi
   const ticket = store.ticket(ref);
   const workspace = ifUsable(() => workspaceFor(ticket, plan, settings, store.glance()));
   // A complete ticket is only here for a worktree that it shares with others.
-  const keep = workspace && (await setWorkAside(engine, ticket, workspace));
+  const at = workspace && existsSync(workspace.path) ? { engine, ticket, workspace } : undefined;
+  const keep = at && (await setWorkAside(at));
   engine.crash('cancel:saved');
   if (ticket.status !== 'complete') await carryOutCommand(engine, ref, { type: 'cancel' }, 'a person');
   engine.crash('cancel:recorded');
-  const reason = workspace && (keep ?? (await releaseReason(engine, ticket, workspace)));
+  const reason = keep ?? (at && existsSync(at.workspace.path) ? await releaseAndReport(at) : undefined);
   engine.crash('cancel:released');
   return remainsOf(engine, ticket, workspace, reason);
 }
@@ -105,56 +106,27 @@ function draftNotCancelled({ id, status }: Plan): IllegalMoveError {
 const keptBelow = ({ planId, ticketId }: Ticket) => `refs/signalbox/cancelled/${planId}/${ticketId}`;
 
 /** Keeps uncommitted work on a ref. Returns why the worktree stays as it is. */
-async function setWorkAside(
-  engine: EngineContext,
-  ticket: Ticket,
-  workspace: TicketWorkspace,
-): Promise<string | undefined> {
+async function setWorkAside(at: TicketPlace): Promise<string | undefined> {
+  const { engine, ticket, workspace } = at;
   const { path, inPlace } = workspace;
-  if (!existsSync(path)) return undefined;
   if (inPlace) return 'it is your own checkout';
-  if (isSharedWithOthers(engine, ticket, workspace)) return 'other tickets of the plan work in it';
+  if (isSharedWithOthers(at)) return 'other tickets of the plan work in it';
   await engine.workspaces.endSetup(path);
-  return ifWorkspaceErrors(() =>
-    engine.workspaces.setAside({
-      ...workspace,
-      to: ticket.base?.commit ?? null,
-      keepAt: `${keptBelow(ticket)}/work`,
-      message: `Uncommitted work of ${refKey(ticket)} when it was cancelled`,
-    }),
-  );
+  const spec = {
+    ...workspace,
+    to: ticket.base?.commit ?? null,
+    keepAt: `${keptBelow(ticket)}/work`,
+    message: `Uncommitted work of ${refKey(ticket)} when it was cancelled`,
+  };
+  // A repository that is gone or broken keeps no one from giving up; what cannot be released is named.
+  const kept = await orError(WorkspaceError, () => engine.workspaces.setAside(spec));
+  return kept instanceof WorkspaceError ? kept.message : kept;
 }
 
 /** A shared worktree stays while another ticket may still run in it. */
-function isSharedWithOthers({ store }: EngineContext, ticket: Ticket, { shared }: TicketWorkspace): boolean {
-  if (!shared || store.plan(ticket.planId).status !== 'active') return false;
+function isSharedWithOthers({ engine: { store }, ticket, workspace }: TicketPlace): boolean {
+  if (!workspace.shared || store.plan(ticket.planId).status !== 'active') return false;
   return store.tickets(ticket.planId).some((other) => other.ticketId !== ticket.ticketId && !isOver(other));
-}
-
-async function releaseReason(
-  engine: EngineContext,
-  ticket: Ticket,
-  workspace: TicketWorkspace,
-): Promise<string | undefined> {
-  const { path } = workspace;
-  if (!existsSync(path)) return undefined;
-  const reason = await ifWorkspaceErrors(async () => {
-    const released = await engine.workspaces.release(workspace);
-    return released.released ? undefined : released.reason;
-  });
-  if (reason === undefined) emit(engine, { type: 'workspace:release', ...refOf(ticket), path });
-  else emit(engine, { type: 'workspace:keep', ...refOf(ticket), path, reason });
-  return reason;
-}
-
-/** A repository that is gone or broken keeps no one from giving up; what cannot be released is named. */
-async function ifWorkspaceErrors(work: () => Promise<string | undefined>): Promise<string | undefined> {
-  try {
-    return await work();
-  } catch (error) {
-    if (!(error instanceof WorkspaceError)) throw error;
-    return messageOf(error);
-  }
 }
 
 async function remainsOf(
@@ -170,12 +142,9 @@ async function remainsOf(
   const { repo, branch, path, shared } = workspace;
   const worktree = reason !== undefined && existsSync(path) ? { path, reason } : null;
   const isThere = !shared && (await readTip(engine, workspace)) !== undefined;
-  let keptAt: string[] = [];
-  await ifWorkspaceErrors(async () => {
-    keptAt = await engine.workspaces.keptAt({ repo, below: keptBelow(ticket) });
-    return undefined;
-  });
-  return { ...none, repo, branch: isThere ? branch : null, keptAt, worktree };
+  const below = keptBelow(ticket);
+  const keptAt = await ignoring(WorkspaceError, () => engine.workspaces.keptAt({ repo, below }));
+  return { ...none, repo, branch: isThere ? branch : null, keptAt: keptAt ?? [], worktree };
 }
 
 /** Deletes a plan; refuses when work would be lost. */
