@@ -4,13 +4,22 @@ import { parseRef } from '../model/ids-and-branch-names.ts';
 import type { Plan } from '../model/plan.ts';
 import { type PlansView, ticketOf } from '../model/plans/plans-view.ts';
 import { unchecked } from '../model/review-verdict-and-criteria.ts';
-import { type Naming, nameOf } from '../model/state/explain-ticket.ts';
+import { type Naming, nameOf, runCommand } from '../model/state/explain-ticket.ts';
 import { plural } from '../model/text/clean-escape-quote-plural.ts';
-import type { Ticket } from '../model/ticket.ts';
+import { isCancelled, type Ticket } from '../model/ticket.ts';
 import type { Store } from '../store/store-interface.ts';
 import { ticketsIn } from './live/live-state.ts';
-import { duration, oneLine, type Style, statusMark, usageOfAttempts } from './style-and-phrases.ts';
-import { cells, fittingTable, joined, padOrCut, table, wrapLines } from './table.ts';
+import { counted, duration, oneLine, type Style, statusMark, usageOfAttempts } from './style-and-phrases.ts';
+import {
+  cells,
+  fittingTable,
+  foldSummary,
+  joined,
+  padOrCut,
+  type SummaryRow,
+  table,
+  wrapLines,
+} from './table.ts';
 
 const BRING = /^To bring it into your checkout: (git -C .+ signalbox\/\S+)$/m;
 
@@ -29,7 +38,7 @@ export function summary(
   style: Style,
   columns?: number,
 ): string[] {
-  const rows = run.tickets.map((ticket) => [
+  const all = run.tickets.map((ticket) => [
     statusMark(ticket.status, style),
     ticket.ticketId,
     ticket.status.replace('_', ' '),
@@ -39,9 +48,25 @@ export function summary(
       ? unchecked(ticket)
       : oneLine(run.held.get(ticket.ticketId) ?? ticket.hold?.reason ?? ticket.error ?? '', 1000),
   ]);
-  const complete = run.tickets.filter((ticket) => ticket.status === 'complete').length;
+  const groups = run.tickets.map(({ status }) => groupOf(status));
+  const rows =
+    columns === undefined
+      ? all
+      : foldSummary(
+          all.map((cells, at) => ({ cells, group: groups[at] ?? 'waiting' })),
+          'ticket',
+        );
+  const count = (group: SummaryRow['group']) => groups.filter((each) => each === group).length;
   const used = usageOfAttempts(run.tickets.flatMap(({ phaseHistory }) => phaseHistory));
-  const facts = [`${complete}/${run.wanted} complete`, duration(run.ms), used].filter(Boolean);
+  const facts = [
+    `${count('done')}/${run.wanted} complete`,
+    ...counted({
+      [count('need you') === 1 ? 'needs you' : 'need you']: count('need you'),
+      waiting: count('waiting'),
+    }),
+    duration(run.ms),
+    used,
+  ].filter(Boolean);
   const lines = [
     '',
     ...fittingTable(['', 'ticket', 'status', 'branch', 'usage', 'why'], rows, { style, columns, lead: 3 }),
@@ -52,9 +77,18 @@ export function summary(
   const open = run.tickets.filter((ticket) => ticket.status !== 'complete');
   for (const command of fastForwardCommands(run.tickets))
     lines.push(`Your checkout was left as it is. To bring the work into it: ${command}`);
+  const failed = run.tickets.filter((ticket) => ticket.status === 'failed' && !isCancelled(ticket)).length;
+  const { id } = run.plan;
+  if (failed > 0)
+    lines.push(`To retry the ${failed} failed: signalbox retry --failed ${id} && ${runCommand(run.plan)}`);
   if (run.stopped) lines.push(`Stopped. Continue with: signalbox resume ${run.plan.id}`);
   else if (open.length > 0) lines.push(`Details: signalbox status --plan ${run.plan.id}`);
   return wrapLines(lines, columns);
+}
+
+function groupOf(status: Ticket['status']): SummaryRow['group'] {
+  if (status === 'complete') return 'done';
+  return status === 'failed' || status === 'needs_attention' ? 'need you' : 'waiting';
 }
 
 /** Commands that `integrate` printed because the base is checked out; once per repository. */

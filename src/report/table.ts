@@ -1,3 +1,5 @@
+import { groupBy } from '../model/group-by.ts';
+import { plural } from '../model/text/clean-escape-quote-plural.ts';
 import type { Lines, Style } from './style-and-phrases.ts';
 
 /** Columns aligned by their width on the screen; empty columns are left out. */
@@ -67,6 +69,45 @@ export function fold(text: string, room: number): string[] {
     else lines.push(word);
   }
   return lines;
+}
+
+/** A row of a summary. The first cells are its mark and its name, the last is the reason. */
+export interface SummaryRow {
+  /** What needs a person comes last, where it is seen. */
+  group: 'done' | 'waiting' | 'need you';
+  cells: readonly string[];
+}
+
+/** So many rows with the same reason are one. */
+const FOLDED_FROM = 4;
+const FOLDED_DONE_FROM = 11;
+const MAX_NAMES = 8;
+
+/** The rows of a summary as a terminal shows them: what is done first, what needs a person last, equal ones folded. */
+export function foldSummary(rows: readonly SummaryRow[], noun: string): (readonly string[])[] {
+  const groups = ['done', 'waiting', 'need you'] as const;
+  return groups.flatMap((group) => {
+    const own = rows.filter((row) => row.group === group).map(({ cells }) => cells);
+    if (group === 'done') return own.length < FOLDED_DONE_FROM ? own : [foldedRow(own, noun)];
+    const equal = groupBy(own, (cells) => `${cells[0]} ${cells.at(-1)}`);
+    return [...equal.values()].flatMap((same) =>
+      same.length < FOLDED_FROM ? same : [foldedRow(same, noun)],
+    );
+  });
+}
+
+/** One row for all: a status that they share, and their names behind the reason. */
+function foldedRow(rows: readonly (readonly string[])[], noun: string): string[] {
+  const [first = []] = rows;
+  const shared = (at: number) =>
+    rows.every((row) => row.at(at) === first.at(at)) ? (first.at(at) ?? '') : '';
+  const names = rows.slice(0, MAX_NAMES).map(([, name]) => name);
+  const list = `${names.join(', ')}${rows.length > MAX_NAMES ? ', …' : ''}`;
+  const why = shared(-1);
+  // The time of one ticket says nothing about all of them.
+  const status = /\d/.test(shared(2)) ? '' : shared(2).replace(/^needs /, 'need ');
+  const others = first.slice(3, -1).map(() => '');
+  return [shared(0), plural(rows.length, noun), status, ...others, why ? `${why} (${list})` : list];
 }
 
 /** A command that is to be copied, up to the end of its line, and the space before it. */

@@ -1,7 +1,14 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { style } from '../../src/report/style-and-phrases.ts';
-import { cells, fittingTable, table, wrapLines } from '../../src/report/table.ts';
+import {
+  cells,
+  fittingTable,
+  foldSummary,
+  type SummaryRow,
+  table,
+  wrapLines,
+} from '../../src/report/table.ts';
 
 const plain = style(false);
 const HEADER = ['', 'issue', 'time', 'branch', 'pull request', 'usage', 'why'];
@@ -122,5 +129,38 @@ describe('lines that are too wide for the terminal', () => {
         },
       ),
     );
+  });
+});
+
+describe('a summary on a terminal', () => {
+  const row = (group: SummaryRow['group'], mark: string, name: string, why = ''): SummaryRow => ({
+    group,
+    cells: [mark, name, group, `branch-${name}`, why],
+  });
+  const many = (count: number, of: (name: string) => SummaryRow) =>
+    Array.from({ length: count }, (_, at) => of(`t${at}`));
+
+  it('has what needs a person last', () => {
+    const rows = [row('need you', '✗', 'a', 'red'), row('done', '✓', 'b'), row('waiting', '◌', 'c', 'limit')];
+    expect(foldSummary(rows, 'ticket').map(([, name]) => name)).toEqual(['b', 'c', 'a']);
+  });
+
+  it('folds more than ten that are done, and four with the same reason', () => {
+    const done = (count: number) =>
+      foldSummary(
+        many(count, (name) => row('done', '✓', name)),
+        'ticket',
+      );
+    expect(done(10)).toHaveLength(10);
+    expect(done(11)).toEqual([['✓', '11 tickets', 'done', '', 't0, t1, t2, t3, t4, t5, t6, t7, …']]);
+    const failed = [
+      ...many(4, (name) => row('need you', '✗', name, 'red')),
+      row('need you', '✗', 'x', 'blue'),
+    ];
+    expect(foldSummary(failed, 'issue')).toEqual([
+      ['✗', '4 issues', 'need you', '', 'red (t0, t1, t2, t3)'],
+      ['✗', 'x', 'need you', 'branch-x', 'blue'],
+    ]);
+    expect(foldSummary(failed.slice(1), 'issue')).toHaveLength(4);
   });
 });

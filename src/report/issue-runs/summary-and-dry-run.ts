@@ -16,7 +16,7 @@ import { howToAnswer } from '../../model/state/explain-ticket.ts';
 import type { Ticket } from '../../model/ticket.ts';
 import { readableTicket, type Store } from '../../store/store-interface.ts';
 import { counted, type Lines, oneLine, type Style, usageText, wholeSeconds } from '../style-and-phrases.ts';
-import { cells, fittingTable, joined, wrapLines } from '../table.ts';
+import { cells, fittingTable, foldSummary, joined, type SummaryRow, wrapLines } from '../table.ts';
 import { markOf, RunLines } from './progress-lines.ts';
 
 interface RunOutputOptions {
@@ -182,8 +182,21 @@ function tableOf(results: readonly IssueResult[], style: Style, columns: number 
     ),
   ]);
   if (rows.length === 0) return [];
+  const shown =
+    columns === undefined
+      ? rows
+      : foldSummary(
+          rows.map((cells, at) => ({ cells, group: groupOf(results[at]) })),
+          'issue',
+        );
   const header = ['', 'issue', 'time', 'branch', 'pull request', 'usage', 'why'];
-  return ['', ...fittingTable(header, rows, { style, columns, lead: 3 }), ''];
+  return ['', ...fittingTable(header, shown, { style, columns, lead: 3 }), ''];
+}
+
+function groupOf(issue: IssueResult | undefined): SummaryRow['group'] {
+  if (issue?.success) return 'done';
+  const isIdle = issue?.pending || issue?.notStarted || issue?.stopped || issue?.superseded;
+  return isIdle ? 'waiting' : 'need you';
 }
 
 function uncheckedIn({ phaseResults }: IssueResult): string {
