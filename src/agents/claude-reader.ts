@@ -46,7 +46,12 @@ export class ClaudeReader extends StreamReader {
       case 'user':
         return asArray(asObject(event.message)?.content)
           .map(asObject)
-          .flatMap((item) => this.endTool(asString(item?.tool_use_id), item?.content));
+          .flatMap((item) =>
+            this.endTool(asString(item?.tool_use_id), item?.content, {
+              failed: item?.is_error === true,
+              output: item?.content,
+            }),
+          );
       case 'rate_limit_event':
         return this.#limit(asObject(event.rate_limit_info) ?? {});
       case 'result':

@@ -40,6 +40,7 @@ import {
   fingerprintOf,
   oneLine,
   StreamReader,
+  toolEnd,
   usageOf,
   warning,
 } from './reading/stream-reader.ts';
@@ -278,7 +279,11 @@ class CodexReader extends StreamReader {
     }
     // Some items only appear when they have ended: each still gets a start event.
     const fingerprint = fingerprintOf({ ...item, id: null });
-    return [...(this.#open.delete(id) ? [] : [begun]), { type: 'tool', ...tool, done, fingerprint }];
+    const end = toolEnd({
+      failed: item.status === 'failed' || ![undefined, null, 0].includes(asNumber(item.exit_code)),
+      output: item.aggregated_output,
+    });
+    return [...(this.#open.delete(id) ? [] : [begun]), { type: 'tool', ...tool, done, fingerprint, ...end }];
   }
 
   /** Converts totals of the whole thread, which include cached input, to this run's usage with each token counted once. */

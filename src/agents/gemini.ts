@@ -155,7 +155,8 @@ class GeminiReader extends StreamReader {
         ];
       case 'tool_result': {
         const result = [event.status, event.output, event.error];
-        return [...this.#endMessage(), ...this.endTool(asString(event.tool_id), result)];
+        const end = { failed: event.status === 'error', output: event.error ?? event.output };
+        return [...this.#endMessage(), ...this.endTool(asString(event.tool_id), result, end)];
       }
       case 'error': {
         const message = asString(event.message) ?? 'unknown error';

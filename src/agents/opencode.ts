@@ -147,8 +147,9 @@ class OpencodeReader extends StreamReader {
       }
       case 'tool_use': {
         // A tool call only appears when it has ended.
-        const { input, output, error } = asObject(part.state) ?? {};
-        return [...this.startTool('', part.tool, input), ...this.endTool('', [output, error])];
+        const { input, output, error, status } = asObject(part.state) ?? {};
+        const end = { failed: status === 'error', output: error ?? output };
+        return [...this.startTool('', part.tool, input), ...this.endTool('', [output, error], end)];
       }
       case 'step_finish': {
         this.#stop = asString(part.reason) ?? 'unknown';

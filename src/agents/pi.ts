@@ -117,7 +117,10 @@ class PiReader extends StreamReader {
       case 'tool_execution_start':
         return this.startTool(asString(event.toolCallId), event.toolName, event.args);
       case 'tool_execution_end':
-        return this.endTool(asString(event.toolCallId), event.result);
+        return this.endTool(asString(event.toolCallId), event.result, {
+          failed: event.isError === true,
+          output: event.result,
+        });
       case 'auto_retry_start': {
         const answer = asString(event.errorMessage) ?? 'an error';
         return [warning(`The provider answered: ${answer}; pi tries again.`)];

@@ -5,7 +5,7 @@ import { ERROR_CLASSES, type Json } from '../model/ticket.ts';
 import { flagged, sessionArgs } from './command-flags.ts';
 import { requestEnv } from './directories-and-variables.ts';
 import type { Exit } from './reading/classify-errors.ts';
-import { fingerprintOf, isoOf, oneLine, StreamReader, usageOf } from './reading/stream-reader.ts';
+import { fingerprintOf, isoOf, oneLine, StreamReader, toolEnd, usageOf } from './reading/stream-reader.ts';
 
 const SCHEMA_FILE = 'schema.json';
 
@@ -50,7 +50,12 @@ class RehearsalReader extends StreamReader {
           summary: oneLine(asString(event.summary) ?? ''),
         };
         if (event.done !== true) return [{ type: 'tool', ...tool, done: false }];
-        return [{ type: 'tool', ...tool, done: true, fingerprint: fingerprintOf(tool) }];
+        return [
+          {
+            ...{ type: 'tool', ...tool, done: true, fingerprint: fingerprintOf(tool) },
+            ...toolEnd({ failed: event.failed === true }),
+          },
+        ];
       }
       case 'usage':
         return this.used(

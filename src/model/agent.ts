@@ -75,8 +75,16 @@ export interface Invocation {
 export type AgentEvent =
   | { type: 'session'; id: string; model?: string | null }
   | { type: 'text'; text: string }
-  /** `fingerprint`, of a call that is done: equal for the same tool, input and result. */
-  | { type: 'tool'; name: string; summary: string; done: boolean; fingerprint?: string }
+  /** Of a call that is done: `fingerprint` is equal for the same tool, input and result; `output` is what it printed. */
+  | {
+      type: 'tool';
+      name: string;
+      summary: string;
+      done: boolean;
+      fingerprint?: string;
+      failed?: true;
+      output?: string;
+    }
   | { type: 'usage'; usage: Usage }
   | { type: 'limit'; resetAt: string | null; sure: boolean; message: string }
   /** The CLI keeps retrying what only a person can fix, so it is ended. */

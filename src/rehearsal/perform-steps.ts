@@ -118,7 +118,7 @@ async function run(scene: Scene, command: string): Promise<Ending | undefined> {
   scene.output.line({ ...about, done: false });
   const { runShell } = await import('./commit-and-run-shell.ts');
   const ended = await runShell(scene, command);
-  scene.output.line({ ...about, done: true });
+  scene.output.line({ ...about, done: true, ...(ended === 0 ? {} : { failed: true }) });
   if (ended === 0) return undefined;
   const how = typeof ended === 'number' ? `exit code ${ended}` : ended;
   scene.output.line({ type: 'error', class: 'exit', message: `"${command}" ended with ${how}.` });

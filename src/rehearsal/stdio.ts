@@ -11,7 +11,7 @@ export interface SpentTokens {
 type Line =
   | { type: 'session'; id: string }
   | { type: 'text'; text: string }
-  | { type: 'tool'; name: string; summary: string; done: boolean }
+  | { type: 'tool'; name: string; summary: string; done: boolean; failed?: boolean }
   | ({ type: 'usage' } & SpentTokens)
   | { type: 'limit'; resetAt: string; message: string }
   | { type: 'result'; text: string; data?: Json }

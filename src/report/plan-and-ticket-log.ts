@@ -16,6 +16,10 @@ export interface LogOptions {
   planId: string;
   ticketId: string | null;
   phase: string | null;
+  /** Only the last failed attempt. */
+  failed?: boolean;
+  /** All that tools printed, not only the last line. */
+  full?: boolean;
   json: boolean;
   style: Style;
   /** Takes secrets out of what agents printed. */
@@ -46,22 +50,31 @@ function eventLog(store: Store, { planId, phase, json, style }: LogOptions): () 
 
 function ticketLog(store: Store, machine: Machine, ref: TicketRef, options: LogOptions): () => string[] {
   const logs = new Map<string, (attempt: Attempt) => string[]>();
-  return () =>
-    store.ticket(ref).phaseHistory.flatMap((attempt) => {
+  return () => {
+    const { phaseHistory, worktree } = store.ticket(ref);
+    const last = phaseHistory.findLast(({ status }) => status === 'failure');
+    return phaseHistory.flatMap((attempt) => {
       if (options.phase && attempt.phase !== options.phase) return [];
+      if (options.failed && attempt !== last) return [];
       const key = attemptKey(attempt);
-      const more = logs.get(key) ?? attemptLog(machine.job(ref, attempt), options);
+      const more = logs.get(key) ?? attemptLog(machine.job(ref, attempt), worktree, options);
       logs.set(key, more);
       return more(attempt);
     });
+  };
 }
 
 /** The readable output of one attempt. Every call returns the lines since the last one. */
-function attemptLog(dir: string, { json, style, redact }: LogOptions): (attempt: Attempt) => string[] {
+function attemptLog(
+  dir: string,
+  worktree: string | null,
+  { json, full = false, style, redact }: LogOptions,
+): (attempt: Attempt) => string[] {
   // A secret may span several lines of output.
   const printed: Record<string, Redact> = { stdout: lineRedactor(redact), stderr: lineRedactor(redact) };
   const lines: string[] = [];
   let output: ReturnType<typeof lineSplitter> | undefined;
+  let tools: ToolLines | undefined;
   let offset = 0;
   let begun = false;
   let ended = false;
@@ -72,20 +85,26 @@ function attemptLog(dir: string, { json, style, redact }: LogOptions): (attempt:
       const text = (printed[kind] ?? redact)(output);
       if (json) lines.push(safeJson({ phase, visit, attempt: number, kind, text }));
       else if (kind === 'begin' || kind === 'end') lines.push(style.dim(oneLine(text, 400)));
-      else lines.push(...text.trimEnd().split(/\r?\n/).map(indented));
+      else lines.push(...relative(text.trimEnd(), worktree).split(/\r?\n/).map(indented));
     };
     if (!begun) {
       const which = whichAttempt(attempt);
-      say('begin', `── ${phase}${which && ` [${which}]`}${agent ? ` (${agent})` : ''} ${startedAt}`);
+      say(
+        'begin',
+        `── ${phase}${which && ` [${which}]`}${agent ? ` (${agent})` : ''} ${json ? startedAt : clock(startedAt, Date.now())}`,
+      );
     }
     begun = true;
     offset = readFrom(join(dir, 'stdout'), offset, (chunk) => {
       // The record of how to read the output exists only once the process has started.
-      output ??= lineSplitter(readable(dir, attempt, (text) => say('stdout', text)));
+      tools ??= new ToolLines((text) => say('stdout', text), { json, full });
+      output ??= lineSplitter(readable(dir, attempt, tools));
       output.push(chunk);
     });
+    tools?.showOpen();
     if (attempt.completedAt !== null) {
       output?.flush();
+      tools?.showOpen();
       const errors = lineSplitter((line) => say('stderr', line));
       readFrom(join(dir, 'stderr'), 0, (chunk) => errors.push(chunk));
       errors.flush();
@@ -138,20 +157,59 @@ export function restLine(ticket: Ticket, { json, style }: Pick<LogOptions, 'json
 }
 
 /** Turns the protocol of an agent into text; other output is shown as it is. */
-function readable(dir: string, attempt: Attempt, say: (text: string) => void): (line: string) => void {
+function readable(dir: string, attempt: Attempt, tools: ToolLines): (line: string) => void {
   const adapterName = readJson<{ agent?: { adapter: string } }>(join(dir, 'command.json'))?.agent?.adapter;
-  if (!attempt.agent || !adapterName) return say;
+  if (!attempt.agent || !adapterName) return (line) => tools.say(line);
   const reader = adapterFor(adapterName).reader({
     now: attempt.startedAt,
     usageBefore: null,
     wantsData: false,
   });
   return (line) => {
-    for (const event of reader.line(line)) {
-      const text = textOf(event);
-      if (text) say(text);
-    }
+    for (const event of reader.line(line)) tools.show(event);
   };
+}
+
+/** Shows a tool call as one line when it has ended; one that is still open when there is nothing more to read, as begun. */
+class ToolLines {
+  readonly say: (text: string) => void;
+  readonly #json: boolean;
+  readonly #full: boolean;
+  readonly #open: string[] = [];
+
+  constructor(say: (text: string) => void, { json, full }: { json: boolean; full: boolean }) {
+    this.say = say;
+    this.#json = json;
+    this.#full = full;
+  }
+
+  show(event: AgentEvent): void {
+    const call = event.type === 'tool' ? `${event.name} ${event.summary}`.trimEnd() : '';
+    if (event.type === 'tool' && !this.#json) {
+      if (!event.done) return void this.#open.push(call);
+      const at = this.#open.indexOf(call);
+      if (at >= 0) this.#open.splice(at, 1);
+      const printed = event.output?.trimEnd().split(/\r?\n/) ?? [];
+      const last = printed.findLast((line) => line.trim() !== '')?.trim() ?? '';
+      const tail = this.#full || last === '' ? '' : `: ${oneLine(last, 200)}`;
+      this.say(`${event.failed ? '✗' : '✓'} ${call}${tail}`);
+      if (this.#full) for (const line of printed) this.say(`    ${line}`);
+      return;
+    }
+    const text = textOf(event);
+    if (!text) return;
+    this.showOpen();
+    this.say(text);
+  }
+
+  showOpen(): void {
+    for (const call of this.#open.splice(0)) this.say(`▸ ${call}`);
+  }
+}
+
+/** Paths in a worktree without the way to it. */
+function relative(text: string, worktree: string | null): string {
+  return worktree ? text.replaceAll(`${worktree}/`, '') : text;
 }
 
 function textOf(event: AgentEvent): string {

@@ -67,6 +67,76 @@ describe('tools', () => {
     expect(reader.line(end('a'))).toEqual([]);
   });
 
+  it.each<[string, object[]]>([
+    [
+      'claude',
+      [
+        { type: 'assistant', message: { content: [{ type: 'tool_use', id: 'a', name: 'Bash', input: {} }] } },
+        {
+          type: 'user',
+          message: {
+            content: [
+              {
+                type: 'tool_result',
+                tool_use_id: 'a',
+                is_error: true,
+                content: [{ type: 'text', text: 'one\ntwo' }],
+              },
+            ],
+          },
+        },
+      ],
+    ],
+    [
+      'codex',
+      [
+        {
+          type: 'item.completed',
+          item: {
+            id: 'a',
+            type: 'command_execution',
+            command: 'x',
+            exit_code: 1,
+            aggregated_output: 'one\ntwo',
+          },
+        },
+      ],
+    ],
+    [
+      'gemini',
+      [
+        { type: 'tool_use', tool_id: 'a', tool_name: 'shell', parameters: {} },
+        { type: 'tool_result', tool_id: 'a', status: 'error', error: { message: 'one\ntwo' } },
+      ],
+    ],
+    [
+      'opencode',
+      [
+        {
+          type: 'tool_use',
+          part: { type: 'tool', tool: 'bash', state: { status: 'error', error: 'one\ntwo' } },
+        },
+      ],
+    ],
+    [
+      'pi',
+      [
+        { type: 'tool_execution_start', toolCallId: 'a', toolName: 'bash', args: {} },
+        {
+          type: 'tool_execution_end',
+          toolCallId: 'a',
+          isError: true,
+          result: { content: [{ type: 'text', text: 'one\ntwo' }] },
+        },
+      ],
+    ],
+  ])('of %s end with what they printed, and whether they failed', (name, events) => {
+    const reader = readerFor(name);
+    expect(events.flatMap((event) => reader.line(line(event))).at(-1)).toMatchObject({
+      ...{ type: 'tool', done: true, failed: true, output: 'one\ntwo' },
+    });
+  });
+
   it.each([
     [1000, 1],
     [1001, 0],

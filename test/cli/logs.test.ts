@@ -15,6 +15,34 @@ function twoPhases(world: World): void {
   world.plan('p', { tickets: { a: {}, b: {} } });
 }
 
+describe.concurrent('tool calls in logs', () => {
+  it('are one line each, with ✓ or ✗, and paths relative to the worktree', async ({ world }) => {
+    world.workflow('work', [{ ...BUILD, maxRetries: 0 }, DONE, STUCK]);
+    const here = world.worktree('p', 'a');
+    world.rehearsal([
+      {
+        do: [
+          { say: `I read ${here}/README.md.` },
+          { tool: { name: 'Read', summary: `${here}/README.md` } },
+          { tool: { name: 'Watch', summary: 'the clock', done: false } },
+          { run: 'exit 3' },
+        ],
+      },
+    ]);
+    world.plan('p', { agent: 'rehearsal', tickets: { a: {}, b: {} } });
+    await world.cli('run', 'p', 'a');
+    const { out } = await world.cli('logs', 'p', 'a');
+    expect(out).toMatch(/^── build \(rehearsal\) \d\d:\d\d:\d\d$/m);
+    expect(out).toContain('I read README.md.\n✓ Read README.md\n✗ run exit 3\n▸ Watch the clock\n');
+    expect((await world.cli('logs', 'p', '--failed')).out).toMatch(
+      /^p\/a\n── build .*\n(?:.*\n)*✗ run exit 3\n/,
+    );
+    expect((await world.cli('logs', 'p', 'b', '--failed')).err).toContain('p/b has no failed attempt.');
+    const json = linesOf<{ kind: string; text: string }>((await world.cli('logs', 'p', 'a', '--json')).out);
+    expect(json.map(({ text }) => text)).toContain(`▸ Read ${here}/README.md`);
+  });
+});
+
 describe.concurrent('logs', () => {
   it('of a plan are its events in order, of one phase on demand', { tags: 'full' }, async ({ world }) => {
     twoPhases(world);

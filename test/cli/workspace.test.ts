@@ -1,6 +1,7 @@
 import { existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect } from 'vitest';
+import { CliCall } from '../support/cli-call.ts';
 import { BUILD, cliIn, DONE, errorIn, git, it, refusal, STUCK, setUp, type World } from './support.ts';
 
 describe.concurrent('workspace', () => {
@@ -83,6 +84,30 @@ describe.concurrent('diff', () => {
     });
     expect(json.text.trimEnd()).toBe(out.trimEnd());
     expect(out).toContain('+loose');
+  });
+
+  it('on a terminal is coloured, goes through the user’s pager, and says what comes next', async ({
+    world,
+  }) => {
+    setUp(world);
+    await world.cli('run', 'p');
+    // An agent can write this; the pager of the repository is not started.
+    git(world.repo, 'config', 'core.pager', 'touch evil');
+    const shown = async (env: NodeJS.ProcessEnv) => {
+      const place = { cwd: world.repo, env: { ...world.env, TERM: 'xterm', ...env } };
+      return (await new CliCall(['diff', 'p', 'a'], { ...place, terminal: true, columns: 80 }).ended).out;
+    };
+    const paged = await shown({ GIT_PAGER: "sed 's/^/> /'" });
+    expect(paged).toMatch(/^> \S*diff --git a\/work-a\.txt/m);
+    expect(paged).toContain('\u001b[32m+build 1 1');
+    expect(paged).toMatch(/\nMerge: signalbox merge p\n$/);
+    expect(await shown({ GIT_PAGER: 'no-such-pager' })).toContain('+build 1 1');
+    expect(await shown({ PAGER: 'cat' })).toContain('+build 1 1');
+    expect(existsSync(join(world.repo, 'evil'))).toBe(false);
+    world.writeTicket('p', 'a', { ...world.ticket('p', 'a'), status: 'failed', error: 'no' });
+    expect(await shown({ GIT_PAGER: 'cat' })).toMatch(
+      /\nRetry: signalbox retry p a\nReject: signalbox cancel p a\n$/,
+    );
   });
 
   it('has nothing to show before the ticket has begun', async ({ world }) => {

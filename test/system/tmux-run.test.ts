@@ -73,7 +73,7 @@ describe.concurrent('a run', () => {
     const text = server.text(server.paneOf('1.1').pane);
     expect(text).toMatch(/── build \(rehearsal\)/);
     expect(text).toContain('First I look around.\n  - one thing\n  - another\n');
-    expect(text).toMatch(/▸ .*note\.txt/);
+    expect(text).toMatch(/[▸✓] .*note\.txt/);
     expect(text).toContain('── success (1.5k tokens · $0.25)');
     expect(text).toContain('── 1.1 complete');
     expect(server.problems).toEqual([]);

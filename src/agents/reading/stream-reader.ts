@@ -91,12 +91,19 @@ export abstract class StreamReader implements AgentReader {
     return [{ type: 'tool', ...tool, done: false }];
   }
 
-  protected endTool(id: string | undefined, result: unknown): AgentEvent[] {
+  /** `output`: the part of the result that the tool printed. */
+  protected endTool(
+    id: string | undefined,
+    result: unknown,
+    end: { failed: boolean; output?: unknown },
+  ): AgentEvent[] {
     const tool = id === undefined ? undefined : this.#tools.get(id);
     if (id === undefined || !tool) return [];
     this.#tools.delete(id);
     const { call, ...about } = tool;
-    return [{ type: 'tool', ...about, done: true, fingerprint: fingerprintOf(call, result) }];
+    return [
+      { type: 'tool', ...about, done: true, fingerprint: fingerprintOf(call, result), ...toolEnd(end) },
+    ];
   }
 
   protected error(kind: ErrorClass, message: string): AgentError {
@@ -107,6 +114,28 @@ export abstract class StreamReader implements AgentReader {
   protected unfinished(exit: Exit): AgentError {
     return unfinished(this.#cli, exit, this.context.now);
   }
+}
+
+/** How a tool call ended. */
+export function toolEnd({ failed, output }: { failed: boolean; output?: unknown }): {
+  failed?: true;
+  output?: string;
+} {
+  const text = textIn(output);
+  return { ...(failed ? { failed } : {}), ...(text.trim() === '' ? {} : { output: text }) };
+}
+
+/** The text of a tool's result, which may be in parts. */
+function textIn(value: unknown, depth = 0): string {
+  if (typeof value === 'string') return value;
+  if (depth > 3 || value === null || typeof value !== 'object') return '';
+  if (Array.isArray(value))
+    return value
+      .map((each) => textIn(each, depth + 1))
+      .filter(Boolean)
+      .join('\n');
+  const { text, output, content, message } = value as Record<string, unknown>;
+  return textIn(text ?? output ?? content ?? message, depth + 1);
 }
 
 const SESSION_ID = /^[A-Za-z0-9][A-Za-z0-9._:-]{0,199}$/;

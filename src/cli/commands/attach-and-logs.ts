@@ -71,6 +71,8 @@ interface Options extends GlobalOptions {
   phase?: string;
   follow?: boolean;
   untilRest?: boolean;
+  failed?: boolean;
+  full?: boolean;
 }
 
 export async function logs(
@@ -83,7 +85,38 @@ export async function logs(
   const planId = planNamed(io, store, 'logs', first);
   const isPlan = second === undefined && store.hasPlan(planId);
   const ref = isPlan ? undefined : ticketNamed(io, store, 'logs', [first, second]).ref;
+  if (options.failed) return showFailed(io, options, { stateDir, store }, ref ?? { planId });
   return showLogs(io, options, { stateDir, store }, ref ?? { planId });
+}
+
+/** The last failed attempt of a ticket, or of each ticket of a plan that needs a person. */
+async function showFailed(
+  io: Io,
+  options: Options,
+  state: Pick<Awaited<ReturnType<typeof openState>>, 'stateDir' | 'store'>,
+  { planId, ticketId }: { planId: string; ticketId?: string },
+): Promise<void> {
+  const { store } = state;
+  if (options.follow) throw new InputError('usage', '--failed shows what has ended; leave out --follow.');
+  const asked =
+    ticketId === undefined ? store.tickets(store.plan(planId)) : [store.ticket({ planId, ticketId })];
+  const failed = asked.filter(
+    ({ status, phaseHistory }) =>
+      phaseHistory.some((attempt) => attempt.status === 'failure') &&
+      (ticketId !== undefined || status === 'failed' || status === 'needs_attention'),
+  );
+  if (failed.length === 0)
+    throw new InputError(
+      'logs/failed',
+      `${ticketId ? `${planId}/${ticketId}` : planId} has no failed attempt.`,
+      {
+        hint: `See all of it: signalbox logs ${planId}${ticketId ? ` ${ticketId}` : ''}`,
+      },
+    );
+  for (const each of failed) {
+    if (ticketId === undefined && !options.json) io.out(style(io.color).bold(`${planId}/${each.ticketId}`));
+    await showLogs(io, options, state, { planId, ticketId: each.ticketId });
+  }
 }
 
 async function showLogs(
@@ -101,7 +134,8 @@ async function showLogs(
       hint:
         seen.length > 0 ? `It has attempts of: ${[...new Set(seen)].join(', ')}.` : 'It has not begun yet.',
     });
-  const shown = { json: options.json === true, style: style(io.color) };
+  const { failed = false, full = false } = options;
+  const shown = { json: options.json === true, style: style(io.color), failed, full };
   const machine = new Machine(stateDir);
   const redact = await redactorFor(io, options, machine.fingerprints);
   const about = { planId, ticketId: ticketId ?? null, phase: options.phase ?? null };

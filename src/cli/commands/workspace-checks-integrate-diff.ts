@@ -1,8 +1,14 @@
-import type { StepEnd } from '../../engine/context.ts';
+import { spawn } from 'node:child_process';
+import type { EngineContext, StepEnd } from '../../engine/context.ts';
 import { diffTicket, ensureFor, releaseFor } from '../../engine/prepare-release-diff-workspace.ts';
+import { run } from '../../machine/run-process.ts';
 import { InputError } from '../../model/errors.ts';
+import type { TicketRef } from '../../model/ids-and-branch-names.ts';
 import { NO_CHECKS } from '../../model/review-verdict-and-criteria.ts';
-import { answer, type Io, outJson } from '../io.ts';
+import { explain } from '../../model/state/explain-ticket.ts';
+import { whereWorkIs } from '../../report/status-text.ts';
+import { printable, type Style, style } from '../../report/style-and-phrases.ts';
+import { answer, exitOf, type Io, outJson } from '../io.ts';
 import {
   type GlobalOptions,
   LAST,
@@ -106,7 +112,66 @@ export async function diff(
   const as = options.stat ? 'stat' : options.json || io.tty ? undefined : 'patch';
   const changes = await diffTicket(engine, { planId, ticketId }, as);
   const { text } = changes;
-  if (!options.json && text === '') io.err(`${planId}/${ticketId} has changed nothing yet.`);
+  if (text !== '' && io.tty && !options.json) {
+    const lines = text.trimEnd().split('\n');
+    await page(io, options.stat ? lines : coloured(lines, style(io.color)));
+    io.out(whatNext(engine, { planId, ticketId }));
+  } else if (!options.json && text === '') io.err(`${planId}/${ticketId} has changed nothing yet.`);
   else if (as === 'patch') io.stdout.write(Buffer.from(text, 'latin1'));
   else answer(io, options, changes, text.trimEnd().split('\n'));
+}
+
+const HEADER =
+  /^(diff|index|old mode|new mode|new file|deleted file|similarity|rename|copy|Binary|---|\+\+\+) /;
+
+/** A diff in the colours that git has by default. */
+function coloured(lines: readonly string[], colors: Style): string[] {
+  let inHunk = false;
+  return lines.map((line) => {
+    if (line.startsWith('diff ')) inHunk = false;
+    const [hunk] = /^@@ .* @@/.exec(line) ?? [];
+    if (hunk !== undefined) {
+      inHunk = true;
+      return `${colors.cyan(hunk)}${line.slice(hunk.length)}`;
+    }
+    if (!inHunk) return HEADER.test(line) ? colors.bold(line) : line;
+    if (line.startsWith('+')) return colors.green(line);
+    return line.startsWith('-') ? colors.red(line) : line;
+  });
+}
+
+/** Shows lines in git's pager. Agents can write the repository's settings, so only the user's own name the pager. */
+async function page(io: Io, lines: readonly string[]): Promise<void> {
+  const { GIT_DIR: _, ...env } = io.env;
+  const found = await run('git', ['var', 'GIT_PAGER'], { cwd: '/', env });
+  const pager = found.stdout.trim();
+  if (found.code !== 0 || pager === '' || pager === 'cat') return io.out(lines);
+  const [stdin, stdout, stderr] = ['pipe' as const, io.stdout.fd, io.stderr.fd];
+  const child = spawn('sh', ['-c', pager], {
+    cwd: io.cwd,
+    env: { LESS: 'FRX', LV: '-c', ...io.env },
+    stdio: [stdin, stdout, stderr],
+  });
+  // Who leaves the pager early reads no more.
+  child.stdin?.on('error', () => undefined);
+  child.stdin?.end(lines.map((line) => `${printable(line, io.color)}\n`).join(''));
+  const missing = 127;
+  if ((await exitOf(child)) === missing) io.out(lines);
+}
+
+/** How to go on with the work that a diff has shown. */
+function whatNext({ store }: EngineContext, ref: TicketRef): string[] {
+  const [plan, ticket] = [store.plan(ref.planId), store.ticket(ref)];
+  const names = `${ref.planId} ${ref.ticketId}`;
+  const work = whereWorkIs(ticket);
+  if (work && work.kind !== 'branch')
+    return [`The work is ${work.kind === 'merged' ? '' : 'in '}${work.text}`];
+  if (ticket.status === 'complete') {
+    const merges = plan.status === 'archived' || plan.workspace ? `integrate ${names}` : `merge ${plan.id}`;
+    return [`Merge: signalbox ${merges}`];
+  }
+  const { next } = explain(ticket, plan, { driven: false, engine: false });
+  if (ticket.hold?.kind === 'gate') return [`Decide: ${next}`];
+  const isOpen = ticket.status === 'failed' || ticket.status === 'needs_attention';
+  return [...(isOpen ? [`Retry: signalbox retry ${names}`] : []), `Reject: signalbox cancel ${names}`];
 }

@@ -31,6 +31,8 @@ export const TICKET_COMMANDS: readonly CommandDefinition[] = [
     about: 'show what happened in a plan or a ticket',
     options: {
       '--phase <phase>': 'only of this phase',
+      '--failed': 'only the last failed attempt; of a plan, of each ticket that needs you',
+      '--full': 'all that tools printed, not only the last line',
       '-f, --follow': 'continue as more comes, until Ctrl-C',
       '--until-rest': 'with --follow: stop when the ticket is done or needs you',
     },
@@ -41,6 +43,7 @@ export const TICKET_COMMANDS: readonly CommandDefinition[] = [
       'logs',
       'logs sprint-12',
       'logs sprint-12 PROJ-101 --phase implement',
+      'logs sprint-12 --failed',
       'logs sprint-12 PROJ-101 -f',
     ],
     load: async () => (await import('../commands/attach-and-logs.ts')).logs,
