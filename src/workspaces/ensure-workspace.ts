@@ -164,10 +164,7 @@ async function create(
   { inPlace, formerBase = null }: { inPlace?: Worktree; formerBase?: Owner['base'] } = {},
 ): Promise<Ensured> {
   const { path, branch } = spec;
-  const start = await findStart(repo, {
-    ...spec,
-    formerBase: formerBase ?? spec.formerBase ?? null,
-  });
+  const start = await findStart(repo, { ...spec, formerBase: formerBase ?? spec.formerBase ?? null });
   const isThere = inPlace?.head.branch === branch;
   if (start.tip && !isThere) await freeBranch(repo, branch);
   await moveToStart(repo, { branch, start, worktree: isThere ? inPlace : undefined });

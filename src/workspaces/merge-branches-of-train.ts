@@ -138,11 +138,7 @@ async function mergeCar(
   checkBranch(branch);
   const tip = await requireTip(repo, branch);
   if (await contains(repo, ours, tip)) return { nothing: true, tip };
-  const merged = await mergeCommits(repo, {
-    ours,
-    theirs: tip,
-    message: `Merge ${branch}: ${message}`,
-  });
+  const merged = await mergeCommits(repo, { ours, theirs: tip, message: `Merge ${branch}: ${message}` });
   if ('conflict' in merged) return { ...merged, tip };
   const same = (await treeOf(repo, merged.commit)) === (await treeOf(repo, ours));
   return same ? { nothing: true, tip } : { ...merged, tip };

@@ -113,10 +113,7 @@ export async function returnToBranch(context: Context, spec: ReturnToBranchSpec)
       details: { path: spec.path, branch: spec.branch },
     });
   const status = await readStatus(context.git, tree, { all: true });
-  const commit = await commitOf(context, tree, status, {
-    parent: status.head ?? to,
-    message: spec.message,
-  });
+  const commit = await commitOf(context, tree, status, { parent: status.head ?? to, message: spec.message });
   const keptAt = commit === to ? null : await keepOn(repo, spec.keepAt, commit);
   if (tip === undefined) await createRef(repo, wanted, to);
   // An unfinished operation, such as a rebase, would continue on the wrong branch.
