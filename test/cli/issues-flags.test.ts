@@ -1,7 +1,8 @@
-import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import { describe, expect } from 'vitest';
 import { Bench } from '../features/pull-requests/bench.ts';
+import { CliCall } from '../support/cli-call.ts';
 import { commitsOf, story } from '../support/index.ts';
 import { IssueWorld } from './issue-world.ts';
 import { git, it, linesOf, refusal } from './support.ts';
@@ -176,6 +177,25 @@ describe.concurrent('the flags of a run of issues', () => {
     const { out } = await issues.cli('run', '2', ...EXEC);
     expect(out).toMatch(/✓ +#2 .*https:\/\/github\.com\/acme\/web\/pull\/3/);
     expect(bench.pulls()).toHaveLength(1);
+  });
+
+  it('shows on a terminal within a second that issues are being read', { tags: 'full' }, async ({
+    world,
+  }) => {
+    new IssueWorld(world);
+    git(world.repo, 'remote', 'add', 'origin', 'https://github.com/acme/web.git');
+    const gh = join(world.dir, 'slow', 'gh');
+    mkdirSync(dirname(gh));
+    const asked = join(world.dir, 'go-on');
+    writeFileSync(gh, `#!/bin/sh\nwhile [ ! -e '${asked}' ]; do sleep 0.05; done\nexit 1\n`, { mode: 0o755 });
+    const call = new CliCall(['run', '12'], {
+      cwd: world.repo,
+      env: { ...world.env, TERM: 'xterm', PATH: `${dirname(gh)}:${world.env.PATH}` },
+      ...{ terminal: true, columns: 80 },
+    });
+    await call.says('· Reading the issues…');
+    writeFileSync(asked, '');
+    expect((await call.ended).code).not.toBe(0);
   });
 
   it.for([

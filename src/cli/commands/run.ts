@@ -278,6 +278,9 @@ interface ViewOptions extends GlobalOptions {
   quiet: boolean;
 }
 
+/** After this time, a terminal shows that issues are being read. */
+const SILENT_MS = 500;
+
 /** Shows a run and its result, and sets the exit code. */
 async function watched(
   io: Io,
@@ -308,7 +311,11 @@ async function watched(
   });
   const { live, out } = view;
   const lines = runOutput({ store, out, live, verbose, quiet, style: colors, columns: io.columns?.() });
+  const reading = setTimeout(() => {
+    if (live && !quiet) out(colors.dim('· Reading the issues…'));
+  }, SILENT_MS);
   const listen = (event: EngineEvent) => {
+    clearTimeout(reading);
     const isFirst = event.type === 'plan:status' && planId === '';
     if (isFirst) {
       planId = event.planId;
@@ -322,6 +329,7 @@ async function watched(
   const closing = {
     err: view.err,
     close() {
+      clearTimeout(reading);
       lines.close();
       view.close();
     },
