@@ -1,5 +1,5 @@
 import type { PullOutcome, PullWait } from '../model/actions.ts';
-import { capital, cleanLine, cleanText } from '../model/text/clean-escape-quote-plural.ts';
+import { capital, cleanLine, cleanText, plural } from '../model/text/clean-escape-quote-plural.ts';
 import { shellWord } from '../model/text/quote-values-for-shell.ts';
 import { MARK } from './pull-request.ts';
 import { type Comment, mayComment, type Thread, type Watched } from './query-pull-requests.ts';
@@ -60,7 +60,7 @@ export function standingOf(
   const pending = pull.checks.filter(({ state }) => state === 'pending').length;
   if (pending > 0) return { waiting: `${name}: ${pending} of ${pull.checks.length} checks are not done` };
   const red = pull.checks.filter(({ state }) => state === 'failed');
-  if (red.length > 0) return { waiting: `${name}: ${red.length} checks are red and were answered` };
+  if (red.length > 0) return { waiting: `${name}: ${plural(red.length, 'red check')}, answered` };
   if (awaited === 'merge')
     return { waiting: pull.isDraft ? draft(pull, name) : `${name} waits to be merged` };
   const approved = approval(pull, own);
@@ -105,7 +105,7 @@ function asked(pull: Watched, items: readonly FeedbackItem[]): Standing {
   }
   const left = items.length - taken.length;
   const notes = [
-    ...(left > 0 ? [`${left} more are left for the next round; they are at ${pull.url}`] : []),
+    ...(left > 0 ? [`${left} more in the next round; see ${pull.url}`] : []),
     ...(pull.cut || Object.keys(pull.earlier).length > 0 ? [`Older words are at ${pull.url}`] : []),
   ];
   const message = [...taken.map(({ text }) => text), ...notes].join('\n\n');
@@ -267,7 +267,7 @@ function threadItem({ path, line, comments }: Thread, answered: ReadonlySet<stri
     ids.push(`thread:${each.id}`);
   }
   const left = news.length - ids.length;
-  if (left > 0) words.push(`(${left} more in this thread are left for the next round.)`);
+  if (left > 0) words.push(`(${left} more of this thread in the next round.)`);
   return { ids, kind: 'thread', text: words.join('\n\n') };
 }
 

@@ -38,9 +38,9 @@ describe.concurrent('signalbox without a command, on a terminal', () => {
       tickets: { a: failed, b: failed, c: failed, d: failed, e: {}, f: { status: 'complete' } },
     });
     const out = await overview(world);
-    expect(out).toContain('\nOpen\n  sprint/a needs you: ');
-    expect(out).toContain('\n    → signalbox retry sprint a\n');
-    expect(out).toContain('\n  1 more need you, 1 running or waiting\n');
+    expect(out).toContain('\nOpen\n  sprint: 4 tickets need you: ');
+    expect(out).toContain('\n    → signalbox retry --failed sprint\n');
+    expect(out).toContain('\n  1 running or waiting\n');
     expect(out).toContain('\n  Look    signalbox status\n');
   });
 

@@ -189,7 +189,7 @@ describe('where a pull request stands', () => {
     if (!('outcome' in standing)) throw new Error(standing.waiting);
     expect(Buffer.byteLength(standing.message)).toBeLessThan(13_000);
     expect(standing.ids).toEqual(['comment:c0', 'comment:c1']);
-    expect(standing.message).toContain('18 more are left for the next round');
+    expect(standing.message).toContain('18 more in the next round');
   });
 
   it('tells a push that is not shown yet, and commits that were not merged', () => {

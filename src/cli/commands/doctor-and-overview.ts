@@ -18,6 +18,7 @@ import { checksOf } from '../../features/checks/find-and-run-checks.ts';
 import { identityFindings } from '../../features/preflight/find-start-problems-and-forecast.ts';
 import { findExecutable } from '../../machine/find-and-probe-program.ts';
 import { ignoring, SignalboxError } from '../../model/errors.ts';
+import { groupBy } from '../../model/group-by.ts';
 import { shellWord } from '../../model/text/quote-values-for-shell.ts';
 import { isCancelled, isOver } from '../../model/ticket.ts';
 import { statusOf } from '../../report/status-text.ts';
@@ -193,15 +194,24 @@ async function openWork(io: Io): Promise<string[]> {
       (ticket.status === 'failed' && !isCancelled(ticket)) || ticket.status === 'needs_attention',
   );
   const rest = tickets.filter(({ ticket }) => !isOver(ticket) && ticket.status !== 'needs_attention').length;
-  const lines = needed
-    .slice(0, MAX_LISTED)
-    .flatMap(({ ticket, why, next }) => [
-      `  ${ticket.planId}/${ticket.ticketId} needs you: ${oneLine(why, 200)}`,
-      ...(next ? [`    → ${oneLine(next, 300)}`] : []),
-    ]);
-  const hidden = needed.length - MAX_LISTED;
+  const equal = [
+    ...groupBy(needed, ({ ticket, why }) => `${ticket.planId} ${ticket.status} ${why}`).values(),
+  ];
+  const lines = equal.slice(0, MAX_LISTED).flatMap((group) => {
+    const [first] = group;
+    if (!first) return [];
+    const { ticket, why, next } = first;
+    const isBulk = group.length > 1 && ticket.status === 'failed';
+    const who =
+      group.length > 1
+        ? `${ticket.planId}: ${group.length} tickets need you`
+        : `${ticket.planId}/${ticket.ticketId} needs you`;
+    const command = isBulk ? `signalbox retry --failed ${ticket.planId}` : next;
+    return [`  ${who}: ${oneLine(why, 200)}`, ...(command ? [`    → ${oneLine(command, 300)}`] : [])];
+  });
+  const hidden = equal.slice(MAX_LISTED).flat().length;
   const counts = [
-    ...(hidden > 0 ? [`${hidden} more need you`] : []),
+    ...(hidden > 0 ? [`${hidden} more ${hidden === 1 ? 'needs' : 'need'} you`] : []),
     ...(rest > 0 ? [`${rest} running or waiting`] : []),
   ];
   return [...lines, ...(counts.length > 0 ? [`  ${counts.join(', ')}`] : [])];

@@ -1,6 +1,7 @@
 import { type ActionCall, isFatal, type StepEnd } from '../../engine/context.ts';
 import { type ActionName, EXIT } from '../../model/actions.ts';
 import { InputError, SignalboxError } from '../../model/errors.ts';
+import { plural } from '../../model/text/clean-escape-quote-plural.ts';
 import type { CaughtUp } from '../../workspaces/workspaces.ts';
 import { answerReview } from './answer-review.ts';
 import { openPullRequest } from './open-pull-request.ts';
@@ -95,9 +96,9 @@ function syncEnd(done: CaughtUp, inPhase: boolean): Omit<StepEnd, 'data'> {
     case 'same':
       return { exit: EXIT.done, out: 'Nothing new was pushed.' };
     case 'advanced':
-      return { exit: EXIT.done, out: `Took over ${done.by} commits that were pushed on top.` };
+      return { exit: EXIT.done, out: `Took over ${plural(done.by, 'commit')} from origin.` };
     case 'merged':
-      return { exit: EXIT.done, out: `Merged ${done.by} commits that were pushed meanwhile.` };
+      return { exit: EXIT.done, out: `Merged ${plural(done.by, 'commit')} from origin.` };
     case 'taken': {
       const kept = done.keptAt ? ` Ours is kept at ${done.keptAt}.` : '';
       return { exit: EXIT.done, out: `Took the branch as it is on origin.${kept}` };
