@@ -10,7 +10,6 @@ import { plural } from '../model/text/clean-escape-quote-plural.ts';
 import { type Attempt, isOver, openAttempt, type Ticket } from '../model/ticket.ts';
 import { isIn, type PlanStatus, type TicketStatus, whereWorkIs } from './status-text.ts';
 import { clock, oneLine, type Style, untilNote, usageOfAttempts, wholeSeconds } from './style-and-phrases.ts';
-import { fold } from './table.ts';
 
 /** One entry: what it is about, facts about it, and commands to paste. */
 interface Item {
@@ -311,16 +310,16 @@ function checksText(ticket: Ticket): string {
 const titleOf = ({ period }: WorkReport) => `Signalbox report, ${period}`;
 
 /** For a terminal or a pipe. */
-export function reportText(report: WorkReport, style: Style, columns = Number.POSITIVE_INFINITY): string[] {
+export function reportText(report: WorkReport, style: Style): string[] {
   return [
     style.bold(titleOf(report)),
-    ...fold(report.sentence, columns),
+    report.sentence,
     ...report.sections.flatMap(({ heading, items }) => [
       '',
       style.bold(heading),
       ...items.flatMap(({ text, details, commands }) => [
-        ...fold(text, columns - 4).map((line, at) => `${at > 0 ? '    ' : '  '}${line}`),
-        ...details.flatMap((each) => fold(each, columns - 4).map((line) => `    ${line}`)),
+        `  ${text}`,
+        ...details.map((each) => `    ${each}`),
         ...commands.map((each) => `    ${style.dim(`→ ${each}`)}`),
       ]),
     ]),

@@ -122,6 +122,16 @@ describe.concurrent('status', () => {
     expect(errorIn(await world.cli('status', 'p', 'z', '--json')).code).toBe('ticket/unknown');
   });
 
+  it('breaks reasons between words on a narrow terminal', async ({ world }) => {
+    const error =
+      'The checks of this ticket found several problems that somebody has to look at before it can go on.';
+    setUp(world, 'commit', { a: { status: 'failed', error } });
+    const place = { cwd: world.dir, env: { ...world.env, NO_COLOR: '1' } };
+    const { out } = await new CliCall(['status'], { ...place, terminal: true, columns: 60 }).ended;
+    expect(out.replace(/\s+/g, ' ')).toContain(error);
+    expect(out.split('\n').filter((line) => line.length > 60 && !line.includes('→'))).toEqual([]);
+  });
+
   it('is shown again with --watch until Ctrl-C', async ({ world }) => {
     setUp(world);
     const call = new CliCall(['status', '--watch'], {

@@ -97,6 +97,10 @@ describe('cancel', () => {
         expect((await world.cli('cancel', 'p', '--yes')).out).toContain(REF);
         expectCancelled(world);
         expect(refs(world)).toEqual([REF]);
+        const cancelled = world
+          .events('p')
+          .filter((each) => each.type === 'command' && each.command === 'cancel');
+        expect(cancelled).toHaveLength(2);
       },
     );
 

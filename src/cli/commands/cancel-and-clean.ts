@@ -6,6 +6,7 @@ import { refKey } from '../../model/ids-and-branch-names.ts';
 import { plural } from '../../model/text/clean-escape-quote-plural.ts';
 import { shellWord } from '../../model/text/quote-values-for-shell.ts';
 import { oneLine, type Style, style } from '../../report/style-and-phrases.ts';
+import { wrapLines } from '../../report/table.ts';
 import { answer, confirmed, type Io, outJson } from '../io.ts';
 import {
   type GlobalOptions,
@@ -51,7 +52,11 @@ export async function cancel(
   const tickets = ref ? [await cancelTicket(engine, ref)] : (await cancelPlan(engine, planId)).tickets;
   const plan = store.plan(planId);
   const done = ref ? `${refKey(ref)} is cancelled.` : `Plan ${planId} is cancelled and archived.`;
-  answer(io, options, { plan, tickets }, [done, ...remainLines(planId, tickets, !ref)]);
+  const lines = [done, ...remainLines(planId, tickets, !ref)];
+  // Commands to copy stay whole.
+  const whole = (line: string) => /\b(?:git -C|gh pr) /.test(line);
+  const shown = lines.flatMap((line) => (whole(line) ? line : wrapLines(line, io.columns?.())));
+  answer(io, options, { plan, tickets }, shown);
 }
 
 /** What is still there, each with the command that deletes it. */

@@ -18,7 +18,7 @@ import type { Plan } from '../../model/plan.ts';
 import { plural } from '../../model/text/clean-escape-quote-plural.ts';
 import { statusOf } from '../../report/status-text.ts';
 import { clock, oneLine, style, wholeSeconds } from '../../report/style-and-phrases.ts';
-import { table } from '../../report/table.ts';
+import { table, wrapLines } from '../../report/table.ts';
 import {
   reportHtml,
   reportMarkdown,
@@ -149,7 +149,7 @@ export async function report(io: Io, options: ReportOptions): Promise<void> {
   if (given === undefined && planId === undefined) noteFact(looked, scope ?? 'all', { at: made.until }, 1000);
   if (options.json) return outJson(io, made);
   if (options.html) return io.out(reportHtml(made));
-  io.out(options.md ? reportMarkdown(made) : reportText(made, style(io.color), io.columns?.()));
+  io.out(options.md ? reportMarkdown(made) : wrapLines(reportText(made, style(io.color)), io.columns?.()));
 }
 
 interface Period {

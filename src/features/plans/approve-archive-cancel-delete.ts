@@ -10,7 +10,7 @@ import { refKey, type TicketRef } from '../../model/ids-and-branch-names.ts';
 import { type Plan, sharesWorkspace } from '../../model/plan.ts';
 import { legalCommands } from '../../model/state/commands.ts';
 import { plural } from '../../model/text/clean-escape-quote-plural.ts';
-import { isOver, openAttempt, type Ticket } from '../../model/ticket.ts';
+import { isCancelled, isOver, openAttempt, type Ticket } from '../../model/ticket.ts';
 import type { WorkspaceSpec } from '../../workspaces/workspaces.ts';
 import { findLanded } from '../landed/find-landed-work.ts';
 import { checkPlan } from './check-plan.ts';
@@ -68,7 +68,8 @@ export async function cancelTicket(engine: EngineContext, ref: TicketRef): Promi
   const at = workspace && existsSync(workspace.path) ? { engine, ticket, workspace } : undefined;
   const keep = at && (await setWorkAside(at));
   engine.crash('cancel:saved');
-  if (ticket.status !== 'complete') await carryOutCommand(engine, ref, { type: 'cancel' }, 'a person');
+  if (ticket.status !== 'complete' && !isCancelled(ticket))
+    await carryOutCommand(engine, ref, { type: 'cancel' }, 'a person');
   engine.crash('cancel:recorded');
   const reason = keep ?? (at && existsSync(at.workspace.path) ? await releaseAndReport(at) : undefined);
   engine.crash('cancel:released');

@@ -7,7 +7,7 @@ import {
   verdictWithReservation,
 } from '../../../model/review-verdict-and-criteria.ts';
 import { withNames } from '../../../model/state/explain-ticket.ts';
-import { type Attempt, isSuperseded, newerRunOf, type Ticket } from '../../../model/ticket.ts';
+import { type Attempt, isCancelled, isSuperseded, newerRunOf, type Ticket } from '../../../model/ticket.ts';
 import type { IssueResult, PhaseResult, Refused } from '../request-and-result-types.ts';
 import { GATE, storedRun } from './stored-run-time-and-issue-names.ts';
 
@@ -123,6 +123,8 @@ function nextOf(ticket: Ticket, halted: boolean): { next?: string } {
   const newer = newerRunOf(ticket);
   const elsewhere = ticket.hold?.supersededBy;
   if (newer !== undefined) return { next: `signalbox status --plan ${newer}` };
+  // A person gave it up.
+  if (isCancelled(ticket)) return {};
   switch (ticket.status) {
     case 'failed':
     case 'needs_attention':
