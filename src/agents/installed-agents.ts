@@ -90,6 +90,8 @@ const VERSION_ARGS = ['--version'];
 const VERSION_MS = 10_000;
 /** So many programs have their versions kept. */
 const MAX_KEPT_VERSIONS = 50;
+/** How long a kept version is believed: an update behind a shim does not change the shim. */
+const VERSION_KEPT_MS = 3_600_000;
 
 /** Finds the CLI of every agent and reads all versions in parallel. */
 export function surveyAgents(options: SurveyOptions): Promise<SurveyedAgent[]> {
@@ -150,6 +152,7 @@ interface ReadinessOptions extends SurveyOptions {
   cwd: string;
   /** Keeps versions: some CLIs need seconds to print theirs. */
   versionsFile: string;
+  now: string;
 }
 
 /** Why an agent cannot do its work, as far as its program can tell without a network. What is unknown is no reason. */
@@ -174,20 +177,23 @@ async function tooOld(
   program: AgentProgram,
   path: string,
   agent: AgentConfig,
-  { env, timeoutMs = VERSION_MS, versionsFile }: ReadinessOptions,
+  { env, timeoutMs = VERSION_MS, versionsFile, now }: ReadinessOptions,
 ): Promise<Omit<DoctorFinding, 'what'> | undefined> {
   const file = realpathSync(path);
   const { mtimeMs, size } = statSync(file);
   const stamp = `${mtimeMs} ${size}`;
   const known = asRecord(readFacts(versionsFile)[file]);
-  let version = known.stamp === stamp ? asText(known.version) : undefined;
-  if (version === undefined) {
-    // Settings of a repository must not change the answer, which is kept for all.
-    const end = await run(path, VERSION_ARGS, { cwd: '/', env: { ...env, ...agent.env }, timeoutMs });
-    version = versionIn(`${end.stdout} ${end.stderr}`) ?? '';
-    if (version !== '') noteFact(versionsFile, file, { stamp, version }, MAX_KEPT_VERSIONS);
-  }
-  return version === '' ? undefined : outdated(program, path, version);
+  const age = Date.parse(now) - Date.parse(asText(known.at));
+  const isRecent = known.stamp === stamp && age >= 0 && age < VERSION_KEPT_MS;
+  const kept = isRecent ? asText(known.version) : '';
+  // Nothing is refused by a kept version: the program may have been updated.
+  if (kept !== '' && !outdated(program, path, kept)) return undefined;
+  // Settings of a repository must not change the answer, which is kept for all.
+  const end = await run(path, VERSION_ARGS, { cwd: '/', env: { ...env, ...agent.env }, timeoutMs });
+  const version = versionIn(`${end.stdout} ${end.stderr}`);
+  if (version === undefined) return undefined;
+  noteFact(versionsFile, file, { stamp, version, at: now }, MAX_KEPT_VERSIONS);
+  return outdated(program, path, version);
 }
 
 /** Undefined for a version that is recent enough. */

@@ -199,9 +199,9 @@ async function agentFindings(
   const findings = [...agents].map(async ([name, { allow, cwd }]) => {
     try {
       const agent = findAgent(settings.agents, name);
-      const versionsFile = machine.programVersions;
+      const given = { settings, env, allow: [...allow], now: engine.now() };
       const here = existsSync(cwd) ? cwd : settings.packageDir;
-      return await agentReadiness(agent, { settings, env, allow: [...allow], cwd: here, versionsFile });
+      return await agentReadiness(agent, { ...given, cwd: here, versionsFile: machine.programVersions });
     } catch (error) {
       if (!(error instanceof InputError)) throw error;
       return [finding('bad', `agent ${name}`, error.message, error.hint)];

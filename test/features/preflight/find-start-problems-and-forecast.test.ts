@@ -284,7 +284,7 @@ describe.concurrent('an agent CLI', () => {
     const versionsFile = join(world.dir, 'versions.json');
     return {
       agent: settings.agents.claude,
-      given: { settings, env: all, allow: [], cwd: world.dir, versionsFile },
+      given: { settings, env: all, allow: [], cwd: world.dir, versionsFile, now: '2026-01-01T12:00:00.000Z' },
     };
   };
 
@@ -343,15 +343,32 @@ describe.concurrent('an agent CLI', () => {
     expect(world.read('asked').trim().split('\n').sort()).toEqual(['--version /', `auth ${world.dir}`]);
   });
 
-  it('is asked for its version once', async ({ world }) => {
-    const env = program(world, 'claude', `echo "$*" >> ${world.dir}/asked; echo 0.0.1`);
+  it('is asked for its version once an hour', async ({ world }) => {
+    const env = program(world, 'claude', `echo "$*" >> ${world.dir}/asked; echo 999.0.0`);
     const { agent, given } = await options(world, { ...env, ANTHROPIC_API_KEY: 'some' });
     if (!agent) throw new Error('There is no agent claude.');
-    for (let times = 0; times < 2; times += 1)
-      expect(await agentReadiness(agent, given)).toMatchObject([
-        { level: 'bad', detail: expect.stringContaining('0.0.1') },
-      ]);
-    expect(world.read('asked')).toBe('--version\n');
+    const asked = async (now: string) => {
+      expect(await agentReadiness(agent, { ...given, now })).toEqual([]);
+      return world.read('asked').split('\n').length - 1;
+    };
+    expect(await asked('2026-01-01T12:00:00.000Z')).toBe(1);
+    expect(await asked('2026-01-01T12:59:59.000Z')).toBe(1);
+    expect(await asked('2026-01-01T13:00:00.000Z')).toBe(2);
+    expect(await asked('2026-01-01T12:00:00.000Z'), 'after the clock was set back').toBe(3);
+  });
+
+  it('behind a shim, which an update does not change, is asked again before it is refused', async ({
+    world,
+  }) => {
+    const env = program(world, 'claude', `cat ${world.dir}/version`);
+    const { agent, given } = await options(world, { ...env, ANTHROPIC_API_KEY: 'some' });
+    if (!agent) throw new Error('There is no agent claude.');
+    writeFileSync(join(world.dir, 'version'), '0.0.1\n');
+    expect(await agentReadiness(agent, given)).toMatchObject([
+      { level: 'bad', detail: expect.stringContaining('0.0.1') },
+    ]);
+    writeFileSync(join(world.dir, 'version'), '999.0.0\n');
+    expect(await agentReadiness(agent, given)).toEqual([]);
   });
 });
 
