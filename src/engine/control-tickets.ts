@@ -71,7 +71,10 @@ export async function carryOutCommand(
       ? await afterGateCheck(engine, ref, workflow, move)
       : await store.updateTicket(ref, move);
   const { type, ...detail } = wish;
-  emit(engine, { type: 'command', command: type, detail: detail as Record<string, Json>, ...ref });
+  // A program inside a job is not the person.
+  const who = engine.job === undefined ? engine.env.USER : undefined;
+  const done = { type: 'command', command: type, detail: detail as Record<string, Json> } as const;
+  emit(engine, { ...done, ...(who ? { by: who } : {}), ...ref });
   reportStatus(engine, before, after);
   // No engine will drive it again.
   if (after.status === 'complete') {

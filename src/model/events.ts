@@ -39,7 +39,8 @@ export type EngineEvent =
   | ({ type: 'workspace:ready'; path: string; branch: string; reused: boolean } & About)
   | ({ type: 'workspace:release'; path: string } & About)
   | ({ type: 'workspace:keep'; path: string; reason: string } & About)
-  | ({ type: 'command'; command: string; detail: Record<string, Json> } & About)
+  /** `by`: the account of the person on this machine, where it is known. */
+  | ({ type: 'command'; command: string; detail: Record<string, Json>; by?: string } & About)
   | { type: 'plan:status'; planId: string; status: string }
   /** What is done before work starts. */
   | { type: 'preflight'; planId: string; message: string }

@@ -281,11 +281,12 @@ function oddities(tickets: readonly Ticket[], isNew: (time: string | null) => bo
 function decidedItem(event: StoredEvent): Item[] {
   if (event.type !== 'command') return [];
   const { decision, phase } = event.detail;
+  const who = event.by === undefined ? '' : `, by ${oneLine(event.by)}`;
   const what = [decision, phase].find((each) => typeof each === 'string') ?? '';
   const key = refKey(event);
   return [
     item(
-      `${clock(event.at, Date.parse(event.at))} ${key}: ${event.command}${what && ` ${oneLine(String(what))}`}`,
+      `${clock(event.at, Date.parse(event.at))} ${key}: ${event.command}${what && ` ${oneLine(String(what))}`}${who}`,
       [],
       [],
       [key],

@@ -79,6 +79,7 @@ const events: StoredEvent[] = [
   {
     type: 'command',
     command: 'respond',
+    by: 'ann',
     detail: { decision: 'approve', message: 'secret words' },
     planId: 'p',
     ticketId: 'ask',
@@ -123,7 +124,7 @@ describe('the report', () => {
     expect(text).toContain('To merge all of p\n    → signalbox merge p');
     expect(text).toContain('p/done: exec cost $9.00, the median is $1.00');
     expect(text).toContain('p/done: exec was entered 5 times');
-    expect(text).toContain('p/ask: respond approve');
+    expect(text).toContain('p/ask: respond approve, by ann');
     expect(text).not.toContain('secret words');
     expect(text).not.toContain('p/old');
   });
