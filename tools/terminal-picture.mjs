@@ -22,7 +22,7 @@ const height = Math.max(...frames.map((rows) => rows.length)) * HEIGHT + 2 * MAR
 
 process.stdout.write(`<svg xmlns="http://www.w3.org/2000/svg" width="${width}" height="${height}" viewBox="0 0 ${width} ${height}">
 <rect width="100%" height="100%" rx="8" fill="#282c34"/>
-<g font-family="ui-monospace, Menlo, Consolas, 'DejaVu Sans Mono', monospace" font-size="14" fill="#dcdfe4" xml:space="preserve">
+<g font-family="ui-monospace, Menlo, Consolas, 'DejaVu Sans Mono', monospace" font-size="14" fill="#dcdfe4">
 ${frames.length === 1 ? frames[0].map(draw).join('') : recording()}</g>
 </svg>
 `);
@@ -86,14 +86,18 @@ function draw(spans, row) {
       const behind = back
         ? `<rect x="${x}" y="${y}" width="${wide}" height="${HEIGHT}" fill="${back}"/>`
         : '';
-      if (text.trim() === '') return behind;
       const style = [
         color || back ? ` fill="${back && (!color || color === COLORS[0]) ? '#282c34' : color}"` : '',
         bold ? ' font-weight="bold"' : '',
         dim ? ' opacity="0.6"' : '',
       ].join('');
-      const escaped = text.replaceAll('&', '&amp;').replaceAll('<', '&lt;');
-      return `${behind}<text x="${x}" y="${y + 14}" textLength="${wide}"${style}>${escaped}</text>\n`;
+      // Some viewers drop blanks, so that each piece between them has its own place and width.
+      const pieces = [...text.matchAll(/\S+(?: \S+)*/g)].map(({ 0: piece, index }) => {
+        const at = (Number(x) + index * WIDTH).toFixed(1);
+        const escaped = piece.replaceAll('&', '&amp;').replaceAll('<', '&lt;');
+        return `<text x="${at}" y="${y + 14}" textLength="${(piece.length * WIDTH).toFixed(1)}"${style}>${escaped}</text>\n`;
+      });
+      return behind + pieces.join('');
     })
     .join('');
 }
