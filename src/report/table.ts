@@ -61,7 +61,7 @@ const INDENT = '   ';
 const GAP = '  ';
 
 /** Breaks a text between words. */
-function fold(text: string, room: number): string[] {
+export function fold(text: string, room: number): string[] {
   const lines: string[] = [];
   for (const word of text.split(' ')) {
     const longer = lines.length > 0 ? `${lines.at(-1)} ${word}` : word;

@@ -5,6 +5,7 @@ import type { SurveyedAgent } from '../../src/agents/installed-agents.ts';
 import { SUPPORT_COLUMNS } from '../../src/agents/installed-agents.ts';
 import type { DoctorFinding } from '../../src/config/doctor/check-programs.ts';
 import { runCommand, type Scratch, scratch } from '../config/scratch.ts';
+import { CliCall } from '../support/cli-call.ts';
 
 interface Machine {
   /** Bodies of programs on the PATH, by name. */
@@ -201,5 +202,16 @@ describe('doctor --agents', () => {
     expect(supports).toMatch(/^gemini +tagged block +yes +yes +no +no /m);
     expect(supports).toMatch(/^custom +tagged block +no +passed on /m);
     expect(notes).toMatch(/^! agent claude +version 2\.1\.50 is older/);
+  });
+
+  it('breaks no word on a terminal, however narrow', { tags: 'full' }, async () => {
+    const room = scratch();
+    room.write('bin/claude', '#!/bin/sh\necho "1.0.0 (Claude Code)"\n', 0o755);
+    const env = { HOME: room.path('user'), PATH: room.path('bin'), NO_COLOR: '1' };
+    for (const args of [['doctor'], ['doctor', '--agents']]) {
+      const { out } = await new CliCall(args, { cwd: room.path('cwd'), env, columns: 80 }).ended;
+      const long = out.split('\n').filter((line) => line.length > 80 && !/^\s*\S+$/.test(line));
+      expect(long).toEqual([]);
+    }
   });
 });

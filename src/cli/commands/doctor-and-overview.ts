@@ -23,7 +23,7 @@ import { shellWord } from '../../model/text/quote-values-for-shell.ts';
 import { isCancelled, isOver } from '../../model/ticket.ts';
 import { statusOf } from '../../report/status-text.ts';
 import { oneLine, type Style, style } from '../../report/style-and-phrases.ts';
-import { table } from '../../report/table.ts';
+import { fittingTable, fold, wrapLines } from '../../report/table.ts';
 import { checkAll } from '../../workflows/check/check-workflow.ts';
 import { createWorkspaces } from '../../workspaces/workspaces.ts';
 import { type Io, outJson } from '../io.ts';
@@ -55,13 +55,16 @@ export async function doctor(io: Io, options: GlobalOptions & { agents?: boolean
   if (!ok) io.exit(1);
   if (options.json) return outJson(io, { ok, agents, findings });
   const colors = style(io.color);
-  if (agents) io.out([...agentsText(agents, colors), ...(findings.length > 0 ? [''] : [])]);
+  if (agents) io.out([...agentsText(agents, colors, io.columns?.()), ...(findings.length > 0 ? [''] : [])]);
   const width = Math.max(...findings.map(({ what }) => what.length));
   for (const { level, what, detail, fix } of findings) {
     const [mark, paint] = MARKS[level];
-    io.out(`${colors[paint](mark)} ${what.padEnd(width)}  ${detail}`);
     const margin = ' '.repeat(width + 4);
-    io.out((fix?.split('\n') ?? []).map((line, at) => `${margin}${at === 0 ? '→' : ' '} ${line}`));
+    const room = (io.columns?.() ?? Number.POSITIVE_INFINITY) - margin.length - 2;
+    const [first = '', ...more] = fold(detail, room);
+    io.out([`${colors[paint](mark)} ${what.padEnd(width)}  ${first}`, ...more.map((line) => margin + line)]);
+    const fixes = (fix?.split('\n') ?? []).flatMap((line) => fold(line, room));
+    io.out(fixes.map((line, at) => `${margin}${at === 0 ? '→' : ' '} ${line}`));
   }
 }
 
@@ -74,8 +77,8 @@ async function identityHere({ cwd, env }: Io): Promise<DoctorFinding[]> {
 const MARKS = { ok: ['✓', 'green'], warn: ['!', 'yellow'], bad: ['✗', 'red'] } as const;
 
 /** Two tables: installed agents, and what their adapters can do. */
-function agentsText(surveyed: readonly SurveyedAgent[], style: Style): string[] {
-  const found = table(
+function agentsText(surveyed: readonly SurveyedAgent[], style: Style, columns?: number): string[] {
+  const found = fittingTable(
     ['AGENT', 'ADAPTER', 'VERSION', 'TESTED', 'LOGGED IN', 'FOUND'],
     surveyed.map((one) => [
       `${one.agent}${one.isDefault ? ' (default)' : ''}`,
@@ -87,15 +90,15 @@ function agentsText(surveyed: readonly SurveyedAgent[], style: Style): string[] 
       loginText(one),
       one.path === null ? style.dim('no') : oneLine(one.path),
     ]),
-    style,
+    { style, columns, lead: 1 },
   );
   const adapters = Object.values(ADAPTERS).filter(({ name }) =>
     surveyed.some(({ adapter }) => adapter === name),
   );
-  const supports = table(
+  const supports = fittingTable(
     ['ADAPTER', ...SUPPORT_COLUMNS.map(({ title }) => title.toUpperCase())],
     adapters.map((adapter) => [adapter.name, ...SUPPORT_COLUMNS.map(({ of }) => of(supportsOf(adapter)))]),
-    style,
+    { style, columns, lead: 1 },
   );
   return [...found, '', ...supports];
 }
@@ -139,7 +142,7 @@ export async function overview(io: Io): Promise<void> {
     ['Set up', 'signalbox doctor'],
     ['Help', 'signalbox --help'],
   ];
-  io.out([
+  const lines = [
     'Runs coding agents on your tasks and issues, each in its own git worktree.',
     '',
     ...pairs(facts),
@@ -147,7 +150,8 @@ export async function overview(io: Io): Promise<void> {
     '',
     colors.bold('Next'),
     ...pairs(next),
-  ]);
+  ];
+  io.out(wrapLines(lines, io.columns?.()));
 }
 
 function pairs(rows: readonly (readonly string[])[]): string[] {

@@ -17,6 +17,7 @@ import { shellWord } from '../../model/text/quote-values-for-shell.ts';
 import type { Answer } from '../../report/live/live-state.ts';
 import { planHeader, runHeader, summary } from '../../report/plan-text.ts';
 import { safeJson, style } from '../../report/style-and-phrases.ts';
+import { wrapLines } from '../../report/table.ts';
 import { readableTicket } from '../../store/store-interface.ts';
 import { type Io, outJson } from '../io.ts';
 import {
@@ -215,7 +216,7 @@ async function previewTickets(
     };
   });
   if (options.json) return outJson(io, { dryRun: planned, planId, forecast: ahead });
-  io.out([...dryRunLines(planned, []), ...forecastLines(ahead)]);
+  io.out(wrapLines([...dryRunLines(planned, []), ...forecastLines(ahead)], io.columns?.()));
 }
 
 /** Answers a gate as `signalbox respond` does. */

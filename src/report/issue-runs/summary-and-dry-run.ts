@@ -62,7 +62,10 @@ export function runOutput({ store, out, verbose, quiet, style, columns, live = f
       lines.close();
       if (result.detached) return;
       const text = result.dryRun
-        ? [...dryRunLines(result.dryRun, result.results), ...forecastLines(result.forecast)]
+        ? wrapLines(
+            [...dryRunLines(result.dryRun, result.results), ...forecastLines(result.forecast)],
+            columns,
+          )
         : issueSummary(result, style, columns);
       if (text.length > 0) out(text);
     },
