@@ -87,6 +87,7 @@ function specItems(spec: Spec, { units }: Units): WorkItem[] {
     dependsOn: (before.get(unit.id) ?? []).map(keyOf),
     repository: null,
     ...pathsOf(unit),
+    ...(unit.blocked === null ? {} : { blocked: cleanLine(unit.blocked) }),
   }));
 }
 

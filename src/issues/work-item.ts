@@ -30,6 +30,8 @@ export interface WorkItem {
   milestone?: string | null;
   /** Files that it says it will change. */
   paths?: string[];
+  /** Why a person has to act before it may begin. */
+  blocked?: string;
 }
 
 /** `#12` for numbered issues, the id otherwise. */

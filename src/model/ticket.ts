@@ -59,7 +59,12 @@ export function isCancelled({ status, cancelledAt }: Pick<Ticket, 'status' | 'ca
   return status === 'failed' && cancelledAt !== undefined;
 }
 
-/** Whether a person has to act before a unit may begin: its spec says `_Blocked: reason_`. */
+/** How a unit waits for a person: its spec says `_Blocked: reason_`. */
+export function markedBlocked(reason: string): Pick<Ticket, 'status' | 'hold'> {
+  return { status: 'needs_attention', hold: { kind: 'blocked', reason, until: null } };
+}
+
+/** Whether a person has to act before a unit may begin. */
 export function isMarkedBlocked({ status, hold }: Pick<Ticket, 'status' | 'hold'>): boolean {
   return status === 'needs_attention' && hold?.kind === 'blocked';
 }

@@ -41,6 +41,7 @@ describe.concurrent('import', () => {
         parent: null,
         subIssues: [],
         paths: [],
+        blocked: null,
       },
       { number: 2, parent: 'github:acme/web#1' },
     ]);

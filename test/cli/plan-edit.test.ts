@@ -4,7 +4,7 @@ import { describe, expect } from 'vitest';
 import type { Plan } from '../../src/model/plan.ts';
 import type { Ticket } from '../../src/model/ticket.ts';
 import { FakeGh } from '../support/gh/fake-gh.ts';
-import { cliIn, errorIn, git, it, refusal, setUp, stateOf, write } from './support.ts';
+import { cliIn, errorIn, git, it, refusal, setUp, stateOf, type World, write } from './support.ts';
 
 interface Drafted {
   plan: Plan;
@@ -106,6 +106,35 @@ describe.concurrent('plan new', () => {
       { ticketId: '3', blockedBy: ['2'] },
     ]);
     expect(notes).toEqual(['1 is done and left out.']);
+  });
+
+  const withBlocked = (world: World) => {
+    setUp(world, 'commit', {});
+    write(world, 'tasks.md', '- [ ] 1. (P) One\n  - _Blocked: needs key_\n- [ ] 2. (P) Two\n');
+    return world.json<Drafted>('plan', 'new', 'p', '--from', '.', '--repo', 'repo');
+  };
+
+  it('makes one of a spec in which a blocked unit waits for a person', async ({ world }) => {
+    const { tickets, notes } = await withBlocked(world);
+    expect(tickets).toMatchObject([
+      { ticketId: '1', status: 'needs_attention', hold: { kind: 'blocked', reason: 'needs key' } },
+      { ticketId: '2', status: 'queued' },
+    ]);
+    expect(notes).toEqual([expect.stringContaining('tasks.md:1: Unit 1 is blocked: needs key.')]);
+  });
+
+  it('leaves a blocked unit of a spec alone until a person retries it', { tags: 'full' }, async ({
+    world,
+  }) => {
+    await withBlocked(world);
+    await world.cli('plan', 'approve', 'p');
+    const { code, out } = await world.cli('run', 'p');
+    expect(code, out).toBe(1);
+    expect(world.ticket('p', '1')).toMatchObject({ status: 'needs_attention', phaseHistory: [] });
+    expect(world.ticket('p', '2').status).toBe('complete');
+    expect((await world.cli('status', 'p')).out).toContain('once that is settled: signalbox retry p 1');
+    expect((await world.cli('retry', 'p', '1')).code).toBe(0);
+    expect((await world.cli('run', 'p')).code).toBe(0);
   });
 
   it('writes nothing when something cannot be had, or the plan is there already', { tags: 'full' }, async ({

@@ -23,6 +23,11 @@ describe('explain', () => {
       ticket({ status: 'failed', error: 'a: broke' }),
       { why: 'a: broke', next: 'signalbox retry p t' },
     ],
+    [
+      'a unit of a spec that is marked as blocked, in a plan of its own',
+      ticket({ status: 'needs_attention', hold: hold('blocked', 'no key') }),
+      { why: 'blocked: no key', next: 'once that is settled: signalbox retry p t' },
+    ],
     ['failed without a word', ticket({ status: 'failed' }), { why: 'failed', next: 'signalbox retry p t' }],
     [
       'paused',

@@ -18,7 +18,7 @@ const LISTS = ['github', 'linear'];
 
 export async function importItems(io: Io, options: Options, sources: string[]): Promise<void> {
   const found = await read(sources, options, io);
-  const none = { milestone: null, parent: null, subIssues: [], paths: [] };
+  const none = { milestone: null, parent: null, subIssues: [], paths: [], blocked: null };
   outJson(io, { ...found, items: found.items.map((item) => ({ ...none, ...item })) });
   if (found.problems.length > 0) io.exit(1);
   if (options.json) return;

@@ -7,7 +7,7 @@ import { InputError } from '../../model/errors.ts';
 import type { Plan } from '../../model/plan.ts';
 import { TicketPlan } from '../../model/plan-schema.ts';
 import { orderByDependencies } from '../../model/plans/dependency-order.ts';
-import type { Ticket } from '../../model/ticket.ts';
+import { markedBlocked, type Ticket } from '../../model/ticket.ts';
 import { IssueTicket } from '../../model/ticket-schema.ts';
 import { type PlanEdit, parsed, requireWorkflow } from './edit-plan.ts';
 
@@ -143,6 +143,7 @@ function plannedWork({ request, root, items: given, known, repos, now }: Work): 
       description: item.body,
       acceptanceCriteria: item.acceptanceCriteria,
       ...(item.paths ? { paths: item.paths } : {}),
+      ...(item.blocked === undefined ? {} : markedBlocked(item.blocked)),
       linearUrl: item.url,
       repo: repos.get(item.key) ?? null,
       source: {

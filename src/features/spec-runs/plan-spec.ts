@@ -10,7 +10,7 @@ import { digest, idProblem, slug } from '../../model/ids-and-branch-names.ts';
 import type { Plan, PlanSpec } from '../../model/plan.ts';
 import { SpecRunPlan } from '../../model/plan-schema.ts';
 import { editOpen } from '../../model/state/enter-and-leave-phases.ts';
-import { isOver, openTasksOf, type Ticket } from '../../model/ticket.ts';
+import { isOver, markedBlocked, openTasksOf, type Ticket } from '../../model/ticket.ts';
 import { type TicketUnit, UnitTicket } from '../../model/ticket-schema.ts';
 import { type EarlierRun, type SpecRunRequest, ticksOf } from './spec-run-request-and-state.ts';
 import { withAssignment, withPersonsAssignment } from './unit-owners.ts';
@@ -182,10 +182,6 @@ function withPresentText(input: SpecPlanInput, unit: Unit, old: Ticket): Ticket 
   return { ...old, title, description, unit: { ...text, ...kept }, retold: input.now };
 }
 
-function blockedBy(reason: string): Pick<Ticket, 'status' | 'hold'> {
-  return { status: 'needs_attention', hold: { kind: 'blocked', reason, until: null } };
-}
-
 /** The ticket of a unit from its beginning. Ticks and history of an earlier one stay. */
 function restarted(input: SpecPlanInput, unit: Unit, old: Ticket | undefined): Ticket {
   const fields = fieldsOf(input, unit);
@@ -196,7 +192,7 @@ function restarted(input: SpecPlanInput, unit: Unit, old: Ticket | undefined): T
     since: input.now,
     workflowHash: input.together.get(unit.id)?.workflowHash ?? input.workflowHash,
     ...(unit.done ? {} : withAssignment({ context: {} }, unit, input.assignments.get(unit.id))),
-    ...(unit.done || unit.blocked === null ? {} : blockedBy(unit.blocked)),
+    ...(unit.done || unit.blocked === null ? {} : markedBlocked(unit.blocked)),
   };
   if (!old?.unit) {
     const done = input.ticked.filter(({ id }) => unit.work.some((task) => task.id === id));

@@ -103,7 +103,9 @@ export function howToAnswer(ticket: Ticket, plan: Pick<Plan, 'kind'>): string[] 
 function attention(ticket: Ticket, plan: Plan, names: string): Explanation {
   if (ticket.hold?.kind === 'gate') return { why: ticket.hold.reason, next: answerTo(ticket, plan) };
   if (isMarkedBlocked(ticket)) {
-    const next = `delete the \`_Blocked_\` line of ${ticket.unit?.id} and run the spec again`;
+    const next = ticket.unit
+      ? `delete the \`_Blocked_\` line of ${ticket.unit.id} and run the spec again`
+      : `once that is settled: signalbox retry ${names}`;
     return { why: `blocked: ${ticket.hold?.reason}`, next };
   }
   return {
