@@ -2,11 +2,12 @@ import type { EngineContext } from '../engine/context.ts';
 import { killFollowed } from '../machine/jobs/stop-job.ts';
 import { isInForeground } from '../machine/process-identity-and-signals.ts';
 import type { EngineEvent } from '../model/events.ts';
-import type { Naming } from '../model/state/explain-ticket.ts';
+import { howToAnswer, type Naming } from '../model/state/explain-ticket.ts';
 import { lineOf } from '../report/event-line.ts';
 import type { Answer } from '../report/live/live-state.ts';
 import type { Live, LiveOptions } from '../report/live/live-view.ts';
-import { type Lines, printable, safeJson, style } from '../report/style-and-phrases.ts';
+import { type Lines, printable, type Style, safeJson, style } from '../report/style-and-phrases.ts';
+import { readableTicket } from '../store/store-interface.ts';
 import type { Io, Signals, Terminal } from './io.ts';
 
 /** Shows events, and other messages between them. */
@@ -49,17 +50,21 @@ export async function eventView(io: Io, options: ViewOptions): Promise<EventView
 function lineView(io: Io, options: ViewOptions): EventView {
   const colors = style(io.color);
   const { withPlan, verbose = false } = options;
+  let watched: Watched | undefined;
   const listen = (event: EngineEvent) => {
     const now = Date.now();
     const line = options.json
       ? safeJson({ ...event, at: new Date(now).toISOString() })
       : lineOf(event, { style: colors, withPlan, verbose, now });
     if (line !== undefined) io.out(line);
+    for (const answer of options.json ? [] : answerLines(event, watched, colors)) io.out(answer);
   };
   return {
     live: false,
     listen,
-    watch: () => undefined,
+    watch(engine) {
+      watched = engine;
+    },
     out: io.out,
     err: io.err,
     answered: async () => false,
@@ -79,6 +84,7 @@ async function liveView(
   ]);
   let tickets: () => ReturnType<typeof ticketsIn> = () => [];
   let spent: LiveOptions['spent'];
+  let watched: Watched | undefined;
   let watch: (() => () => void) | undefined;
   let unwatch: (() => void) | undefined;
   const keys = keyReader(io, (typed) => live.keys(typed));
@@ -115,9 +121,11 @@ async function liveView(
     listen(event) {
       unwatch ??= watch?.();
       live.event(event);
+      if (!silent) live.print(answerLines(event, watched, style(io.color)));
     },
     watch(engine, scope) {
       const { store } = engine;
+      watched = engine;
       spent = () => spentOfBudgets(engine, scope?.planId ?? null);
       tickets = () => ticketsIn(store.glance(), scope ?? null);
       watch = () => store.watch(() => live.changed());
@@ -132,6 +140,14 @@ async function liveView(
       live.close();
     },
   };
+}
+
+/** How to answer the gate that an event is about, a line each. */
+function answerLines(event: EngineEvent, watched: Watched | undefined, style: Style): string[] {
+  if (event.type !== 'ticket:status' || event.hold?.kind !== 'gate' || !watched) return [];
+  const { store } = watched;
+  const ticket = readableTicket(store, event);
+  return ticket ? howToAnswer(ticket, store.plan(event.planId)).map((line) => style.dim(`  ${line}`)) : [];
 }
 
 /** Reads keys only while they are wanted, and only in the foreground: elsewhere the terminal stays as it is. */

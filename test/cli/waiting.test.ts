@@ -39,6 +39,15 @@ describe.concurrent('a ticket that waits for a person', () => {
     expect((await run.ended).code).toBe(0);
   });
 
+  it('is told by a daemon with the same commands', async ({ world }) => {
+    world.workflow('work', [GATE, DONE, GONE]);
+    world.script('look.sh', 'exit 1');
+    world.plan('p', { tickets: { a: {} } });
+    const daemon = world.invoke(['daemon', '--plain']);
+    await daemon.says('  → signalbox respond p a yes\n  → signalbox respond p a no');
+    await daemon.kill('SIGTERM');
+  });
+
   it('has waited since it was asked, and the next look is no deadline', async ({ world }) => {
     await standing(world);
     const asked = Date.now() - 3_600_000;

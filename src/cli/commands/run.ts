@@ -10,7 +10,6 @@ import { InputError } from '../../model/errors.ts';
 import type { EngineEvent } from '../../model/events.ts';
 import { idProblem } from '../../model/ids-and-branch-names.ts';
 import { entryOf } from '../../model/plans/plans-view.ts';
-import { howToAnswer } from '../../model/state/explain-ticket.ts';
 import { quoted } from '../../model/text/clean-escape-quote-plural.ts';
 import { nearest } from '../../model/text/nearest-word.ts';
 import { shellWord } from '../../model/text/quote-values-for-shell.ts';
@@ -150,11 +149,6 @@ async function runTickets(planId: string, ticketIds: string[], options: IssueOpt
     if (!begun) view.out(planHeader(engine.store.glance(), scope, colors));
     begun = true;
     view.listen(event);
-    if (!options.json && event.type === 'ticket:status' && event.hold?.kind === 'gate') {
-      const { store } = engine;
-      const lines = howToAnswer(store.ticket(event), store.plan(event.planId));
-      view.out(lines.map((line) => colors.dim(`  ${line}`)));
-    }
   };
   io.keepHeapSmall();
   const engine = await openRunner(io, options, 'run', { flags, listen });
