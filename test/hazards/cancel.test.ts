@@ -127,9 +127,10 @@ describe('cancel', () => {
   }, async ({ world }) => {
     prepare(world);
     world.agent('agent', `if [ "$SIGNALBOX_TICKET" = a ]; then commit; else ${BODY}; fi`);
+    const branch = 'feature/p';
     world.plan('p', {
       workspace: 'shared',
-      tickets: { a: {}, b: { blockedBy: ['a'] }, c: { blockedBy: ['b'] } },
+      tickets: { a: { branch }, b: { branch, blockedBy: ['a'] }, c: { branch, blockedBy: ['b'] } },
     });
     const run = world.invoke(['run', 'p']);
     await world.call('working');
@@ -140,7 +141,8 @@ describe('cancel', () => {
     await run.ended;
     expect(readText(join(worktree, 'half.txt'))).toBe('half\n');
     const { out } = await world.cli('cancel', 'p', '--yes');
-    expect(out).not.toContain('branch -D');
+    expect(out).toContain('  Branch feature/p also has 1 complete ticket.\n');
+    expect(out).not.toContain('kept the worktree');
     expect(existsSync(worktree)).toBe(false);
     expect(refs(world)).toEqual(['refs/signalbox/cancelled/p/b/work-1']);
     expect(world.ticket('p', 'a').status).toBe('complete');

@@ -52,7 +52,11 @@ export async function cancel(
   const tickets = ref ? [await cancelTicket(engine, ref)] : (await cancelPlan(engine, planId)).tickets;
   const plan = store.plan(planId);
   const done = ref ? `${refKey(ref)} is cancelled.` : `Plan ${planId} is cancelled and archived.`;
-  const lines = [done, ...remainLines(planId, tickets, !ref)];
+  const kept = store.tickets(plan).filter(({ status }) => status === 'complete').length;
+  const shared =
+    plan.workspace === 'shared' && kept > 0 ? tickets.find(({ branch }) => branch)?.branch : null;
+  const also = shared ? [`  Branch ${shared} also has ${plural(kept, 'complete ticket')}.`] : [];
+  const lines = [done, ...also, ...remainLines(planId, tickets, !ref)];
   // Commands to copy stay whole.
   const whole = (line: string) => /\b(?:git -C|gh pr) /.test(line);
   const shown = lines.flatMap((line) => (whole(line) ? line : wrapLines(line, io.columns?.())));
@@ -71,7 +75,7 @@ function remainLines(planId: string, tickets: readonly Remains[], wholePlan: boo
     if (worktree) lines.push(`  ${ticketId}: kept the worktree ${worktree.path}: ${worktree.reason}`);
   const ways = [...groupBy(tickets, ({ repo }) => repo ?? '')].flatMap(([repo, own]) => {
     const git = `git -C ${shellWord(repo)}`;
-    const branches = own.flatMap(({ branch }) => branch ?? []);
+    const branches = [...new Set(own.flatMap(({ branch }) => branch ?? []))];
     const kept = own.flatMap(({ keptAt }) => keptAt);
     return [
       ...(branches.length > 0 ? [`${git} branch -D ${branches.map(shellWord).join(' ')}`] : []),

@@ -87,8 +87,13 @@ export async function status(
     const text = shown.map((line) => `${printable(line, io.color)}\n`).join('');
     // A line that is too wide is cut, not wrapped.
     io.stdout.write(`\u001b[?7l\u001b[H\u001b[2J${text}\u001b[?7h`);
-    const timer = new Promise<false>((resolve) => setTimeout(resolve, WATCH_MS, false));
-    if (await Promise.race([stopped, timer])) return stop();
+    let timer: NodeJS.Timeout | undefined;
+    const later = new Promise<false>((resolve) => {
+      timer = setTimeout(resolve, WATCH_MS, false);
+    });
+    const isOver = await Promise.race([stopped, later]);
+    clearTimeout(timer);
+    if (isOver) return stop();
   }
 }
 

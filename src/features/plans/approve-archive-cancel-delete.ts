@@ -39,7 +39,7 @@ export async function archivePlan(engine: EngineContext, planId: string): Promis
 export interface Remains {
   ticketId: string;
   repo: string | null;
-  /** Its branch, if that exists and is its own. */
+  /** Its branch, if that exists; in a shared worktree, that of all tickets. */
   branch: string | null;
   /** Refs that keep its uncommitted work. */
   keptAt: string[];
@@ -87,14 +87,21 @@ export async function cancelPlan(
   if (before.status === 'complete') throw move(before, 'cancel', ['active', 'paused', 'archived']);
   for (const ticket of store.tickets(before)) refuseInSession(engine, ticket);
   if (before.status === 'active') await pausePlan(engine, planId, 'cancel');
-  const remains: Remains[] = [];
+  const remains: { status: Ticket['status']; left: Remains }[] = [];
   for (const { ticketId, status } of store.tickets(planId)) {
     if (status === 'complete' && !sharesWorkspace(before)) continue;
-    const left = await cancelTicket(engine, { planId, ticketId });
-    if (status !== 'complete' || left.worktree !== null) remains.push(left);
+    remains.push({ status, left: await cancelTicket(engine, { planId, ticketId }) });
   }
+  // A shared worktree is released with the last ticket that it belonged to.
+  const tickets = remains
+    .map(({ status, left }) => ({
+      status,
+      left: left.worktree && existsSync(left.worktree.path) ? left : { ...left, worktree: null },
+    }))
+    .filter(({ status, left }) => status !== 'complete' || left.worktree !== null)
+    .map(({ left }) => left);
   const { status } = store.plan(planId);
-  return { plan: status === 'archived' ? before : await archivePlan(engine, planId), tickets: remains };
+  return { plan: status === 'archived' ? before : await archivePlan(engine, planId), tickets };
 }
 
 function draftNotCancelled({ id, status }: Plan): IllegalMoveError {
@@ -140,9 +147,9 @@ async function remainsOf(
   const pullRequest = typeof context.pr_url === 'string' ? context.pr_url : null;
   const none = { ticketId, repo: null, branch: null, keptAt: [], worktree: null, pullRequest };
   if (!workspace) return none;
-  const { repo, branch, path, shared } = workspace;
+  const { repo, branch, path, inPlace } = workspace;
   const worktree = reason !== undefined && existsSync(path) ? { path, reason } : null;
-  const isThere = !shared && (await readTip(engine, workspace)) !== undefined;
+  const isThere = !inPlace && (await readTip(engine, workspace)) !== undefined;
   const below = keptBelow(ticket);
   const keptAt = await ignoring(WorkspaceError, () => engine.workspaces.keptAt({ repo, below }));
   return { ...none, repo, branch: isThere ? branch : null, keptAt: keptAt ?? [], worktree };
