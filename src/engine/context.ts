@@ -208,7 +208,7 @@ export function hooksOf({ kinds }: EngineContext, { id, kind }: Plan): PlanHooks
   const hooks = kinds.get(typeof kind === 'string' ? kind : null);
   if (hooks) return hooks;
   throw new InputError('state/kind', `Plan "${id}": plans of kind "${kind}" are not known here.`, {
-    hint: 'Use the program that it was made with.',
+    hint: 'Run it with the program that created it.',
   });
 }
 

@@ -24,7 +24,7 @@ export async function findRepo(git: Git, path: string): Promise<GitLocation & { 
   if (!statSync(path, { throwIfNoEntry: false })?.isDirectory())
     throw new WorkspaceError(
       'workspace/repo-missing',
-      `The repository ${path} does not exist or is no directory.`,
+      `The repository ${path} does not exist or is not a directory.`,
       {
         hint: 'Correct `repo` in the plan or ticket, or clone the repository there.',
         details: { repo: path },

@@ -43,7 +43,7 @@ const TASK = 'task:';
 const MAX_TITLE_CHARS = 100;
 
 export function emptyTask(): InputError {
-  return new InputError('run/task', 'A task says nothing of what is to be done.', {
+  return new InputError('run/task', 'A task does not say what is to be done.', {
     hint: 'For example: signalbox run --task "Fix the typo in README"',
   });
 }

@@ -41,7 +41,7 @@ async function readIssueFile(reference: MarkdownReference): Promise<Sourced> {
   const id = front.id ?? slug(fileName(path), 80);
   const clean = cleanText(body);
   if (`${front.title ?? ''}${title}${clean}`.trim() === '')
-    throw new InputError('markdown/empty', `${path} says nothing of what is to be done.`, {
+    throw new InputError('markdown/empty', `${path} does not say what is to be done.`, {
       hint: 'Give it a title (# Title) and a text.',
       details: { file: path },
     });

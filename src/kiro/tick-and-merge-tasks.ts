@@ -101,7 +101,7 @@ function changed(task: TaskIdentity, same: readonly SpecTask[], file: string): I
   const why = same.length > 1 ? `exists ${same.length} times now` : renamed;
   const message = `${file} has changed: task ${task.id} (${JSON.stringify(task.title)}) ${why}.`;
   return new InputError('spec/changed', message, {
-    hint: 'Its box was left alone. Tick it in your own copy if it is done, else it is done again; then run the spec again.',
+    hint: 'The box was not ticked. If the task is done, tick it in your own copy; then run the spec again.',
     details: { file, id: task.id, title: task.title, line: now?.line ?? null },
   });
 }

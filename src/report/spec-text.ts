@@ -165,7 +165,7 @@ export function specSummary(result: SpecResult, colors: Style, columns?: number)
   if (counts.blocked > 0)
     lines.push('To continue with blocked units, delete their `_Blocked_` lines and run the spec again.');
   if (result.unchecked.length > 0)
-    lines.push(`${colors.yellow('!')} ${uncheckedText(result)}. Set \`checks\` to what has to pass.`);
+    lines.push(`${colors.yellow('!')} ${uncheckedText(result)}. Name them in the setting checks.`);
   if (halted) {
     const asks =
       halted.reason === NO_REASON ? 'halted and gave no reason' : `asks: ${oneLine(halted.reason, 1000)}`;

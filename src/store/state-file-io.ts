@@ -95,7 +95,7 @@ function troubled(kind: string, path: string, what: string, error: unknown): Inp
 /** Puts the fix into the message, too, because a list of problems shows only messages. */
 function refused(kind: string, path: string, what: string, fix: string): InputError {
   return new InputError(`state/${kind}`, `${path} ${what}. ${fix}`, {
-    hint: 'Everything else continues.',
+    hint: 'Other plans and tickets are not affected.',
     details: { path },
   });
 }

@@ -67,7 +67,7 @@ function parseState<K extends keyof Kinds>(what: K, text: string, path: string, 
   const isOfKind = what === 'plan' && typeof kind === 'string' && kind !== '';
   if (isOfKind && !kinds.has(kind))
     throw new InputError('state/kind', `${path}: ${unknownKind(kind)}`, {
-      hint: `Nothing changes the plan here. Use the program that it was made with; known kinds: ${[...kinds.keys()].join(', ')}.`,
+      hint: `The plan stays as it is. Run it with the program that created it; known kinds: ${[...kinds.keys()].join(', ')}.`,
       details: { path },
     });
   const plain = QUICK[what](data);

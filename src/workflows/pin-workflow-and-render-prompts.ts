@@ -35,7 +35,7 @@ export function readPinned(text: string): PinnedWorkflow {
       scripts: { ...data.scripts },
     };
   } catch (error) {
-    throw new InputError('workflow/pinned', `A kept workflow cannot be read: ${messageOf(error)}.`, {
+    throw new InputError('workflow/pinned', `A stored workflow cannot be read: ${messageOf(error)}.`, {
       hint: 'Retry the ticket with the present workflow.',
       cause: error,
     });

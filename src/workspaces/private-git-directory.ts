@@ -187,7 +187,7 @@ const DANGEROUS_FILES = [
 async function brokenPart(gitDir: string): Promise<string | undefined> {
   const kind = (name: string) => lstatSync(join(gitDir, name), { throwIfNoEntry: false });
   const directory = ['.', 'objects', 'refs'].find((name) => !kind(name)?.isDirectory());
-  if (directory) return `${directory} is no directory`;
+  if (directory) return `${directory} is not a directory`;
   await removeTree(...DANGEROUS_FILES.map((name) => join(gitDir, name)));
   const odd = await findUnreadableEntry(gitDir);
   return odd === undefined ? undefined : `${odd} is no file`;

@@ -22,7 +22,7 @@ export async function rewindTree(context: Context, spec: RewindSpec): Promise<{ 
   const tree = await openTree(context.git, spec.path, spec.branch);
   if (!isOid(spec.to) || tree?.commonDir !== repo.commonDir || tree.head.branch !== spec.branch)
     throw new WorkspaceError('workspace/unexpected', `${spec.path} is not on branch ${spec.branch}.`, {
-      hint: 'Put it right by hand, then resume.',
+      hint: 'Fix it by hand, then resume.',
       details: { path: spec.path, branch: spec.branch },
     });
   const status = await readStatus(context.git, tree, { all: true });

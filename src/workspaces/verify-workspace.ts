@@ -60,6 +60,6 @@ export async function verifyReady(context: Context, spec: VerifySpec): Promise<b
 /** The hint with the command that switches back. Git itself explains how to keep commits that would be on no branch. */
 function switchBackHint({ path, branch }: VerifySpec, worktree: Worktree | undefined): string {
   const strayed = worktree !== undefined && worktree.registeredAt === path && worktree.head.branch !== branch;
-  if (!strayed) return 'Put it right by hand or remove it';
+  if (!strayed) return 'Fix it by hand or remove it';
   return `Look at what is there and put it back with: git -C ${shellQuote(path)} switch ${shellQuote(branch)}`;
 }

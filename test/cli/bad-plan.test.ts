@@ -272,7 +272,7 @@ describe.concurrent('work that cannot begin waits for a person, with the reason 
     [
       'a repository that is not there',
       (world, id) => world.plan(id, { repo: join(world.dir, 'gone'), tickets: { a: {} } }),
-      'does not exist or is no directory',
+      'does not exist or is not a directory',
       /Correct `repo`/,
     ],
     [

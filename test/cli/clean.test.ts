@@ -121,7 +121,7 @@ describe.concurrent('clean', () => {
     world.remove(join(world.stateDir, 'plans', 'p'));
     const { notes } = await clean(world);
     expect(notes).toEqual([
-      `The repository ${join(world.dir, 'nowhere')} does not exist or is no directory.`,
+      `The repository ${join(world.dir, 'nowhere')} does not exist or is not a directory.`,
     ]);
     const here = await cliIn(world, world.repo, ['clean', '--json']);
     expect((JSON.parse(here.out) as { items: Item[] }).items.map(({ kind }) => kind)).toEqual(['slot']);

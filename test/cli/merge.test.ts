@@ -110,7 +110,7 @@ describe('merge', () => {
     expect(none.out).toContain(
       [
         'Nothing was checked here but that the branches merge. No checks are configured and the project has none of its own.',
-        'Say in your settings or in signalbox.yaml what has to pass, for example: checks: [npm test]',
+        'Name them in your settings, for example: checks: [npm test]',
         `For signalbox.yaml also: signalbox config trust ${world.repo}`,
         '',
       ].join('\n'),
@@ -119,7 +119,7 @@ describe('merge', () => {
     await world.cli('config', 'trust', world.repo);
     complete(world, { t: { files: { t: '1' } } }, { id: 't' });
     const trusted = (await world.cli('merge', 't')).out;
-    expect(trusted).toContain('Say in your settings or in signalbox.yaml');
+    expect(trusted).toContain('Name them in your settings');
     expect(trusted).not.toContain('config trust');
     world.config({ checks: [] });
     complete(world, { b: { files: { b: '1' } } }, { id: 'q' });

@@ -191,7 +191,7 @@ describe('a file that says nothing', () => {
     const { items, problems, file } = await read(text);
     expect(items).toEqual([]);
     expect(problems).toMatchObject([
-      { message: `${file} says nothing of what is to be done.`, hint: expect.stringContaining('# Title') },
+      { message: `${file} does not say what is to be done.`, hint: expect.stringContaining('# Title') },
     ]);
   });
 

@@ -226,7 +226,7 @@ describe('a plan of an unknown kind', () => {
     expect(problems[0]?.message).toContain('plans of kind "sprint" are not known here');
     await expect(state.store.updatePlan('p', (plan) => ({ ...plan, name: 'x' }))).rejects.toMatchObject({
       code: 'state/kind',
-      hint: expect.stringContaining('Nothing changes the plan'),
+      hint: expect.stringContaining('The plan stays as it is'),
     });
     expect(readFileSync(state.path('p/plan.json'), 'utf8')).toBe(before);
   });

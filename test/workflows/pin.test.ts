@@ -157,6 +157,6 @@ describe('a resolved workflow', () => {
   });
 
   it.each(['', '{}', '{"v":2}', '{"v":1,"workflow":{}}'])('kept as %j is refused', (text) => {
-    expect(() => readPinned(text)).toThrow(/A kept workflow cannot be read/);
+    expect(() => readPinned(text)).toThrow(/A stored workflow cannot be read/);
   });
 });

@@ -110,7 +110,7 @@ function trainText(result: TrainResult, { trusted }: { trusted: boolean }): stri
   if (unchecked !== null)
     lines.push(
       `Nothing was checked here but that the branches merge. ${unchecked}`,
-      'Say in your settings or in signalbox.yaml what has to pass, for example: checks: [npm test]',
+      'Name them in your settings, for example: checks: [npm test]',
       ...(trusted ? [] : [`For signalbox.yaml also: signalbox config trust ${shellWord(result.repo)}`]),
     );
   if (fastForward) lines.push(`To bring it into your checkout: ${fastForward}`);

@@ -161,7 +161,7 @@ export async function resume(
   ticketId: string | undefined,
 ): Promise<void> {
   if (options.answer?.trim() === '')
-    throw new InputError('usage', '--answer says nothing.', {
+    throw new InputError('usage', '--answer is empty.', {
       hint: 'Write what the agent should know: --answer "Use the new table."',
     });
   const engine = await openEngine(io, options, 'resume');

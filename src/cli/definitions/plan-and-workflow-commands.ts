@@ -157,7 +157,7 @@ export const PLAN_COMMANDS: readonly CommandDefinition[] = [
     },
     json: 'print errors as JSON, too',
     notes:
-      'Exit code 0 when everything was found, 1 when something is missing; what was found is printed all the same.',
+      'Exit code 0 when everything was found, 1 when something is missing; what was found is printed in both cases.',
     examples: [
       'import 12 owner/repo#7 ENG-12 docs/issues/cache.md',
       'import github --milestone v2 --label bug',

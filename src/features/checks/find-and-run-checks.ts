@@ -45,7 +45,7 @@ function readPackage(file: string): { scripts?: Record<string, string> } {
     return JSON.parse(readFileSync(file, 'utf8')) as { scripts?: Record<string, string> };
   } catch (error) {
     throw new InputError('checks/package', `${file} cannot be read: ${messageOf(error)}`, {
-      hint: 'Put it right, or say in the setting checks what has to pass.',
+      hint: 'Fix it, or name the checks in the setting checks.',
     });
   }
 }
@@ -235,7 +235,7 @@ function runOf({ root, dir, argv, probe, missing, first, fine }: Run): Check {
   const command = argv.join(' ');
   const at = relative(root, dir);
   const cd = at === '' ? '' : `cd ${shellQuote(`./${at}`)} && `;
-  const why = `${missing ?? argv[0]} is not installed, so the tests${at ? ` of ${at}` : ''} cannot be run. Install it, or say in the setting checks what has to pass.`;
+  const why = `${missing ?? argv[0]} is not installed, so the tests${at ? ` of ${at}` : ''} cannot be run. Install it, or name the checks in the setting checks.`;
   const lines = [
     `${cd}{ ${probe} >/dev/null || { echo ${shellQuote(why)} >&2; exit 127; }; } || exit`,
     first ?? '',

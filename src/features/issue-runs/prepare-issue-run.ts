@@ -55,7 +55,7 @@ export async function prepareIssueRun(engine: EngineContext, request: IssueRunRe
       const left = force ? {} : await leftToDo(engine, { tickets, earlier, workflow, wanted, closed });
       const supersededTickets = tickets.filter((ticket) => !isOver(ticket) || ticket.status === 'failed');
       if (closed && !left.done)
-        refuse(item, { reason: 'the issue is closed', hint: 'Run it all the same with --force.' });
+        refuse(item, { reason: 'the issue is closed', hint: 'Run it anyway with --force.' });
       else
         issues.push({
           ...item,

@@ -160,7 +160,7 @@ class Prerequisites {
           'workspace/rewritten',
           `${branch} was rewritten on origin, and here it has commits that were never pushed.`,
           {
-            hint: `Bring the two together by hand and push ${branch}, then: signalbox retry ${planId} ${ticketId}`,
+            hint: `Merge the two by hand and push ${branch}, then: signalbox retry ${planId} ${ticketId}`,
             details: { branch },
           },
         );

@@ -116,7 +116,7 @@ function plannedWork({ request, root, items: given, known, repos, now }: Work): 
     throw new InputError(
       'plan/cycle',
       `These wait for each other: ${[...cycles[0], cycles[0][0]].join(' → ')}.`,
-      { hint: 'Take one of the dependencies out where they are written.' },
+      { hint: 'Remove one of these dependencies.' },
     );
   const ids = new Map(items.map((item) => [item.key, item.id]));
   const done = new Set(known.filter(({ state }) => state === 'closed').map(({ key }) => key));

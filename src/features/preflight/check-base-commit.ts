@@ -44,7 +44,7 @@ export async function baseFindings(engine: EngineContext, request: BaseRequest):
   if (!result?.failed) return [];
   const { ref, commit } = start;
   const detail = `the checks of ${ref} (${commit.slice(0, 7)}) fail before any work: ${result.failed.message}`;
-  const fix = 'Fix that first, or start all the same with --no-base-check.';
+  const fix = 'Fix that first, or start anyway with --no-base-check.';
   return [finding(mode === 'require' ? 'bad' : 'warn', 'base', detail, fix)];
 }
 

@@ -71,7 +71,7 @@ export async function bringSpec(
       'spec/changed',
       `${original} and ${list.file} were both changed since the last run.`,
       {
-        hint: `Make them alike and commit ${list.file}, then run the spec again.`,
+        hint: `Make both files equal and commit ${list.file}, then run the spec again.`,
         details: { file: list.file, original },
       },
     );

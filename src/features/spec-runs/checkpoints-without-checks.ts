@@ -16,7 +16,7 @@ export async function emptyCheckpoints(
 ): Promise<SpecProblem[]> {
   const open = units.filter(({ open }) => open.length > 0 && open.every(({ checkpoint }) => checkpoint));
   if (open.length === 0 || (await hasChecks(await configured(), root))) return [];
-  const hint = 'Say what has to pass, for example: checks: [npm test]';
+  const hint = 'Name the checks in the settings, for example: checks: [npm test]';
   return open.map(({ id, root: { line } }) => {
     const message = `checkpoint ${id} has nothing to run: neither the settings nor ${root} have checks, so it is ticked as it is`;
     return inFile(files.tasks, warning(line, 'spec/no-checks', message, hint));

@@ -44,7 +44,7 @@ export async function askLinear(
     });
   if (answer.status !== 200 || errors.length > 0 || body.data === undefined)
     throw new LinearError('linear/query', `Linear could not answer: ${hide(message, key)}`, {
-      hint: 'Try again; if it stays, the API may have changed.',
+      hint: 'Try again. If the error stays, the API may have changed.',
     });
   return asRecord(body.data);
 }

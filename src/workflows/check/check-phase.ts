@@ -89,7 +89,7 @@ function checkIdle(phase: Running, at: Path): Finding[] {
     findings.push({
       path: [...at, 'prompt'],
       message: 'The prompt is empty.',
-      hint: 'Write what is asked for.',
+      hint: 'Write what the agent should do.',
     });
   if ('retry' in phase && phase.retry) {
     const { max, delaySeconds } = retryOf(phase);

@@ -255,7 +255,7 @@ function faultOf(
   if (variable) {
     return {
       message: `No phase captures "${name}".${didYouMean(name, visible)}`,
-      hint: `If tickets bring it along, allow for its absence: {{ context.${name} | default: "" }}.`,
+      hint: `If it comes from tickets, give it a default: {{ context.${name} | default: "" }}.`,
     };
   }
   const known = [...TEMPLATE_VARIABLES.map((known) => known.name), ...visible];

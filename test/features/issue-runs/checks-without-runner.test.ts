@@ -61,7 +61,7 @@ describe.concurrent('checks before the verdict', () => {
     const { code, err } = await world.invoke(['checks'], env, world.repo).ended;
     expect(code).toBe(1);
     expect(err).toContain(
-      'pytest is not installed, so the tests cannot be run. Install it, or say in the setting checks what has to pass.',
+      'pytest is not installed, so the tests cannot be run. Install it, or name the checks in the setting checks.',
     );
     const related = await world.invoke(['checks', '--related'], env, world.repo).ended;
     expect(related).toMatchObject({ code: 0, out: expect.stringContaining('pytest is not installed') });

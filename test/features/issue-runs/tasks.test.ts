@@ -84,7 +84,7 @@ describe.concurrent('signalbox run --task', () => {
     const refused = async (...args: string[]) => refusal(await issues.cli('run', ...args));
     expect(await refused('sprint', '--task', 'x')).toContain('--task is for runs of issues');
     for (const blank of ['', ' \t\n'])
-      expect(await refused('--task', blank)).toContain('A task says nothing of what is to be done.');
+      expect(await refused('--task', blank)).toContain('A task does not say what is to be done.');
     expect(await refused('Say hello')).toContain("As a task: signalbox run --task 'Say hello'");
     expect(await refused('--task', '-', '--task', '-')).toContain('--task - is given twice');
     expect(issues.runs()).toEqual([]);

@@ -120,7 +120,7 @@ describe.concurrent('a run of a spec that begins', () => {
     await runSpec(world, dir);
     for (const answer of ['', '  ']) {
       const { code, err } = await world.cli('resume', '--no-tmux', '--answer', answer);
-      expect({ code, err }).toEqual({ code: 5, err: expect.stringContaining('--answer says nothing.') });
+      expect({ code, err }).toEqual({ code: 5, err: expect.stringContaining('--answer is empty.') });
       expect(world.ticket('spec-limits', '1').hold?.kind).toBe('gate');
     }
   });

@@ -189,7 +189,7 @@ function fold(options: RunOptions): Values {
     const positive = !checkGiven({ is: 'boolean' }, `options.${negated}`, value, { base: '', userHome: '' });
     if (given[option] !== undefined && given[option] !== positive)
       throw new InputError('run/combination', `The options ${negated} and ${option} contradict each other.`, {
-        hint: 'Give one of them.',
+        hint: 'Use only one of them.',
       });
     given[option] = positive;
   }
