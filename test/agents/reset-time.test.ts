@@ -35,6 +35,20 @@ describe('resetFromProse', () => {
     ['try again in 900 ms', '2026-11-15T18:37:03.900Z'],
     ['retry after 18:40', null],
     ['retry-after: soon', null],
+    ['retry after 12 seconds: 429', '2026-11-15T18:37:15.000Z'],
+    ['HTTP 429\nRetry-After: Sun, 15 Nov 2026 18:40:00 GMT', '2026-11-15T18:40:00.000Z'],
+    ['{"retry-after":"Sun, 15 Nov 2026 18:37:04 GMT"}', '2026-11-15T18:37:04.000Z'],
+    // It is over, or the clocks differ: not a reason to try again at once.
+    ['Retry-After: Sun, 15 Nov 2026 18:37:03 GMT', null],
+    ['Retry-After: Sun, 15 Nov 2026', null],
+    ['Retry-After: Sun, 15 Foo 2026 18:40:00 GMT', null],
+    ['x-ratelimit-reset-requests: 6s', '2026-11-15T18:37:09.000Z'],
+    [
+      'x-ratelimit-reset-requests: 120ms\nx-ratelimit-reset-tokens: 1m30.5s\nx-ratelimit-reset-days: 6s',
+      '2026-11-15T18:38:33.500Z',
+    ],
+    ['x-ratelimit-reset-requests: 6s\nretry-after: 20', '2026-11-15T18:37:23.000Z'],
+    ['x-ratelimit-reset-requests: 1794773222', null],
     ['Try Again In 20 SECONDS', '2026-11-15T18:37:23.000Z'],
     ['try again after 5 minutes', '2026-11-15T18:42:03.000Z'],
     ['resets in 1 day, 2 hours and 3 minutes', '2026-11-16T20:40:03.000Z'],
@@ -153,6 +167,7 @@ describe('a wait', () => {
   it('is named from the first millisecond on', () => {
     expect(namesWait('retry-after-ms: 1')).toBe(true);
     expect(namesWait('retry-after: 0')).toBe(false);
+    expect(namesWait('retry-after: Sun, 15 Nov 2026 18:40:00 GMT')).toBe(true);
   });
 
   it('in seconds has to be positive', () => {

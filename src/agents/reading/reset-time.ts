@@ -7,6 +7,10 @@ const AFTER =
   /(?:again|retry|reset)[^.\n]{0,40}?\b(?:in|after) ((?:\d+(?:\.\d+)?\s*[a-z]+[\s,]*(?:and )?){1,4})/i;
 /** As a header or field: `retry-after: 20`, `retry_after_ms=900`, `"retryDelay": "20s"`. Without a unit it is seconds. */
 const FIELD = /retry[-_ ]?(?:after|delay)(.?ms)?[\s"':=]+(\d+(?:\.\d+)?)(?!\d|[:.]\d)\s*([a-z]*)/i;
+/** The other form of that header: `retry-after: Sun, 15 Nov 2026 18:40:00 GMT`. */
+const DATE = /retry-after[\s"':=]+([a-z]{3}, \d{1,2} [a-z]{3} \d{4} \d\d:\d\d:\d\d GMT)/i;
+/** `x-ratelimit-reset-requests: 6s`. Several may be there, and which of them is used up is not said. */
+const RATE_LIMIT = /ratelimit-reset-[a-z]+[\s"':=]+((?:\d+(?:\.\d+)?(?:ms|[dhms]))+)/gi;
 const AMOUNT = /(\d+(?:\.\d+)?)\s*(ms|[dhms])/gi;
 const CLOCK =
   /(?:again|resets?|until) (?:(?:at|on) )?(?:([a-z]{3,9}) (\d{1,2})(?:[a-z]{2})?(?:, (\d{4}))?,? (?:at )?)?(\d{1,2})(?::(\d{2}))? ?([ap]m)?\b(?: \((\S{1,40})\))?/i;
@@ -20,6 +24,8 @@ export function resetFromProse(text: string, now: string, zone: string = localZo
   if (Number.isNaN(start)) return null;
   const epoch = EPOCH.exec(text)?.[1];
   if (epoch) return toIso(Number(epoch) * 1000);
+  const date = Date.parse(DATE.exec(text)?.[1] ?? '');
+  if (date > start) return toIso(date);
   const wait = waitIn(text);
   if (wait > 0) return toIso(start + wait);
   const clock = CLOCK.exec(text);
@@ -28,15 +34,16 @@ export function resetFromProse(text: string, now: string, zone: string = localZo
 
 /** Whether a text says how long to wait. */
 export function namesWait(text: string): boolean {
-  return waitIn(text) > 0;
+  return waitIn(text) > 0 || DATE.test(text);
 }
 
 /** The wait that a text names, in milliseconds; 0 when it names none. */
 function waitIn(text: string): number {
   const after = AFTER.exec(text)?.[1];
   if (after) return duration(after);
-  const [, isMs, amount = '0', unit = ''] = FIELD.exec(text) ?? [];
-  return duration(`${amount}${isMs ? 'ms' : unit || 's'}`);
+  const [field, isMs, amount, unit = ''] = FIELD.exec(text) ?? [];
+  if (field) return duration(`${amount}${isMs ? 'ms' : unit || 's'}`);
+  return Math.max(0, ...[...text.matchAll(RATE_LIMIT)].map(([, amounts = '']) => duration(amounts)));
 }
 
 /** A time in epoch seconds (or milliseconds) as ISO text; null when it is not a time. */
