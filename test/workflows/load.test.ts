@@ -51,6 +51,14 @@ describe('the head of a workflow', () => {
     expect(await formProblems(text)).toEqual(expected);
   });
 
+  it('may say where its schema is, for editors', async () => {
+    const text = `$schema: ../schemas/workflow.schema.json\n${phases(END)}`;
+    expect(await formProblems(text)).toEqual([]);
+    expect(await formProblems(`$schema: 1\n${phases(END)}`)).toEqual([
+      '1:10: "$schema" must be text; found 1.',
+    ]);
+  });
+
   it('takes its name from the file when it has none', async () => {
     const { name, workflow } = await loadWorkflow({ file: '/x/quick-fix.yml', text: `phases:\n${END}` });
     expect(name).toBe('quick-fix');
