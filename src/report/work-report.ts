@@ -110,7 +110,10 @@ export async function workReport(input: ReportInput): Promise<WorkReport> {
     since: new Date(since).toISOString(),
     until: new Date(now).toISOString(),
     period,
-    sentence: `${sayOutcome(current.map(({ ticket }) => ticket))}${used && ` · ${used}`}`,
+    sentence:
+      current.length === 0
+        ? 'Nothing happened, and nothing needs you.'
+        : `${sayOutcome(current.map(({ ticket }) => ticket))}${used && ` · ${used}`}`,
     sections: (Object.keys(SECTIONS) as (keyof typeof SECTIONS)[])
       .filter((name) => items[name].length > 0)
       .map((name) => ({ name, heading: SECTIONS[name], items: items[name] })),

@@ -14,7 +14,7 @@ describe.concurrent('report', () => {
       /Ready to merge\n {2}p\/a: .*\n {4}on branch ticket\/p\/a · 1 file changed.* · no checks ran\n/,
     );
     expect((await world.cli('report')).out).toMatch(
-      /^Signalbox report, since .*, when you last looked at one\n0 of 0 done\n$/,
+      /^Signalbox report, since .*, when you last looked at one\nNothing happened, and nothing needs you\.\n$/,
     );
     expect((await world.cli('report', '--since', '1h')).out).toContain('1 of 1 done');
     const json = await world.json<WorkReport>('report', '--plan', 'p');
@@ -28,7 +28,7 @@ describe.concurrent('report', () => {
     const other = join(world.dir, 'other');
     mkdirSync(join(other, '.git'), { recursive: true });
     const there = (...words: string[]) => world.invoke(['report', ...words], {}, other).ended;
-    expect((await there()).out).toContain('0 of 0 done');
+    expect((await there()).out).toContain('Nothing happened');
     expect((await there('--all')).out).toContain('1 needs you');
     expect((await there('--repo', world.repo)).out).toContain('signalbox retry p a');
     expect((await there('--repo', world.dir)).err).toContain('is in no git repository');

@@ -163,7 +163,8 @@ async function show(io: Io, options: StatusOptions, words: readonly (string | un
   const idle = `No open plans${isHere ? ' in this repository' : ''}.${here.length > 0 ? ' The last one:' : ''}`;
   if (isIdle && (more || here.length > 0)) lines.unshift(idle, '');
   if (more) lines.push(...(lines.at(-1) === '' ? [] : ['']), colors.dim(more));
-  out(lines.length > 0 ? lines : `No plans in ${store.location()}.`);
+  const start = io.tty ? ['Start with: signalbox run --task "Fix the typo in README"'] : [];
+  out(lines.length > 0 ? lines : [`No plans in ${store.location()}.`, ...start]);
 }
 
 const isFinished = ({ status }: Plan) => status === 'complete' || status === 'archived';
