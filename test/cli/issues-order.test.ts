@@ -138,6 +138,7 @@ describe.concurrent('--dry-run', () => {
   worktree  ${world.worktrees}/feature/one-one
 Would run two: Two it is
   phases    spec → testgen → exec → smart_tests → security_review → checks → qa
+  labels    Security, tests → testgen, security_review
   after     one
   branch    feature/two-two-it-is
   worktree  ${world.worktrees}/feature/two-two-it-is
@@ -145,6 +146,12 @@ Done before old: Old
   branch    feature/old-old
 Would not run bad: depends on nowhere, which is not closed and not part of this run
   Run nowhere too, or use --force.
+
+mode        parallel, at most 3 at once
+agent       rehearsal
+models      as the agent chooses
+forge       not needed
+estimate    none: it needs three earlier attempts of the same phase and agent
 `);
     expect(issues.runs()).toEqual(before);
     expect(world.exists('worktrees/feature')).toBe(false);

@@ -93,6 +93,7 @@ describe('the cost of attempts', () => {
     [1.2, 2, 'at least $1.20'],
     [null, 0, 'cost unknown'],
     [null, 2, 'cost unknown'],
+    [0, 2, 'cost unknown'],
   ])('%s with %i unknown parts is %s', (usd, unpriced, text) => {
     expect(costText(usd, unpriced)).toBe(text);
   });

@@ -57,7 +57,7 @@ export function countUnpriced(attempts: Iterable<Attempt>): number {
 
 /** `$1.20`, `at least $1.20` where the cost of some attempts is unknown, or `cost unknown`. */
 export function costText(usd: number | null, unpriced: number): string {
-  if (usd === null) return 'cost unknown';
+  if (usd === null || (usd === 0 && unpriced > 0)) return 'cost unknown';
   return unpriced > 0 ? `at least ${dollars(usd)}` : dollars(usd);
 }
 
