@@ -25,6 +25,24 @@ describe.concurrent('a run whose state directory is lost', () => {
     ]);
   });
 
+  it('says that tasks without boxes may be done again, and takes the word of a person for those that are done', {
+    tags: 'full',
+  }, async ({ world }) => {
+    const text = '# Tasks\n\n### Task 1: One\nDo one.\n\n### Task 2: Two\nDo two.\n';
+    const dir = writeSpec(world, text);
+    const first = await runSpec(world, dir, '--max-iterations', '1');
+    expect(first.err).not.toContain('done again');
+    loseState(world);
+    const warned = await world.cli('spec', dir, '--dry-run');
+    expect(warned.out).toContain(
+      'spec/limits has 1 commit, but no ticks of headings: 2 tasks without a box may be',
+    );
+    writeFileSync(join(dir, 'tasks.md'), text.replace('One\n', 'One ✅\n'));
+    const { code, err, result } = await runSpec(world, dir);
+    expect({ code, attempts: result.counts.attempts }, err).toEqual({ code: 0, attempts: 1 });
+    expect(err).toContain(': 1 task without a box may be done again. Write ✅');
+  });
+
   it('continues inside a unit, does what has changed, and trusts no tick of an agent', {
     tags: 'full',
   }, async ({ world }) => {
