@@ -43,13 +43,15 @@ describe.concurrent('completion', () => {
     ['--config', '=', 'x.yaml'],
     ['--config=x.yaml'],
     ['--debug'],
-  ])('goes on after %s', async (before, { world }) => {
+  ])('goes on after %s', { tags: 'full' }, async (before, { world }) => {
     expect(await offered(world, ...before, 'resume-')).toEqual(['resume-session', 'resume-plan']);
     expect(await offered(world, ...before, 'plan', 'ad')).toEqual(['add']);
     expect(await offered(world, 'plan', ...before, 'new', '--b')).toEqual(['--base']);
   });
 
-  it('offers values where they are known, and no wrong words where not', async ({ world }) => {
+  it('offers values where they are known, and no wrong words where not', {
+    tags: 'full',
+  }, async ({ world }) => {
     writeFileSync(join(world.dir, 'a file.md'), '');
     expect(await offered(world, 'completion', '')).toEqual(['bash', 'zsh', 'fish']);
     expect(await offered(world, 'run', '--agent', 'c')).toEqual(['claude', 'codex']);
@@ -107,7 +109,7 @@ describe.concurrent('completion', () => {
     ['-C'],
     ['status', '--config', '='],
     ['plan', 'add', '--description-file'],
-  ])('offers files after %s', async (before, { world }) => {
+  ])('offers files after %s', { tags: 'full' }, async (before, { world }) => {
     mkdirSync(join(world.dir, 'docs of mine'));
     writeFileSync(join(world.dir, 'docs of mine', 'cache.md'), '');
     expect(await offered(world, ...before, 'doc')).toEqual(['docs of mine']);
