@@ -284,6 +284,8 @@ function startError(command: string, cwd: string, error: NodeJS.ErrnoException):
 
 function lastLine(text: string): string | undefined {
   const lines = text.trim().split('\n');
+  const short = lines.findLast((line) => shortageOf(new Error(line)));
+  if (short !== undefined) return short;
   const errors = lines.filter((line) => /^(fatal|error):/.test(line));
   // Skips the line that only reports a failed helper: the helper's own line has the reason.
   const last = errors.findLast((line) => !/\b(?:index-pack|unpack-objects)\b|fsck error in pack/.test(line));

@@ -1,9 +1,13 @@
-import { unlinkSync, writeFileSync } from 'node:fs';
+import { unlinkSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { HeldError } from '../model/errors.ts';
 import { requireId } from '../model/ids-and-branch-names.ts';
-import { asStorageError, makeDirectory } from './files/make-directory-and-handle-storage-errors.ts';
+import {
+  asStorageError,
+  makeDirectory,
+  writeSmallFile,
+} from './files/make-directory-and-handle-storage-errors.ts';
 import { readJson, statIfVisible } from './files/read-and-remove-files.ts';
 import { isAlive, ownIdentity, type ProcessIdentity } from './process-identity-and-signals.ts';
 
@@ -93,7 +97,7 @@ async function acquire(path: string, { timeoutMs = 10_000, signal }: LockOptions
 
 function tryCreate(path: string): boolean {
   try {
-    writeFileSync(path, JSON.stringify(ownIdentity()), { flag: 'wx', mode: 0o600 });
+    writeSmallFile(path, JSON.stringify(ownIdentity()), 'wx');
     return true;
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'EEXIST') return false;

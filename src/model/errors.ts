@@ -43,6 +43,11 @@ const SHORTAGES: ReadonlyArray<readonly [RegExp, string]> = [
   [/\bEAGAIN\b|resource temporarily unavailable|cannot fork/i, 'no further process can be started'],
   [/\bENOMEM\b|cannot allocate memory|out of memory/i, 'there is not enough memory'],
   [/\b(?:ENOSPC|EDQUOT)\b|no space left on device|disk quota exceeded/i, 'the disk is full'],
+  // Git says no more than this when a file that it has opened cannot be filled.
+  [
+    /unable to write new[ _]index file|could not write (?:new )?index|couldn't write '[^'\n]*\.lock'|unable to write file [^:\n]+$/im,
+    'the disk is full',
+  ],
 ];
 
 /** What this computer is short of, where that made something fail: it may help to wait. */

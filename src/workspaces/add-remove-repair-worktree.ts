@@ -14,10 +14,10 @@ import {
   type Worktree,
 } from '../git/inspect-worktrees.ts';
 import type { GitLocation } from '../git/location.ts';
-import { type Git, GitError, retryRaces } from '../git/run-git.ts';
+import { type Git, GitError, type GitResult, retryRaces } from '../git/run-git.ts';
 import { ifPossible } from '../machine/files/read-and-remove-files.ts';
 import { processesIn } from '../machine/process-identity-and-signals.ts';
-import { WorkspaceError } from '../model/errors.ts';
+import { shortageOf, WorkspaceError } from '../model/errors.ts';
 import { refuseInside } from './find-worktree-obstacles.ts';
 import { commitsOnlyHere } from './unique-commits.ts';
 import { type Owner, readOwner, writeOwner } from './workspace-owner.ts';
@@ -50,18 +50,18 @@ async function register(repo: Repository, path: string, commit: string): Promise
     if (!(error instanceof GitError)) throw error;
     const entries = /already registered/.test(error.stderr) ? await listWorktrees(repo.git, repo) : [];
     const stale = entries.find((entry) => entry.path === path);
-    if (!stale)
-      throw new WorkspaceError(
-        'workspace/not-made',
-        `Cannot create the worktree ${path}: ${error.message}.`,
-        {
-          hint: `Free disk space or fix the permissions of ${path} and ${repo.commonDir}, then retry the ticket.`,
-          details: { path },
-        },
-      );
+    if (!stale) throw notMade(repo, path, error);
     await dropEntry(repo, stale, entries);
     await add();
   }
+}
+
+function notMade({ commonDir }: GitLocation, path: string, cause: GitError): WorkspaceError {
+  return new WorkspaceError('workspace/not-made', `Cannot create the worktree ${path}: ${cause.message}.`, {
+    hint: `Free disk space or fix the permissions of ${path} and ${commonDir}, then retry the ticket.`,
+    details: { path },
+    cause,
+  });
 }
 
 /** Refuses a branch that is checked out elsewhere; an entry whose directory is gone no longer counts. */
@@ -125,8 +125,8 @@ export async function checkOut(context: Context, at: GitLocation, wanted: Checko
     tip === undefined
       ? ['switch', '--no-track', '--create', branch, start]
       : ['switch', '--no-guess', branch];
-  const { stdout } = await retryRaces(() => context.git(args, { at, write: true }));
-  const carried = stdout.split('\n').filter((line) => /^[MADTU]\t/.test(line));
+  const { stdout } = await retryRaces(() => fill(context.git, at, args));
+  const carried = stdout.split('\n').filter((line) => CARRIED.test(line));
   if (carried.length > 0)
     throw new WorkspaceError(
       'workspace/slot-dirty',
@@ -135,12 +135,25 @@ export async function checkOut(context: Context, at: GitLocation, wanted: Checko
     );
 }
 
+/** What `git switch` prints for each file that is not as in the commit. */
+const CARRIED = /^[MADTU]\t/m;
+
+/** Writes files with git. Where it is short of something for that, `git switch` only says so and succeeds. */
+async function fill(git: Git, at: GitLocation, args: readonly string[]): Promise<GitResult> {
+  const result = await git(args, { at, write: true, ok: [0, 1, 128] });
+  const failed = new GitError(args, result);
+  const isWhole = result.code === 0 && !CARRIED.test(result.stdout);
+  if (!isWhole && shortageOf(failed)) throw notMade(at, at.workTree, failed);
+  if (result.code !== 0) throw failed;
+  return result;
+}
+
 /** Repairs a worktree whose checkout was interrupted. No ticket had it yet, so nothing in it is work. */
 export async function repairCheckout(repo: Repository, worktree: Worktree): Promise<Worktree> {
   const repaired = await repairEntry(repo, worktree);
   // Locks of a killed git, which git never removes itself.
   for (const file of ['index.lock', 'HEAD.lock']) rmSync(join(worktree.gitDir, file), { force: true });
-  await repo.git(['reset', '--hard', '--quiet'], { at: repaired, write: true });
+  await fill(repo.git, repaired, ['reset', '--hard', '--quiet']);
   return repaired;
 }
 

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { type Context, lockRepo, type Repository } from '../git/context-and-locks.ts';
 import { find, inspect, rememberCheckout, type Worktree } from '../git/inspect-worktrees.ts';
 import { branchRef, checkBranch, readRef } from '../git/refs.ts';
-import { WorkspaceError } from '../model/errors.ts';
+import { shortageOf, WorkspaceError } from '../model/errors.ts';
 import {
   addWorktree,
   checkOut,
@@ -208,7 +208,8 @@ async function fromWarm(repo: Repository, request: WarmRequest): Promise<Taken |
     if (inPlace?.head.branch !== spec.branch) await checkOutWarm(repo, taken, wanted);
     return taken;
   } catch (error) {
-    if (!(error instanceof WorkspaceError)) throw error;
+    // After a shortage the next try repairs it.
+    if (!(error instanceof WorkspaceError) || shortageOf(error)) throw error;
     const note = await lockRepo(repo, () => discardWarm(repo, taken.at, spec));
     if (note) request.notes.push(note);
     return undefined;

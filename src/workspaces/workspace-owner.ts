@@ -1,8 +1,9 @@
-import { renameSync, rmSync, writeFileSync } from 'node:fs';
+import { renameSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { type Context, lockRepo } from '../git/context-and-locks.ts';
 import { find } from '../git/inspect-worktrees.ts';
 import { type GitLocation, gitDirOf } from '../git/location.ts';
+import { writeSmallFile } from '../machine/files/make-directory-and-handle-storage-errors.ts';
 import { readRegularText } from '../machine/files/read-and-remove-files.ts';
 import type { ProcessIdentity } from '../machine/process-identity-and-signals.ts';
 import { WorkspaceError } from '../model/errors.ts';
@@ -62,7 +63,7 @@ export function readOwnerAt(path: string): Owner | undefined {
 
 export function writeOwner(gitDir: string, owner: Owner): void {
   const path = ownerFile(gitDir);
-  writeFileSync(`${path}.tmp`, `${JSON.stringify(owner)}\n`, { mode: 0o600 });
+  writeSmallFile(`${path}.tmp`, `${JSON.stringify(owner)}\n`);
   renameSync(`${path}.tmp`, path);
 }
 

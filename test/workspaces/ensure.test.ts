@@ -10,6 +10,7 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { shortageOf } from '../../src/model/errors.ts';
 import { createWorkspaces } from '../../src/workspaces/workspaces.ts';
 import { bench, commit, failure, git, makeRepo, read, write } from './helpers.ts';
 
@@ -109,6 +110,30 @@ describe('ensure', () => {
     expect(again.base).toEqual(made.base);
     expect(git(one.path, 'status', '--porcelain', '--branch')).toBe('## ticket/one');
     await workspaces.verify(one);
+  });
+
+  it.each(['new', 'warm'])('finishes a %s worktree for which there was no room', async (kind) => {
+    const { root, repo, env, spec, workspaces } = bench();
+    if (kind === 'warm') {
+      await workspaces.ensure(spec('before'));
+      expect(await workspaces.release(spec('before'))).toMatchObject({ slot: true });
+    }
+    commit(repo, { big: 'x'.repeat(100_000), dir2: 'y' });
+    // A limit on the size of files is to git what a full disk is.
+    const limited = join(root, 'limited-git');
+    writeFileSync(limited, `#!/bin/sh\ntrap '' 25\nulimit -f 100\nexec git "$@"\n`, { mode: 0o755 });
+    const one = spec('one');
+    for (const _ of ['half made', 'found half made']) {
+      const short = createWorkspaces({ env, git: limited }).ensure(one);
+      const error = await short.catch((caught: unknown) => caught);
+      expect(shortageOf(error)).toMatch(
+        /^the disk is full: Cannot create the worktree \S+ticket\/one: git \w+ failed: error: unable to write file big\.$/,
+      );
+    }
+    expect(await workspaces.ensure(one)).toMatchObject({ created: true, notes: [] });
+    expect(read(one.path, 'big')).toHaveLength(100_000);
+    expect(git(one.path, 'status', '--porcelain', '--branch')).toBe('## ticket/one');
+    expect(git(repo, 'worktree', 'list').split('\n')).toHaveLength(2);
   });
 
   it('finishes a worktree that was registered and no more', async () => {

@@ -113,6 +113,18 @@ export function assertWritable(dir: string, place: Place = STATE): void {
   }
 }
 
+/** Writes a small file. Where there is no room for its text, Node's own error does not name the file. */
+export function writeSmallFile(path: string, text: string, flag: 'w' | 'wx' = 'w'): void {
+  try {
+    writeFileSync(path, text, { flag, mode: 0o600 });
+  } catch (error) {
+    const { syscall, message } = error as NodeJS.ErrnoException;
+    throw syscall === 'write'
+      ? Object.assign(error as Error, { message: `${message} '${path}'`, path })
+      : error;
+  }
+}
+
 /** A full or read-only disk must not keep a process running. */
 export function ifWritable(write: () => void): void {
   try {
