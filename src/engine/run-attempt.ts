@@ -129,12 +129,13 @@ async function runAttempt(
   const about = attemptRef(writer.ticket, attempt);
   const recorder = recordAttempt(engine, writer, about);
   const context = phaseContext(engine, input, { attempt, place, recorder });
-  const agent = step.phase.type === 'agent' ? context.agentName : null;
-  if (fresh) emit(engine, { type: 'attempt:start', agent, kind: step.phase.type, ...about });
-  else if (step.phase.type !== 'poll' && step.phase.type !== 'gate')
+  const { held } = input;
+  const { type } = step.phase;
+  const agent = type === 'agent' ? context.agentName : null;
+  if (fresh) emit(engine, { type: 'attempt:start', agent, kind: type, ...about });
+  else if (type !== 'poll' && type !== 'gate' && held?.kind !== 'shortage')
     emit(engine, { type: 'attempt:adopt', ...about });
   const ended = await endOf(engine, context, { agent, refused });
-  const { held } = input;
   const since = held?.kind === 'shortage' ? held.since : undefined;
   const end = ended.type === 'waiting' && ended.shortSince && since ? { ...ended, shortSince: since } : ended;
   engine.crash('attempt:performed');

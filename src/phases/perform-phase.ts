@@ -6,6 +6,7 @@ import { readJob } from '../machine/jobs/start-and-read-job.ts';
 import { stopJob } from '../machine/jobs/stop-job.ts';
 import { messageOf, shortageOf } from '../model/errors.ts';
 import type { AttemptEnd } from '../model/state/attempt-end-types-and-waits.ts';
+import { actionOf } from '../model/workflow.ts';
 import { GitError } from '../workspaces/workspaces.ts';
 import { performAgent } from './agent.ts';
 import { failureBy } from './judge-agent-attempt.ts';
@@ -30,7 +31,9 @@ export async function perform(context: PhaseContext): Promise<AttemptEnd> {
     const shortage = shortageOf(error);
     // What the process does or did counts, as soon as it can be seen again.
     if (shortage && state === 'running') throw error;
-    if (shortage && state === 'ended')
+    // An action that met a shortage begins again in the same attempt.
+    const isOpen = state === 'ended' || (state === 'none' && actionOf(context.phase) !== undefined);
+    if (shortage && isOpen)
       return { type: 'waiting', gate: false, until: null, reason: shortage, shortSince: context.now() };
     // Whatever else went wrong, the attempt is over: none of its processes may continue.
     if (state === 'running') await stopJob(context.jobDir, 'stopped');

@@ -1,7 +1,12 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { isStorageError } from '../machine/files/make-directory-and-handle-storage-errors.ts';
 import type { JobResult } from '../machine/jobs/follow-job.ts';
-import { beginInProcess, endInProcess, stopInProcess } from '../machine/jobs/record-in-process-work.ts';
+import {
+  beginInProcess,
+  endInProcess,
+  forgetInProcess,
+  stopInProcess,
+} from '../machine/jobs/record-in-process-work.ts';
 import { ACTIONS, type ActionInputs, type ActionName, EXIT } from '../model/actions.ts';
 import { SignalboxError, shortageOf } from '../model/errors.ts';
 import { phaseEnvironment } from './attempt-variables-and-environment.ts';
@@ -40,7 +45,11 @@ export async function runAction(
   // An action that only chooses a command has no effect that could be lost.
   const isJob = ACTIONS[action].isJob === true;
   if (!isJob) record();
-  const performed = await perform(context, { action, inputs }, limits.wallSeconds);
+  const performed = await perform(context, { action, inputs }, limits.wallSeconds).catch((error: unknown) => {
+    // It runs again in the same attempt.
+    if (shortageOf(error) && !isStorageError(error)) forgetInProcess(dir);
+    throw error;
+  });
   if ('job' in performed) {
     const job = async () => jobSpec(context, performed.job);
     return runJob({ ...context, resumed: false }, { dir, ...limits, job });

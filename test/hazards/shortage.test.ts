@@ -23,6 +23,24 @@ $SIGNALBOX retry p a
 wait $run
 `;
 
+/** Mounts disks for worktrees and for the repository, and fills and clears them when it is asked to. */
+const ON_SMALL_DISKS = `
+until_there() { until [ -e $1 ]; do [ -d go ] || exit; sleep 0.1; done; }
+mount -t tmpfs -o size=256k none worktrees || exit
+head -c 400k /dev/urandom > repo/big
+git -C repo add big && git -C repo commit -q -m Big || exit
+cp -a repo/. disk && mount -t tmpfs -o size=8m none repo && cp -a disk/. repo || exit
+$SIGNALBOX run p & run=$!
+until_there room-for-worktrees
+mount -o remount,size=8m worktrees
+until_there fill-repository
+dd if=/dev/zero of=repo/ballast bs=512 2> /dev/null
+touch go/a
+until_there room-in-repository
+rm repo/ballast
+wait $run
+`;
+
 describe('a shortage', () => {
   it.skipIf(!mayMount)(
     'of disk for worktrees is a wait: others continue, and no attempt is consumed',
@@ -46,6 +64,38 @@ describe('a shortage', () => {
       const ended = await run;
       expect(ended.code, ended.out + ended.err).toBe(0);
       expect(story(world.ticket('p', 'a'))).toEqual(['build success']);
+    },
+  );
+
+  it.skipIf(!mayMount)(
+    'of disk in the middle of a checkout, or at a merge, is a wait that ends by itself',
+    { tags: 'full' },
+    async ({ world }) => {
+      world.agent('agent', 'commit; note built; go');
+      const merge = { id: 'merge', type: 'action', action: 'integrate', onSuccess: 'done' };
+      const build = { id: 'build', type: 'agent', prompt: 'Build.', maxRetries: 0, onSuccess: 'merge' };
+      world.workflow('work', [build, merge, { id: 'done', type: 'terminal' }]);
+      for (const name of ['worktrees', 'disk']) mkdirSync(join(world.dir, name));
+      world.plan('p', { tickets: { a: { worktree: join(world.dir, 'worktrees', 'a') } } });
+      writeFileSync(join(world.dir, 'run.sh'), ON_SMALL_DISKS);
+      const run = shell(world, `exec ${UNSHARE} sh run.sh`);
+      const half = await world.reaches('p', 'a', isHeld);
+      expect(half).toMatchObject({ retries: {}, error: null, phaseHistory: [] });
+      expect(half.hold?.reason).toMatch(
+        /^the disk is full: Cannot create the worktree \S+\/worktrees\/a: git switch failed/,
+      );
+      writeFileSync(join(world.dir, 'room-for-worktrees'), '');
+      await world.call('built');
+      writeFileSync(join(world.dir, 'fill-repository'), '');
+      const at = (phase: string) => (ticket: Ticket) => ticket.currentPhase === phase && isHeld(ticket);
+      const held = await world.reaches('p', 'a', at('merge'));
+      expect(held.hold?.reason).toMatch(/^the disk is full: .*\.git\//);
+      expect(story(held)).toEqual(['build success', 'merge running']);
+      expect((await world.cli('status', '--plan', 'p')).out).toContain('the disk is full');
+      writeFileSync(join(world.dir, 'room-in-repository'), '');
+      const ended = await run;
+      expect(ended.code, ended.out + ended.err).toBe(0);
+      expect(story(world.ticket('p', 'a'))).toEqual(['build success', 'merge success']);
     },
   );
 
@@ -98,11 +148,14 @@ describe('a shortage', () => {
       ['sh: 0: Cannot fork', 'no further process can be started'],
       ['ENOMEM: not enough memory, read', 'there is not enough memory'],
       ['error: unable to write file x: No space left on device', 'the disk is full'],
+      ['error: unable to write file x', 'the disk is full'],
+      ['fatal: unable to write new index file', 'the disk is full'],
     ] as const) {
       const cause = Object.assign(new Error('git switch failed'), { stderr: said });
       for (const error of [new Error(said), cause, new Error('outer', { cause })])
         expect(shortageOf(error)).toBe(`${what}: ${error.message}`);
     }
-    expect(shortageOf(new Error('fatal: not a git repository'))).toBeUndefined();
+    for (const other of ['fatal: not a git repository', 'error: unable to write file x: Permission denied'])
+      expect(shortageOf(new Error(other))).toBeUndefined();
   });
 });

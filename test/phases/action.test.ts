@@ -1,7 +1,8 @@
-import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { existsSync, mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import { describe, expect } from 'vitest';
 import { ownIdentity } from '../../src/machine/process-identity-and-signals.ts';
+import type { Ticket } from '../../src/model/ticket.ts';
 import { git, it, story, type World, waitFor } from '../support/index.ts';
 import { within } from '../support/within.ts';
 
@@ -79,6 +80,29 @@ echo ours > README.md; commit`,
       ],
     });
   });
+
+  it.runIf(existsSync('/dev/full'))(
+    'that finds the disk full waits in its attempt, and nothing else is done instead',
+    async ({ world }) => {
+      prepare(world, { maxRetries: 0 });
+      const log = join(world.repo, '.git', 'logs', 'refs', 'heads', 'signalbox', 'main');
+      mkdirSync(dirname(log), { recursive: true });
+      symlinkSync('/dev/full', log);
+      const run = world.invoke(['run', 'p']);
+      const isHeld = ({ hold, claim }: Ticket) => hold?.kind === 'shortage' && claim === null;
+      const held = await world.reaches('p', 'a', isHeld);
+      expect(held).toMatchObject({ status: 'ready', currentPhase: 'merge', retries: {}, error: null });
+      expect(held.hold?.reason).toMatch(
+        /^the disk is full: git update-ref failed: .*signalbox\/main.*No space left/,
+      );
+      expect(story(held)).toEqual(['build success', 'merge running']);
+      rmSync(log);
+      expect((await world.cli('retry', 'p', 'a')).code).toBe(0);
+      const { code, out, err } = await run.ended;
+      expect(code, out + err).toBe(0);
+      expect(story(world.ticket('p', 'a'))).toEqual(['build success', 'merge success']);
+    },
+  );
 
   it('ends at its timeout, and does nothing afterwards', async ({ world }) => {
     prepare(world, { timeoutSeconds: 0.5, on: { timeout: 'help' } });
