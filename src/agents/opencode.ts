@@ -7,7 +7,7 @@ import type { Usage } from '../model/ticket.ts';
 import { flagged, options, resumeCommand, sessionArgs, switches, userArgs } from './command-flags.ts';
 import { type Launcher, ownArgs, secretFile } from './planner-launch-and-masked-arguments.ts';
 import { CUT_OFF, classify, type Exit, troubleEvent, wasSignalled } from './reading/classify-errors.ts';
-import { isoAfter } from './reading/reset-time.ts';
+import { resetFromProse } from './reading/reset-time.ts';
 import { StreamReader, usageOf } from './reading/stream-reader.ts';
 
 const QUIET = { OPENCODE_DISABLE_AUTOUPDATE: '1' };
@@ -172,9 +172,9 @@ class OpencodeReader extends StreamReader {
     const kind =
       name === 'ContextOverflowError' ? 'context' : classify(message, asNumber(data.statusCode) ?? null);
     const said = this.error(kind ?? (name === 'ProviderAuthError' ? 'auth' : 'crash'), message);
-    const after = Number(asString(asObject(data.responseHeaders)?.['retry-after']));
+    const after = asString(asObject(data.responseHeaders)?.['retry-after']);
     const isTemporary = said.class === 'limit' || said.class === 'overloaded';
-    const resetAt = isTemporary ? isoAfter(this.context.now, after) : null;
+    const resetAt = isTemporary ? resetFromProse(`retry-after: ${after}`, this.context.now) : null;
     return resetAt ? { ...said, resetAt, sure: true } : said;
   }
 }

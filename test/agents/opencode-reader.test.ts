@@ -27,6 +27,8 @@ describe('the opencode reader', () => {
     const other = (statusCode: number) => failing({ name: 'APIError', data: { ...data, statusCode } });
     expect(other(503)).toMatchObject({ class: 'overloaded', resetAt: '2026-11-15T18:38:33.000Z' });
     expect(other(403)).toEqual({ class: 'auth', message: 'Slow down.' });
+    const dated = { ...data, responseHeaders: { 'retry-after': 'Sun, 15 Nov 2026 18:40:00 GMT' } };
+    expect(failing({ name: 'APIError', data: dated })?.resetAt).toBe('2026-11-15T18:40:00.000Z');
     expect(failing({ name: 'APIError', data: { ...data, responseHeaders: {} } })?.resetAt).toBeNull();
   });
 

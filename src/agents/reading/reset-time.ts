@@ -51,11 +51,6 @@ export function isoFromEpoch(value: number): string | null {
   return toIso(value > 1e11 ? value : value * 1000);
 }
 
-/** The time `seconds` after `now` as ISO text; null unless the number is positive. */
-export function isoAfter(now: string, seconds: number): string | null {
-  return seconds > 0 ? toIso(Date.parse(now) + seconds * 1000) : null;
-}
-
 function nextClock(match: RegExpExecArray, start: number, zone: string): string | null {
   const [, monthName, day, year, hourText, minuteText, half, zoneName] = match;
   // "resets 3" is not a time: minutes or am/pm are needed.
