@@ -1,3 +1,4 @@
+import { onceLeaseIsOver } from '../model/claim.ts';
 import { HeldError, IllegalMoveError, ignoring, WorkspaceError } from '../model/errors.ts';
 import { refKey, refOf, type TicketRef } from '../model/ids-and-branch-names.ts';
 import { type Plan, sharesWorkspace, stoppedTogether } from '../model/plan.ts';
@@ -45,6 +46,7 @@ export async function carryOutCommand(
   const before = store.ticket(ref);
   const stops = wish.type === 'pause' || wish.type === 'stop';
   if (stops) refuseInSession(engine, before);
+  else if (before.status === 'paused') refuseUnseen(engine, before);
   const latest = wish.type === 'retry' && wish.latest === true;
   const { workflow, hash } = await pinnedFor(
     engine,
@@ -97,6 +99,11 @@ async function reopen(engine: EngineContext, { id: planId }: Plan): Promise<void
 /** Only the person in a session can end it: a command that waited for that would seem to hang. */
 export function refuseInSession(engine: EngineContext, ticket: Ticket): void {
   if (ticket.claim?.by === 'session') refuseHeldTicket(engine, refOf(ticket), ticket.claim, 'held');
+}
+
+/** Whether the engine of a paused ticket still stops it cannot be seen before its lease is over. */
+function refuseUnseen(engine: EngineContext, { claim, ...ref }: Ticket): void {
+  if (claim && engine.holder.leaseLeft(claim)) refuseHeldTicket(engine, ref, claim, 'held');
 }
 
 function hasPrerequisites(plan: Plan, { ticketId }: TicketRef): boolean {
@@ -164,12 +171,18 @@ async function untilStopped(engine: EngineContext, ref: TicketRef): Promise<Tick
     if (performance.now() > deadline) {
       throw new HeldError(
         'ticket/stopping',
-        `${refKey(ref)} is paused, but its engine has not stopped the agent yet.`,
-        { hint: 'Check again with: signalbox status', details: { holder: ticket.claim } },
+        `${ticket.status === 'paused' ? refKey(ref) : `Plan "${ref.planId}"`} is paused, but its engine has not stopped the agent of ${ref.ticketId} yet.`,
+        { hint: howToGoOn(engine, ticket), details: { holder: ticket.claim } },
       );
     }
     await changed(engine);
   }
+}
+
+function howToGoOn({ holder }: EngineContext, { planId, ticketId, status, claim }: Ticket): string {
+  const lease = claim ? holder.leaseLeft(claim) : undefined;
+  if (lease === undefined) return 'Check again with: signalbox status';
+  return onceLeaseIsOver(lease, `signalbox resume ${planId}${status === 'paused' ? ` ${ticketId}` : ''}`);
 }
 
 /** Resolves at the next change in the store, or after a moment. */

@@ -1,10 +1,11 @@
-import { existsSync } from 'node:fs';
 import { stopJob } from '../machine/jobs/stop-job.ts';
 import { explained, HeldError, InputError, shortageOf } from '../model/errors.ts';
 import { parseRef, refKey, refOf, type TicketRef } from '../model/ids-and-branch-names.ts';
 import type { Plan } from '../model/plan.ts';
+import { planOf } from '../model/plans/plans-view.ts';
+import { onceEnded } from '../model/state/commands.ts';
 import { isDue, next, type Step } from '../model/state/next-step-or-rest.ts';
-import { broken } from '../model/state/reduce.ts';
+import { broken, leaveUnseen as leftUnseen } from '../model/state/reduce.ts';
 import { attemptKey, type Hold, openAttempt, type Ticket } from '../model/ticket.ts';
 import { readableTicket } from '../store/store-interface.ts';
 import { claimedTickets } from './claimed-tickets-and-counted-usage.ts';
@@ -12,6 +13,7 @@ import { type EngineContext, hooksOf, isOthers } from './context.ts';
 import { lastJob } from './jobs-of-ticket.ts';
 import { type Pinned, pinnedFor } from './pinned-workflow.ts';
 import { readTip, releaseWorkspace } from './prepare-release-diff-workspace.ts';
+import { unseenJob } from './recover-orphans.ts';
 import { reportStatus } from './report-status-changes.ts';
 import { takeStep } from './run-attempt.ts';
 import { type TicketWorkspace, workspaceFor } from './ticket-workspace.ts';
@@ -99,40 +101,15 @@ async function driveClaimed(engine: EngineContext, drive: Drive): Promise<void> 
 }
 
 /**
- * The engine that had the ticket is gone, but its job cannot be seen from here and may still run. The ticket continues where that
- * job cannot write: in a new worktree, from the last commit. In a tree that others use, too, a person has to decide.
+ * Leaves the job of a dead engine that cannot be seen from here. While such a job may write in a tree that others use, too, the
+ * ticket waits for a person.
  */
 async function leaveUnseen(engine: EngineContext, plan: Plan, writer: TicketWriter): Promise<void> {
+  const unseen = await unseenJob(engine, plan, writer.ticket);
+  if (unseen) await writer.apply({ type: 'unseen', ...unseen });
   const { ticket } = writer;
-  const job = openAttempt(ticket) ? lastJob(engine, ticket) : undefined;
-  if (job?.state !== 'unknown') return;
-  const { path, branch, shared, inPlace } = workspaceFor(
-    ticket,
-    plan,
-    engine.settings,
-    engine.store.glance(),
-  );
-  const { pid, host } = job.identity;
-  const reason = `process ${pid} on ${host} cannot be seen from here`;
-  if (shared || inPlace)
-    throw new InputError('job/unseen', `Its ${reason} and may still work in ${path}.`, {
-      hint: `Once that process has ended: signalbox retry ${ticket.planId} ${ticket.ticketId}`,
-    });
-  const end = { type: 'interrupted', reason: `its ${reason}`, deliberate: true } as const;
-  if (!ticket.base) return void (await writer.apply({ type: 'end', end }));
-  await engine.workspaces.detach(path);
-  const worktree = freePath(path);
-  const { ref, commit } = ticket.base;
-  await writer.apply(
-    { type: 'end', end },
-    { type: 'base', base: { ref, commit }, branch, worktree, moved: true },
-  );
-  const message = `The ${reason}. The ticket continues in ${worktree}, from the last commit; what that process leaves stays in ${path}.`;
-  engine.listen({ type: 'problem', ...refOf(ticket), message, path: null });
-}
-
-function freePath(path: string): string {
-  for (let n = 2; ; n++) if (!existsSync(`${path}-${n}`)) return `${path}-${n}`;
+  if (ticket.unseen && lastJob(engine, ticket)?.state === 'unknown')
+    throw new InputError('job/unseen', ticket.unseen, { hint: onceEnded(ticket) });
 }
 
 async function takeSteps(engine: EngineContext, drive: Drive, workspace: TicketWorkspace): Promise<void> {
@@ -223,10 +200,13 @@ export async function holdBroken(engine: EngineContext, ref: TicketRef, reason: 
   if (isOthers(engine, before.claim)) return;
   const open = openAttempt(before);
   if (open) await stopJob(engine.machine.job(ref, open), 'stopped');
+  const plan = planOf(store.glance(), ref.planId);
+  const unseen = plan && (await unseenJob(engine, plan, before));
   const now = engine.now();
   const after = await store.updateTicket(ref, (latest) => {
     before = latest;
-    return isOthers(engine, latest.claim) ? latest : broken(latest, reason, now);
+    if (isOthers(engine, latest.claim)) return latest;
+    return broken(unseen ? leftUnseen(latest, unseen, now) : latest, reason, now);
   });
   reportStatus(engine, before, after);
 }

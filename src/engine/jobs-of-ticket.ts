@@ -6,13 +6,18 @@ import type { EngineContext } from './context.ts';
 /** The state of a ticket's latest job; undefined if it had none. */
 export function lastJob({ machine }: EngineContext, ticket: Ticket): JobState | undefined {
   for (const attempt of ticket.phaseHistory.toReversed()) {
-    const dir = machine.job(ticket, attempt);
-    const jobs = [dir, ...turnsOf(dir)].map(readJob).filter(({ state }) => state !== 'none');
-    const one = (wanted: JobState['state']) => jobs.find(({ state }) => state === wanted);
-    const open = one('running') ?? one('unknown') ?? one('lost');
-    if (open ?? jobs[0]) return open ?? jobs.sort((a, b) => endOf(a) - endOf(b)).at(-1);
+    const job = jobOf(machine.job(ticket, attempt));
+    if (job) return job;
   }
   return undefined;
+}
+
+/** The state of the job of an attempt, or of its turn that has not ended; undefined if it had none. */
+export function jobOf(dir: string): JobState | undefined {
+  const jobs = [dir, ...turnsOf(dir)].map(readJob).filter(({ state }) => state !== 'none');
+  const one = (wanted: JobState['state']) => jobs.find(({ state }) => state === wanted);
+  const open = one('running') ?? one('unknown') ?? one('lost');
+  return open ?? jobs.sort((a, b) => endOf(a) - endOf(b)).at(-1);
 }
 
 /** Whether the process of an open attempt runs, or has ended and no engine has read its result. */

@@ -1,11 +1,15 @@
+import { existsSync } from 'node:fs';
 import { stopJob } from '../machine/jobs/stop-job.ts';
 import { messageOf } from '../model/errors.ts';
+import { refOf } from '../model/ids-and-branch-names.ts';
+import type { Plan } from '../model/plan.ts';
 import { planOf } from '../model/plans/plans-view.ts';
-import { reduce } from '../model/state/reduce.ts';
+import { reduce, type Unseen } from '../model/state/reduce.ts';
 import { openAttempt, type Ticket } from '../model/ticket.ts';
 import type { StoreView } from '../store/store-interface.ts';
 import { claimedTickets } from './claimed-tickets-and-counted-usage.ts';
 import { type EngineContext, hooksOf, isFatal } from './context.ts';
+import { jobOf } from './jobs-of-ticket.ts';
 import { pinnedFor } from './pinned-workflow.ts';
 import { readTip, releaseWorkspace } from './prepare-release-diff-workspace.ts';
 import { workspaceFor } from './ticket-workspace.ts';
@@ -37,6 +41,7 @@ export async function recoverOrphan(engine: EngineContext, ticket: Ticket, view:
   const waits = ticket.hold?.kind === 'gate' || ticket.hold?.kind === 'poll';
   const { workflow } = await pinnedFor(engine, ticket, plan);
   if (open && !waits) await stopJob(engine.machine.job(ticket, open), 'stopped');
+  const unseen = waits ? undefined : await unseenJob(engine, plan, ticket);
   const workspace = workspaceFor(ticket, plan, engine.settings, view);
   await engine.workspaces.endSetup(workspace.path);
   const tip = ticket.status === 'complete' ? await readTip(engine, workspace) : undefined;
@@ -47,10 +52,39 @@ export async function recoverOrphan(engine: EngineContext, ticket: Ticket, view:
     const deliberate = latest.status === 'paused';
     const reason = stopReason(ticket, latest);
     const end = { type: 'interrupted', reason, deliberate } as const;
-    const closed = open && !waits ? reduce(workflow, latest, { type: 'end', end }, now) : latest;
+    const left = unseen ? reduce(workflow, latest, { type: 'unseen', ...unseen }, now) : latest;
+    const closed = open && !waits ? reduce(workflow, left, { type: 'end', end }, now) : left;
     return reduce(workflow, closed, { type: 'release', tip }, now);
   });
   if (free.claim === null) await hooksOf(engine, plan).left?.(plan, free, workspace);
+}
+
+/**
+ * The job of an open attempt whose engine is gone, if it cannot be seen from here and may still run. The ticket continues where that
+ * job cannot write: in a new worktree, from the last commit. In a tree that others use, too, a person has to decide.
+ */
+export async function unseenJob(
+  engine: EngineContext,
+  plan: Plan,
+  ticket: Ticket,
+): Promise<Unseen | undefined> {
+  const open = openAttempt(ticket);
+  const job = open && jobOf(engine.machine.job(ticket, open));
+  if (job?.state !== 'unknown') return undefined;
+  const { path, shared } = workspaceFor(ticket, plan, engine.settings, engine.store.glance());
+  const who = `process ${job.identity.pid} on ${job.identity.host} cannot be seen from here`;
+  const reason = `Its ${who} and may still work in ${path}.`;
+  if (shared) return { reason, worktree: null };
+  if (!ticket.base) return { reason, worktree: path };
+  await engine.workspaces.detach(path);
+  const worktree = freePath(path);
+  const message = `The ${who}. The ticket continues in ${worktree}, from the last commit; what that process leaves stays in ${path}.`;
+  engine.listen({ type: 'problem', ...refOf(ticket), message, path: null });
+  return { reason, worktree };
+}
+
+function freePath(path: string): string {
+  for (let n = 2; ; n++) if (!existsSync(`${path}-${n}`)) return `${path}-${n}`;
 }
 
 /** Why an attempt was interrupted. A polling ticket has no engine between two checks, so a person's stop is not a lost engine. */

@@ -229,6 +229,12 @@ export const TicketBase = z.object({
     .nullable()
     .optional()
     .describe('When its work was taken out of the worktree, and the ref that keeps it'),
+  unseen: z
+    .string()
+    .optional()
+    .describe(
+      'Why a person has to say, by `retry`, that an earlier process of it has ended. Owned by the runner',
+    ),
   tip: z.string().nullable().optional().describe('The last commit of its work, once it is complete'),
   cancelledAt: z
     .string()

@@ -1,10 +1,10 @@
 import { spawn, spawnSync } from 'node:child_process';
-import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect } from 'vitest';
 import { stopJob } from '../../src/machine/jobs/stop-job.ts';
 import { CLI } from '../support/cli.ts';
-import { isRunning, it, story, type World } from '../support/index.ts';
+import { isRunning, it, story, type World, waitFor } from '../support/index.ts';
 
 function prepare(world: World): void {
   world.agent('agent', 'note working; go; commit');
@@ -85,12 +85,92 @@ describe('a job that cannot be seen from here', () => {
   });
 });
 
+describe('a ticket that a person pauses while its job cannot be seen', () => {
+  it('continues in a new worktree, too, and says what it waits for until the lease is over', async ({
+    world,
+  }) => {
+    prepare(world);
+    world.plan('p', { tickets: { a: {} } });
+    const pid = await orphan(world);
+    const pause = world.invoke(['pause', 'p', 'a']);
+    await waitFor('the pause', () => world.ticket('p', 'a').status === 'paused');
+    for (const name of ['resume', 'retry']) {
+      const { code, err } = await world.cli(name, 'p', 'a');
+      expect(code, err).toBe(3);
+      expect(err).toMatch(/its lease ends in \d+ s; then: give this command again/);
+    }
+    expect((await world.cli('status', '--plan', 'p')).out).toMatch(
+      /its lease ends in \d+ s; then: signalbox resume p a\b/,
+    );
+    endLeases(world);
+    expect(await pause.ended).toMatchObject({ code: 0 });
+    const [first] = world.calls('working');
+    expect(world.ticket('p', 'a')).toMatchObject({
+      status: 'paused',
+      claim: null,
+      worktree: `${first?.cwd}-2`,
+    });
+    await world.cli('resume', 'p', 'a');
+    const run = world.invoke(['run', 'p']);
+    expect((await world.call('working', {}, 2)).cwd).toBe(`${first?.cwd}-2`);
+    expect(isRunning(pid)).toBe(true);
+    expect(readdirSync(job(world)).sort()).toEqual(KEPT);
+    world.go();
+    const { code, out, err } = await run.ended;
+    expect(code, out + err).toBe(0);
+  });
+
+  it('in a shared tree, waits for a person after a pause of it or of its plan, and keeps the tree', {
+    tags: 'full',
+  }, async ({ world }) => {
+    prepare(world);
+    world.plan('p', { workspace: 'shared', tickets: { a: {} } });
+    await orphan(world);
+    endLeases(world);
+    const asksAfter = async (...commands: string[][]) => {
+      for (const args of commands) expect((await world.cli(...args)).code, args.join(' ')).toBe(0);
+      const { code, out, err } = await world.cli('run', 'p');
+      expect(code, out + err).toBe(1);
+      expect(world.ticket('p', 'a')).toMatchObject({ status: 'needs_attention', claim: null });
+      expect(world.ticket('p', 'a').error).toContain('may still work in');
+    };
+    await asksAfter(['pause-plan', 'p'], ['resume', 'p']);
+    await asksAfter(['pause', 'p', 'a'], ['resume', 'p', 'a']);
+    for (const args of [
+      ['skip', 'p', 'a', 'build'],
+      ['cancel', 'p', 'a', '--yes'],
+    ]) {
+      const { code, err } = await world.cli(...args);
+      expect(code, err).toBe(1);
+      expect(err).toContain('Once that process has ended: signalbox retry p a');
+    }
+    expect(world.calls('working')).toHaveLength(1);
+    world.go();
+    await world.cli('retry', 'p', 'a');
+    expect((await world.cli('run', 'p')).code).toBe(0);
+  });
+
+  it('is not worked on twice after its workflow could not be read either', { tags: 'full' }, async ({
+    world,
+  }) => {
+    prepare(world);
+    world.plan('p', { tickets: { a: {} } });
+    await orphan(world);
+    endLeases(world);
+    const ticket = world.ticket('p', 'a');
+    world.writeTicket('p', 'a', { ...ticket, workflow: 'gone', workflowHash: null });
+    await world.cli('run', 'p');
+    expect(world.ticket('p', 'a')).toMatchObject({ status: 'needs_attention', claim: null });
+    expect(world.ticket('p', 'a').worktree).toBe(`${ticket.worktree}-2`);
+  });
+});
+
 const NAMESPACES = ['--uts', '--pid', '--fork', '--mount-proc', '--kill-child'];
 const MAY = spawnSync('unshare', [...NAMESPACES, 'hostname', 'probe']).status === 0;
 
 /** Starts a command in a pid namespace of its own, under another host name, as a container would. */
-function contain(world: World, host: string, args: readonly string[]) {
-  const script = 'hostname "$0"; exec "$@"';
+function contain(world: World, host: string, args: readonly string[], how = 'exec "$@"') {
+  const script = `hostname "$0"; ${how}`;
   const words = [...NAMESPACES, 'sh', '-c', script, host, process.execPath, CLI, ...args];
   const child = spawn('unshare', words, {
     env: world.env,
@@ -126,6 +206,30 @@ describe.skipIf(!MAY)('engines in pid namespaces of their own', () => {
     const second = await contain(world, 'two', ['run', 'p']).ended;
     expect(second.code, second.said).toBe(0);
     expect(world.ticket('p', 'a')).toMatchObject({ status: 'complete', claim: null });
+  });
+
+  it('never leave two agents in one worktree after a pause of a ticket whose engine was killed', {
+    tags: 'full',
+  }, async ({ world }) => {
+    prepare(world);
+    world.plan('p', { tickets: { a: {} } });
+    const killed =
+      '"$@" & until [ -e killed ]; do sleep 0.05; done; kill -9 $!; wait $!; touch gone; sleep 60';
+    const first = contain(world, 'one', ['run', 'p'], killed);
+    const { cwd } = await world.call('working');
+    writeFileSync(join(world.dir, 'killed'), '');
+    await waitFor('the end of the engine', () => existsSync(join(world.dir, 'gone')));
+    endLeases(world);
+    const { out } = await world.cli('status', '--plan', 'p');
+    expect(out).toContain('in a new worktree unless its process has ended: signalbox run p');
+    for (const name of ['pause', 'resume'])
+      expect(await world.cli(name, 'p', 'a')).toMatchObject({ code: 0 });
+    const run = world.invoke(['run', 'p']);
+    expect((await world.call('working', {}, 2)).cwd).toBe(`${cwd}-2`);
+    world.go();
+    expect(await run.ended).toMatchObject({ code: 0 });
+    first.kill();
+    await first.ended;
   });
 
   it('never run one ticket twice', { tags: 'full' }, async ({ world }) => {

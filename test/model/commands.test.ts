@@ -374,3 +374,28 @@ describe('respond', () => {
     },
   );
 });
+
+describe('a process that cannot be seen and may still work in the shared tree', () => {
+  const unseen = 'Its process 7 on there cannot be seen from here.';
+  const asked = running('a', { status: 'needs_attention', claim: null, unseen });
+
+  it('stays known until a person says by a retry that it has ended', () => {
+    const paused = run(asked, ALL.pause);
+    expect(paused).toMatchObject({ status: 'paused', unseen });
+    const resumed = run(paused, ALL.resume);
+    expect(resumed).toMatchObject({ status: 'ready', unseen });
+    for (const from of [asked, paused, resumed]) {
+      const retried = run(from, ALL.retry);
+      expect(retried).toMatchObject({ status: 'ready' });
+      expect(retried.unseen).toBeUndefined();
+    }
+  });
+
+  it.each<TicketCommand>([ALL.skip, { type: 'cancel', by: 'me' }])('refuses to $type', (cmd) => {
+    expect(refusal(asked, cmd)).toMatchObject({
+      code: 'ticket/unseen',
+      message: `Cannot ${cmd.type} p/t: ${unseen}`,
+      hint: 'Once that process has ended: signalbox retry p t',
+    });
+  });
+});

@@ -118,6 +118,41 @@ describe('explain', () => {
     expect(say(of)).toEqual(expected);
   });
 
+  it.each([
+    ['unshared', 'in a new worktree', 'signalbox run p', {}],
+    ['shared', 'and asks you', 'signalbox run p', { workspace: 'shared' }],
+    ['checkout', 'and asks you', 'signalbox run p', { workspace: 'checkout' }],
+  ])('left alone where it cannot be seen: %s', (_name, how, next, fields) => {
+    const left = running('a', { phaseHistory: [attempt('a', 'running')] });
+    expect(explain(left, plan(fields), { driven: false, engine: true, leaseMs: 0 })).toEqual({
+      why: 'its engine is gone, and its process cannot be seen from here',
+      next: `the next run or daemon takes it over, ${how} unless its process has ended: ${next}`,
+    });
+  });
+
+  it('paused, while its engine cannot be seen: how long its lease is, and the command after that', () => {
+    const paused = running('a', { status: 'paused', hold: hold('stopped', 'paused by me') });
+    const said = (leaseMs: number) =>
+      explain(paused, plan(), { driven: leaseMs > 0, engine: false, leaseMs });
+    expect(said(20_000)).toEqual({
+      why: 'paused by me; held by another process (pid 1 on here)',
+      next: 'It cannot be seen from here. If it is gone, its lease ends in 20 s; then: signalbox resume p t',
+    });
+    expect(said(0)).toEqual({ why: 'paused by me', next: 'signalbox resume p t' });
+  });
+
+  it('paused, with a process that may still work in its tree', () => {
+    const paused = ticket({
+      status: 'paused',
+      hold: hold('stopped', 'paused by me'),
+      unseen: 'It may work.',
+    });
+    expect(say(paused)).toEqual({
+      why: 'paused by me. It may work.',
+      next: 'Once that process has ended: signalbox retry p t',
+    });
+  });
+
   it('promises nothing that needs an engine when there is none', () => {
     const limit = ticket({ status: 'ready', hold: hold('limit', 'five hours') });
     const poll = ticket({ status: 'ready', hold: hold('poll', 'ci: pending') });

@@ -543,3 +543,34 @@ describe('a late report', () => {
       expect(apply(before, end(how))).toBe(before);
   });
 });
+
+describe('an attempt whose process cannot be seen', () => {
+  const unseen = (worktree: string | null): TicketEvent => ({
+    type: 'unseen',
+    reason: 'It is away.',
+    worktree,
+  });
+  const paused = open('b', { status: 'paused', base: { ref: 'main', commit: 'c' }, worktree: '/w' });
+  const by = (from: Ticket, event: TicketEvent) => reduce(flow, from, event, NOW);
+
+  it('is closed, and its ticket continues in another worktree without the session of the first', () => {
+    const after = by(paused, unseen('/w-2'));
+    expect(after).toMatchObject({ status: 'paused', worktree: '/w-2', rewound: { at: NOW } });
+    expect(after.phaseHistory).toMatchObject([{ status: 'interrupted', error: { message: 'It is away.' } }]);
+    expect(after.unseen).toBeUndefined();
+  });
+
+  it('stays known in a shared tree until the next attempt starts', () => {
+    const left = by(by(paused, unseen(null)), { type: 'release' });
+    expect(left).toMatchObject({ status: 'paused', claim: null, worktree: '/w', unseen: 'It is away.' });
+    const claimed = by({ ...left, status: 'ready' }, claim);
+    expect(claimed.unseen).toBe('It is away.');
+    expect(by(claimed, { type: 'broken', reason: 'asks' }).unseen).toBe('It is away.');
+    expect(by(claimed, { type: 'start', attempt: 2, agent: null }).unseen).toBeUndefined();
+  });
+
+  it('changes nothing where another engine has closed the attempt', () => {
+    const closed = by(paused, end(stopped));
+    expect(by(closed, unseen('/w-2'))).toBe(closed);
+  });
+});

@@ -119,6 +119,9 @@ async function setWorkAside(at: TicketPlace): Promise<string | undefined> {
   const { path, inPlace } = workspace;
   if (inPlace) return 'it is your own checkout';
   if (isSharedWithOthers(at)) return 'other tickets of the plan work in it';
+  const { unseen } =
+    (workspace.shared && engine.store.tickets(ticket.planId).find((each) => each.unseen)) || {};
+  if (unseen) return unseen;
   await engine.workspaces.endSetup(path);
   const spec = {
     ...workspace,

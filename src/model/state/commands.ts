@@ -1,5 +1,5 @@
 import { IllegalMoveError } from '../errors.ts';
-import { refKey } from '../ids-and-branch-names.ts';
+import { refKey, type TicketRef } from '../ids-and-branch-names.ts';
 import { isCancelled, openAttempt, type Ticket, type TicketStatus } from '../ticket.ts';
 import { decisionsOf, phaseOf, type Workflow } from '../workflow.ts';
 import { editOpen, enter, historyEntry, settle } from './enter-and-leave-phases.ts';
@@ -38,6 +38,11 @@ export function command(workflow: Workflow, ticket: Ticket, cmd: TicketCommand, 
   const legal = legalCommands(ticket);
   const isLegal = cmd.type === 'cancel' ? ticket.status !== 'complete' : legal.includes(cmd.type);
   if (!isLegal) throw illegal(ticket, cmd.type, legal);
+  if (ticket.unseen && (cmd.type === 'skip' || cmd.type === 'cancel'))
+    throw new IllegalMoveError('ticket/unseen', `Cannot ${cmd.type} ${refKey(ticket)}: ${ticket.unseen}`, {
+      hint: onceEnded(ticket),
+      details: { legal: ['retry'], status: ticket.status },
+    });
   switch (cmd.type) {
     case 'pause':
     case 'stop': {
@@ -111,8 +116,13 @@ function closeOpen(ticket: Ticket, status: 'skipped' | 'interrupted', now: strin
 }
 
 function fresh(ticket: Ticket, phase: string): Ticket {
-  const { tries: _, cancelledAt: __, ...rest } = ticket;
+  const { tries: _, cancelledAt: __, unseen: ___, ...rest } = ticket;
   return { ...rest, visits: { ...ticket.visits, [phase]: 0 }, retries: { ...ticket.retries, [phase]: 0 } };
+}
+
+/** How a person says that a process which cannot be seen has ended. */
+export function onceEnded({ planId, ticketId }: TicketRef): string {
+  return `Once that process has ended: signalbox retry ${planId} ${ticketId}`;
 }
 
 /** Returns to the failed phase and resets its counters. For a terminal, the phase before it runs again. */

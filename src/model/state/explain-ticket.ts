@@ -3,6 +3,7 @@ import type { TicketRef } from '../ids-and-branch-names.ts';
 import { type Plan, sharesWorkspace } from '../plan.ts';
 import { verdictWithReservation } from '../review-verdict-and-criteria.ts';
 import { type Hold, isCancelled, isMarkedBlocked, openAttempt, type Ticket } from '../ticket.ts';
+import { onceEnded } from './commands.ts';
 
 /** What is known about engines when a ticket's state is explained. */
 interface Surroundings {
@@ -12,7 +13,7 @@ interface Surroundings {
   engine: boolean;
   /** What keeps it from starting, as things are now; null when nothing does. */
   blocked?: string | null;
-  /** What is left of the lease of its engine, where that cannot be seen from here. */
+  /** What is left of the lease of its engine, where that cannot be seen from here; 0: it is over. */
   leaseMs?: number | undefined;
   /** Waits that have ended by then are not mentioned. */
   now?: number;
@@ -43,10 +44,7 @@ function explainStatus(ticket: Ticket, plan: Plan, around: Surroundings): Explan
     case 'failed':
       return { why: ticket.error ?? 'failed', next: `signalbox retry ${names}` };
     case 'paused':
-      return {
-        why: ticket.hold?.reason ?? 'paused',
-        next: `signalbox resume ${plan.status === 'paused' ? plan.id : names}`,
-      };
+      return paused(ticket, plan, around);
     case 'needs_attention':
       return attention(ticket, plan, names);
     case 'running':
@@ -100,6 +98,14 @@ export function howToAnswer(ticket: Ticket, plan: Pick<Plan, 'kind'>): string[] 
   ];
 }
 
+function paused(ticket: Ticket, plan: Plan, { leaseMs }: Surroundings): Explanation {
+  const why = ticket.hold?.reason ?? 'paused';
+  if (ticket.unseen) return { why: `${why}. ${ticket.unseen}`, next: onceEnded(ticket) };
+  const resume = `signalbox resume ${plan.status === 'paused' ? plan.id : `${plan.id} ${ticket.ticketId}`}`;
+  if (!leaseMs || !ticket.claim) return { why, next: resume };
+  return { why: `${why}; held by ${sayOther(ticket.claim)}`, next: onceLeaseIsOver(leaseMs, resume) };
+}
+
 function attention(ticket: Ticket, plan: Plan, names: string): Explanation {
   if (ticket.hold?.kind === 'gate') return { why: ticket.hold.reason, next: answerTo(ticket, plan) };
   if (isMarkedBlocked(ticket)) {
@@ -129,6 +135,11 @@ function running(ticket: Ticket, plan: Plan, around: Surroundings): Explanation 
   const open = openAttempt(ticket);
   if (!around.driven) {
     const why = 'its engine is gone';
+    if (open && around.leaseMs !== undefined) {
+      const how = sharesWorkspace(plan) ? 'and asks you' : 'in a new worktree';
+      const next = `the next run or daemon takes it over, ${how} unless its process has ended: ${runCommand(plan)}`;
+      return { why: `${why}, and its process cannot be seen from here`, next };
+    }
     if (plan.kind === 'run') return { why, next: runCommand(plan) };
     const takes = 'the next run or daemon takes it over where it is';
     return { why, next: plan.kind === 'spec' ? `${takes}: ${runCommand(plan)}` : takes };

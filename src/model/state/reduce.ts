@@ -23,8 +23,7 @@ import {
 /** What an engine does to a ticket. What a person does is in commands.ts. */
 export type TicketEvent =
   | { type: 'claim'; claim: Claim; workflowHash: string }
-  /** `moved`: from a tree that another process may still use; sessions that know that tree are of no use. */
-  | { type: 'base'; base: { ref: string; commit: string }; branch: string; worktree: string; moved?: true }
+  | { type: 'base'; base: { ref: string; commit: string }; branch: string; worktree: string }
   | { type: 'start'; attempt: number; agent: string | null }
   /** Nothing is started now, and why. */
   | { type: 'hold'; hold: Hold }
@@ -33,10 +32,19 @@ export type TicketEvent =
   | { type: 'note'; note: string }
   | { type: 'warning'; warning: string }
   | { type: 'end'; end: AttemptEnd }
+  | ({ type: 'unseen' } & Unseen)
   /** The ticket cannot be driven: it is released and waits for a person. */
   | { type: 'broken'; reason: string }
   /** Releases the ticket; `tip` is the last commit of its branch if it is complete. */
   | { type: 'release'; tip?: string | undefined };
+
+/** The process of an attempt may still write where it was started, and cannot be seen from here. */
+export interface Unseen {
+  /** A sentence that says so. */
+  reason: string;
+  /** Where the ticket continues; null: a person has to say that the process has ended. */
+  worktree: string | null;
+}
 
 /**
  * The next state of a ticket. Pure: the same arguments give the same ticket, for every engine.
@@ -48,13 +56,7 @@ export function reduce(workflow: Workflow, ticket: Ticket, event: TicketEvent, n
       return claim(workflow, ticket, event, now);
     case 'base':
       if (isOver(ticket)) return ticket;
-      return {
-        ...ticket,
-        base: event.base,
-        branch: event.branch,
-        worktree: event.worktree,
-        ...(event.moved ? { rewound: { at: now } } : {}),
-      };
+      return { ...ticket, base: event.base, branch: event.branch, worktree: event.worktree };
     case 'start':
       return start(ticket, event, now);
     case 'hold':
@@ -70,6 +72,8 @@ export function reduce(workflow: Workflow, ticket: Ticket, event: TicketEvent, n
       return editOpen(ticket, (attempt) => ({ ...attempt, note: event.note }));
     case 'end':
       return end(workflow, ticket, event.end, now);
+    case 'unseen':
+      return leaveUnseen(ticket, event, now);
     case 'broken':
       return broken(ticket, event.reason, now);
     case 'release':
@@ -112,6 +116,15 @@ export function broken(ticket: Ticket, reason: string, now: string): Ticket {
   return ticket.status === 'paused' ? { ...free, error: reason } : asked(free, reason, now);
 }
 
+/** Closes an attempt whose process may still write. Needs no workflow, which may be broken. */
+export function leaveUnseen(ticket: Ticket, { reason, worktree }: Unseen, now: string): Ticket {
+  if (!openAttempt(ticket)) return ticket;
+  const end = { type: 'interrupted', reason, deliberate: true } as const;
+  const closed = editOpen(ticket, (attempt) => close(attempt, end, now));
+  // Sessions that know the old tree are of no use in the new one.
+  return worktree === null ? { ...closed, unseen: reason } : { ...closed, worktree, rewound: { at: now } };
+}
+
 function start(ticket: Ticket, event: { attempt: number; agent: string | null }, now: string): Ticket {
   if (ticket.status !== 'running' || openAttempt(ticket)) return ticket;
   const phase = ticket.currentPhase ?? '';
@@ -122,7 +135,8 @@ function start(ticket: Ticket, event: { attempt: number; agent: string | null },
     agent,
     completedAt: null,
   };
-  return { ...ticket, phaseHistory: [...ticket.phaseHistory, attempt] };
+  const { unseen: _, ...free } = ticket;
+  return { ...free, phaseHistory: [...ticket.phaseHistory, attempt] };
 }
 
 function end(workflow: Workflow, ticket: Ticket, given: AttemptEnd, now: string): Ticket {
