@@ -1,9 +1,9 @@
 import { stopJob } from '../machine/jobs/stop-job.ts';
+import { onceEnded } from '../model/claim.ts';
 import { explained, HeldError, InputError, shortageOf } from '../model/errors.ts';
 import { parseRef, refKey, refOf, type TicketRef } from '../model/ids-and-branch-names.ts';
 import type { Plan } from '../model/plan.ts';
 import { planOf } from '../model/plans/plans-view.ts';
-import { onceEnded } from '../model/state/commands.ts';
 import { isDue, next, type Step } from '../model/state/next-step-or-rest.ts';
 import { broken, leaveUnseen as leftUnseen } from '../model/state/reduce.ts';
 import { attemptKey, type Hold, openAttempt, type Ticket } from '../model/ticket.ts';

@@ -28,3 +28,8 @@ export function sayHolder(claim: Claim): string {
 export function sayOther(claim: Claim): string {
   return sayHolder(claim.by === 'run' ? { ...claim, by: 'another process' } : claim);
 }
+
+/** How a person says that a process which cannot be seen has ended. */
+export function onceEnded({ planId, ticketId }: TicketRef): string {
+  return `Once that process has ended: signalbox retry ${planId} ${ticketId}`;
+}

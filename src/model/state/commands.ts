@@ -1,5 +1,6 @@
+import { onceEnded } from '../claim.ts';
 import { IllegalMoveError } from '../errors.ts';
-import { refKey, type TicketRef } from '../ids-and-branch-names.ts';
+import { refKey } from '../ids-and-branch-names.ts';
 import { isCancelled, openAttempt, type Ticket, type TicketStatus } from '../ticket.ts';
 import { decisionsOf, phaseOf, type Workflow } from '../workflow.ts';
 import { editOpen, enter, historyEntry, settle } from './enter-and-leave-phases.ts';
@@ -118,11 +119,6 @@ function closeOpen(ticket: Ticket, status: 'skipped' | 'interrupted', now: strin
 function fresh(ticket: Ticket, phase: string): Ticket {
   const { tries: _, cancelledAt: __, unseen: ___, ...rest } = ticket;
   return { ...rest, visits: { ...ticket.visits, [phase]: 0 }, retries: { ...ticket.retries, [phase]: 0 } };
-}
-
-/** How a person says that a process which cannot be seen has ended. */
-export function onceEnded({ planId, ticketId }: TicketRef): string {
-  return `Once that process has ended: signalbox retry ${planId} ${ticketId}`;
 }
 
 /** Returns to the failed phase and resets its counters. For a terminal, the phase before it runs again. */

@@ -1,9 +1,8 @@
-import { type Claim, onceLeaseIsOver, sayOther } from '../claim.ts';
+import { type Claim, onceEnded, onceLeaseIsOver, sayOther } from '../claim.ts';
 import type { TicketRef } from '../ids-and-branch-names.ts';
 import { type Plan, sharesWorkspace } from '../plan.ts';
 import { verdictWithReservation } from '../review-verdict-and-criteria.ts';
 import { type Hold, isCancelled, isMarkedBlocked, openAttempt, type Ticket } from '../ticket.ts';
-import { onceEnded } from './commands.ts';
 
 /** What is known about engines when a ticket's state is explained. */
 interface Surroundings {
