@@ -101,7 +101,7 @@ function changed(task: TaskIdentity, same: readonly SpecTask[], file: string): I
   const why = same.length > 1 ? `exists ${same.length} times now` : renamed;
   const message = `${file} has changed: task ${task.id} (${JSON.stringify(task.title)}) ${why}.`;
   return new InputError('spec/changed', message, {
-    hint: 'The box was not ticked. If the task is done, tick it in your own copy; then run the spec again.',
+    hint: 'The box was not ticked. If the task is done, tick it in your own copy; then run the spec again. Otherwise it is done again.',
     details: { file, id: task.id, title: task.title, line: now?.line ?? null },
   });
 }

@@ -147,7 +147,7 @@ describe.concurrent('contract 10: a unit that halts', () => {
     for (const [args, said] of [
       [['spec-limits', '--answer', 'B'], 'waits for an answer'],
       [['spec-limits'], 'it is complete'],
-      [['--answer', ' '], 'says nothing'],
+      [['--answer', ' '], '--answer is empty'],
       [['spec-limits', '--nope'], 'Unknown option'],
     ] as const) {
       const { code, err } = await world.cli('resume', ...args);

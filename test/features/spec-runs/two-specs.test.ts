@@ -181,7 +181,7 @@ describe.concurrent('a spec that git does not have and that is gone from its pla
     const { code, result } = await runSpec(world, dir);
     expect(code).toBe(2);
     expect(result.tickets[0]?.error).toMatch(
-      /^tick: \S+tasks\.md has changed: task 1 \("One"\) is called "Another" now\. .* else it is done again/,
+      /^tick: \S+tasks\.md has changed: task 1 \("One"\) is called "Another" now\. .* Otherwise it is done again/,
     );
     world.rehearsal([{ when: { phase: 'implement' }, do: [...add('b.txt'), done()] }]);
     expect((await runSpec(world, dir)).code).toBe(0);
