@@ -172,7 +172,11 @@ function isSameRepository(path: string, here: string): boolean {
   return path === here || real(repositoryOf(path) ?? path) === real(here);
 }
 
-export const newestFirst = (a: Plan, b: Plan) => (b.createdAt ?? '').localeCompare(a.createdAt ?? '');
+/** Times are compared as text: `localeCompare` would cost `status` 7 ms for loading the rules of languages. */
+export function newestFirst({ createdAt: a }: Plan, { createdAt: b }: Plan): number {
+  if (a === b) return 0;
+  return (a ?? '') > (b ?? '') ? -1 : 1;
+}
 
 /** Commands that change nothing: they also take the only ticket of a plan, and tickets of finished plans by their id. */
 const READ_ONLY_COMMANDS: ReadonlySet<string> = new Set([
