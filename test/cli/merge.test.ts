@@ -133,7 +133,7 @@ describe('merge', () => {
     expect((JSON.parse(checked.out) as Said<TrainResult>).trains[0]?.unchecked).toBeNull();
   });
 
-  it('merges what others wait for first, then by order', async ({ world }) => {
+  it('merges what others wait for first, then by order', { tags: 'full' }, async ({ world }) => {
     complete(world, {
       late: { files: { late: '1' }, order: 3 },
       base: { files: { base: '1' }, order: 5 },

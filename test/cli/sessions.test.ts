@@ -135,7 +135,9 @@ describe.concurrent('resume-session', () => {
     expect(callsOf(world)).toEqual([]);
   });
 
-  it('leaves no worktree behind that it made, and one that was there before', async ({ world }) => {
+  it('leaves no worktree behind that it made, and one that was there before', { tags: 'full' }, async ({
+    world,
+  }) => {
     await worked(world);
     await world.invoke(['resume-session', 'p', 'a'], variables(world)).ended;
     expect(existsSync(world.worktree('p', 'a'))).toBe(true);

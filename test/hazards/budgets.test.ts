@@ -62,9 +62,9 @@ describe('a budget', () => {
     expect(done.phaseHistory[1]?.sessionId).toBe(done.phaseHistory[0]?.sessionId);
   });
 
-  it.concurrent('is reported once when little of it is left, and so is each attempt that costs far more than others', async ({
-    world,
-  }) => {
+  it.concurrent('is reported once when little of it is left, and so is each attempt that costs far more than others', {
+    tags: 'full',
+  }, async ({ world }) => {
     const finish = (costUsd: number) => [
       { write: { path: 'rest.txt', text: 'x' } },
       { commit: 'x' },
@@ -96,7 +96,9 @@ describe('a budget', () => {
     expect(world.jobDirs().map((dir) => dir.split('/').at(-1))).toEqual(['build.1.1']);
   });
 
-  it.concurrent('of a plan is one for all its tickets, and other plans go on', async ({ world }) => {
+  it.concurrent('of a plan is one for all its tickets, and other plans go on', { tags: 'full' }, async ({
+    world,
+  }) => {
     prepare(world, [{ when: {}, do: FINISH }]);
     world.config({ maxConcurrency: 1 });
     world.plan('p', { budget: { usd: 1 }, tickets: { a: {}, b: { order: 1 }, c: { order: 2 } } });

@@ -53,7 +53,7 @@ describe('a ticket that runs while its files go out of reach', () => {
       expect((await daemon.kill('SIGTERM')).out).not.toMatch(/ENOENT|EISDIR|ENOTDIR/);
     });
 
-  it.concurrent('goes on once its plan is back', async ({ world }) => {
+  it.concurrent('goes on once its plan is back', { tags: 'full' }, async ({ world }) => {
     prepare(world);
     const daemon = world.start(['daemon', '--plain']);
     const { pid } = await world.call('child', { ticket: 'bad/gone' });

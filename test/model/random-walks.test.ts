@@ -270,7 +270,7 @@ describe('any sequence of engine events and commands', () => {
         }
         checkStored(walk.ticket);
       }),
-      { numRuns: 500 },
+      { numRuns: 300 },
     );
   });
 });
@@ -290,7 +290,7 @@ describe('a walk that nobody holds', () => {
         walk.drive(ends);
         over(walk);
       }),
-      { numRuns: 400 },
+      { numRuns: 240 },
     );
   });
 
@@ -301,7 +301,7 @@ describe('a walk that nobody holds', () => {
         walk.drive(forever({ how, pick } as Ending));
         over(walk);
       }),
-      { numRuns: 200 },
+      { numRuns: 120 },
     );
   });
 
@@ -324,7 +324,7 @@ describe('a walk that nobody holds', () => {
           );
         }
       }),
-      { numRuns: 200 },
+      { numRuns: 120 },
     );
   });
 });
@@ -348,7 +348,7 @@ describe('a walk with limits, polls, gates and a person in it', () => {
         checkStored(walk.ticket);
         expect(walk.ticket.status === 'complete' || legalCommands(walk.ticket).length > 0).toBe(true);
       }),
-      { numRuns: 250 },
+      { numRuns: 150 },
     );
   });
 });

@@ -189,7 +189,7 @@ describe('the live view when the terminal changes its size', () => {
           expect(terminal.text).toBe(printed.join('\n'));
         },
       ),
-      { numRuns: 150 },
+      { numRuns: 60 },
     );
   });
 });

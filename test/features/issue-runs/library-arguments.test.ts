@@ -66,7 +66,9 @@ describe.concurrent('the manifest of a run', () => {
     expect(err).toContain('manifest.json: it is not JSON');
   });
 
-  it('is not asked what to install: each worktree has its own lock file, or none', async ({ world }) => {
+  it('is not asked what to install: each worktree has its own lock file, or none', { tags: 'full' }, async ({
+    world,
+  }) => {
     world.agent('agent', 'case "$PWD" in *-one) echo 1 > package.json; echo 1 > yarn.lock;; esac; commit');
     const issues = new IssueWorld(world, managers(world, 'npm', 'yarn'))
       .write('.gitignore', '.signalbox\npackage-lock.json\n')
@@ -113,7 +115,7 @@ describe.concurrent('the manifest of a run', () => {
 });
 
 describe.concurrent('what RunOrchestrator.execute is given', () => {
-  it('takes groups from the options', async ({ world }) => {
+  it('takes groups from the options', { tags: 'full' }, async ({ world }) => {
     world.agent('agent', 'commit');
     const told: string[] = [];
     const orchestrator = await lower(
@@ -142,7 +144,9 @@ describe.concurrent('what RunOrchestrator.execute is given', () => {
     );
   });
 
-  it('makes up no issue of which it knows nothing: it is read, or refused', async ({ world }) => {
+  it('makes up no issue of which it knows nothing: it is read, or refused', { tags: 'full' }, async ({
+    world,
+  }) => {
     world.agent('agent', 'commit');
     const issues = new NumberedWorld(world, { number: 55, title: 'Fix the clock', body: 'It is late.' });
     const env = { ...world.env, ...issues.env };

@@ -100,7 +100,9 @@ describe.concurrent('an issue that was done before', () => {
 });
 
 describe.concurrent('a push that is refused', () => {
-  it('fails the issue, keeps the work here, and says what the server said', async ({ world }) => {
+  it('fails the issue, keeps the work here, and says what the server said', { tags: 'full' }, async ({
+    world,
+  }) => {
     world.agent('agent', 'commit work');
     const issues = new NumberedWorld(world, ...titled(1));
     const hook = join(issues.bench.origin, 'hooks', 'pre-receive');
@@ -180,7 +182,9 @@ describe.concurrent('the pull requests of a run', () => {
     ]);
   });
 
-  it('name no stack where issues are on their own, or one builds on several', async ({ world }) => {
+  it('name no stack where issues are on their own, or one builds on several', { tags: 'full' }, async ({
+    world,
+  }) => {
     world.agent('agent', 'commit "$SIGNALBOX_TICKET"');
     const both = { number: 3, title: 'Issue 3', blockedBy: [1, 2] };
     const issues = new NumberedWorld(world, ...titled(1, 2), both, ...titled(4));

@@ -83,7 +83,9 @@ describe.concurrent('what a run counts', () => {
 });
 
 describe.concurrent('two runs', () => {
-  it('that begin together share no issue: one has it, the other says who', async ({ world }) => {
+  it('that begin together share no issue: one has it, the other says who', { tags: 'full' }, async ({
+    world,
+  }) => {
     world.agent('agent', 'note working; go; commit');
     const issues = new NumberedWorld(world, ...titled(1, 2));
     const options = { ...EXEC, concurrency: 2 };
@@ -106,7 +108,7 @@ describe.concurrent('two runs', () => {
     expect(world.calls('working')).toHaveLength(2);
   });
 
-  it('leave each other their logs, however few are kept', async ({ world }) => {
+  it('leave each other their logs, however few are kept', { tags: 'full' }, async ({ world }) => {
     world.agent('agent', 'test "$SIGNALBOX_TICKET" = 2 && { note working; go; }; commit');
     const issues = new NumberedWorld(world, ...titled(1, 2, 3));
     const first = issues.start('run', '1', '2', '--concurrency', '1', ...EXEC_FLAGS);

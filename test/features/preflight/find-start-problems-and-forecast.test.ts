@@ -149,9 +149,9 @@ describe.concurrent('before issues or a spec are run', () => {
     expect(existsSync(join(world.repo, '.signalbox'))).toBe(false);
   });
 
-  it('an issue run with a pull request needs gh before the first agent; with --no-pr it does not', async ({
-    world,
-  }) => {
+  it('an issue run with a pull request needs gh before the first agent; with --no-pr it does not', {
+    tags: 'full',
+  }, async ({ world }) => {
     const bench = new Bench(world);
     world.agent('agent', 'go; commit');
     const issues = new IssueWorld(world, bench.env).write('a.md', '# A\n');

@@ -51,9 +51,9 @@ describe.concurrent('a pull request', () => {
     expect(bench.pulls()).toEqual([]);
   });
 
-  it('that is open gets the new commits and the new findings; title and other text stay', async ({
-    world,
-  }) => {
+  it('that is open gets the new commits and the new findings; title and other text stay', {
+    tags: 'full',
+  }, async ({ world }) => {
     const bench = new Bench(world);
     world.plan('p', { tickets: { '12': issue(12) } });
     const path = await bench.work('12');
@@ -74,7 +74,7 @@ describe.concurrent('a pull request', () => {
     );
   });
 
-  it('that somebody opened by hand is taken, and keeps its text', async ({ world }) => {
+  it('that somebody opened by hand is taken, and keeps its text', { tags: 'full' }, async ({ world }) => {
     const bench = new Bench(world);
     world.plan('p', { tickets: { '12': issue(12) } });
     const path = await bench.work('12');
@@ -87,7 +87,7 @@ describe.concurrent('a pull request', () => {
     expect(bench.pulls()[0]?.body).toBe('Mine.\n\n<!-- signalbox -->\nFixes #12\n<!-- /signalbox -->');
   });
 
-  it('of a fork with a branch of the same name is somebody else’s', async ({ world }) => {
+  it('of a fork with a branch of the same name is somebody else’s', { tags: 'full' }, async ({ world }) => {
     const bench = new Bench(world);
     const env = bench.overSsh('git@github.com:acme/web.git');
     world.plan('p', { tickets: { '12': issue(12) } });

@@ -53,7 +53,7 @@ describe('bugfix', () => {
     expect(git(hub.origin, 'show', 'main:src/water.js')).toBe('export const boils = 100;');
   });
 
-  it('takes no red base for a bug that is shown', async ({ world }) => {
+  it('takes no red base for a bug that is shown', { tags: 'full' }, async ({ world }) => {
     writeFileSync(`${world.repo}/BROKEN`, 'by somebody else\n');
     git(world.repo, 'add', 'BROKEN');
     git(world.repo, 'commit', '--quiet', '--message=Break');

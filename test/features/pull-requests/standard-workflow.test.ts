@@ -185,7 +185,9 @@ describe.concurrent('standard', () => {
     expect(hub.pulls()).toHaveLength(ids.length);
   });
 
-  it('merges what somebody pushed while it was at work, and never pushes by force', async ({ world }) => {
+  it('merges what somebody pushed while it was at work, and never pushes by force', { tags: 'full' }, async ({
+    world,
+  }) => {
     const late = 'git clone -q --branch ticket/p/raced "$(git remote get-url origin)" ../late && cd ../late';
     const hub = new Hub(world, 'standard', [
       {

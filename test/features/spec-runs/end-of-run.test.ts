@@ -31,7 +31,7 @@ describe.concurrent('the end of a run of a spec', () => {
     expect(out).not.toContain('Merge it with');
   });
 
-  it('says what is still to do in a spec that was edited meanwhile', async ({ world }) => {
+  it('says what is still to do in a spec that was edited meanwhile', { tags: 'full' }, async ({ world }) => {
     const dir = writeSpec(world, tasks('One', 'Two'));
     const file = join(dir, 'tasks.md');
     const edited = '# Tasks\n\n- [ ] 1. One\n- [ ] 2. Two, but faster\n- [ ] 3. Three\n- [ ]* 4. Four\n';

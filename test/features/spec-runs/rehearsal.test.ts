@@ -5,7 +5,7 @@ import { it, runSpec, story, tasks, withoutWaits, writeSpec } from './support.ts
 const SCENARIO = fileURLToPath(new URL('../../../rehearsals/spec-task.yaml', import.meta.url));
 
 describe.concurrent('the bundled rehearsal of spec-task', () => {
-  it('goes the ways it says', async ({ world }) => {
+  it('goes the ways it says', { tags: 'full' }, async ({ world }) => {
     withoutWaits(world);
     world.config({ agents: { rehearsal: { defaultArgs: ['--scenario', SCENARIO] } } });
     const dir = writeSpec(world, tasks('One', 'Two', 'Three', 'Four', 'Five', 'Six', 'Seven'), {
