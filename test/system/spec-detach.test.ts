@@ -57,7 +57,7 @@ describe('a spec that is left to a daemon', () => {
     ]);
     const dir = writeSpec(world);
     // A daemon that knows nothing of this terminal.
-    expect((await world.cli('daemon', '--detach')).code).toBe(0);
+    expect((await world.start(['daemon', '--detach'], { LANG: 'C.UTF-8' }).ended).code).toBe(0);
     try {
       const flags = ['--unit', 'leaf', '--delay', '0', '--detach', '--tmux-session', 'night.run'];
       const { code, out } = await world.start(['spec', dir, ...flags], { TMUX_TMPDIR: place }).ended;
@@ -73,9 +73,8 @@ describe('a spec that is left to a daemon', () => {
       const [pane = ''] = tmuxIn(place, 'list-panes', '-s', '-t', '=night_run:', '-F', '#{pane_id}').split(
         '\n',
       );
-      await waitFor('its text', () =>
-        tmuxIn(place, 'capture-pane', '-p', '-t', pane).includes('── 1.1 complete'),
-      );
+      const text = () => tmuxIn(place, 'capture-pane', '-p', '-t', pane);
+      await waitFor('its text', () => text().includes('── 1.1 complete'), { state: text });
       const summary = async () => (await world.cli('status', 'spec-limits')).out;
       await waitFor('the summary', async () => (await summary()).includes('Units: 2 of 2 complete'));
       for (const fact of ['Attempts: 2', 'Changes: 3 files changed', '$0.50', 'Time: '])
