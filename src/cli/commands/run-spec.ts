@@ -152,7 +152,7 @@ async function follow(
       const line = { type: 'result', ok: exitCode === 0, planId, plan: plan.status, ...facts, exitCode };
       io.out(safeJson({ ...line, tickets }));
     } else io.out(specSummary(result, style(io.color), io.columns?.()));
-    await (await import('./stats-and-report.ts')).keepReport(io, options, planId, null);
+    await (await import('./stats-and-report.ts')).keepReport(io, { ...options, engine }, planId, null);
   });
 }
 

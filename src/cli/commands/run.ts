@@ -167,7 +167,7 @@ async function runTickets(planId: string, ticketIds: string[], options: IssueOpt
     if (options.json)
       io.out(safeJson({ type: 'result', ok, stopped, planId, plan: plan.status, problems, tickets }));
     else io.out(summary({ ...result, ms, stopped }, colors, io.columns?.()));
-    await (await import('./stats-and-report.ts')).keepReport(io, options, planId, null);
+    await (await import('./stats-and-report.ts')).keepReport(io, { ...options, engine }, planId, null);
     io.exit(stopped ? signalCode(signal.reason) : ok ? 0 : 1);
   });
 }

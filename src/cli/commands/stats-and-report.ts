@@ -125,6 +125,8 @@ const HOUR_MS = 3_600_000;
 const MAX_FINISHED = 200;
 /** Git is started once for each of these. */
 const MAX_DIFFSTATS = 50;
+/** The end of a run of more tickets is not held up by git. */
+const MAX_DIFFSTATS_AT_END = 5;
 
 /** Shows what happened since a time, and what a person has to do. */
 export async function report(io: Io, options: ReportOptions): Promise<void> {
@@ -200,11 +202,12 @@ function sinceOf(text: string, now: number): number {
 interface Wanted extends Period {
   planId?: string | undefined;
   isWanted?: ((plan: Plan) => boolean) | undefined;
+  maxDiffstats?: number;
 }
 
 async function makeReport(
   engine: EngineContext,
-  { since, period, planId, isWanted }: Wanted,
+  { since, period, planId, isWanted, maxDiffstats = MAX_DIFFSTATS }: Wanted,
 ): Promise<WorkReport> {
   const { store, holder, machine } = engine;
   const open = store.glance();
@@ -230,7 +233,7 @@ async function makeReport(
     period,
     events: plans.flatMap(({ plan }) => store.events(plan.id)),
     async diffstat(ticket) {
-      if (++stats > MAX_DIFFSTATS) return null;
+      if (++stats > maxDiffstats) return null;
       try {
         const { text } = await diffTicket(engine, ticket, 'stat');
         return text.trim().split('\n').at(-1)?.trim() || null;
@@ -247,13 +250,15 @@ async function makeReport(
 /** Writes the report of a run that has ended beside its log. Problems are only shown: the run is over. */
 export async function keepReport(
   io: Io,
-  options: GlobalOptions,
+  options: GlobalOptions & { engine?: EngineContext },
   planId: string,
   logPath: string | null,
 ): Promise<void> {
   try {
-    const engine = await openEngine(io, options, 'report');
-    const made = await makeReport(engine, { since: 0, period: `plan ${planId}`, planId });
+    const engine = options.engine ?? (await openEngine(io, options, 'report'));
+    const isSmall = engine.store.plan(planId).tickets.length <= MAX_DIFFSTATS_AT_END;
+    const maxDiffstats = isSmall ? MAX_DIFFSTATS_AT_END : 0;
+    const made = await makeReport(engine, { since: 0, period: `plan ${planId}`, planId, maxDiffstats });
     const file =
       logPath?.replace(/\.json$/, '.md') ?? join(engine.settings.logDir, 'reports', `${planId}.md`);
     makeDirectory(dirname(file));
