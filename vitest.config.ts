@@ -14,6 +14,7 @@ export default defineConfig({
     // Tests wait with deadlines that grow with the load of the machine; this one is for a test that waits for nothing.
     testTimeout: 600_000,
     hookTimeout: 300_000,
+    globalSetup: ['test/support/global-setup.ts'],
     setupFiles: ['test/support/setup.ts'],
     pool: 'forks',
     // Loading our sources anew for each of some hundred files would take longer than many of them run.

@@ -12,6 +12,8 @@ import { measureMemory } from './cases/memory.mjs';
 import { comparePhases } from './cases/phases.mjs';
 import { measureScale } from './cases/scale.mjs';
 import { compareTickets } from './cases/tickets.mjs';
+import { measureViews } from './cases/views.mjs';
+import { measureTop } from './cases/views-top.mjs';
 import { createBench } from './lib/bench.mjs';
 import { endRunning } from './lib/process.mjs';
 import { table } from './lib/rows.mjs';
@@ -20,7 +22,8 @@ const HELP = `Usage: npm run bench -- [options] [case...]
 
 Cases: w1 (20 tickets), w2 (100 tickets), w3 (10 phases), local (all phases of that workflow), dispatch, start, memory, scale
 (up to 10,000 tickets, 2,000 plans and 5,000 finished ones) or a part of it: scale-tickets, scale-plans, scale-finished,
-scale-status. Default: all, with smaller sizes of scale.
+scale-status. Default: all, with smaller sizes of scale. views, if it is named, measures
+\`signalbox top\` in a terminal and the page of \`signalbox web\` in Chromium.
 
   --quick         fewer rounds and smaller sizes: a smoke test, not a measurement
   --rounds <n>    rounds of w1, w2, w3 and local
@@ -65,7 +68,14 @@ const CASES = {
   start: (bench) => measureColdStart(bench, { rounds: quick ? 3 : 15 }),
   memory: (bench) => measureMemory(bench, { sizes: quick ? [10, 30] : [20, 100, 200] }),
   scale: (bench) => measureScale(bench, SCALE),
+  views: async (bench) => [
+    ...(await measureTop(bench, { ...VIEWS, seconds: quick ? 5 : 60 })),
+    ...(await measureViews(bench, { ...VIEWS, dir: values.dir })),
+  ],
 };
+const VIEWS = quick
+  ? { tickets: 100, megabytes: 2, events: 10_000, rounds: 1 }
+  : { tickets: 1000, megabytes: 50, events: 200_000, rounds: rounds(5, 1) };
 const SCALE_PARTS = ['tickets', 'plans', 'finished', 'status'];
 for (const part of SCALE_PARTS) CASES[`scale-${part}`] = (bench) => measureScale(bench, SCALE, [part]);
 
@@ -82,7 +92,7 @@ else if (unknown) complain(`There is no case "${unknown}".\n\n${HELP}`);
 else if (!existsSync(values.cli)) complain(`${values.cli} is not there: run npm run build first.\n`);
 else
   await main(
-    positionals.length > 0 ? positionals : Object.keys(CASES).filter((name) => !name.startsWith('scale-')),
+    positionals.length > 0 ? positionals : Object.keys(CASES).filter((name) => !/^scale-|^views$/.test(name)),
   );
 
 function complain(text) {

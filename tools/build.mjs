@@ -54,6 +54,8 @@ const smallSchemas = {
     },
   },
 };
+/** Packages whose code is in the bundles. */
+const BUNDLED = ['@preact/signals', '@preact/signals-core', 'commander', 'liquidjs', 'preact', 'yaml', 'zod'];
 const executables = { cli: 'src/cli/main.ts', rehearsal: 'src/rehearsal/main.ts' };
 const input = {
   ...executables,
@@ -98,19 +100,40 @@ await build({
   logLevel: 'warn',
 });
 writeFileSync(join(out, 'package.json'), '{ "type": "commonjs" }\n');
+await buildPage();
 writePacks(out, {
   version,
   entries: Object.keys(input).map((name) => `${name}.js`),
   executables: Object.keys(executables).map((name) => `${name}.js`),
 });
 for (const name of ['index', ...Object.keys(library)]) writeFacade(name);
-writeFileSync(join(out, 'THIRD-PARTY.txt'), licences(['commander', 'liquidjs', 'yaml', 'zod']));
+writeFileSync(join(out, 'THIRD-PARTY.txt'), licences(BUNDLED));
 if (!quick) {
   emitTypes();
   const old = `${out}.old`;
   if (existsSync(dist)) renameSync(dist, old);
   renameSync(out, dist);
   rmSync(old, { recursive: true, force: true });
+}
+
+/** The page of `signalbox web`: its script, the script of its worker, and what is beside them. */
+async function buildPage() {
+  const to = join(out, 'web');
+  mkdirSync(to, { recursive: true });
+  for (const [name, file] of Object.entries({ app: 'main.tsx', live: 'live/live-worker.ts' }))
+    await build({
+      cwd: join(root, 'page'),
+      input: { [name]: file },
+      platform: 'browser',
+      transform: { define: { __VERSION__: JSON.stringify(version) } },
+      // Of modules with words for the terminal, only what the page says is taken.
+      treeshake: { moduleSideEffects: (id) => !/^node:|\/src\//.test(id) },
+      external: /^node:/,
+      output: { dir: to, format: 'esm', entryFileNames: '[name].js', minify: true, comments: false },
+      logLevel: 'warn',
+    });
+  for (const name of readdirSync(join(root, 'page')).filter((each) => /\.(html|css|svg)$/.test(each)))
+    copyFileSync(join(root, 'page', name), join(to, name));
 }
 
 /** Exports the library's names as an ES module. */
@@ -130,7 +153,9 @@ function isCurrent() {
     'tools/packs.mjs',
     'tools/first-runs.mjs',
     ...readdirSync(join(root, 'schemas')).map((name) => join('schemas', name)),
-    ...readdirSync(join(root, 'src'), { recursive: true }).map((name) => join('src', name)),
+    ...['src', 'page'].flatMap((dir) =>
+      readdirSync(join(root, dir), { recursive: true }).map((name) => join(dir, name)),
+    ),
   ];
   return inputs.every((name) => statSync(join(root, name)).mtimeMs <= built);
 }

@@ -11,7 +11,7 @@ const write = process.argv.includes('--write');
 const at = (dir) => join(root, dir);
 const problems = [
   roomProblems(at('src')),
-  unusedCode(at('src'), { users: ['bench', 'tools'].map(at), tests: [at('test')] }),
+  unusedCode(at('src'), { users: ['bench', 'tools', 'page'].map(at), tests: [at('test')] }),
 ].flatMap((rules) => Object.values(rules).flat());
 for (const problem of problems) console.error(problem);
 let failed = problems.length > 0;

@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url';
 
 const src = join(dirname(fileURLToPath(import.meta.url)), '..', 'src');
 const rooms = new Map();
-for (const file of readdirSync(src, { recursive: true }).filter((name) => name.endsWith('.ts'))) {
+for (const file of readdirSync(src, { recursive: true }).filter((name) => /\.tsx?$/.test(name))) {
   const room = file.split(sep)[0];
   const { lines, files } = rooms.get(room) ?? { lines: 0, files: 0 };
   rooms.set(room, { lines: lines + codeLines(readFileSync(join(src, file), 'utf8')), files: files + 1 });

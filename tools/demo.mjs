@@ -3,6 +3,7 @@ import { spawn, spawnSync } from 'node:child_process';
 import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { delimiter, dirname, join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { OUTLOOK, PLAN_ID, planFiles } from './demo/plan.mjs';
@@ -12,7 +13,7 @@ const FAILED = 1;
 const began = performance.now();
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
 const cli = join(root, 'dist', 'cli.cjs');
-const { clean, plain } = options();
+const { clean, plain, web } = options();
 const color = process.stdout.isTTY === true && !process.env.NO_COLOR && process.env.TERM !== 'dumb';
 const paint = (code) => (text) => (color ? `\u001b[${code}m${text}\u001b[0m` : text);
 const [bold, dim, red, green, cyan] = [1, 2, 31, 32, 36].map(paint);
@@ -37,6 +38,13 @@ if (clean && process.exitCode !== FAILED) rmSync(scratch, { recursive: true, for
 async function main() {
   prepare();
   introduce();
+  const page = web ? await servePage() : undefined;
+  const code = await walk();
+  await page?.end(code);
+  return code;
+}
+
+async function walk() {
   const code = await show('signalbox', ['run', PLAN_ID, ...(plain ? ['--plain'] : [])]);
   if (code === 130 || code === 143) return leave(code);
   if (code !== 0) return fail([`signalbox run ended with code ${code}`]);
@@ -57,11 +65,11 @@ async function main() {
 }
 
 function options() {
-  const known = { clean: { type: 'boolean' }, plain: { type: 'boolean' } };
+  const known = { clean: { type: 'boolean' }, plain: { type: 'boolean' }, web: { type: 'boolean' } };
   try {
     return parseArgs({ options: known }).values;
   } catch (error) {
-    process.stderr.write(`${error.message}\nUsage: npm run demo [-- --clean] [--plain]\n`);
+    process.stderr.write(`${error.message}\nUsage: npm run demo [-- --clean] [--plain] [--web]\n`);
     process.exit(2);
   }
 }
@@ -133,6 +141,29 @@ function show(name, args) {
   });
 }
 
+/** Serves the page of the demo and waits until it says where. It stays after the demo, on a terminal, until Ctrl-C. */
+async function servePage() {
+  say(`${dim('$')} ${bold('signalbox web --port 0')} ${dim('&')}`);
+  const isShown = process.stdout.isTTY === true;
+  const args = [cli, 'web', '--port', '0'];
+  const server = spawn(process.execPath, args, {
+    cwd: repo,
+    env,
+    stdio: ['ignore', isShown ? 'inherit' : 'pipe', 'inherit'],
+  });
+  const ended = new Promise((resolve) => server.once('close', resolve));
+  server.stdout?.pipe(process.stdout, { end: false });
+  const served = join(home, 'state', 'web.json');
+  while (!existsSync(served) && server.exitCode === null) await delay(20);
+  return {
+    async end(code) {
+      if (isShown && code === 0) say('', 'The page is still there. Ctrl-C ends it.');
+      else server.kill('SIGTERM');
+      await ended;
+    },
+  };
+}
+
 function git(...args) {
   const { status, stdout, stderr, error } = spawnSync('git', args, { cwd: repo, env, encoding: 'utf8' });
   if (status !== 0) throw new Error(`git ${args[0]} failed: ${error?.message ?? stderr.trim()}`);
@@ -151,8 +182,8 @@ function end() {
   const seconds = ((performance.now() - began) / 1000).toFixed(1);
   say(
     `${green('✓')} ${bold(`Four tickets merged in ${seconds} s.`)}`,
-    '  cli waited for parser, docs passed its second review, and cache went on in',
-    '  the same session after its usage limit.',
+    '  cli waited for parser, docs passed its second review, and cache continued',
+    '  in the same session after its usage limit.',
     '',
     ...(clean ? [`The scratch directory ${scratch} is removed.`] : next()),
   );

@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url';
 const src = join(dirname(fileURLToPath(import.meta.url)), '..', 'src');
 const [seed = '1', count = '40'] = process.argv.slice(2);
 const files = readdirSync(src, { recursive: true })
-  .filter((name) => name.endsWith('.ts'))
+  .filter((name) => /\.tsx?$/.test(name))
   .sort();
 let state = Number(seed);
 for (let index = files.length - 1; index > 0; index -= 1) {

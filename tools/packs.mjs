@@ -6,8 +6,11 @@ import { dirname, join, normalize } from 'node:path';
 import { firstRuns } from './first-runs.mjs';
 
 const NOTE_MODULES = `require('node:fs').writeFileSync(process.env.NOTED, JSON.stringify([...loader.modules.keys()]));`;
-const KEEP_CODE = `for (const { filename, script } of loader.packs.values())
-    require('node:fs').writeFileSync(filename + '.cache', script.createCachedData());`;
+// `status` reads its code anew each time it starts, so its pack has only what `status` itself compiled.
+const KEEP_CODE = `const fs = require('node:fs');
+  for (const { filename, script } of loader.packs.values())
+    if (!filename.includes('/packs/status-') || !fs.existsSync(filename + '.cache'))
+      fs.writeFileSync(filename + '.cache', script.createCachedData());`;
 
 /** Packs the modules below `dist` and writes the files that are started and imported in their place. */
 export function writePacks(dist, { version, entries, executables }) {
@@ -33,9 +36,10 @@ function readModules(dist, entries) {
   const chunks = readdirSync(join(dist, 'chunks')).map((name) => `chunks/${name}`);
   return [...entries, ...chunks].map((name) => {
     const text = readFileSync(join(dist, name), 'utf8').replace(/^#!.*\n/, '');
-    if (/\bimport\(/.test(text)) throw new Error(`${name} imports in a way that the loader does not know`);
     const known = (_, path) => `require("${normalize(join(dirname(name), path))}")`;
-    return { name, text: text.replaceAll(/\brequire\("(\.[^"]+)"\)/g, known) };
+    // A module of another package that is optional: only the loader is a file that can import one.
+    const imported = text.replaceAll(/\bimport\(/g, 'require.import(');
+    return { name, text: imported.replaceAll(/\brequire\("(\.[^"]+)"\)/g, known) };
   });
 }
 
@@ -87,6 +91,7 @@ const homes = ${JSON.stringify(homes)};
 const packs = new Map();
 const modules = new Map();
 Object.assign(exports, { load, modules, packs });
+load.import = (url) => import(url);
 
 // Like require, but finds our own modules in packs.
 function load(name) {

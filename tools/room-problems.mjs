@@ -4,27 +4,40 @@ import { dirname, join, relative, resolve, sep } from 'node:path';
 import { BESIDE, ROOMS, SHARED_FEATURES, STORE_DOORS } from './rooms.mjs';
 
 const MAX_FILES_IN_FOLDER = 30;
+/** One import upwards closes hundreds. */
+const MAX_CYCLES_SHOWN = 10;
 /** The library may take the process's own as what a parameter is when the caller says nothing, and nowhere else. */
 const PRESETS = /(?<=[{,(]\s*)(?:cwd = process\.cwd\(\)|env = process\.env)(?=\s*[,}])/g;
 /** The text of a program that another process runs. */
 const FOREIGN = ['agents/pi-extension.ts'];
 const IMPORT = /(?:from|import)\s*\(?\s*'(\.[^']+)'/g;
+/** Imports, files and exports in a form that the rules below do not read. */
+const ODD_IMPORT =
+  /(?:^(?:import|export|\})[^'"`\n]*?\bfrom|^import|\bimport\()\s*(?:\/\*|["`]|'(?:\.[^']*(?<!\.tsx?|\.json|\.css)'|signalbox\b))/m;
+const ODD_EXPORT = /^export (?:default|declare|(?:const|let) [{[])/m;
+const ODD_FILE = /\.[cm]ts$|\.[cm]?jsx?$/;
 const EXPORT = /^export (?:async |abstract )?(?:function\*?|const|class|interface|type|let) (\w+)/gm;
 
 /** Problems in the tree of source files below `src`, by rule. */
 export function roomProblems(src) {
   const order = ROOMS.map(([name]) => name);
-  const files = readdirSync(src, { recursive: true })
-    .filter((name) => name.endsWith('.ts'))
+  const all = readdirSync(src, { recursive: true })
     .map((name) => name.split(sep).join('/'))
     .sort();
+  const files = all.filter((name) => /\.tsx?$/.test(name));
   const texts = new Map(files.map((file) => [file, readFileSync(join(src, file), 'utf8')]));
   const imports = new Map(files.map((file) => [file, importsOf(file)]));
   return {
+    oddForms: [
+      ...all
+        .filter((file) => ODD_FILE.test(file))
+        .map((file) => `src/${file}: source files end in .ts or .tsx`),
+      ...files.filter((file) => !FOREIGN.includes(file)).flatMap(oddForms),
+    ],
     upward: [...edges()].filter(([from, to]) => !mayUse(roomOf(from), roomOf(to))).map(say),
     betweenFeatures: [...edges()].filter(([from, to]) => crossesFeatures(from, to)).map(say),
     insideStore: [...edges()].filter(([from, to]) => entersStore(from, to)).map(say),
-    inCycles: cycles().map((cycle) => `import cycle: ${cycle.join(' → ')}`),
+    inCycles: cycleProblems(),
     largeFolders: largeFolders(),
     sameName: sameNames(),
     startsProcesses: files
@@ -72,6 +85,24 @@ export function roomProblems(src) {
     if (a === b) return false;
     const rank = (name) => SHARED_FEATURES.indexOf(name);
     return rank(b) < 0 || (rank(a) >= 0 && rank(a) < rank(b));
+  }
+
+  function oddForms(file) {
+    const text = texts.get(file);
+    return [
+      ...(ODD_IMPORT.test(text)
+        ? [`src/${file}: imports are written from './name.ts', in single quotes and with the ending`]
+        : []),
+      ...(ODD_EXPORT.test(text)
+        ? [`src/${file}: exports are named functions, classes, types or single values`]
+        : []),
+    ];
+  }
+
+  function cycleProblems() {
+    const found = cycles().map((cycle) => `import cycle: ${cycle.join(' → ')}`);
+    const more = found.length - MAX_CYCLES_SHOWN;
+    return more > 0 ? [...found.slice(0, MAX_CYCLES_SHOWN), `and ${more} more import cycles`] : found;
   }
 
   /** One shortest cycle for each import that closes one; type imports count. */

@@ -5,11 +5,12 @@ export const ROOMS = [
     'cli',
     'The command line: `definitions/` describe every command as data, `commands/` do the work. The only room that touches the process',
   ],
+  ['web', 'The server of `signalbox web`: its API, sessions, live changes and the safety of both'],
   ['api', 'The library: issue runs from code, settings, results, logs'],
   ['report', 'Events and state as lines, tables, summaries, a live view and tmux windows'],
   [
     'features',
-    'One folder per feature: `plans`, `planning`, `issue-runs`, `spec-runs`, `pull-requests`, `merge-train`, `integrate`, `landed`, `checks`, `cleanup`, `notifications`. A feature uses the engine, and no other feature except the shared ones',
+    'One folder per feature: `plans`, `planning`, `issue-runs`, `spec-runs`, `pull-requests`, `merge-train`, `integrate`, `landed`, `checks`, `cleanup`, `preflight`, `notifications`. A feature uses the engine, and no other feature except the shared ones',
   ],
   [
     'engine',
@@ -47,6 +48,8 @@ export const STORE_DOORS = [
   'open-store.ts',
   'open-for-reading.ts',
   'inspect-state-file.ts',
+  'postgres/open-postgres.ts',
+  'postgres/init-fleet.ts',
 ];
 
 /** Features that others may import. They import no feature themselves, except each other in this order: later ones import earlier ones. */

@@ -23,6 +23,9 @@ const WHOLE_IMPORT = /^import (?:type )?(\* as \w+ from )?'(\.[^']+)'/gm;
 /** `const { a } = await import('…')`, `(await import('…')).a` and `import('…').A`; every other `import()` uses all names. */
 const LAZY_IMPORT = /(?:\{([^{}]*)\} = await )?\bimport\(\s*'(\.[^']+)'\s*,?\s*\)(?:\)?\.(?!then\b)(\w+))?/g;
 
+/** `const plan = () => import('…')`, of which `(await plan()).a` uses one name. */
+const LOADER = /^const (\w+) = \(\) => import\('(\.[^']+)'\);$/gm;
+
 /**
  * Problems of the files below `src`. Files of `users` import from it as well. Files of `tests` may import what its own
  * file also uses: a step of it that is tested alone.
@@ -69,14 +72,14 @@ export function unusedCode(src, { entries = ENTRY_POINTS, users = [], tests = []
 
 function sourceFiles(dir) {
   return readdirSync(dir, { recursive: true })
-    .filter((name) => /\.m?[tj]s$/.test(name))
+    .filter((name) => /\.(?:tsx?|m[tj]s|js)$/.test(name))
     .map((name) => name.split(sep).join('/'))
     .sort();
 }
 
 /** What a file exports and also uses itself, what it takes from which file, and the files of which it forwards everything. */
 function parse(src, path) {
-  const text = readFileSync(path, 'utf8');
+  const text = withoutComments(readFileSync(path, 'utf8'));
   const at = (target) =>
     relative(src, resolve(dirname(path), target))
       .split(sep)
@@ -93,17 +96,22 @@ function parse(src, path) {
       .filter((name) => !signatureTypes.includes(name)),
     ...listed.flatMap(([, list]) => namesIn(list).map(([, shown]) => shown)),
   ];
-  const code = text.replaceAll(/^\s*(?:\/\/|\/?\*).*$/gm, '');
+  const loaders = matches(LOADER);
+  const lazy = [...text.replaceAll(LOADER, '').matchAll(LAZY_IMPORT)];
   return {
     names,
-    inner: new Set(names.filter((name) => code.split(new RegExp(`\\b${name}\\b`)).length > 2)),
+    inner: new Set(names.filter((name) => text.split(new RegExp(`\\b${name}\\b`)).length > 2)),
     uses: [
       ...listed.filter(([, , target]) => target).map(([, list, target]) => taken(target, list)),
       ...matches(NAMED_IMPORT).map(([, preset, list, target]) =>
         preset && preset !== 'type' ? { file: at(target), names: ['*'] } : taken(target, list),
       ),
       ...matches(WHOLE_IMPORT).map(([, all, target]) => ({ file: at(target), names: all ? ['*'] : [] })),
-      ...matches(LAZY_IMPORT).map(([, list, target, name]) =>
+      ...loaders.map(([, loader, target]) => ({
+        file: at(target),
+        names: matches(new RegExp(`\\(await ${loader}\\(\\)\\)\\.(\\w+)`, 'g')).map(([, name]) => name),
+      })),
+      ...lazy.map(([, list, target, name]) =>
         list ? taken(target, list) : { file: at(target), names: [name ?? '*'] },
       ),
     ],
@@ -113,6 +121,11 @@ function parse(src, path) {
   function taken(target, list = '') {
     return { file: at(target), names: namesIn(list).map(([name]) => name) };
   }
+}
+
+/** Comments may name files and exports that they do not use. */
+function withoutComments(text) {
+  return text.replaceAll(/^\s*(?:\/\/|\/?\*).*$/gm, '');
 }
 
 /** The names of `{ a, type b as c, d: e }`, each as it is in the other file and as it is called here. */

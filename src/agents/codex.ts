@@ -280,7 +280,7 @@ class CodexReader extends StreamReader {
     // Some items only appear when they have ended: each still gets a start event.
     const fingerprint = fingerprintOf({ ...item, id: null });
     const end = toolEnd({
-      failed: item.status === 'failed' || ![undefined, null, 0].includes(asNumber(item.exit_code)),
+      failed: item.status === 'failed' || (asNumber(item.exit_code) ?? 0) !== 0,
       output: item.aggregated_output,
     });
     return [...(this.#open.delete(id) ? [] : [begun]), { type: 'tool', ...tool, done, fingerprint, ...end }];

@@ -198,13 +198,25 @@ async function tooOld(
 
 /** Undefined for a version that is recent enough. */
 export function outdated(
-  { minimum, package: name }: Pick<AgentProgram, 'minimum' | 'package'>,
+  program: Pick<AgentProgram, 'minimum' | 'package' | 'formerPackage'>,
   path: string,
   version: string,
 ): Omit<DoctorFinding, 'what'> | undefined {
+  const { minimum } = program;
   if (compareVersions(version, minimum) >= 0) return undefined;
-  const fix = `Update it: npm install -g ${name}@latest`;
+  const fix = `Update it: ${installCommand(program, path, 'latest')}`;
   return { level: 'bad', detail: `${path} is version ${version}; ${minimum} or newer is needed`, fix };
+}
+
+/** How to install another version. npm refuses to replace a command that belongs to another package. */
+function installCommand(
+  { package: name, formerPackage: former }: Pick<AgentProgram, 'package' | 'formerPackage'>,
+  path: string,
+  version: string,
+): string {
+  const isFormer =
+    former !== undefined && existsSync(path) && realpathSync(path).includes(`/node_modules/${former}/`);
+  return `${isFormer ? `npm uninstall -g ${former} && ` : ''}npm install -g ${name}@${version}`;
 }
 
 async function loggedOut(
@@ -267,7 +279,7 @@ export function agentFindings(surveyed: readonly SurveyedAgent[]): DoctorFinding
     else if (program && (one.standing === 'older' || one.standing === 'newer'))
       warn(
         `version ${one.version} is ${one.standing} than what was tested (${rangeText(program.tested)})`,
-        `It may still work. To install a tested one: npm install -g ${program.package}@${program.tested[1]}`,
+        `It may still work. To install a tested one: ${installCommand(program, one.path, program.tested[1])}`,
       );
     if (program && one.login?.seen === false)
       warn(

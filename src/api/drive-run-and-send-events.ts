@@ -16,6 +16,7 @@ import { pauseIfSuperseded } from '../features/issue-runs/resume-run-and-handle-
 import type { Env } from '../machine/home-path.ts';
 import { messageOf } from '../model/errors.ts';
 import type { EngineEvent } from '../model/events.ts';
+import { isGivenUp } from '../model/plan.ts';
 import type { ExecutionConfig } from '../model/plan-schema.ts';
 import type { Ticket } from '../model/ticket.ts';
 import { openEngine } from './open-engine-with-features.ts';
@@ -58,7 +59,6 @@ export async function driveRun(open: Opened, run: RunToDrive): Promise<Course> {
       await runPlan(engine, {
         planId,
         maxConcurrency: capOf(engine.settings, config.concurrency),
-        checkEveryMs: engine.settings.pollInterval * 1000,
         signal: signal ?? new AbortController().signal,
         isReady: true,
       });
@@ -81,6 +81,7 @@ export async function driveRun(open: Opened, run: RunToDrive): Promise<Course> {
     issueInfoMap: new Map(tickets.map((ticket) => [numberOf(ticket) ?? ticket.ticketId, infoOf(ticket)])),
     planId,
     ...(detached ? { detached } : {}),
+    ...(isGivenUp(plan) ? { cancelled: true } : {}),
   };
 }
 
@@ -100,12 +101,12 @@ export interface Opened {
   write(how: (log: RunLogWriter) => void, planId: string): void;
 }
 
-type Listeners = Pick<OrchestratorConfig, 'onEvent' | 'onProgress' | 'signal'>;
+type Listeners = Pick<OrchestratorConfig, 'onEvent' | 'onProgress' | 'signal' | 'store'>;
 
 /** Opens the engine and sends every event to the stream, the callbacks and the log. */
 export function openRun(
   { settings, env }: { settings: Settings; env: Env },
-  { onEvent, onProgress, signal }: Listeners,
+  { onEvent, onProgress, signal, store }: Listeners,
   events: EventStream<EngineEvent>,
 ): Opened {
   const began = performance.now();
@@ -129,7 +130,7 @@ export function openRun(
       );
   };
   const opened: Opened = {
-    engine: openEngine({ settings, env, by: 'run', listen }),
+    engine: openEngine({ settings, env, by: 'run', listen, store }),
     numbers,
     log: null,
     seconds: () => rounded((performance.now() - began) / 1000),

@@ -37,7 +37,7 @@ export type { IssueInfo } from '../issues/issues-and-tasks-from-caller.ts';
 export { HeldError, IllegalMoveError, InputError, SignalboxError } from '../model/errors.ts';
 export type { EngineEvent, StoredEvent } from '../model/events.ts';
 export { extraFields } from '../model/extra-fields.ts';
-export type { Plan } from '../model/plan.ts';
+export type { CommonPlan, Plan } from '../model/plan.ts';
 export type { ExecutionConfig } from '../model/plan-schema.ts';
 export type { Ticket } from '../model/ticket.ts';
 export type { Workflow } from '../model/workflow.ts';

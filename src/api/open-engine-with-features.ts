@@ -6,11 +6,12 @@ import {
   openEngine as open,
   type PlanKind,
 } from '../engine/context.ts';
+import { HandOverThroughGit } from '../engine/fleet/hand-over-through-git.ts';
 import { issuesKind } from '../features/issue-runs/plan-kind.ts';
 import { Notifier } from '../features/notifications/notify.ts';
 import type { ForgeStep } from '../features/pull-requests/pull-request-actions.ts';
 import { specKind } from '../features/spec-runs/plan-kind.ts';
-import type { PLAN_KINDS } from '../model/plan.ts';
+import type { PlanKindName } from '../model/plan.ts';
 
 /** Implementations of the bundled actions. Each is loaded when a ticket first needs it. */
 const ACTIONS: Actions = {
@@ -41,7 +42,7 @@ function onGithub(step: ForgeStep): Action {
 const ticketsKind: PlanKind = { kind: null, hooks: () => ({}) };
 
 /** Exhaustive: a kind without hooks does not compile. */
-const KINDS: Record<'tickets' | (typeof PLAN_KINDS)[number], PlanKind> = {
+const KINDS: Record<'tickets' | PlanKindName, PlanKind<never>> = {
   tickets: ticketsKind,
   run: issuesKind,
   spec: specKind,
@@ -50,13 +51,21 @@ const KINDS: Record<'tickets' | (typeof PLAN_KINDS)[number], PlanKind> = {
 /** Opens an engine with all features. `kinds` adds kinds of plans to the three that Signalbox has. */
 export function openEngine({
   kinds = [],
+  door = 'library',
   ...options
-}: OpenOptions & { kinds?: readonly PlanKind[] }): EngineContext {
-  return open(options, {
-    kinds: [...Object.values(KINDS), ...kinds],
-    notifications: (context) => new Notifier(context),
-    actions: ACTIONS,
-    preflight: async (context, request) =>
-      (await import('../features/preflight/find-start-problems-and-forecast.ts')).preflight(context, request),
-  });
+}: OpenOptions & { kinds?: readonly PlanKind<never>[] }): EngineContext {
+  return open(
+    { ...options, door },
+    {
+      kinds: [...Object.values(KINDS), ...kinds],
+      notifications: (context) => new Notifier(context),
+      actions: ACTIONS,
+      ...(options.handsOver ? { handOver: (context: EngineContext) => new HandOverThroughGit(context) } : {}),
+      preflight: async (context, request) =>
+        (await import('../features/preflight/find-start-problems-and-forecast.ts')).preflight(
+          context,
+          request,
+        ),
+    },
+  );
 }

@@ -16,6 +16,7 @@ import type { Env } from '../machine/home-path.ts';
 import { InputError } from '../model/errors.ts';
 import type { EngineEvent } from '../model/events.ts';
 import type { ExecutionConfig } from '../model/plan-schema.ts';
+import type { Store } from '../store/store-interface.ts';
 
 /** The configuration with the signals of its services and its base merged in. */
 export function settled(given: OrchestratorConfig): OrchestratorConfig {
@@ -170,6 +171,8 @@ export interface RunSurroundings {
   onProgress?: ProgressCallback;
   /** Called in order with every event; may throw. */
   onEvent?: (event: EngineEvent) => void;
+  /** Where plans are; default: the files of the state directory. */
+  store?: Store;
 }
 
 export interface OrchestratorServices {

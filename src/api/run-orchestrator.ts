@@ -205,7 +205,7 @@ export class RunOrchestrator {
     const { env } = surroundingsOf(init);
     checkSettings(settings);
     checkSignal(init.signal);
-    const engine = openEngine({ settings, env, by: 'run' });
+    const engine = openEngine({ settings, env, by: 'run', store: init.store });
     const stored = storedRun(engine.store.plan(runId));
     const asked = stored?.options as MergedRunOptions | null | undefined;
     const mergedOptions = asked ?? resolveRunOptions({}, settings, { env });
@@ -245,7 +245,7 @@ export class RunOrchestrator {
     const shown =
       print &&
       runOutput({
-        store: openStore(settings.stateDir),
+        store: init.store ?? openStore(settings.stateDir),
         out: (lines) => {
           for (const line of [lines].flat()) print(printable(line));
         },
@@ -264,6 +264,7 @@ export class RunOrchestrator {
       ...surroundingsOf(init),
       issueInfoMap: new Map(),
       ...(signal ? { signal } : {}),
+      ...(init.store ? { store: init.store } : {}),
       ...(onProgress ? { onProgress } : {}),
       ...(onPhasePlan ? { onPhasePlan } : {}),
       onEvent: listen,
@@ -301,7 +302,7 @@ export class RunOrchestrator {
 }
 
 /** No command can continue a run whose state was temporary. */
-function withoutCommand({ next, notMerged, ...result }: IssueResult): IssueResult {
+function withoutCommand({ next, answers: _, notMerged, ...result }: IssueResult): IssueResult {
   return {
     ...result,
     ...(next === undefined || next.startsWith('signalbox ') ? {} : { next }),

@@ -2,6 +2,7 @@ import { Command, Option } from 'commander';
 import { InputError } from '../model/errors.ts';
 import { nearest } from '../model/text/nearest-word.ts';
 import type { CommandDefinition, OptionDefinition } from './definitions/command-definition.ts';
+import { FLEET_COMMANDS } from './definitions/fleet-commands.ts';
 import { PLAN_COMMANDS } from './definitions/plan-and-workflow-commands.ts';
 import { PROJECT_COMMANDS } from './definitions/project-and-workflow-step-commands.ts';
 import { RUN_COMMANDS } from './definitions/run-commands.ts';
@@ -15,10 +16,10 @@ const HELP_WIDTH = 80;
 const GROUPS = {
   Start: ['init', 'doctor', 'interactive'],
   Run: ['run', 'spec', 'daemon', 'resume', 'stop', 'cancel'],
-  Look: ['status', 'logs', 'diff', 'attach', 'sessions', 'report', 'stats'],
+  Look: ['status', 'top', 'web', 'logs', 'diff', 'attach', 'sessions', 'report', 'stats'],
   Decide: ['respond', 'retry', 'skip', 'pause', 'merge', 'resume-session'],
   Plan: ['plan', 'workflow', 'import'],
-  'Set up': ['config', 'skills', 'notify', 'clean', 'completion'],
+  'Set up': ['config', 'skills', 'notify', 'clean', 'fleet', 'worker', 'completion'],
 };
 const GROUP_OF = new Map(
   Object.entries(GROUPS).flatMap(([group, names]) => names.map((name) => [name, group])),
@@ -53,6 +54,7 @@ export function createProgram(io: Io, version: string): Command {
     .usage('<command> [options]')
     .version(version, '-V, --version', 'print the version')
     .option('-C, --config <path>', 'use this config file')
+    .option('--store <address>', 'use the store of a fleet: postgres://user@host/database')
     .option('--debug', 'show stack traces')
     .helpOption('-h, --help', 'show help; signalbox help --all shows every command')
     .helpCommand(false)
@@ -75,7 +77,14 @@ export function createProgram(io: Io, version: string): Command {
     examples: ['completion bash >> ~/.bashrc', 'completion fish > ~/.config/fish/completions/signalbox.fish'],
     load: async () => (await import('./commands/completion.ts')).completion(program),
   };
-  const all = [...RUN_COMMANDS, ...TICKET_COMMANDS, ...PLAN_COMMANDS, ...PROJECT_COMMANDS, completion];
+  const all = [
+    ...RUN_COMMANDS,
+    ...TICKET_COMMANDS,
+    ...PLAN_COMMANDS,
+    ...PROJECT_COMMANDS,
+    ...FLEET_COMMANDS,
+    completion,
+  ];
   const groups = Object.keys(GROUPS);
   const placeOf = ({ usage }: CommandDefinition) => {
     const group = GROUP_OF.get(usage.split(' ')[0] ?? '');
@@ -90,7 +99,7 @@ export function createProgram(io: Io, version: string): Command {
 export function refuseUnknownCommand(program: Command, argv: readonly string[]): void {
   let command = program;
   for (const [index, word] of argv.entries()) {
-    if (word.startsWith('-') || ['-C', '--config'].includes(argv[index - 1] ?? '')) continue;
+    if (word.startsWith('-') || ['-C', '--config', '--store'].includes(argv[index - 1] ?? '')) continue;
     const next = command.commands.find((each) => each.name() === word);
     if (!next && (command.commands.length === 0 || command.registeredArguments.length > 0)) return;
     command = next ?? command.error(`unknown command '${word}'`);

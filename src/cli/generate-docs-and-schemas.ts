@@ -11,6 +11,7 @@ import { ACCESS } from '../model/agent.ts';
 import { Plan, PlanBase } from '../model/plan-schema.ts';
 import { Ticket, TicketBase } from '../model/ticket-schema.ts';
 import { Workflow } from '../model/workflow.ts';
+import { openApi } from '../web/openapi.ts';
 import { PHASE_SCHEMAS } from '../workflows/load-and-list-workflows.ts';
 import { TEMPLATE_VARIABLES } from '../workflows/template-variables.ts';
 import { createProgram } from './build-command-parser.ts';
@@ -23,11 +24,12 @@ export function generate(root: string, options: { check: boolean }): string[] {
     `schemas/${name}.schema.json`,
     `${JSON.stringify(schema, null, 2)}\n`,
   ]);
+  const openapi = ['schemas/web.openapi.json', `${JSON.stringify(openApi(), null, 2)}\n`];
   const documents = Object.entries(docTables()).map(([file, sections]) => [
     file,
     Object.entries(sections).reduce(fill, read(file)),
   ]);
-  const stale = [...schemas, ...documents].filter(([file = '', text]) => read(file) !== text);
+  const stale = [...schemas, openapi, ...documents].filter(([file = '', text]) => read(file) !== text);
   for (const [file = '', text = ''] of options.check ? [] : stale) {
     mkdirSync(dirname(join(root, file)), { recursive: true });
     writeFileSync(join(root, file), text);
@@ -81,6 +83,7 @@ const EXPLAINED: Readonly<Record<string, string>> = {
   'resume-session': '[watching and steering](watching.md#take-over-a-session)',
   stats: '[logs, stats and cleaning up](runs.md#logs-stats-and-cleaning-up)',
   report: '[watching and steering](watching.md#the-morning-after)',
+  web: '[the page](web.md)',
   respond: '[watching and steering](watching.md#decide)',
   retry: '[watching and steering](watching.md#decide)',
   skip: '[watching and steering](watching.md#decide)',

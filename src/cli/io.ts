@@ -49,12 +49,14 @@ export interface ProcessIo {
   readonly signals: Signals;
   /** Ends the process although work is left; missing if the process is not the command's own. */
   readonly exit?: (code: number) => void;
+  /** Calls the listener before an error that nothing catches ends the process. Returns a function that stops listening. */
+  readonly onCrash?: (listener: () => void) => () => void;
   /** Called by a command that may run for weeks. */
   readonly keepHeapSmall?: () => void;
 }
 
 /** What the commands use. One per call of `runCli`. */
-export interface Io extends Pick<ProcessIo, 'env' | 'stdin' | 'stdout' | 'stderr' | 'signals'> {
+export interface Io extends Pick<ProcessIo, 'env' | 'stdin' | 'stdout' | 'stderr' | 'signals' | 'onCrash'> {
   readonly cwd: string;
   /** The words after the program's name. */
   readonly argv: readonly string[];
@@ -71,6 +73,8 @@ export interface Io extends Pick<ProcessIo, 'env' | 'stdin' | 'stdout' | 'stderr
   /** Ends the call with this exit code although work is left. */
   leave(code: number): void;
   keepHeapSmall(): void;
+  /** Has something done when the command has ended, before the call does: connections are closed then. */
+  atEnd(close: () => Promise<void>): void;
   /** Called when standard output is closed. Without it the call ends then. */
   onUnread?: () => void;
   /** Set by a command that resumes a spec: its exit codes 1 and 2 have a meaning, so that errors get another one. */

@@ -1,6 +1,7 @@
 import { existsSync, realpathSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { packageDir, plainStateDir, repositoryOf } from '../config/find-config-and-state.ts';
+import { findStoreAddress, type StoreAddress } from '../config/find-store-address.ts';
 import type { Settings } from '../config/settings-table.ts';
 import type { EngineContext } from '../engine/context.ts';
 import { expandPath, userHome } from '../machine/home-path.ts';
@@ -8,6 +9,7 @@ import { InputError, ifUsable } from '../model/errors.ts';
 import type { EngineEvent } from '../model/events.ts';
 import type { TicketRef } from '../model/ids-and-branch-names.ts';
 import type { Plan } from '../model/plan.ts';
+import { latestFinished, latestPlan } from '../model/plans/choose-plans.ts';
 import { openForReading } from '../store/open-for-reading.ts';
 import type { Store, StoreView } from '../store/store-interface.ts';
 import type { Io } from './io.ts';
@@ -15,6 +17,8 @@ import type { Io } from './io.ts';
 export interface GlobalOptions {
   config?: string;
   json?: boolean;
+  /** The address of a fleet's store. */
+  store?: string;
 }
 
 export async function openSettings(
@@ -32,6 +36,34 @@ export async function openSettings(
   });
 }
 
+/** The address of the fleet's store; undefined where the state is in files. */
+export function storeAddress(io: Io, { store }: GlobalOptions): StoreAddress | undefined {
+  return findStoreAddress({ env: io.env, cwd: io.cwd, argument: store });
+}
+
+/** Opens the store that the options name, to read from it. */
+export async function openNamedStore<T>(
+  io: Io,
+  options: GlobalOptions,
+  { stateDir }: Pick<Settings, 'stateDir'>,
+  read: (store: Store) => T,
+) {
+  const address = storeAddress(io, options);
+  const opened = await openForReading({ stateDir, address, env: io.env, cwd: io.cwd }, read);
+  if (address) io.atEnd(() => opened.store.close());
+  return opened;
+}
+
+/** The same for a command that continues to read: what it has read is kept in memory. */
+export async function openLiveStore(
+  io: Io,
+  options: GlobalOptions,
+  settings: Pick<Settings, 'stateDir'>,
+): Promise<Store> {
+  if (storeAddress(io, options)) return (await openNamedStore(io, options, settings, () => undefined)).store;
+  return (await import('../store/open-store.ts')).openStore(settings.stateDir);
+}
+
 /** The store alone, for commands that only show something. */
 export async function openState<T = StoreView>(
   io: Io,
@@ -40,20 +72,20 @@ export async function openState<T = StoreView>(
 ) {
   const plain = plainStateDir({ cwd: io.cwd, env: io.env, configPath: options.config });
   const stateDir = plain ?? (await openSettings(io, options)).stateDir;
-  return { stateDir, ...(await openForReading(stateDir, read)) };
+  return { stateDir, ...(await openNamedStore(io, options, { stateDir }, read)) };
 }
 
 const everything = (store: Store): unknown => store.view();
 
 export async function openStore(io: Io, options: GlobalOptions) {
   const settings = await openSettings(io, options);
-  return { settings, ...(await openForReading(settings.stateDir, (store) => store.view())) };
+  return { settings, ...(await openNamedStore(io, options, settings, (store) => store.view())) };
 }
 
 /** One plan as it is stored; null where it cannot be read, undefined where there is none. Other plans are not read. */
 export async function openPlan(io: Io, options: GlobalOptions, planId: string) {
   const settings = await openSettings(io, options);
-  const { store, view } = await openForReading(settings.stateDir, (state) =>
+  const { store, view } = await openNamedStore(io, options, settings, (state) =>
     state.hasPlan(planId) ? (ifUsable(() => state.plan(planId)) ?? null) : undefined,
   );
   return { settings, store, plan: view };
@@ -70,13 +102,26 @@ export async function openEngine(
     import('../api/open-engine-with-features.ts'),
   ]);
   const bell = io.tty ? () => io.stderr.write('\u0007') : undefined;
-  return engine.openEngine({
+  const address = storeAddress(io, options);
+  const store = address && (await fleetStore(io, address, settings));
+  const opened = engine.openEngine({
     settings,
     env: io.env,
     by,
+    door: by === 'top' || by === 'web' ? by : 'cli',
     bell,
+    store,
+    handsOver: address !== undefined,
     ...(more.listen ? { listen: more.listen } : {}),
   });
+  if (address) io.atEnd(() => opened.store.close());
+  await opened.store.refresh();
+  return opened;
+}
+
+async function fleetStore({ env, cwd }: Io, address: StoreAddress, { stateDir, fleet }: Settings) {
+  const { postgresStore } = await import('../store/postgres/open-postgres.ts');
+  return postgresStore({ address, env, cwd, stateDir, leaseMs: fleet.leaseSeconds * 1000 });
 }
 
 /** The setting that `--no-base-check` stands for. */
@@ -114,30 +159,25 @@ export const LAST = '@last';
 
 /** The plan that a word after a command names; without a word, the latest one. */
 export function planNamed(io: Io, store: Store, command: string, word: string | undefined): string {
-  return word === undefined || word === LAST ? latestPlan(io, store, command).id : word;
+  return word === undefined || word === LAST ? lastPlan(io, store, command).id : word;
 }
 
-const MAX_SEARCHED_FINISHED = 50;
 const MAX_CANDIDATES = 5;
 
 /**
  * The plan that was made last; inside a repository, the last one of this repository. If it has none, commands that change nothing
  * take the last one of all.
  */
-function latestPlan(io: Io, store: Store, command: string): Plan {
-  const { plans, finished } = store.glance();
-  const others = (finished?.since(0, MAX_SEARCHED_FINISHED) ?? []).flatMap((id) => store.view(id).plans);
-  const latest = [...plans, ...others].sort(newestFirst);
-  const isHere = plansHere(io, store);
-  const found = latest.find(isHere ?? (() => true));
-  if (found) return found;
-  const [other] = latest;
+function lastPlan(io: Io, store: Store, command: string): Plan {
+  const { latest, all } = latestPlan(store.glance(), plansHere(io, store));
+  if (latest) return latest;
+  const [other] = all;
   if (other && READ_ONLY_COMMANDS.has(command)) return other;
   if (other)
-    throw new InputError('plan/elsewhere', 'No plan is of this repository.', {
+    throw new InputError('plan/elsewhere', 'This repository has no plans.', {
       hint: [
         'The latest of other repositories:',
-        ...latest.slice(0, MAX_CANDIDATES).map(({ id }) => commandOf(io, id)),
+        ...all.slice(0, MAX_CANDIDATES).map(({ id }) => commandOf(io, id)),
       ].join('\n'),
     });
   throw new InputError('plan/none', 'There are no plans yet.', {
@@ -172,12 +212,6 @@ function isSameRepository(path: string, here: string): boolean {
   return path === here || real(repositoryOf(path) ?? path) === real(here);
 }
 
-/** Times are compared as text: `localeCompare` would cost `status` 7 ms for loading the rules of languages. */
-export function newestFirst({ createdAt: a }: Plan, { createdAt: b }: Plan): number {
-  if (a === b) return 0;
-  return (a ?? '') > (b ?? '') ? -1 : 1;
-}
-
 /** Commands that change nothing: they also take the only ticket of a plan, and tickets of finished plans by their id. */
 const READ_ONLY_COMMANDS: ReadonlySet<string> = new Set([
   'attach',
@@ -186,6 +220,7 @@ const READ_ONLY_COMMANDS: ReadonlySet<string> = new Set([
   'report',
   'sessions',
   'status',
+  'top',
 ]);
 /** How many words may follow the id of a ticket; after other commands none. */
 const WORDS_BEHIND: Readonly<Record<string, number>> = { skip: 1, respond: Number.POSITIVE_INFINITY };
@@ -217,20 +252,11 @@ export function ticketNamed(
       hint: `signalbox ${command} ${planId} <ticket>\nTickets: ${ids.slice(0, 20).join(', ')}${ids.length > 20 ? ', …' : ''}`,
     });
   }
-  const { plans, finished } = store.glance();
+  const view = store.glance();
   const has = ({ tickets }: Plan) => tickets.some(({ ticketId }) => ticketId === first);
-  const having = plans.filter(has);
-  const older =
-    having.length === 0 && READ_ONLY_COMMANDS.has(command)
-      ? (finished?.since(0, MAX_SEARCHED_FINISHED) ?? [])
-      : [];
-  const [plan, ...more] = [
-    ...having,
-    ...older
-      .flatMap((id) => store.view(id).plans)
-      .filter(has)
-      .slice(0, 1),
-  ];
+  const having = view.plans.filter(has);
+  const isOlder = having.length === 0 && READ_ONLY_COMMANDS.has(command);
+  const [plan, ...more] = isOlder ? latestFinished(view, has).slice(0, 1) : having;
   // There is no such plan either, which this reports.
   if (plan === undefined) return { ref: { planId: store.plan(first).id, ticketId: first }, rest: others };
   // With one word more, the first was meant as a plan. There is none, which this reports.

@@ -12,6 +12,10 @@ export function processIo(): ProcessIo {
     stderr: outputStream(2),
     signals,
     exit: (code) => process.exit(code),
+    onCrash(listener) {
+      process.on('uncaughtExceptionMonitor', listener);
+      return () => void process.off('uncaughtExceptionMonitor', listener);
+    },
     keepHeapSmall,
   };
 }

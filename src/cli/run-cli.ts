@@ -30,6 +30,7 @@ export async function runCli(argv: readonly string[], process: ProcessIo): Promi
   const early = new Promise<number>((resolve) => {
     endEarly = resolve;
   });
+  const endings: (() => Promise<void>)[] = [];
   const exitCode = () => (unwritable && code === 0 ? UNWRITABLE : code);
   const io: Io = {
     ...process,
@@ -50,6 +51,7 @@ export async function runCli(argv: readonly string[], process: ProcessIo): Promi
       process.exit?.(given);
     },
     keepHeapSmall: () => process.keepHeapSmall?.(),
+    atEnd: (close) => void endings.push(close),
   };
   // `status | head` closes our output, which is no error. A full disk is one, but the work continues.
   stdout.onClosed((error) => {
@@ -62,7 +64,9 @@ export async function runCli(argv: readonly string[], process: ProcessIo): Promi
     else io.onUnread();
   });
   const begun = process.cwd === undefined ? Promise.reject(noDirectory()) : runCommand(io);
-  const done = begun.catch((error: unknown) => io.exit(reportError(error, io)));
+  const done = begun
+    .catch((error: unknown) => io.exit(reportError(error, io)))
+    .finally(() => Promise.all(endings.map((close) => close())));
   return Promise.race([done.then(exitCode), early]).finally(() => {
     ended = true;
   });
@@ -175,7 +179,7 @@ function exitCodeOf(error: unknown, io: Io): number {
 
 function isAboutSpec({ argv, resumesSpec }: Io): boolean {
   if (resumesSpec) return true;
-  const isValue = (index: number) => ['-C', '--config'].includes(argv[index - 1] ?? '');
+  const isValue = (index: number) => ['-C', '--config', '--store'].includes(argv[index - 1] ?? '');
   const command = argv.find((word, index) => !word.startsWith('-') && !isValue(index));
   return command === 'spec' || (command === 'resume' && argv.some((word) => /^(spec-|--answer)/.test(word)));
 }

@@ -4,7 +4,7 @@ import { isInForeground } from '../machine/process-identity-and-signals.ts';
 import type { EngineEvent } from '../model/events.ts';
 import { howToAnswer, type Naming } from '../model/state/explain-ticket.ts';
 import { lineOf } from '../report/event-line.ts';
-import type { Answer } from '../report/live/live-state.ts';
+import type { Answer } from '../report/live/answer-box.ts';
 import type { Live, LiveOptions } from '../report/live/live-view.ts';
 import { type Lines, printable, type Style, safeJson, style } from '../report/style-and-phrases.ts';
 import { readableTicket } from '../store/store-interface.ts';
@@ -151,7 +151,7 @@ function answerLines(event: EngineEvent, watched: Watched | undefined, style: St
 }
 
 /** Reads keys only while they are wanted, and only in the foreground: elsewhere the terminal stays as it is. */
-function keyReader({ stdin }: Io, listener: (keys: string) => void) {
+export function keyReader({ stdin }: Io, listener: (keys: string) => void) {
   let end: ((isInForeground: boolean) => void) | undefined;
   const stop = () => {
     end?.(isInForeground());
@@ -169,7 +169,7 @@ function keyReader({ stdin }: Io, listener: (keys: string) => void) {
 const STOPPED_BY_MS = 50;
 
 /** Ctrl-Z: removes the block before the shell writes there, and draws it again after `fg`. Agents are not stopped. */
-function hideWhileSuspended(live: Pick<Live, 'leave' | 'back'>, signals: Signals): () => void {
+export function hideWhileSuspended(live: Pick<Live, 'leave' | 'back'>, signals: Signals): () => void {
   let timer: NodeJS.Timeout | undefined;
   let unhook = listen();
   function listen(): () => void {
@@ -192,6 +192,7 @@ function hideWhileSuspended(live: Pick<Live, 'leave' | 'back'>, signals: Signals
 
 /** The exit code that shells report for a process that a signal ended. */
 export function signalCode(signal: unknown): number {
+  if (signal === 'SIGHUP') return 129;
   return signal === 'SIGTERM' ? 143 : 130;
 }
 

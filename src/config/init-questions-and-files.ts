@@ -124,7 +124,7 @@ function finishQuestion(forge: boolean, preset: InitChoices['finish']): Question
         'leave it on its branch',
       ]),
     ],
-    prompt: `What shall happen? [${FINISHES.indexOf(preset) + 1}]`,
+    prompt: `What should happen? [${FINISHES.indexOf(preset) + 1}]`,
     take(answer, choices) {
       const finish = answer === '' ? preset : FINISHES[Number(answer) - 1];
       return finish ? { ...choices, finish } : 'Type 1, 2 or 3.';

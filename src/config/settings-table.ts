@@ -89,11 +89,29 @@ export const TABLE = {
   maxConcurrency: row(whole({ min: 1 }), 3, 'Maximum number of tickets that run at once on this machine.', {
     flag: '--concurrency',
   }),
+  maxPerRepository: row(
+    maybe(whole({ min: 1 })),
+    null,
+    'Maximum number of tickets of one repository that run at once, on all machines together; null: no limit.',
+    { flag: null },
+  ),
+  'fleet.maxConcurrency': row(
+    maybe(whole({ min: 1 })),
+    null,
+    'Maximum number of tickets that run at once on all machines of a fleet; null: no limit.',
+    { flag: null },
+  ),
+  'fleet.leaseSeconds': row(
+    whole({ min: 10 }),
+    60,
+    'How long a process of a fleet that is not heard of is believed to be alive. The same on all machines.',
+    { flag: null },
+  ),
   ghCommand: row(command, 'gh', 'The GitHub CLI.', { runs: true }),
   repos: row(
     record('repository', path),
     {},
-    'Local checkouts of other repositories, for running their issues.',
+    'Local checkouts of repositories: for running issues of others, and on a fleet for plans that name a repository by name or address.',
     { runs: true, example: 'repos:\n  acme/api: ~/code/api' },
   ),
   mcpServers: row(
@@ -224,6 +242,18 @@ export const TABLE = {
     ['needs_attention', 'failed', 'complete'],
     'What to notify about: tickets that need attention, tickets that failed, plans that are complete.',
     { flag: null },
+  ),
+  'web.publicUrl': row(
+    maybe({ is: 'url' }),
+    null,
+    'Address of the page of `signalbox web` behind a reverse proxy or VPN, without a path. Notifications link to it.',
+    { runs: true, flag: null, example: 'web:\n  publicUrl: https://signalbox.example.org' },
+  ),
+  'web.linkInPullRequests': row(
+    boolean,
+    false,
+    'Whether texts of pull requests link to the page at `web.publicUrl`.',
+    { runs: true, flag: null, example: 'web:\n  linkInPullRequests: true' },
   ),
   'budgets.phase': row(
     budget,

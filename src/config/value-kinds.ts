@@ -130,8 +130,9 @@ export const KEYS = {
     text: 'may only hold letters, digits and "_", not a digit first',
   },
   repository: {
-    pattern: '^([A-Za-z0-9.-]+(:[0-9]+)?/)?[A-Za-z0-9_-]+/[A-Za-z0-9._-]+$',
-    text: 'is not owner/repo, or host/owner/repo',
+    pattern:
+      '^(([A-Za-z0-9.-]+(:[0-9]+)?/)?[A-Za-z0-9_-]+/[A-Za-z0-9._-]+|[a-z][a-z0-9+]*://[^\\s:]+(:[0-9]+)?/\\S+|[A-Za-z0-9._-]+@[A-Za-z0-9.-]+:\\S+)$',
+    text: 'is not owner/repo, host/owner/repo, or the address of a repository without a password',
   },
   phase: {
     pattern: `^(${ISSUE_PHASES.join('|').replace('_', '[_-]')})$`,

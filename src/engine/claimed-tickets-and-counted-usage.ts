@@ -1,6 +1,12 @@
 import { type Changed, refKey } from '../model/ids-and-branch-names.ts';
-import { wasAnswered } from '../model/limits/admission.ts';
-import { isLimiting, type SpentDollars, spentDollars } from '../model/limits/budget.ts';
+import { limitsByAccount, wasAnswered } from '../model/limits/admission.ts';
+import {
+  isLimiting,
+  type SpentDollars,
+  type SpentToday,
+  spentDollars,
+  spentToday,
+} from '../model/limits/budget.ts';
 import { type PlansView, planOf } from '../model/plans/plans-view.ts';
 import type { Attempt, Ticket } from '../model/ticket.ts';
 import { type Store, sinceLast } from '../store/store-interface.ts';
@@ -15,6 +21,8 @@ class WorkIndex {
   readonly #changed: () => Changed;
   /** Tickets that an engine or a person has claimed, by refKey. */
   readonly claimed = new Map<string, Ticket>();
+  /** Those that were given to a worker which has not taken them yet, by refKey. */
+  readonly dispatched = new Map<string, Ticket>();
   /** Those that have met a usage limit. They are kept after their plan is finished, because the limit still applies. */
   readonly limited = new Map<string, Ticket>();
   /** By agent, the ticket that got the latest answer of a model. It ends earlier limits. */
@@ -30,6 +38,7 @@ class WorkIndex {
     const changed = this.#changed();
     if (changed === 'unknown') {
       this.claimed.clear();
+      this.dispatched.clear();
       for (const ticket of recentlyFinished(this.#store, finished)) this.#remember(refKey(ticket), ticket);
       for (const [key, ticket] of tickets) this.#note(key, ticket);
     } else
@@ -55,6 +64,8 @@ class WorkIndex {
   #note(key: string, ticket: Ticket | undefined): void {
     if (ticket?.claim) this.claimed.set(key, ticket);
     else this.claimed.delete(key);
+    if (ticket?.dispatch?.at) this.dispatched.set(key, ticket);
+    else this.dispatched.delete(key);
     if (ticket) this.#remember(key, ticket);
   }
 
@@ -100,16 +111,35 @@ export function spentOfBudgets(engine: Counting, planId: string | null): SpentDo
   return spentDollars({ plan, tickets: knownTickets(engine), budgets: settings.budgets, now: now() });
 }
 
-/** Tickets whose usage counts: all current ones, deleted ones, and those of finished plans if usage per day is limited. */
-export function knownTickets(engine: Counting, own?: Ticket): Iterable<Ticket> {
+/** What was spent today, and the usage limits that are not over, of all plans. */
+export function spentAndLimits(engine: Counting): {
+  today: SpentToday;
+  limits: ReturnType<typeof limitsByAccount>;
+} {
+  const { budgets, agents } = engine.settings;
+  const now = engine.now();
+  const tickets = [...knownTickets(engine, undefined, true)];
+  const accountOf = (agent: string) =>
+    (Object.hasOwn(agents, agent) ? agents[agent]?.account : undefined) ?? agent;
+  return {
+    today: spentToday({ tickets, budgets, now }),
+    limits: limitsByAccount({ tickets, accountOf, now }),
+  };
+}
+
+/** Tickets whose usage counts: all current ones, deleted ones, and those of finished plans if usage per day is counted. */
+export function knownTickets(
+  engine: Counting,
+  own?: Ticket,
+  countsDay = isLimiting(engine.settings.budgets.day),
+): Iterable<Ticket> {
   const key = own && refKey(own);
   return {
     *[Symbol.iterator]() {
       const { tickets } = engine.store.glance();
       for (const [each, ticket] of tickets) if (each !== key) yield ticket;
       const left = new Map([...workIndex(engine).left()].map((ticket) => [refKey(ticket), ticket]));
-      if (isLimiting(engine.settings.budgets.day))
-        for (const ticket of usageOfFinished(engine)) left.set(refKey(ticket), ticket);
+      if (countsDay) for (const ticket of usageOfFinished(engine)) left.set(refKey(ticket), ticket);
       for (const [each, ticket] of left) if (each !== key) yield ticket;
       yield* deletedUsage(engine);
       if (own) yield own;

@@ -5,16 +5,17 @@ import { Machine } from '../machine/machine.ts';
 import type { ActionInputs, ActionName } from '../model/actions.ts';
 import type { Claim } from '../model/claim.ts';
 import { InputError, messageOf } from '../model/errors.ts';
-import { type EngineEvent, TRANSIENT } from '../model/events.ts';
+import { type Decided, type Door, type EngineEvent, TRANSIENT } from '../model/events.ts';
 import type { Changed, TicketRef } from '../model/ids-and-branch-names.ts';
-import type { Plan } from '../model/plan.ts';
+import type { CommonPlan, Plan } from '../model/plan.ts';
 import type { PlanSchema } from '../model/plan-schema.ts';
 import { type Redact, redactAll } from '../model/text/find-and-redact-secrets.ts';
 import type { Ticket } from '../model/ticket.ts';
+import type { HandedOver, WorkPlace } from '../model/ticket-schema.ts';
 import type { ActionEnd, Place } from '../phases/perform-phase.ts';
 import { redactorOf, secretKeeper } from '../sandbox/secret-redactors-and-fingerprints.ts';
 import { openStore } from '../store/open-store.ts';
-import type { Holder, Store, StoreView } from '../store/store-interface.ts';
+import type { Holder, Store, StoreOptions, StoreView } from '../store/store-interface.ts';
 import { createWorkspaces, type Workspaces } from '../workspaces/workspaces.ts';
 import { type Crash, crashPoints } from './crash-points.ts';
 import type { PlanHooks } from './plan-hooks.ts';
@@ -34,6 +35,9 @@ export interface EngineContext {
   env: Record<string, string>;
   /** The job that this process belongs to, if an engine started it: what it starts ends with that job. */
   job?: string | undefined;
+  /** The way in which a person reaches this process, and their name if it is not that of the account. */
+  door?: Door | undefined;
+  person?: string | undefined;
   /** Ends what an action has under way; only an action's own context has it. */
   signal?: AbortSignal | undefined;
   /** Bundled steps that phases of type `action` name. */
@@ -52,6 +56,26 @@ export interface EngineContext {
   notifications?: ((context: EngineContext) => Notifications) | undefined;
   /** Finds what would make work fail after agents were paid for it; undefined: nothing is checked before a start. */
   preflight?: Preflight | undefined;
+  /** Carries work between the machines of a fleet; undefined: all work is done on this one. */
+  handOver?: HandOver | undefined;
+}
+
+/** Brings the work of tickets to other machines, and fetches it from there. */
+export interface HandOver {
+  /** This machine, as tickets record it. */
+  readonly machine: WorkPlace;
+  /**
+   * Brings an attempt's work to where other machines find it: after its exit record, before its end is stored. Returns what the ticket
+   * has to record, or undefined where nothing is new. Throws a HeldError where another machine has the ticket.
+   */
+  publish(plan: Plan, at: TicketPlace): Promise<HandedOver | undefined>;
+  /**
+   * Called before a workspace is prepared. Where another machine worked on the ticket last, its commits are fetched, and `finish` restores
+   * the uncommitted work once the worktree is there.
+   */
+  fetch(plan: Plan, at: TicketPlace): Promise<{ finish(): Promise<void> } | undefined>;
+  /** The work that another machine handed over last, as a commit here; undefined where this machine has the work itself. */
+  ofOtherMachine(plan: Plan, at: TicketPlace): Promise<string | undefined>;
 }
 
 /** What is about to start: tickets of a plan, which need not be stored yet. */
@@ -86,7 +110,7 @@ export type Actions = Readonly<Partial<Record<ActionName, Action>>>;
 export type StepEnd = Exclude<ActionEnd, { job: unknown }> & { data: unknown };
 
 /** A kind of plan, as it is registered where the engine is opened. */
-export interface PlanKind<P extends Plan = Plan> {
+export interface PlanKind<P extends CommonPlan = Plan> {
   /** The value of `kind` in plan.json; null: plans without one. */
   kind: string | null;
   /** Checks the fields that plans of this kind have in addition to those of every plan. */
@@ -105,7 +129,8 @@ export interface Notifications {
 
 /** What features add to the engine. */
 interface EngineFeatures {
-  kinds: readonly PlanKind[];
+  handOver?: (context: EngineContext) => HandOver;
+  kinds: readonly PlanKind<never>[];
   notifications?: (context: EngineContext) => Notifications;
   actions?: Actions;
   preflight?: Preflight;
@@ -118,22 +143,30 @@ export interface OpenOptions {
   by: string;
   listen?: (event: EngineEvent) => void;
   bell?: (() => void) | undefined;
+  /** Recorded with what a person decides. */
+  door?: Door;
+  /** Whether other machines may continue the work. */
+  handsOver?: boolean;
   /** Default: the files of the state directory. */
-  store?: Store | undefined;
+  store?: Store | ((options: StoreOptions) => Store) | undefined;
 }
 
 /** Makes the context for one process. */
 export function openEngine(
   options: OpenOptions,
-  { kinds, notifications, actions = {}, preflight }: EngineFeatures,
+  { kinds, notifications, actions = {}, preflight, handOver }: EngineFeatures,
 ): EngineContext {
   const { settings, by, listen, bell } = options;
   const known = kinds.flatMap(({ kind, schema }) => (kind === null ? [] : [[kind, schema ?? null] as const]));
   const machine = new Machine(settings.stateDir);
   const { storage } = machine;
   const persist = <T>(write: () => T | Promise<T>) => storage.write(write);
-  const store = options.store ?? openStore(settings.stateDir, { kinds: new Map(known), persist });
-  const given = definedIn(options.env);
+  const toStore: StoreOptions = { kinds: new Map(known), persist };
+  const { store: make = (more: StoreOptions) => openStore(settings.stateDir, more) } = options;
+  const store = typeof make === 'function' ? make(toStore) : make;
+  const all = definedIn(options.env);
+  // The address of the store gives the right to read and change everything in it.
+  const given = withoutStoreLogin(all, options.store !== undefined);
   const env = withoutOwn(given);
   const hooks = new Map<string | null, PlanHooks>();
   const context: EngineContext = {
@@ -146,10 +179,11 @@ export function openEngine(
       protectsGit: hasSandbox(settings),
     }),
     holder: store.holder(by),
-    redact: redactorOf(settings, given),
-    rememberSecrets: secretKeeper(settings, env, machine.fingerprints),
+    redact: redactorOf(settings, all),
+    rememberSecrets: secretKeeper(settings, withoutOwn(all), machine.fingerprints),
     env,
     job: given.SIGNALBOX_JOB,
+    door: options.door,
     now: steadyClock(),
     bell,
     listen: (event) => {
@@ -165,9 +199,10 @@ export function openEngine(
     actions,
     preflight,
   };
+  if (handOver) context.handOver = handOver(context);
   for (const each of kinds) {
     if (hooks.has(each.kind)) throw new Error(`The plan kind "${each.kind}" is registered twice.`);
-    hooks.set(each.kind, each.hooks(context));
+    hooks.set(each.kind, each.hooks(context) as PlanHooks);
   }
   return context;
 }
@@ -212,6 +247,12 @@ export function hooksOf({ kinds }: EngineContext, { id, kind }: Plan): PlanHooks
   });
 }
 
+/** The environment without what leads into the store. Without a database, variables with such names are the user's. */
+function withoutStoreLogin(env: Record<string, string>, isDatabase: boolean): Record<string, string> {
+  const login = isDatabase ? /^(PG[A-Z]+|DATABASE_URL|SIGNALBOX_STORE)$/ : /^SIGNALBOX_STORE$/;
+  return Object.fromEntries(Object.entries(env).filter(([name]) => !login.test(name)));
+}
+
 /** The environment without this job's identity, which a run inside a job must not pass on, and without Signalbox's own keys. */
 function withoutOwn(env: Record<string, string>): Record<string, string> {
   const own =
@@ -236,6 +277,12 @@ export interface TicketPlace {
   engine: EngineContext;
   ticket: Ticket;
   workspace: TicketWorkspace;
+}
+
+/** Who decides what is done in this process. A program inside a job is not the person. */
+export function decider({ job, env, person, door }: EngineContext): Decided {
+  const by = job === undefined ? (person ?? env.USER) : undefined;
+  return { ...(by ? { by } : {}), ...(door ? { door } : {}) };
 }
 
 /** Whether another live process holds the claim. */

@@ -84,13 +84,13 @@ export function planSession(
 }
 
 /**
- * Claims the ticket while a person is in one of its sessions, after path and branch are restored. `body` reports the process
+ * Claims the ticket while a person is in one of its sessions or in its worktree, after path and branch are restored. `body` reports the process
  * that it starts, which waits until it is recorded: the claim lasts as long as that process.
  */
 export async function withSessionClaim(
   engine: EngineContext,
   ref: TicketRef,
-  launch: SessionLaunch,
+  launch: Pick<SessionLaunch, 'cwd'>,
   body: (started: (pid: number) => Promise<void>) => Promise<number>,
 ): Promise<number> {
   const { store, holder, workspaces, settings } = engine;

@@ -1,15 +1,25 @@
-import { onceLeaseIsOver } from '../model/claim.ts';
+import { realOf } from '../machine/files/read-and-remove-files.ts';
+import { stopJob } from '../machine/jobs/stop-job.ts';
+import { type Claim, onceLeaseIsOver } from '../model/claim.ts';
 import { HeldError, IllegalMoveError, ignoring, WorkspaceError } from '../model/errors.ts';
 import { refKey, refOf, type TicketRef } from '../model/ids-and-branch-names.ts';
 import { type Plan, sharesWorkspace, stoppedTogether } from '../model/plan.ts';
 import { entryOf } from '../model/plans/plans-view.ts';
 import { command, type TicketCommand } from '../model/state/commands.ts';
 import { blockedBy } from '../model/state/eligible.ts';
-import { runCommand } from '../model/state/explain-ticket.ts';
-import { isCancelled, isOver, isSuperseded, type Json, openAttempt, type Ticket } from '../model/ticket.ts';
+import { asShown, runCommand } from '../model/state/explain-ticket.ts';
+import {
+  type Attempt,
+  isCancelled,
+  isOver,
+  isSuperseded,
+  type Json,
+  openAttempt,
+  type Ticket,
+} from '../model/ticket.ts';
 import { phaseOf, type Workflow } from '../model/workflow.ts';
 import { completeUnwatched, refuseHeldTicket } from './claim-and-complete-plan.ts';
-import { type EngineContext, emit, hooksOf } from './context.ts';
+import { decider, type EngineContext, emit, hooksOf } from './context.ts';
 import { pinnedFor } from './pinned-workflow.ts';
 import { recordTip, releaseWorkspace } from './prepare-release-diff-workspace.ts';
 import { recoverOrphan } from './recover-orphans.ts';
@@ -24,10 +34,17 @@ type Wish =
   /** `latest`: with the workflow as it is now, instead of the one the ticket started with. */
   | { type: 'retry'; latest?: boolean }
   | { type: 'skip'; phase: string }
-  | { type: 'respond'; decision: string; message: string }
+  /** `attempt`: the gate that is answered, where the person named it. */
+  | { type: 'respond'; decision: string; message: string; attempt?: string }
   | { type: 'cancel' };
 
+/** Who a command is for, unless it is a part of something else. */
+const A_PERSON = 'a person';
 const STOP_TIMEOUT_MS = 30_000;
+/** How long a command waits for a machine of a fleet that is not heard of. */
+const SILENT_MS = 1_500;
+/** How long an answer waits for a check that cannot be seen from here, and of which only the end of a lease may tell. */
+const UNSEEN_MS = 5_000;
 /** How long a skip may take after the ticket's processes have ended. */
 const SKIP_MARGIN_MS = 10_000;
 
@@ -39,6 +56,7 @@ export async function carryOutCommand(
   by: string,
 ): Promise<Ticket> {
   const { store, now } = engine;
+  if (by === A_PERSON) refuseInsideJob(engine);
   const plan = store.plan(ref.planId);
   const found = store.ticket(ref);
   const orphaned = found.claim !== null && !engine.holder.isLive(found.claim);
@@ -53,7 +71,7 @@ export async function carryOutCommand(
     latest ? { ...before, workflowHash: null } : before,
     plan,
   );
-  const cmd = commandOf(wish, by, isUnblocked(engine, plan, ref));
+  const cmd = commandOf(engine, wish, by, isUnblocked(engine, plan, ref));
   if (wish.type === 'skip' && before.status === 'running') {
     // Checked first, so that an unknown phase does not stop anything.
     command(workflow, { ...before, status: 'ready', phaseHistory: [] }, cmd, now());
@@ -73,10 +91,8 @@ export async function carryOutCommand(
       ? await afterGateCheck(engine, ref, workflow, move)
       : await store.updateTicket(ref, move);
   const { type, ...detail } = wish;
-  // A program inside a job is not the person.
-  const who = engine.job === undefined ? engine.env.USER : undefined;
   const done = { type: 'command', command: type, detail: detail as Record<string, Json> } as const;
-  emit(engine, { ...done, ...(who ? { by: who } : {}), ...ref });
+  emit(engine, { ...done, ...decider(engine), ...ref });
   reportStatus(engine, before, after);
   // No engine will drive it again.
   if (after.status === 'complete') {
@@ -93,7 +109,23 @@ async function reopen(engine: EngineContext, { id: planId }: Plan): Promise<void
   const { status } = await engine.store.updatePlan(planId, (latest) =>
     latest.status === 'archived' ? { ...latest, status: 'active', pausedBy: null } : latest,
   );
-  emit(engine, { type: 'plan:status', planId, status });
+  emit(engine, { type: 'plan:status', planId, status, ...decider(engine) });
+}
+
+/**
+ * Decisions are for people: an agent must not answer its own gate. Its processes carry the mark of their job, unless it takes that
+ * away; a job of another state directory decides here like any program.
+ */
+export function refuseInsideJob({ job, machine }: EngineContext): void {
+  if (
+    job === undefined ||
+    !(realOf(job) ?? job).startsWith(`${realOf(machine.stateDir) ?? machine.stateDir}/`)
+  )
+    return;
+  throw new IllegalMoveError('job/decides', 'A job cannot decide about tickets and plans.', {
+    hint: 'Decisions are for people: run this in a terminal of your own, or use the page.',
+    details: { job },
+  });
 }
 
 /** Only the person in a session can end it: a command that waited for that would seem to hang. */
@@ -118,23 +150,33 @@ async function afterGateCheck(
   workflow: Workflow,
   move: (ticket: Ticket) => Ticket,
 ): Promise<Ticket> {
-  const checkMs = engine.settings.timeouts.pollCheckSeconds * 1000;
-  const deadline = performance.now() + checkMs + STOP_TIMEOUT_MS;
+  const { holder, machine, settings, store } = engine;
+  const began = performance.now();
   for (;;) {
-    let isChecking = false;
+    let checking: Claim | null = null;
+    let left: Attempt | undefined;
     // Checked within the write: the next check may begin at any time.
-    const after = await engine.store.updateTicket(ref, (ticket) => {
-      const gate = phaseOf(workflow, openAttempt(ticket)?.phase ?? '')?.type === 'gate';
-      const live = ticket.claim !== null && engine.holder.isLive(ticket.claim);
-      isChecking = gate && live && ticket.status === 'running' && performance.now() < deadline;
-      return isChecking ? ticket : move(ticket);
+    const after = await store.updateTicket(ref, (ticket) => {
+      const { claim, status } = ticket;
+      const open = openAttempt(ticket);
+      const gate = phaseOf(workflow, open?.phase ?? '')?.type === 'gate';
+      const live = claim !== null && holder.isLive(claim);
+      checking = gate && live && status === 'running' ? claim : null;
+      if (checking) return ticket;
+      // After the end of the engine that checked, the question is still open.
+      left = gate && status === 'running' ? open : undefined;
+      return move(left ? { ...asShown(ticket), claim: null } : ticket);
     });
-    if (!isChecking) return after;
+    if (left) await stopJob(machine.job(ref, left), 'stopped');
+    if (!checking) return after;
+    const isSeen = holder.leaseLeft(checking) === undefined;
+    const patience = isSeen ? settings.timeouts.pollCheckSeconds * 1000 + STOP_TIMEOUT_MS : UNSEEN_MS;
+    if (performance.now() - began > patience) refuseHeldTicket(engine, ref, checking, 'held');
     await changed(engine);
   }
 }
 
-function commandOf(wish: Wish, by: string, ready: boolean): TicketCommand {
+function commandOf(engine: EngineContext, wish: Wish, by: string, ready: boolean): TicketCommand {
   switch (wish.type) {
     case 'pause':
     case 'stop':
@@ -146,7 +188,7 @@ function commandOf(wish: Wish, by: string, ready: boolean): TicketCommand {
     case 'skip':
       return { ...wish, ready };
     case 'respond':
-      return wish;
+      return { ...wish, who: decider(engine) };
   }
 }
 
@@ -158,8 +200,10 @@ function isUnblocked(engine: EngineContext, plan: Plan, ref: TicketRef): boolean
 /** Waits until the engine that drives the ticket has released it; without one, does what that engine would do. */
 async function untilStopped(engine: EngineContext, ref: TicketRef): Promise<Ticket> {
   const { store, holder } = engine;
-  const deadline = performance.now() + STOP_TIMEOUT_MS;
+  const began = performance.now();
   for (;;) {
+    // On a fleet: whether its machine is still heard of.
+    if (store.fleet) await store.refresh();
     const ticket = store.ticket(ref);
     const live = ticket.claim !== null && holder.isLive(ticket.claim);
     const waits = ticket.hold?.kind === 'gate' || ticket.hold?.kind === 'poll';
@@ -168,7 +212,8 @@ async function untilStopped(engine: EngineContext, ref: TicketRef): Promise<Tick
       return store.ticket(ref);
     }
     if (!live) return ticket;
-    if (performance.now() > deadline) {
+    const patience = ticket.claim && isSilent(engine, ticket.claim) ? SILENT_MS : STOP_TIMEOUT_MS;
+    if (performance.now() - began > patience) {
       throw new HeldError(
         'ticket/stopping',
         `${ticket.status === 'paused' ? refKey(ref) : `Plan "${ref.planId}"`} is paused, but its engine has not stopped the agent of ${ref.ticketId} yet.`,
@@ -177,6 +222,12 @@ async function untilStopped(engine: EngineContext, ref: TicketRef): Promise<Tick
     }
     await changed(engine);
   }
+}
+
+/** Whether the machine of a claim has missed renewals of its lease. */
+function isSilent({ holder, store }: EngineContext, claim: Claim): boolean {
+  const left = holder.leaseLeft(claim);
+  return left !== undefined && store.fleet !== undefined && left < store.fleet.leaseMs / 2;
 }
 
 function howToGoOn({ holder }: EngineContext, { planId, ticketId, status, claim }: Ticket): string {
@@ -200,28 +251,30 @@ function changed(engine: EngineContext): Promise<void> {
 
 /** Stops what runs for a plan and leaves its tickets' status as it is, so that resuming needs no list. */
 export async function pausePlan(engine: EngineContext, planId: string, by: string): Promise<Plan> {
+  refuseInsideJob(engine);
   const plan = await engine.store.updatePlan(planId, (latest) => {
     if (latest.status !== 'active') throw illegalPlan(latest, 'pause', 'active');
     return { ...latest, status: 'paused', pausedBy: by, pausedAt: engine.now() };
   });
-  emit(engine, { type: 'plan:status', planId, status: plan.status });
+  emit(engine, { type: 'plan:status', planId, status: plan.status, ...decider(engine) });
   for (const ticket of engine.store.tickets(plan))
     if (ticket.claim && ticket.claim.by !== 'session') await untilStopped(engine, ticket);
   return plan;
 }
 
 export async function resumePlan(engine: EngineContext, planId: string): Promise<Plan> {
+  refuseInsideJob(engine);
   const before = engine.store.plan(planId);
   const plan = await engine.store.updatePlan(planId, (latest) => {
     if (latest.status !== 'paused') throw illegalPlan(latest, 'resume', 'paused');
     return { ...latest, status: 'active', pausedBy: null };
   });
-  emit(engine, { type: 'plan:status', planId, status: plan.status });
+  emit(engine, { type: 'plan:status', planId, status: plan.status, ...decider(engine) });
   // Tickets that were stopped with the plan continue with it; those that a person paused do not.
   const together = stoppedTogether(before);
   for (const ticket of engine.store.tickets(planId)) {
     if (ticket.status !== 'paused' || ticket.hold?.reason !== together) continue;
-    await carryOutCommand(engine, { planId, ticketId: ticket.ticketId }, { type: 'resume' }, 'a person');
+    await carryOutCommand(engine, { planId, ticketId: ticket.ticketId }, { type: 'resume' }, A_PERSON);
   }
   return plan;
 }
@@ -248,7 +301,7 @@ export async function resumeAll(
   const found = engine.store.plan(planId);
   const plan = found.status === 'active' && tickets.length > 0 ? found : await resumePlan(engine, planId);
   for (const { ticketId } of paused())
-    await carryOutCommand(engine, { planId, ticketId }, { type: 'resume' }, 'a person');
+    await carryOutCommand(engine, { planId, ticketId }, { type: 'resume' }, A_PERSON);
   return { plan, tickets };
 }
 

@@ -1,7 +1,6 @@
 import { type Dirent, existsSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
-import { readJson, unlessCode } from '../machine/files/read-and-remove-files.ts';
-import { isAlive, type ProcessIdentity, sendSignal } from '../machine/process-identity-and-signals.ts';
+import { unlessCode } from '../machine/files/read-and-remove-files.ts';
 import { idProblem } from '../model/ids-and-branch-names.ts';
 import { readableTicket } from '../store/store-interface.ts';
 import type { EngineContext } from './context.ts';
@@ -27,33 +26,15 @@ export function sweepOutput(engine: EngineContext, force = false): number {
   if (!existsSync(root) || (!force && Date.parse(engine.now()) - last < DAY_MS)) return 0;
   const old = oldOutput(engine);
   for (const { path } of old) rmSync(path, { recursive: true, force: true });
-  for (const path of strayFiles(engine)) rmSync(path, { force: true });
+  const before = Date.parse(engine.now()) - HOUR_MS;
+  engine.store.sweep(before);
+  const kept = engine.settings.retention.days * DAY_MS;
+  const since = new Date(Date.parse(engine.now()) - kept).toISOString();
+  // Where the store cannot be reached, the next sweep does it.
+  engine.store.output?.deleteBefore(since).catch(() => undefined);
+  engine.machine.sweep(before);
   writeFileSync(mark, '', { mode: 0o600 });
   return old.length;
-}
-
-/** Files that processes which were killed left behind while they wrote; jobs and checks have files of other programs. */
-function strayFiles({ machine, now }: EngineContext): string[] {
-  const { stateDir, jobs, baseJobs } = machine;
-  const others = [jobs, baseJobs, dirname(machine.mergeJobs('x'))];
-  const top = below(stateDir).filter((path) => !others.includes(path));
-  const plans = top.flatMap(below);
-  const before = Date.parse(now()) - HOUR_MS;
-  return [stateDir, ...top, ...plans, ...plans.flatMap(below)].flatMap((dir) =>
-    entries(dir)
-      .map(({ name }) => join(dir, name))
-      .filter((path) => isStray(path, before)),
-  );
-}
-
-function isStray(path: string, before: number): boolean {
-  const [, pid] = /\.(\d+)(?:\.\d+)?\.tmp$/.exec(path) ?? [];
-  if (pid === undefined && !path.endsWith('.break')) return false;
-  const at = statSync(path, { throwIfNoEntry: false })?.mtimeMs ?? before;
-  if (at >= before) return false;
-  if (pid !== undefined) return !sendSignal(Number(pid), 0);
-  const writer = readJson<ProcessIdentity>(path);
-  return !writer || isAlive(writer) === false;
 }
 
 /** What a sweep would delete now. */

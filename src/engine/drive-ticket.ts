@@ -1,13 +1,14 @@
 import { stopJob } from '../machine/jobs/stop-job.ts';
 import { onceEnded } from '../model/claim.ts';
-import { explained, HeldError, InputError, shortageOf } from '../model/errors.ts';
+import { explained, HeldError, InputError, ifUsable, shortageOf } from '../model/errors.ts';
 import { parseRef, refKey, refOf, type TicketRef } from '../model/ids-and-branch-names.ts';
 import type { Plan } from '../model/plan.ts';
 import { planOf } from '../model/plans/plans-view.ts';
+import { repositoryOf } from '../model/state/eligible.ts';
 import { isDue, next, type Step } from '../model/state/next-step-or-rest.ts';
 import { broken, leaveUnseen as leftUnseen } from '../model/state/reduce.ts';
 import { attemptKey, type Hold, openAttempt, type Ticket } from '../model/ticket.ts';
-import { readableTicket } from '../store/store-interface.ts';
+import { type Fleet, readableTicket } from '../store/store-interface.ts';
 import { claimedTickets } from './claimed-tickets-and-counted-usage.ts';
 import { type EngineContext, hooksOf, isOthers } from './context.ts';
 import { lastJob } from './jobs-of-ticket.ts';
@@ -20,6 +21,9 @@ import { type TicketWorkspace, workspaceFor } from './ticket-workspace.ts';
 import { checkCheckout, recordCheckoutState } from './users-changes-in-checkout.ts';
 import { TicketWriter } from './write-tickets-and-record-attempts.ts';
 
+/** An older drive ends before the next phase, and another one begins: what has gone wrong in a process does not stay for ever. */
+const LONGEST_DRIVE_MS = 12 * 3_600_000;
+
 interface DriveOptions {
   /** False for a poll that only checks again: anything more waits for a slot. */
   slot: boolean;
@@ -29,6 +33,10 @@ interface DriveOptions {
   signal: AbortSignal;
   /** The ticket may still have this engine's claim although nothing runs for it. */
   lost?: boolean;
+  /** On a fleet: the number of the dispatch; undefined where a worker takes its own ticket back after a restart. */
+  number?: number | undefined;
+  /** Whether no further phase may begin: another process continues the ticket. */
+  isLeaving?: (() => boolean) | undefined;
   /** Called once the ticket is claimed, with its writer. */
   onClaim?(writer: TicketWriter): void;
 }
@@ -60,7 +68,11 @@ export async function driveTicket(
     return holdBroken(engine, ref, explained(error));
   }
   const writer = new TicketWriter(engine, pinned.workflow, found);
-  if (!(await claim(engine, writer, pinned, options))) return;
+  const { fleet } = engine.store;
+  const isClaimed = fleet
+    ? await claimOnFleet(engine, fleet, writer, pinned, options)
+    : await claim(engine, writer, pinned, options);
+  if (!isClaimed) return;
   engine.crash('ticket:claimed');
   options.onClaim?.(writer);
   const reporter = statusReporter(engine, writer, found);
@@ -80,6 +92,7 @@ export async function driveTicket(
 
 async function driveClaimed(engine: EngineContext, drive: Drive): Promise<void> {
   const { plan, writer, found, reporter } = drive;
+  if (isOfGoneWorker(engine, found)) await writer.apply({ type: 'end', end: GONE });
   await leaveUnseen(engine, plan, writer);
   const workspace = workspaceFor(writer.ticket, plan, engine.settings, engine.store.glance());
   const hooks = hooksOf(engine, plan);
@@ -100,6 +113,16 @@ async function driveClaimed(engine: EngineContext, drive: Drive): Promise<void> 
   await hooks.left?.(plan, engine.store.ticket(refOf(writer.ticket)), workspace);
 }
 
+/** How the attempt of a worker ends that was not heard of until its lease was over. Its watchdog has ended the job. */
+const GONE = { type: 'interrupted', reason: 'its worker was gone', deliberate: true } as const;
+
+/** Whether a worker of another machine had the ticket until now, in the middle of an attempt. */
+function isOfGoneWorker({ machine }: EngineContext, ticket: Ticket): boolean {
+  const { claim, hold } = ticket;
+  const isElsewhere = claim?.state !== undefined && claim.state !== machine.stateDir;
+  return isElsewhere && openAttempt(ticket) !== undefined && hold?.kind !== 'poll' && hold?.kind !== 'gate';
+}
+
 /**
  * Leaves the job of a dead engine that cannot be seen from here. While such a job may write in a tree that others use, too, the
  * ticket waits for a person.
@@ -116,8 +139,10 @@ async function takeSteps(engine: EngineContext, drive: Drive, workspace: TicketW
   const { plan, pinned, writer, options, reporter } = drive;
   const { signal, slot } = options;
   let { hold: held } = drive.found;
+  const began = performance.now();
+  const isLeaving = () => options.isLeaving?.() || performance.now() - began > LONGEST_DRIVE_MS;
   const mayBegin = ({ phase }: Step) =>
-    !signal.aborted && (slot || phase.type === 'poll' || phase.type === 'gate');
+    !signal.aborted && !isLeaving() && (slot || phase.type === 'poll' || phase.type === 'gate');
   let begun: string | undefined;
   for (;;) {
     const step = next(pinned.workflow, writer.ticket);
@@ -179,10 +204,61 @@ function claim(
       const other = readableTicket(store, parseRef(key, ''))?.claim;
       return other && holder.isLive(other);
     });
-    const isTaken = busy.length < maxConcurrency && (await take());
+    const others = busy.flatMap((each) => readableTicket(store, parseRef(each, '')) ?? []);
+    const hasSlot = busy.length < maxConcurrency && hasSlotInRepository(engine, writer.ticket, others);
+    const isTaken = hasSlot && (await take());
     holder.noteClaimed(isTaken ? [...busy, own] : busy);
     return isTaken;
   });
+}
+
+/**
+ * Claims a ticket that the scheduler gave to this worker. All limits are counted in the same transaction. Where there is no room, or the
+ * ticket cannot be taken any more, the scheduler decides again.
+ */
+async function claimOnFleet(
+  engine: EngineContext,
+  fleet: Fleet,
+  writer: TicketWriter,
+  { hash }: Pinned,
+  { slot, number, lost }: DriveOptions,
+): Promise<boolean> {
+  const { settings, store, now } = engine;
+  const mostOfAll = settings.fleet.maxConcurrency ?? Number.POSITIVE_INFINITY;
+  const isWanted = ({ dispatch }: Ticket) =>
+    number === undefined || (dispatch?.number === number && dispatch.at !== null);
+  const hasRoom = (others: readonly Ticket[]) => {
+    const busy = others.filter(({ dispatch }) => dispatch?.slot !== false);
+    return !slot || (busy.length < mostOfAll && hasSlotInRepository(engine, writer.ticket, busy));
+  };
+  const taken = await writer.claim(hash, {
+    lost,
+    mayTake: (latest) => isWanted(latest) && mayTake(latest, now()),
+    update: (ref, change) => fleet.claim(ref, { hasRoom, change }),
+  });
+  if (!taken && number !== undefined)
+    await store.updateTicket(refOf(writer.ticket), (latest) =>
+      latest.dispatch && isWanted(latest)
+        ? { ...latest, dispatch: { ...latest.dispatch, at: null } }
+        : latest,
+    );
+  return taken;
+}
+
+/** Whether one more ticket may run in its repository, beside these. */
+function hasSlotInRepository(
+  { store, settings }: EngineContext,
+  ticket: Ticket,
+  busy: readonly Ticket[],
+): boolean {
+  const { maxPerRepository } = settings;
+  if (maxPerRepository === null) return true;
+  const nameOf = (of: Ticket) => {
+    const plan = ifUsable(() => store.plan(of.planId));
+    return plan && repositoryOf(plan, of);
+  };
+  const own = nameOf(ticket);
+  return !own || busy.filter((other) => nameOf(other) === own).length < maxPerRepository;
 }
 
 function mayTake(ticket: Ticket, now: string): boolean {

@@ -1,15 +1,19 @@
-import { asStorageErrorIn } from '../machine/files/make-directory-and-handle-storage-errors.ts';
-import { messageOf, SignalboxError, shortageOf } from '../model/errors.ts';
+import {
+  asStorageErrorIn,
+  assertWritable,
+} from '../machine/files/make-directory-and-handle-storage-errors.ts';
+import { messageOf, orError, SignalboxError, shortageOf } from '../model/errors.ts';
 import { type Changed, refKey, refOf } from '../model/ids-and-branch-names.ts';
 import type { Plan, PlanEntry } from '../model/plan.ts';
 import { KeptProblems, type PlanProblem } from '../model/plans/plan-problems.ts';
 import { entryOf, planOf, ticketsOf } from '../model/plans/plans-view.ts';
 import { shortageHold } from '../model/state/attempt-end-types-and-waits.ts';
 import { type Decision, eligible } from '../model/state/eligible.ts';
+import { settle } from '../model/state/enter-and-leave-phases.ts';
 import { heldBy } from '../model/state/explain-ticket.ts';
 import { Shortlist } from '../model/state/shortlist-of-movable-tickets.ts';
 import { type Hold, isOver, type Ticket } from '../model/ticket.ts';
-import { type StoreProblem, type StoreView, sinceLast } from '../store/store-interface.ts';
+import { type Delivery, type StoreProblem, type StoreView, sinceLast } from '../store/store-interface.ts';
 import { type Overview, overviewOf, stillHeld } from './admission-and-allowance.ts';
 import { completePlan } from './claim-and-complete-plan.ts';
 import { claimedTickets } from './claimed-tickets-and-counted-usage.ts';
@@ -19,6 +23,8 @@ import { PlanReadiness } from './plan-readiness.ts';
 import { recoverOrphans } from './recover-orphans.ts';
 import { OutsideChanges, reportStatus } from './report-status-changes.ts';
 import { RunningTickets } from './running-tickets.ts';
+import type { Scheduler } from './schedule-on-fleet.ts';
+import type { WorkerDuty } from './worker-duty.ts';
 
 export interface EngineOptions {
   /** `until-idle` ends when nothing can continue without a person; `forever` never; `once` starts what it can, once. */
@@ -28,6 +34,8 @@ export interface EngineOptions {
   scope?: { planId: string; ticketIds?: readonly string[] };
   /** Interval of checks when nothing wakes the engine. */
   checkEveryMs: number;
+  /** On a fleet: what this process does there. */
+  fleet?: { scheduler: Scheduler; worker?: WorkerDuty; begin?(): Promise<void> } | undefined;
   /** Called before anything is started; may change the limits. Must not reject. */
   refresh?: (() => Promise<EngineLimits | undefined>) | undefined;
 }
@@ -56,17 +64,22 @@ export class Engine {
   #wake: () => void = () => undefined;
   #woken = false;
   #isFirst = true;
+  /** Whether another engine drove tickets at the last decision. It may have ended since, and its tickets are not decided about yet. */
+  #areOthersAtWork = false;
   #stopping: 'pause' | 'leave' | undefined;
   #failure: unknown;
   #tidyAfter = 0;
   #nextCheckAt = 0;
   #nextFullCheckAt = 0;
+  /** Jobs of the queue that wait for the preflight of their plan. */
+  #deliveries: Delivery[] = [];
 
   constructor(engine: EngineContext, options: EngineOptions) {
     this.#engine = engine;
     this.#options = { ...options };
     const own = this.#options;
-    this.#notifier = engine.notifications?.(engine);
+    // On a fleet, the daemon and foreground runs notify people.
+    this.#notifier = own.fleet?.worker ? undefined : engine.notifications?.(engine);
     this.#outside = new OutsideChanges(engine);
     this.#readiness = new PlanReadiness(engine, () => this.wake());
     const isWanted = (planId: string) => !own.scope || own.scope.planId === planId;
@@ -79,6 +92,7 @@ export class Engine {
       get maxConcurrency() {
         return own.maxConcurrency;
       },
+      isLeaving: () => own.fleet?.worker?.isLeaving === true,
       onEnd: () => this.wake(),
       onFatal: (error) => this.#giveUp(error),
     });
@@ -89,13 +103,18 @@ export class Engine {
     const { store, holder, machine, settings } = this.#engine;
     await holder.start();
     const unwatch = store.watch(() => this.wake());
-    const waitMs = settings.storage.waitSeconds * 1000;
+    const { fleet } = this.#options;
+    // What ended is on this machine's disk, and is recorded when the database is there again.
+    const waitMs = fleet ? Number.POSITIVE_INFINITY : settings.storage.waitSeconds * 1000;
     machine.storage.begin({ waitMs, onTrouble: (error) => this.#reportStorage(error) });
     try {
+      await fleet?.begin?.();
       await this.#passes().catch((error: unknown) => this.#giveUp(error));
       await Promise.all([this.#running.ended(), this.#readiness.close()]);
       if (!this.#failure) this.#tidy();
       await this.#notifier?.settled();
+      await fleet?.scheduler.end();
+      await fleet?.worker?.end();
     } finally {
       machine.storage.end();
       unwatch();
@@ -132,6 +151,7 @@ export class Engine {
     await recoverOrphans(this.#engine);
     const view = this.#engine.store.glance();
     this.#running.applyPauses(view);
+    if (this.#options.fleet) return this.#passOnFleet(view, this.#options.fleet);
     const decision = this.#decide(view);
     this.#reportHeld(view);
     this.#reportCrowded(decision);
@@ -142,6 +162,89 @@ export class Engine {
     if (this.#isDone(view, decision, { full, moved })) return undefined;
     this.#tidy();
     return decision;
+  }
+
+  /** Takes the tickets that came for this worker, then gives out others if this process is the scheduler. */
+  async #passOnFleet(
+    view: StoreView,
+    { scheduler, worker }: NonNullable<EngineOptions['fleet']>,
+  ): Promise<Decision | undefined> {
+    if (worker) await this.#takeDeliveries(view, worker);
+    if (worker?.isLeaving) {
+      await scheduler.end();
+      return this.#running.size === 0 && this.#deliveries.length === 0 ? undefined : IDLE;
+    }
+    if (!(await scheduler.isMine())) return this.#idleOnFleet();
+    const decision = this.#decide(view, scheduler.limits());
+    const { dispatch } = decision;
+    await this.#carryOut({ ...decision, dispatch: [] });
+    await this.#ifPossible({ planId: '', ticketId: null }, () => scheduler.send(dispatch));
+    this.#tidy();
+    return { ...decision, wakeAt: earlier(decision.wakeAt, this.#idleOnFleet().wakeAt) };
+  }
+
+  /** Leases end without any change in the store. */
+  #idleOnFleet(): Decision {
+    const leaseMs = this.#engine.store.fleet?.leaseMs ?? 0;
+    const wakeAt = new Date(Date.parse(this.#engine.now()) + leaseMs / CHECKS_IN_LEASE).toISOString();
+    return { ...IDLE, wakeAt };
+  }
+
+  async #takeDeliveries(view: StoreView, worker: WorkerDuty): Promise<void> {
+    this.#takeBack(view);
+    this.#deliveries.push(...(await worker.fetch()));
+    const waiting: Delivery[] = [];
+    for (const delivery of this.#deliveries.splice(0)) {
+      const { planId, ticketId, number } = delivery;
+      const ref = { planId, ticketId };
+      const ticket = view.tickets.get(refKey(ref));
+      const plan = planOf(view, planId);
+      const end = () =>
+        void worker
+          .endJob(delivery)
+          .catch((error: unknown) => this.#problem(planId, ticketId, messageOf(error), null));
+      const isStale = ticket?.dispatch?.number !== number || ticket.dispatch.at === null;
+      if (!plan || !ticket || isStale || this.#running.keys().driven.has(refKey(ref))) {
+        end();
+        continue;
+      }
+      const readiness = ticket.phaseHistory.length === 0 ? this.#readiness.of(plan) : 'ready';
+      if (readiness === 'unknown') waiting.push(delivery);
+      else if (readiness !== 'ready') {
+        await this.#ifPossible(ref, () =>
+          this.#giveBack(ticket, { ...readiness.hold, until: readiness.again }),
+        );
+        end();
+      } else this.#running.launch(ref, ticket.dispatch?.slot !== false, { number, onAnswer: end });
+    }
+    this.#deliveries.push(...waiting);
+  }
+
+  async #giveBack(found: Ticket, hold: Hold): Promise<void> {
+    const { store, now } = this.#engine;
+    const after = await store.updateTicket(found, (latest) => {
+      const { dispatch, claim } = latest;
+      if (claim || dispatch?.number !== found.dispatch?.number) return latest;
+      return {
+        ...settle(latest, now(), { status: 'ready', hold }),
+        ...(dispatch ? { dispatch: { ...dispatch, at: null } } : {}),
+      };
+    });
+    reportStatus(this.#engine, found, after);
+  }
+
+  /** Continues what an earlier process of this worker drove, or what this one could not record. */
+  #takeBack(view: StoreView): void {
+    const { holder, machine } = this.#engine;
+    const { driven } = this.#running.keys();
+    for (const [key, ticket] of claimedTickets(this.#engine)) {
+      const { claim, status } = ticket;
+      if (!claim || driven.has(key) || claim.state !== machine.stateDir) continue;
+      const isOurs = claim.token === holder.token ? this.#running.isLost(key) : !holder.isLive(claim);
+      const plan = planOf(view, ticket.planId);
+      if (isOurs && status === 'running' && plan?.status === 'active')
+        this.#running.launch(refOf(ticket), ticket.dispatch?.slot !== false);
+    }
   }
 
   /** Reads what changed. The timer finds changes that no watch has reported. */
@@ -173,41 +276,55 @@ export class Engine {
     this.#wake();
   }
 
-  /** Stops all agents. `pause` leaves the tickets paused, for a person to resume; `leave` leaves them ready. */
+  /**
+   * Stops all agents. `pause` leaves the tickets paused, for a person to resume; `leave` leaves them ready. If that cannot be
+   * recorded, the agents are left running.
+   */
   async stop(how: 'pause' | 'leave', by: string): Promise<void> {
     this.#stopping = how;
-    const { storage } = this.#engine.machine;
-    if (storage.trouble) return this.#giveUp(storage.trouble);
+    const { storage, stateDir } = this.#engine.machine;
+    const error = storage.trouble ?? (await orError(SignalboxError, () => assertWritable(stateDir)));
+    if (error) return this.#giveUp(error);
     storage.end();
-    if (how === 'pause') {
-      for (const done of await this.#running.pause(by))
-        if (done.status === 'rejected') this.#failure ??= done.reason;
-    }
+    const failed = how === 'pause' ? await this.#running.pause(by) : [];
+    const unwritten = failed.find(isFatal);
+    if (unwritten) return this.#giveUp(unwritten);
+    this.#failure ??= failed[0];
     this.#running.abort();
     this.wake();
+  }
+
+  /** Ends what runs as lost. */
+  endJobs(): Promise<void> {
+    return this.#running.endJobs();
   }
 
   get inFlight(): number {
     return this.#running.size;
   }
 
-  #decide(view: StoreView): Decision {
+  /** `given`: what is under way on a fleet. */
+  #decide(view: StoreView, given?: ReturnType<Scheduler['limits']>): Decision {
     const { holder, now } = this.#engine;
     const changed = this.#toWeigh();
     this.#shortlist.update(view, changed);
     this.#problems.update(view, changed);
     this.#reportProblems(view);
     const { driven, busy } = this.#running.keys();
+    let areOthersAtWork = false;
     for (const [key, ticket] of claimedTickets(this.#engine)) {
       if (driven.has(key) || !ticket.claim || !holder.isLive(ticket.claim)) continue;
       if (ticket.claim.token === holder.token && this.#running.isLost(key)) continue;
       driven.add(key);
       busy.add(key);
+      areOthersAtWork ||= ticket.claim.token !== holder.token;
     }
+    this.#areOthersAtWork = areOthersAtWork;
     const { maxConcurrency, scope } = this.#options;
     const mine = this.#whatIsMine();
     // A foreground run has made the preflight of its plan before it started.
-    const readiness = scope ? undefined : (plan: Plan) => this.#readiness.of(plan);
+    // On a fleet, each worker makes it, with its own programs.
+    const readiness = scope || given ? undefined : (plan: Plan) => this.#readiness.of(plan);
     let overview: Overview | undefined;
     const admits = (plan: Plan, ticket: Ticket) => {
       overview ??= overviewOf(this.#engine);
@@ -217,12 +334,14 @@ export class Engine {
       { ...view, broken: this.#problems.problems },
       {
         maxConcurrency,
+        maxPerRepository: this.#engine.settings.maxPerRepository,
         busy,
         driven,
         mine,
         admits,
         ignoresCrowded: !scope,
         ...(readiness ? { readiness } : {}),
+        ...given,
       },
       now(),
       this.#shortlist,
@@ -266,11 +385,12 @@ export class Engine {
   /** Reports once that a run has to wait for other plans, and again for a ticket when nothing of its plan is running. */
   #reportCrowded({ crowded }: Decision): void {
     const { scope, maxConcurrency } = this.#options;
-    for (const { alone, status, phase, ...ref } of scope ? crowded : []) {
+    const values = { maxConcurrency, maxPerRepository: this.#engine.settings.maxPerRepository };
+    for (const { alone, status, phase, limit, ...ref } of scope ? crowded : []) {
       const key = `crowded ${alone ? refKey(ref) : ref.planId}`;
       if (this.#reported.has(key)) continue;
       this.#reported.add(key);
-      const reason = `waits for a free slot (maxConcurrency ${maxConcurrency})`;
+      const reason = `waits for a free slot (${limit} ${values[limit]})`;
       const hold: Hold = { kind: 'blocked', reason, until: null };
       this.#engine.listen({ type: 'ticket:status', status, hold, error: null, phase, ...ref });
     }
@@ -310,7 +430,9 @@ export class Engine {
 
   #isMyPlan(plan: Plan): boolean {
     const { scope } = this.#options;
-    return scope ? plan.id === scope.planId : !isOthers(this.#engine, plan.claim);
+    if (scope) return plan.id === scope.planId;
+    // On a fleet, a foreground run only watches its plan.
+    return this.#options.fleet !== undefined || !isOthers(this.#engine, plan.claim);
   }
 
   /** True: something has changed. */
@@ -392,14 +514,13 @@ export class Engine {
     if (this.#readiness.isChecking || this.#running.isAnyResting) return false;
     if (full) return decision.completed.length === 0 || !moved;
     if (moved) return false;
-    return this.#options.mode === 'once' || (decision.wakeAt === null && !this.#othersAtWork(view));
+    return this.#options.mode === 'once' || (decision.wakeAt === null && !this.#waitsForOthers(view));
   }
 
-  /** Another engine drives tickets that this one may wait for. */
-  #othersAtWork(view: StoreView): boolean {
+  /** Tickets of another engine are left that this one may wait for. */
+  #waitsForOthers(view: StoreView): boolean {
     const { scope } = this.#options;
-    if (!scope || ticketsOf(view, scope.planId).every(isOver)) return false;
-    return [...claimedTickets(this.#engine).values()].some(({ claim }) => isOthers(this.#engine, claim));
+    return this.#areOthersAtWork && scope !== undefined && !ticketsOf(view, scope.planId).every(isOver);
   }
 
   async #sleep(wakeAt: string | null): Promise<void> {
@@ -416,6 +537,13 @@ export class Engine {
     });
     this.#wake = () => undefined;
   }
+}
+
+const IDLE: Decision = { dispatch: [], changes: [], completed: [], crowded: [], wakeAt: null };
+const CHECKS_IN_LEASE = 4;
+
+function earlier(a: string | null, b: string | null): string | null {
+  return a !== null && (b === null || Date.parse(a) < Date.parse(b)) ? a : b;
 }
 
 /** The tickets that changed; with a plan, all of its tickets may have. */

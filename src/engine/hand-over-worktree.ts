@@ -35,9 +35,9 @@ export async function handOver(plan: Plan, at: TicketPlace): Promise<{ ref: stri
 async function keepLeftoverFiles(at: TicketPlace, to: string): Promise<void> {
   const { engine, ticket, workspace } = at;
   const keepAt = `refs/signalbox/left/${ticket.planId}/before-${ticket.ticketId}`;
-  const message = `What lay in the tree before ${refKey(ticket)} began`;
+  const message = `Files in the worktree before ${refKey(ticket)} began`;
   const { keptAt } = await engine.workspaces.rewind({ ...workspace, to, keepAt, message });
-  reportKept(at, 'uncommitted files were moved out of the tree and are', keptAt);
+  reportKept(at, 'uncommitted files were moved out of the worktree and are', keptAt);
 }
 
 function reportKept({ engine, ticket, workspace }: TicketPlace, what: string, keptAt: string | null): void {
@@ -68,7 +68,7 @@ export async function takeOut(at: TicketPlace): Promise<void> {
   });
   const rewound = { at: engine.now(), ref: keptAt };
   await engine.store.updateTicket(left, (latest) => ({ ...latest, base: null, rewound }));
-  reportKept(at, 'its work was taken out of the tree and is', keptAt);
+  reportKept(at, 'its work was taken out of the worktree and is', keptAt);
 }
 
 /**
@@ -82,9 +82,9 @@ export async function putBack(at: TicketPlace): Promise<void> {
     ...workspace,
     to: ticket.base?.commit ?? null,
     keepAt: failedRef(ticket),
-    message: `What lay on another branch in the tree of ${refKey(ticket)}`,
+    message: `Work on another branch in the worktree of ${refKey(ticket)}`,
   });
-  reportKept(at, 'it was on another branch; what lay there is', keptAt);
+  reportKept(at, 'it was on another branch; the work there is', keptAt);
 }
 
 /** A shared worktree stays until all tickets of the plan are complete; a checkout is never removed. */

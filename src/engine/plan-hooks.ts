@@ -1,5 +1,5 @@
 import type { EngineEvent } from '../model/events.ts';
-import type { Plan } from '../model/plan.ts';
+import type { CommonPlan, Plan } from '../model/plan.ts';
 import type { Hold, Ticket } from '../model/ticket.ts';
 import type { EvidenceRules } from '../phases/perform-phase.ts';
 import type { TicketWorkspace } from './ticket-workspace.ts';
@@ -17,7 +17,7 @@ import type { TicketWorkspace } from './ticket-workspace.ts';
  * `startFrom`, `handOver` or `catchUp` fails the attempt. After a crash these hooks are called again and must come to the
  * same result.
  */
-export interface PlanHooks<P extends Plan = Plan> {
+export interface PlanHooks<P extends CommonPlan = Plan> {
   /** The agent for phases that name none; goes before the ticket's and the plan's. */
   agent?(plan: P, ticket: Ticket): string | undefined;
   /** Called after the ticket is claimed. A hold releases the ticket until the hold ends. */

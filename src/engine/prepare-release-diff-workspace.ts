@@ -25,6 +25,13 @@ export function adoptedPlace({ engine, ticket, workspace }: TicketPlace): Place 
 
 /** Prepares the ticket's worktree on its branch. Throws if the directory is something else, so that no phase runs in it. */
 export async function preparePlace(plan: Plan, at: TicketPlace): Promise<Place> {
+  const fetched = await at.engine.handOver?.fetch(plan, at);
+  const place = await prepare(plan, at);
+  await fetched?.finish();
+  return place;
+}
+
+async function prepare(plan: Plan, at: TicketPlace): Promise<Place> {
   const { engine, ticket, workspace } = at;
   const { workspaces } = engine;
   const { shared, inPlace, path } = workspace;
@@ -110,6 +117,13 @@ export async function recordTip({ engine, ticket, workspace }: TicketPlace): Pro
   await engine.store.updateTicket(ticket, (latest) => ({ ...latest, tip }));
 }
 
+/** Records that a branch has the work of a complete ticket. */
+export async function recordLanded({ store }: EngineContext, ref: TicketRef, into: string): Promise<void> {
+  await store.updateTicket(ref, (latest) =>
+    latest.status === 'complete' ? { ...latest, landed: { into, tip: tipOf(latest) } } : latest,
+  );
+}
+
 interface Done {
   ok: boolean;
   path: string;
@@ -155,10 +169,12 @@ export async function diffTicket(
       { hint: `See: signalbox status --plan ${ref.planId}` },
     );
   }
-  const workspace = workspaceFor(ticket, store.plan(ref.planId), settings, store.glance());
+  const plan = store.plan(ref.planId);
+  const workspace = workspaceFor(ticket, plan, settings, store.glance());
+  const handed = await engine.handOver?.ofOtherMachine(plan, { engine, ticket, workspace });
   return {
     base: ticket.base.commit,
     branch: workspace.branch,
-    text: await workspaces.diff(workspace, ticket.base.commit, as),
+    text: await workspaces.diff(workspace, ticket.base.commit, as, handed),
   };
 }

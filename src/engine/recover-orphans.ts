@@ -6,6 +6,7 @@ import type { Plan } from '../model/plan.ts';
 import { planOf } from '../model/plans/plans-view.ts';
 import { reduce, type Unseen } from '../model/state/reduce.ts';
 import { openAttempt, type Ticket } from '../model/ticket.ts';
+import type { Workflow } from '../model/workflow.ts';
 import type { StoreView } from '../store/store-interface.ts';
 import { claimedTickets } from './claimed-tickets-and-counted-usage.ts';
 import { type EngineContext, hooksOf, isFatal } from './context.ts';
@@ -40,6 +41,7 @@ export async function recoverOrphan(engine: EngineContext, ticket: Ticket, view:
   const open = openAttempt(ticket);
   const waits = ticket.hold?.kind === 'gate' || ticket.hold?.kind === 'poll';
   const { workflow } = await pinnedFor(engine, ticket, plan);
+  if (isElsewhere(engine, ticket)) return releaseOrphan(engine, ticket, workflow);
   if (open && !waits) await stopJob(engine.machine.job(ticket, open), 'stopped');
   const unseen = waits ? undefined : await unseenJob(engine, plan, ticket);
   const workspace = workspaceFor(ticket, plan, engine.settings, view);
@@ -59,6 +61,27 @@ export async function recoverOrphan(engine: EngineContext, ticket: Ticket, view:
   if (free.claim === null) await hooksOf(engine, plan).left?.(plan, free, workspace);
 }
 
+/** Whether a worker of another machine of the fleet drove it last: its job and its worktree are there. */
+function isElsewhere({ machine }: EngineContext, { claim }: Ticket): boolean {
+  return claim?.state !== undefined && claim.state !== machine.stateDir;
+}
+
+/** The watchdog of its job has ended that with the lease, so only the record has to be put right. */
+async function releaseOrphan(
+  engine: EngineContext,
+  { planId, ticketId }: Ticket,
+  workflow: Workflow,
+): Promise<void> {
+  await engine.store.updateTicket({ planId, ticketId }, (latest) => {
+    if (!latest.claim || engine.holder.isLive(latest.claim)) return latest;
+    const now = engine.now();
+    const deliberate = latest.status === 'paused';
+    const end = { type: 'interrupted', reason: 'its worker was gone', deliberate } as const;
+    const closed = openAttempt(latest) ? reduce(workflow, latest, { type: 'end', end }, now) : latest;
+    return reduce(workflow, closed, { type: 'release' }, now);
+  });
+}
+
 /**
  * The job of an open attempt whose engine is gone, if it cannot be seen from here and may still run. The ticket continues where that
  * job cannot write: in a new worktree, from the last commit. In a tree that others use, too, a person has to decide.
@@ -74,6 +97,8 @@ export async function unseenJob(
   const { path, shared } = workspaceFor(ticket, plan, engine.settings, engine.store.glance());
   const who = `process ${job.identity.pid} on ${job.identity.host} cannot be seen from here`;
   const reason = `Its ${who} and may still work in ${path}.`;
+  // A gate's check works in no worktree.
+  if (open?.asks !== undefined) return { reason: `Its ${who}.`, worktree: ticket.worktree ?? path };
   if (shared) return { reason, worktree: null };
   if (!ticket.base) return { reason, worktree: path };
   await engine.workspaces.detach(path);

@@ -1,6 +1,6 @@
 import { refKey, refOf, type TicketRef } from '../model/ids-and-branch-names.ts';
 import { dollars, timesMedian } from '../model/limits/usage-and-cost.ts';
-import { checkedNothing, NO_CHECKS } from '../model/review-verdict-and-criteria.ts';
+import { whyUnchecked } from '../model/review-verdict-and-criteria.ts';
 import type { Attempt, Ticket } from '../model/ticket.ts';
 import { type EngineContext, emit } from './context.ts';
 
@@ -29,7 +29,8 @@ export function reportEnd(engine: EngineContext, ticket: Ticket, about: AttemptR
   if (!closed?.completedAt) return;
   const ms = Math.max(0, Date.parse(closed.completedAt) - Date.parse(closed.startedAt));
   const { status, outcome, error, usage, sessionId } = closed;
-  const note = checkedNothing(closed) ? { note: NO_CHECKS } : {};
+  const why = whyUnchecked(closed);
+  const note = why ? { note: why } : {};
   emit(engine, { type: 'attempt:end', status, outcome, error, ms, usage, sessionId, ...note, ...about });
   reportUnusualCost(engine, closed, about);
 }

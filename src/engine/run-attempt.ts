@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { loadSettings } from '../config/load-settings.ts';
-import { makeDirectory } from '../machine/files/make-directory-and-handle-storage-errors.ts';
-import { lastOutputAt, MARKER } from '../machine/jobs/start-and-read-job.ts';
+import { fullDisk, makeDirectory } from '../machine/files/make-directory-and-handle-storage-errors.ts';
+import { lastOutputAt, MARKER, readIdentity, readJob } from '../machine/jobs/start-and-read-job.ts';
 import { ACTIONS, scriptInstead } from '../model/actions.ts';
 import { InputError, ifUsable, shortageOf } from '../model/errors.ts';
 import { refKey, refOf, type TicketRef } from '../model/ids-and-branch-names.ts';
@@ -12,11 +12,13 @@ import { next, type Step } from '../model/state/next-step-or-rest.ts';
 import type { TicketEvent } from '../model/state/reduce.ts';
 import { redactAll } from '../model/text/find-and-redact-secrets.ts';
 import { type Attempt, attemptKey, type Hold, openAttempt, type Ticket } from '../model/ticket.ts';
+import type { HandedOver } from '../model/ticket-schema.ts';
 import { actionOf, edgesOf } from '../model/workflow.ts';
 import {
   type ActionEnd,
   type ActionRequest,
   endAfterReturn,
+  failure,
   failureBy,
   mayBeDone,
   type PhaseContext,
@@ -26,12 +28,13 @@ import {
 import type { Store, StoreView } from '../store/store-interface.ts';
 import { admission, agentOf, allowanceOf } from './admission-and-allowance.ts';
 import { type EngineContext, emit, hooksOf } from './context.ts';
+import { shipOutput } from './fleet/ship-output.ts';
 import { endedBefore, launchesOf } from './jobs-of-ticket.ts';
 import type { Pinned } from './pinned-workflow.ts';
 import { alreadyFailing } from './plan-readiness.ts';
 import { adoptedPlace, preparePlace } from './prepare-release-diff-workspace.ts';
 import { type AttemptRef, reportEnd } from './report-status-changes.ts';
-import { type TicketWorkspace, workspaceFor } from './ticket-workspace.ts';
+import { isMadeAt, type TicketWorkspace, workspaceFor } from './ticket-workspace.ts';
 import { recordAttempt, type TicketWriter } from './write-tickets-and-record-attempts.ts';
 
 interface StepInput {
@@ -67,12 +70,20 @@ export async function takeStep(engine: EngineContext, input: StepInput): Promise
     return undefined;
   }
   engine.crash('workspace:ready');
-  const begin = [...placed.events, ...(start ? [start] : [])];
+  const begin = [...placed.events, ...(start ? [start] : []), ...restartOf(engine, input)];
   if (begin.length > 0) await writer.apply(...begin);
   engine.crash('attempt:recorded');
   const attempt = openAttempt(writer.ticket);
   if (!attempt) return undefined;
   return runAttempt(engine, input, attempt, placed);
+}
+
+/** The time in which an attempt could not begin is no part of it. */
+function restartOf({ machine }: EngineContext, { writer, step, fresh }: StepInput): TicketEvent[] {
+  const open = step.do === 'continue' && !fresh ? step.attempt : undefined;
+  const waits = step.phase.type === 'poll' || step.phase.type === 'gate';
+  const hasBegun = open && readJob(machine.job(writer.ticket, open)).state !== 'none';
+  return open && !waits && !hasBegun ? [{ type: 'restart' }] : [];
 }
 
 interface Placed {
@@ -95,9 +106,18 @@ async function placeFor(engine: EngineContext, input: StepInput): Promise<Placed
       (fresh ? recordedPlace(input) : adoptedPlace({ engine, ticket, workspace })) ??
       (await preparePlace(plan, { engine, ticket, workspace: { ...workspace, signal } }));
     const { branch, worktree, base } = place;
-    const isKnown = ticket.base?.commit === base.commit && ticket.worktree === worktree;
+    const full = fresh && NEEDS_ROOM.has(step.phase.type) ? fullDisk(worktree, place.repo) : undefined;
+    if (full) return { refused: failure('shortage', full), shortage: full, events: [] };
+    const machine = engine.handOver?.machine;
+    const isKnown =
+      ticket.base?.commit === base.commit &&
+      ticket.worktree === worktree &&
+      (!machine || isMadeAt(ticket, machine));
     const { ref, commit } = base;
-    return { place, events: isKnown ? [] : [{ type: 'base', base: { ref, commit }, branch, worktree }] };
+    return {
+      place,
+      events: isKnown ? [] : [{ type: 'base', base: { ref, commit }, branch, worktree, machine }],
+    };
   } catch (error) {
     if (signal.aborted)
       return { refused: { type: 'interrupted', reason: 'stopped', deliberate: true }, events: [] };
@@ -108,6 +128,9 @@ async function placeFor(engine: EngineContext, input: StepInput): Promise<Placed
     return { refused: failureBy('workspace', error), shortage: shortageOf(error), events: [] };
   }
 }
+
+/** Phases that start a program which probably writes. An action itself says what it has no room for. */
+const NEEDS_ROOM: ReadonlySet<string> = new Set(['agent', 'script']);
 
 /** Where the ticket's worktree was last; an action that does not use it needs no more. */
 function recordedPlace({ pinned, step, workspace, writer }: StepInput): Place | undefined {
@@ -135,19 +158,38 @@ async function runAttempt(
   if (fresh) emit(engine, { type: 'attempt:start', agent, kind: type, ...about });
   else if (type !== 'poll' && type !== 'gate' && held?.kind !== 'shortage')
     emit(engine, { type: 'attempt:adopt', ...about });
-  const ended = await endOf(engine, context, { agent, refused });
+  const shipped = type === 'gate' || refused ? undefined : shipOutput(engine, writer.ticket, attempt);
+  const seen = await endOf(engine, context, { agent, refused }).finally(shipped);
+  // Recording it may have to wait for room on the disk.
+  const ended = { endedAt: engine.now(), ...seen };
   const since = held?.kind === 'shortage' ? held.since : undefined;
   const end = ended.type === 'waiting' && ended.shortSince && since ? { ...ended, shortSince: since } : ended;
   engine.crash('attempt:performed');
   await recorder.settled();
-  await writer.apply({ type: 'end', end }, (ticket) => {
-    const after = next(pinned.workflow, ticket);
-    return after?.do === 'start' && input.mayBegin(after) ? startOf(engine, plan, ticket, after) : undefined;
-  });
+  const handOver = type === 'poll' || type === 'gate' ? undefined : await publish(engine, input, place);
+  await writer.apply(
+    () => handOver && { type: 'handOver', handOver },
+    { type: 'end', end },
+    (ticket) => {
+      const after = next(pinned.workflow, ticket);
+      return after?.do === 'start' && input.mayBegin(after)
+        ? startOf(engine, plan, ticket, after)
+        : undefined;
+    },
+  );
   engine.crash('attempt:closed');
   reportEnd(engine, writer.ticket, about);
   const open = openAttempt(writer.ticket);
   return open && attemptKey(open) !== attemptKey(attempt) ? attemptKey(open) : undefined;
+}
+
+/** Brings the work to where other machines find it, before its end is stored: an end that is stored is never repeated. */
+async function publish(
+  engine: EngineContext,
+  { plan, writer, workspace }: StepInput,
+  place: Place | undefined,
+): Promise<HandedOver | undefined> {
+  return place && engine.handOver?.publish(plan, { engine, ticket: writer.ticket, workspace });
 }
 
 /** Performs the attempt, or reads how it ended, and adds what the engine knows about it. */
@@ -180,6 +222,8 @@ async function askPersonIfEndUnknown(
 ): Promise<AttemptEnd> {
   const { ticket, phase, jobDir, place } = context;
   if (end.type !== 'interrupted' || !end.lost) return end;
+  // A supervisor that has not recorded itself has not started its command.
+  if (!readIdentity(jobDir)) return end;
   if (!machine.storage.failedSince(Number(lastOutputAt(jobDir))) || !(await mayBeDone(context))) return end;
   const what = `${ticket.planId} ${ticket.ticketId}`;
   const { success } = edgesOf(phase);
@@ -220,6 +264,7 @@ function phaseContext(
     workspaces: engine.workspaces,
     act: (request) => runAction(engine, { ref: refOf(ticket), phase: phase.id, request }),
     jobDir: engine.machine.job(ticket, attempt),
+    lease: engine.machine.lease,
     resumed: !fresh,
     signal,
     now: engine.now,

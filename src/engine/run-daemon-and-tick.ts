@@ -1,6 +1,7 @@
 import type { Claim } from '../model/claim.ts';
 import { type EngineContext, isFatal } from './context.ts';
 import { Engine, type EngineOptions } from './engine.ts';
+import { Scheduler } from './schedule-on-fleet.ts';
 
 interface DaemonOptions extends Pick<EngineOptions, 'maxConcurrency' | 'checkEveryMs' | 'refresh'> {
   /** Aborting stops the agents; their tickets continue at the next start. */
@@ -13,7 +14,10 @@ interface DaemonOptions extends Pick<EngineOptions, 'maxConcurrency' | 'checkEve
 export async function runDaemon(engine: EngineContext, options: DaemonOptions): Promise<void> {
   const { maxConcurrency, checkEveryMs, refresh, signal } = options;
   const claim = await engine.holder.claimDaemon(engine.now());
-  const loop = new Engine(engine, { mode: 'forever', maxConcurrency, checkEveryMs, refresh });
+  const { fleet } = engine.store;
+  // On a fleet, workers drive the tickets.
+  const duties = fleet ? { fleet: { scheduler: new Scheduler(engine, fleet) } } : {};
+  const loop = new Engine(engine, { mode: 'forever', maxConcurrency, checkEveryMs, refresh, ...duties });
   try {
     options.onClaimed?.(claim);
     await runUntilStopped(loop, signal, 'the daemon');

@@ -11,6 +11,7 @@ import { type EngineContext, emit, hooksOf, isFatal, isOthers } from './context.
 import { Engine, type EngineOptions } from './engine.ts';
 import { requireReady, startableTickets } from './plan-readiness.ts';
 import { workspaceFor } from './ticket-workspace.ts';
+import { FleetRun } from './watch-run-on-fleet.ts';
 
 export interface RunResult {
   plan: Plan;
@@ -30,7 +31,10 @@ export interface RunOptions {
   maxConcurrency: number;
   /** Aborting stops the agents and leaves the plan paused, for `resume`. */
   signal: AbortSignal;
-  checkEveryMs: number;
+  /** Interval of checks when nothing wakes the engine; default: the setting `pollInterval`. */
+  checkEveryMs?: number | undefined;
+  /** The name of `checkEveryMs` in version 0.1. */
+  lookEveryMs?: number | undefined;
   /** The caller has made the preflight already, before it stored the plan. */
   isReady?: boolean;
 }
@@ -39,7 +43,9 @@ export interface RunOptions {
 export async function runPlan(engine: EngineContext, options: RunOptions): Promise<RunResult> {
   const { planId, ticketIds } = options;
   checkRunnable(engine, planId, ticketIds);
-  if (!options.isReady) {
+  const { fleet } = engine.store;
+  // On a fleet, each worker checks whether it is ready.
+  if (!options.isReady && !fleet) {
     const plan = engine.store.plan(planId);
     const wanted = engine.store
       .tickets(plan)
@@ -49,19 +55,24 @@ export async function runPlan(engine: EngineContext, options: RunOptions): Promi
   await claimPlan(engine, planId);
   reportHolds(engine, planId, ticketIds);
   const warming = new AbortController();
-  fetchRepositories(engine, { ...options, signal: warming.signal });
+  if (!fleet) fetchRepositories(engine, { ...options, signal: warming.signal });
   const scope: EngineOptions['scope'] = ticketIds ? { planId, ticketIds } : { planId };
-  const { maxConcurrency, checkEveryMs } = options;
-  const loop = new Engine(engine, { mode: 'until-idle', maxConcurrency, checkEveryMs, scope });
+  const { maxConcurrency, checkEveryMs = options.lookEveryMs ?? engine.settings.pollInterval * 1000 } =
+    options;
+  const loop = fleet
+    ? new FleetRun(engine, fleet, { planId, ticketIds, signal: options.signal })
+    : new Engine(engine, { mode: 'until-idle', maxConcurrency, checkEveryMs, scope });
   const by = () => stopperOf(options.signal.reason);
   let pausing: Promise<void> | undefined;
   const interrupt = () => {
-    void loop.stop('pause', by());
+    const stopping = loop instanceof FleetRun ? loop.stop(by()) : void loop.stop('pause', by());
     // At once, so that no daemon continues the plan if this process is killed while agents end.
-    pausing = pausePlan(engine, planId, by()).catch((error: unknown) => {
-      if (isFatal(error)) return;
-      engine.listen({ type: 'problem', planId, ticketId: null, message: messageOf(error), path: null });
-    });
+    pausing = Promise.resolve(stopping)
+      .then(() => pausePlan(engine, planId, by()))
+      .catch((error: unknown) => {
+        if (isFatal(error)) return;
+        engine.listen({ type: 'problem', planId, ticketId: null, message: messageOf(error), path: null });
+      });
   };
   if (options.signal.aborted) interrupt();
   options.signal.addEventListener('abort', interrupt);

@@ -3,6 +3,7 @@ import {
   assertWritable,
 } from '../machine/files/make-directory-and-handle-storage-errors.ts';
 import { readJob } from '../machine/jobs/start-and-read-job.ts';
+import { stopJob } from '../machine/jobs/stop-job.ts';
 import { messageOf, type SignalboxError, shortageOf } from '../model/errors.ts';
 import { refKey, type TicketRef } from '../model/ids-and-branch-names.ts';
 import { planOf } from '../model/plans/plans-view.ts';
@@ -29,8 +30,17 @@ interface Running {
 /** Delay before a ticket is tried again if its error could not be recorded. */
 const RETRY_UNRECORDED_MS = 5_000;
 
+/** On a fleet: how a ticket came to this worker. */
+interface Arrival {
+  number?: number | undefined;
+  /** Called once it is known whether the ticket is claimed. */
+  onAnswer?(): void;
+}
+
 interface RunningOptions {
   maxConcurrency: number;
+  /** Whether tickets end before their next phase. */
+  isLeaving?: (() => boolean) | undefined;
   outside: OutsideChanges;
   /** Called when a ticket is no longer driven, or is to be tried again. */
   onEnd(): void;
@@ -79,13 +89,16 @@ export class RunningTickets {
     return this.#lost.has(key) && !this.#tickets.has(key);
   }
 
-  launch(ref: TicketRef, slot: boolean): void {
+  launch(ref: TicketRef, slot: boolean, { number, onAnswer }: Arrival = {}): void {
     const key = refKey(ref);
     const abort = new AbortController();
-    const onClaim = (writer: TicketWriter) => Object.assign(running, { writer });
+    const onClaim = (writer: TicketWriter) => {
+      running.writer = writer;
+      onAnswer?.();
+    };
     const running: Running = { ref, slot, abort, done: Promise.resolve() };
     this.#tickets.set(key, running);
-    const { maxConcurrency } = this.#options;
+    const { maxConcurrency, isLeaving } = this.#options;
     const lost = this.#lost.has(key);
     running.done = driveTicket(this.#engine, ref, {
       slot,
@@ -93,11 +106,14 @@ export class RunningTickets {
       signal: abort.signal,
       onClaim,
       lost,
+      number,
+      isLeaving,
     })
       .then(() => void this.#lost.delete(key))
       .catch((error: unknown) => this.#crashed(running, error))
       .finally(() => {
         this.#tickets.delete(key);
+        if (!running.writer) onAnswer?.();
         if (running.writer) this.#options.outside.check([running.writer.ticket], { isDriven: () => true });
         else this.#options.outside.forget(key);
         this.#options.onEnd();
@@ -174,28 +190,32 @@ export class RunningTickets {
     }
   }
 
-  /** Pauses every running ticket. `abort` then ends its processes. */
-  pause(by: string): Promise<PromiseSettledResult<void>[]> {
-    return Promise.allSettled([...this.#tickets.values()].map((running) => this.#pause(running, by)));
+  /** Pauses every running ticket, and returns the errors of those that cannot be paused. `abort` then ends its processes. */
+  async pause(by: string): Promise<unknown[]> {
+    const all = await Promise.allSettled(
+      [...this.#tickets.values()].map((running) => this.#pause(running, by)),
+    );
+    return all.flatMap((done) => (done.status === 'rejected' ? [done.reason] : []));
   }
 
   async #pause(running: Running, by: string): Promise<void> {
-    const { store, now } = this.#engine;
-    const ticket = store.ticket(running.ref);
-    const { workflow } = await pinnedFor(this.#engine, ticket, store.plan(running.ref.planId));
-    // A gate's question stays open, so that it can be answered.
-    const works = ({ status, currentPhase }: Ticket) =>
-      status === 'running' && phaseOf(workflow, currentPhase ?? '')?.type !== 'gate';
-    const after = await store.updateTicket(running.ref, (latest) =>
-      works(latest) ? command(workflow, latest, { type: 'stop', by }, now()) : latest,
-    );
-    this.#options.outside.record(after);
-    reportStatus(this.#engine, ticket, after);
+    this.#options.outside.record(await stopTicket(this.#engine, running.ref, by));
   }
 
   /** Stops the processes of all tickets; with an error they are left running, for the next engine. */
   abort(error?: SignalboxError): void {
     for (const running of this.#tickets.values()) running.abort.abort(error);
+  }
+
+  /** Ends the processes of all tickets as lost: their attempts are interrupted. */
+  async endJobs(): Promise<void> {
+    const { machine } = this.#engine;
+    await Promise.all(
+      [...this.#tickets.values()].map(async ({ writer, ref }) => {
+        const open = writer && openAttempt(writer.ticket);
+        if (open) await stopJob(machine.job(ref, open), 'lost', 0);
+      }),
+    );
   }
 
   /** Names of the attempts whose processes run now. */
@@ -213,4 +233,19 @@ export class RunningTickets {
     while (this.#tickets.size > 0)
       await Promise.all([...this.#tickets.values()].map((running) => running.done));
   }
+}
+
+/** Leaves a running ticket paused, for a person to resume. Its engine then ends what runs for it. */
+export async function stopTicket(engine: EngineContext, ref: TicketRef, by: string): Promise<Ticket> {
+  const { store, now } = engine;
+  const ticket = store.ticket(ref);
+  const { workflow } = await pinnedFor(engine, ticket, store.plan(ref.planId));
+  // A gate's question stays open, so that it can be answered.
+  const works = ({ status, currentPhase }: Ticket) =>
+    status === 'running' && phaseOf(workflow, currentPhase ?? '')?.type !== 'gate';
+  const after = await store.updateTicket(ref, (latest) =>
+    works(latest) ? command(workflow, latest, { type: 'stop', by }, now()) : latest,
+  );
+  reportStatus(engine, ticket, after);
+  return after;
 }

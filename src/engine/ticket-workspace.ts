@@ -1,12 +1,16 @@
 import { existsSync, statSync } from 'node:fs';
 import { basename, dirname, isAbsolute, join, resolve } from 'node:path';
 import type { Settings } from '../config/settings-table.ts';
+import { parseRemote, parseRepository } from '../github/gh/repository-name.ts';
+import { mappedPath } from '../issues/find-issue-checkouts.ts';
 import { readText, statIfVisible } from '../machine/files/read-and-remove-files.ts';
+import { ownIdentity } from '../machine/process-identity-and-signals.ts';
 import { InputError } from '../model/errors.ts';
 import { branchProblem, defaultBranch, digest, refKey } from '../model/ids-and-branch-names.ts';
 import { type Plan, removedTickets, sharesWorkspace } from '../model/plan.ts';
 import { blockersOf, endedInBase, type PlansView, planOf } from '../model/plans/plans-view.ts';
 import { type Ticket, tipOf } from '../model/ticket.ts';
+import type { WorkPlace } from '../model/ticket-schema.ts';
 import type { WorkspaceSpec } from '../workspaces/workspaces.ts';
 
 /** A ticket's workspace, and how it relates to those of the other tickets. */
@@ -22,13 +26,28 @@ export function repoOf(ticket: Ticket, plan: Plan, settings: Settings): string {
       hint: 'Set "repo" in plan.json to the path of a git repository.',
     });
   }
-  const path = expand(repo, settings);
+  const path = mappedPath(settings.repos, repo) ?? expand(repo, settings);
+  if (isNameOfRepository(repo) && !isAbsolute(path))
+    throw new InputError(
+      'ticket/repo',
+      `The repository ${repo} of ${refKey(ticket)} is not in "repos" of this machine.`,
+      {
+        hint: `Say in the settings where its clone is, or is to be made:\nrepos:\n  ${repo}: /path/to/its/clone`,
+      },
+    );
   if (!isAbsolute(path)) {
     throw new InputError('ticket/repo', `The repository path "${repo}" of ${refKey(ticket)} is relative.`, {
       hint: 'Write it as an absolute path.',
     });
   }
   return resolve(path);
+}
+
+/** Whether a repository is named by its address or as `owner/name`, for many machines, and not by a path. */
+export function isNameOfRepository(repo: string): boolean {
+  return (
+    parseRemote(repo) !== undefined || /^[a-z+]+:\/\//i.test(repo) || parseRepository(repo) !== undefined
+  );
 }
 
 export function branchOf(ticket: Ticket): string {
@@ -57,9 +76,11 @@ export function workspaceFor(
   const branch = branchOf(ticket);
   const worktreeRoot = worktreeRootOf(plan, settings, repo);
   const before = shared ? [] : prerequisites(ticket, plan, repo, settings, view);
-  const path = ticket.worktree
-    ? resolve(repo, expand(ticket.worktree, settings))
-    : freeOfOthers(repo, worktreeRoot, branch);
+  const isHere = isMadeAt(ticket, thisMachine(settings)) || ticket.machine === undefined;
+  const path =
+    ticket.worktree && isHere
+      ? resolve(repo, expand(ticket.worktree, settings))
+      : freeOfOthers(repo, worktreeRoot, branch);
   return {
     repo,
     branch,
@@ -80,6 +101,16 @@ export function workspaceFor(
     worktreeRoot,
     recordedBase: ticket.base,
   };
+}
+
+/** This machine, as tickets of a fleet record it. */
+export function thisMachine({ stateDir }: Pick<Settings, 'stateDir'>): WorkPlace {
+  return { host: ownIdentity().host, state: stateDir };
+}
+
+/** Whether a ticket's worktree was made there. */
+export function isMadeAt({ machine }: Pick<Ticket, 'machine'>, { host, state }: WorkPlace): boolean {
+  return machine?.host === host && machine.state === state;
 }
 
 /** Repositories beside each other have one root: the second with the same branch gets a directory of its own there. */

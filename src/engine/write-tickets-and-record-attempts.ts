@@ -51,12 +51,20 @@ export class TicketWriter {
   /** Claims the ticket, unless a live engine has it or a person stopped it. `lost`: it may still have our own claim. */
   async claim(
     workflowHash: string,
-    { mayTake, lost = false }: { mayTake: (ticket: Ticket) => boolean; lost?: boolean | undefined },
+    {
+      mayTake,
+      lost = false,
+      update = (ref, change) => this.#engine.store.updateTicket(ref, change),
+    }: {
+      mayTake: (ticket: Ticket) => boolean;
+      lost?: boolean | undefined;
+      update?: (ref: TicketRef, change: (ticket: Ticket) => Ticket) => Promise<Ticket>;
+    },
   ): Promise<boolean> {
     const { holder } = this.#engine;
     let taken = false;
     const now = this.#engine.now();
-    this.ticket = await this.#engine.store.updateTicket(this.#ref, (latest) => {
+    this.ticket = await update(this.#ref, (latest) => {
       const free = lost && latest.claim?.token === holder.token;
       taken = (free || !(latest.claim && holder.isLive(latest.claim))) && mayTake(latest);
       if (!taken) return latest;
@@ -74,9 +82,10 @@ export class TicketWriter {
   async apply(...events: (TicketEvent | EventAfter)[]): Promise<Ticket> {
     // After the release another engine may have the ticket.
     if (this.#released) return this.ticket;
-    const now = this.#engine.now();
     this.#released = events.some((event) => typeof event === 'object' && event.type === 'release');
     const change = (latest: Ticket) => {
+      // The write may have waited for room on the disk.
+      const now = this.#engine.now();
       this.before = latest;
       return events.reduce<Ticket>((ticket, each) => {
         const event = typeof each === 'function' ? each(ticket) : each;
@@ -103,18 +112,24 @@ export class TicketWriter {
     this.#released = true;
     this.ticket = await this.#persist((latest) => {
       this.before = latest;
-      if (isOthers(this.#engine, latest.claim)) return latest;
+      if (this.#hasLost(latest)) return latest;
       const mine = wasReleased ? latest : this.#mine(latest);
       return events.reduce((ticket, event) => reduce(this.#workflow, ticket, event, now), mine);
     });
     return this.ticket;
   }
 
+  /** Another engine has the ticket, or had it while this one slept for longer than its lease. An old copy is not newer than ours. */
+  #hasLost({ claim, rev }: Ticket): boolean {
+    const isOurs = claim?.token === this.#engine.holder.token;
+    return isOthers(this.#engine, claim) || (!isOurs && rev > this.ticket.rev);
+  }
+
   /** The latest state with our fields; throws when another engine has the ticket. */
   #mine(latest: Ticket): Ticket {
     const ours = latest.claim?.token === this.#engine.holder.token;
     if (ours && latest.rev >= this.ticket.rev) return latest;
-    if (isOthers(this.#engine, latest.claim))
+    if (this.#hasLost(latest))
       throw new HeldError('claim/lost', `Another engine has taken ${refKey(this.#ref)}.`);
     // An editor saved an old copy: the person's fields count, the engine's do not.
     const restored: Ticket = { ...latest, rev: Math.max(latest.rev, this.ticket.rev) };

@@ -50,13 +50,14 @@ export async function fetchNow(repo: Repository, branch: string): Promise<void> 
 
 /** Fetches a branch's commits without moving a ref; for a git that writes its objects elsewhere. */
 export async function fetchWithoutRef(repo: Repository, branch: string): Promise<void> {
-  await fetchRef(repo, `refs/heads/${branch}`);
+  await fetchRefs(repo, [`refs/heads/${branch}`]);
 }
 
-async function fetchRef(repo: Repository, refspec: string): Promise<void> {
+/** Fetches what refspecs name. Without a destination, only the objects arrive. */
+export async function fetchRefs(repo: Repository, refspecs: readonly string[]): Promise<void> {
   const { entries, env } = await trustedAccess(repo);
   const options = { at: repo, write: true, timeoutMs: FETCH_TIMEOUT_MS, config: entries, env };
-  await retryRaces(() => repo.git([...FETCH, refspec], options));
+  await retryRaces(() => repo.git([...FETCH, ...refspecs], options));
 }
 
 async function fetchUnlessRecent(repo: Repository, branch: string, always = false): Promise<undefined> {
@@ -64,7 +65,7 @@ async function fetchUnlessRecent(repo: Repository, branch: string, always = fals
   const stamps = asRecord(parseJson(readRegularText(stamp) ?? ''));
   if (!always && isRecent(Number(stamps[branch] ?? 0))) return;
   const at = Date.now();
-  await fetchRef(repo, `+refs/heads/${branch}:${originRef(branch)}`);
+  await fetchRefs(repo, [`+refs/heads/${branch}:${originRef(branch)}`]);
   stamps[branch] = at;
   writeFileSync(stamp, JSON.stringify(stamps));
 }

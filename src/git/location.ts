@@ -1,6 +1,6 @@
 import { lstatSync, readdirSync, realpathSync } from 'node:fs';
 import { join, resolve } from 'node:path';
-import { ifPossible, readRegularText } from '../machine/files/read-and-remove-files.ts';
+import { readRegularText, realOf } from '../machine/files/read-and-remove-files.ts';
 
 /** Where a git call works. All three paths are passed to git, so that discovery and files written by agents have no influence. */
 export interface GitLocation {
@@ -30,10 +30,6 @@ export function gitDirOf(workTree: string): string | undefined {
 export function sharedDirOf(gitDir: string): string {
   const shared = readRegularText(join(gitDir, 'commondir'));
   return shared === undefined ? gitDir : resolve(gitDir, shared);
-}
-
-export function realOf(path: string): string | undefined {
-  return ifPossible(() => realpathSync.native(path));
 }
 
 /** Changes whenever a file is written, replaced or removed; empty where there is none. */

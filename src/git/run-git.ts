@@ -2,12 +2,13 @@ import { randomUUID } from 'node:crypto';
 import { existsSync, statSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
+import { realOf } from '../machine/files/read-and-remove-files.ts';
 import { findExecutable } from '../machine/find-and-probe-program.ts';
 import { run } from '../machine/run-process.ts';
-import { shortageOf, WorkspaceError } from '../model/errors.ts';
+import { shortageIn, shortageOf, WorkspaceError } from '../model/errors.ts';
 import { CONFIG_KEYS, type ConfigEntry, createConfigGuard } from './config-guard.ts';
 import { gitEnv, withConfig } from './environment.ts';
-import { type GitLocation, gitDirOf, pipeIn, realOf } from './location.ts';
+import { type GitLocation, gitDirOf, pipeIn } from './location.ts';
 import { createNameResolver } from './resolve-names.ts';
 
 const MAX_OUTPUT = 64 * 1024 * 1024;
@@ -284,7 +285,7 @@ function startError(command: string, cwd: string, error: NodeJS.ErrnoException):
 
 function lastLine(text: string): string | undefined {
   const lines = text.trim().split('\n');
-  const short = lines.findLast((line) => shortageOf(new Error(line)));
+  const short = shortageIn(text);
   if (short !== undefined) return short;
   const errors = lines.filter((line) => /^(fatal|error):/.test(line));
   // Skips the line that only reports a failed helper: the helper's own line has the reason.

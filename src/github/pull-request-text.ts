@@ -42,6 +42,8 @@ export interface BodyFacts {
   summary: string;
   criteria: readonly Criterion[];
   verdict: string | null;
+  /** Its address on the page of `signalbox web`; null: not named. */
+  page: string | null;
   /** Names of the stacked work in order, `this` marked. */
   stack: readonly { name: string; self: boolean }[];
 }
@@ -65,6 +67,7 @@ export function pullRequestSection(facts: BodyFacts): string {
       ? `> **Note:** the review’s verdict is \`${cleanLine(verdict, 60).replaceAll('`', '')}\`, not \`READY_FOR_MERGE\`.`
       : '',
     stackLine(facts.stack),
+    facts.page ? `Signalbox: ${facts.page}` : '',
   ].filter((part) => part !== '');
   const inside = parts.join('\n\n');
   const cut = inside.length > MAX_BODY_CHARS ? `${inside.slice(0, MAX_BODY_CHARS)}\n\n…` : inside;

@@ -1,4 +1,4 @@
-import { parseRepository, repositoryText } from '../github/gh/repository-name.ts';
+import { parseRemote, parseRepository, repositoryText } from '../github/gh/repository-name.ts';
 import { messageOf, WorkspaceError } from '../model/errors.ts';
 import type { Workspaces } from '../workspaces/workspaces.ts';
 import { isForeign, sayItem, type WorkItem } from './work-item.ts';
@@ -39,14 +39,17 @@ export async function placeItems({ workspaces, repos }: Checkouts, cwd: string, 
   return { places, refused };
 }
 
-/** GitHub ignores upper and lower case in names. */
-function mappedPath(repos: Checkouts['repos'], repository: string | null): string | undefined {
-  const same = Object.entries(repos).find(([name]) => nameOf(name) === nameOf(repository ?? ''));
+/** The path of a repository by the setting `repos`. GitHub ignores upper and lower case in names. */
+export function mappedPath(repos: Checkouts['repos'], repository: string | null): string | undefined {
+  const same = Object.entries(repos).find(
+    ([name]) => repositoryName(name) === repositoryName(repository ?? ''),
+  );
   return same?.[1];
 }
 
-function nameOf(text: string): string {
-  const name = parseRepository(text);
+/** The same text for all ways to name a repository; that of a path is its path. */
+export function repositoryName(text: string): string {
+  const name = parseRepository(text) ?? parseRemote(text);
   return (name ? repositoryText(name) : text).toLowerCase();
 }
 

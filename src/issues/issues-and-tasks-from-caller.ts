@@ -2,7 +2,7 @@ import { githubKey } from '../github/gh/repository-name.ts';
 import type { GhOptions } from '../github/gh/run-gh.ts';
 import { ownRepository } from '../github/own-repository.ts';
 import { InputError, orError, SignalboxError } from '../model/errors.ts';
-import { slug } from '../model/ids-and-branch-names.ts';
+import { slugOfWords } from '../model/ids-and-branch-names.ts';
 import { cleanLine, cleanText } from '../model/text/clean-escape-quote-plural.ts';
 import { acceptanceCriteria } from './acceptance-criteria.ts';
 import { mentionedDependencies } from './dependency-mentions.ts';
@@ -56,7 +56,7 @@ export async function taskItem(
   const whole = cleanText(text).trim();
   const title = cleanLine(whole.split('\n')[0] ?? '', MAX_TITLE_CHARS);
   if (title === '') throw emptyTask();
-  const words = slug(title);
+  const words = slugOfWords(title);
   // A number alone would be taken for an issue.
   const name = /^\d+$/.test(words) ? `task-${words}` : words;
   let id = name;

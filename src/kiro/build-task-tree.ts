@@ -170,7 +170,7 @@ function duplicate({ id, line }: SpecTask, first: SpecTask): Note {
 interface Ids {
   of: Map<Draft, string>;
   given: Map<string, Draft>;
-  /** Headings below the box of their task, such as "Task 1.1 results": notes about it. */
+  /** Headings below the box or boxes of their task, such as "Task 1.1 results": notes about it. */
   notes: Set<Draft>;
 }
 
@@ -179,6 +179,7 @@ function givenIds(drafts: readonly Draft[]): Ids {
   const ids: Ids = { of: new Map(), given: new Map(), notes: new Set() };
   const counting = new Set<Draft>();
   const ambiguous = repeatedMarkers(drafts);
+  const withBoxes = new Set(drafts.flatMap(({ box, inside }) => (box && inside ? [inside] : [])));
   for (const draft of drafts) {
     const { id, bare } = draft.given;
     if (draft.inside && ids.notes.has(draft.inside)) draft.inside = null;
@@ -194,7 +195,8 @@ function givenIds(drafts: readonly Draft[]): Ids {
       }
     }
     const first = ids.given.get(settled);
-    if (draft.kind === 'heading' && draft.section && !draft.box && first?.box) {
+    const isBoxed = first?.box || (first && withBoxes.has(first) && !withBoxes.has(draft));
+    if (draft.kind === 'heading' && draft.section && !draft.box && first && isBoxed) {
       ids.notes.add(draft);
       // An overview with boxes may come before the tasks themselves.
       if (draft.given.title === first.given.title) first.details.push(...draft.details);

@@ -35,7 +35,7 @@ export function parseTasks(text: string, file = 'tasks.md'): ParsedTasks {
     if (collected.drafts.length === 0) headingsAsTasks(collected);
     const [first] = collected.drafts;
     const message =
-      'The file has no check boxes: what is numbered counts as a task, and nothing can be ticked.';
+      'The file has no check boxes: what is numbered counts as a task, and gets a ✅ when it is done.';
     if (first) notes.push(warning(first.line + 1, 'spec/no-boxes', message, FORM));
   }
   const tree = buildTree(collected);

@@ -1,7 +1,8 @@
 import { InputError } from '../model/errors.ts';
 import { groupBy } from '../model/group-by.ts';
 import { digest } from '../model/ids-and-branch-names.ts';
-import { splitLines } from './parse-task-line.ts';
+import { wordsOf } from './collect-task-drafts.ts';
+import { boxHeading, boxItem, readTitle, splitLines } from './parse-task-line.ts';
 import { type ParsedTasks, parseTasks } from './parse-tasks.ts';
 import { ancestorsOf, isWork, parentOf, type SpecTask } from './task.ts';
 
@@ -17,19 +18,19 @@ export function identityOf({ id, title, numbered, details }: SpecTask): TaskIden
 
 interface Ticked {
   text: string;
-  /** Ids whose box was ticked now, parents included. */
+  /** Ids that were ticked now, parents included. */
   ticked: string[];
   /** Ids that were ticked already. */
   already: string[];
-  /** Ids of tasks that have no box. */
+  /** Ids of tasks that have neither a box nor a line that a check mark fits on. */
   boxless: string[];
-  /** Offsets of the characters that changed. */
+  /** Offsets of the boxes that changed, in the text before. */
   edits: number[];
 }
 
 /**
- * Ticks tasks, and parents whose required children are all done then. Only the characters in those boxes change. A task that
- * is gone or has another title now is an error.
+ * Ticks tasks, and parents whose required children are all done then. Only the characters in those boxes change; a task without a
+ * box, such as a heading, gets a check mark behind its title. A task that is gone or has another title now is an error.
  */
 export function tick(text: string, tasks: readonly TaskIdentity[], file = 'tasks.md'): Ticked {
   const parsed = parseTasks(text);
@@ -40,17 +41,67 @@ function tickFound(text: string, parsed: ParsedTasks, found: readonly SpecTask[]
   const now = new Set(found);
   addFinished(parsed, now);
   const inOrder = [...now].sort((a, b) => a.line - b.line);
-  const isTicked = ({ box, mark }: SpecTask) => box !== null && mark === 'done';
-  const open = inOrder.filter((task) => task.box !== null && !isTicked(task));
+  const open = inOrder.filter(({ box, mark }) => box !== null && mark !== 'done');
   const edits = boxOffsets(text, open);
+  const boxed = replaceAt(text, edits, 'x');
+  const marked = markable(
+    boxed,
+    inOrder.filter((task) => task.mark !== 'done' && isWork(task)),
+  );
+  const ticked = inOrder.filter((task) => open.includes(task) || marked.includes(task));
+  const already = inOrder.filter(({ mark }) => mark === 'done');
   const idsOf = (tasks: readonly SpecTask[]) => tasks.map(({ id }) => id);
   return {
-    text: replaceAt(text, edits, 'x'),
-    ticked: idsOf(open),
-    already: idsOf(inOrder.filter(isTicked)),
-    boxless: idsOf(inOrder.filter(({ box }) => box === null)),
+    text: changeLines(boxed, marked, withMark),
+    ticked: idsOf(ticked),
+    already: idsOf(already),
+    boxless: idsOf(inOrder.filter((task) => !ticked.includes(task) && !already.includes(task))),
     edits,
   };
+}
+
+/** Those of the tasks that a check mark on their line shows as done, with nothing else changed. */
+function markable(text: string, tasks: readonly SpecTask[]): SpecTask[] {
+  const lines = splitLines(text);
+  const plain = tasks.filter(({ box, kind, line }) => {
+    const own = lines[line - 1]?.text ?? '';
+    return box === null && kind !== 'section' && !boxItem(own) && !boxHeading(own);
+  });
+  if (plain.length === 0) return [];
+  const { byId } = parseTasks(changeLines(text, plain, withMark));
+  return plain.filter(({ id, title, line }) => {
+    const after = byId.get(id);
+    return after?.mark === 'done' && after.title === title && after.line === line;
+  });
+}
+
+const CHECK_MARK = '[✅✔☑✓]\\ufe0f?';
+const MARK_BEHIND = new RegExp(`[ \\t]*${CHECK_MARK}(?=[ \\t]*(?:[ \\t]#+[ \\t]*)?$)`, 'u');
+const MARK_WITHIN = new RegExp(`[ \\t]*${CHECK_MARK}(?=[:.)])|${CHECK_MARK}[ \\t]*`, 'u');
+/** White space and the closing hashes of a heading. */
+const TRAILER = /[ \t]*(?:[ \t]#+[ \t]*)?$/;
+
+/** The line of a task without a box, with a check mark behind its title. */
+function withMark(line: string): string {
+  return line.replace(TRAILER, (trailer) => ` ✅${trailer}`);
+}
+
+/** The line without the check mark behind its title, or the one before the words of a heading or after its id. */
+function withoutMark(line: string): string {
+  const bare = line.replace(MARK_BEHIND, '');
+  const words = /^ {0,3}#{1,6}[ \t]+(.*)$/.exec(bare)?.[1];
+  return words !== undefined && readTitle(wordsOf(words)).ticked ? bare.replace(MARK_WITHIN, '') : bare;
+}
+
+/** The text with the lines of some tasks changed. */
+function changeLines(text: string, tasks: readonly SpecTask[], change: (line: string) => string): string {
+  const lines = splitLines(text);
+  let changed = text;
+  for (const { line } of [...tasks].sort((a, b) => b.line - a.line)) {
+    const { start = 0, text: own = '' } = lines[line - 1] ?? {};
+    changed = changed.slice(0, start) + change(own) + changed.slice(start + own.length);
+  }
+  return changed;
 }
 
 function boxOffsets(text: string, tasks: readonly SpecTask[]): number[] {
@@ -119,7 +170,7 @@ export interface KnownDone {
 }
 
 /**
- * The text with the boxes ticked of tasks that are known to be done. Parents follow from what is in them: one that
+ * The text with those tasks ticked that are known to be done. Parents follow from what is in them: one that
  * was ticked and has something new in it is not done.
  */
 export function withTicks(text: string, { engine, person = [] }: KnownDone): string {
@@ -131,7 +182,7 @@ export function withTicks(text: string, { engine, person = [] }: KnownDone): str
       ({ hash }) => hash === undefined || hash === identityOf(task).hash,
     );
   const parsed = parseTasks(text);
-  const tasks = parsed.all.filter((task) => isWork(task) && task.box !== null && isKnown(task));
+  const tasks = parsed.all.filter((task) => isWork(task) && isKnown(task));
   return tasks.length === 0 ? text : tickFound(text, parsed, tasks).text;
 }
 
@@ -150,7 +201,7 @@ function looseKey({ id, title, numbered }: TaskIdentity): string {
 }
 
 /**
- * Opens the boxes that were ticked by neither the engine nor a person. A task inside one that is known to be done stays
+ * Opens the boxes and removes the check marks that come from neither the engine nor a person. A task inside one that is known to be done stays
  * ticked, and so does a parent of which everything required is known to be done.
  */
 export function takeBack(text: string, { engine, person = [] }: KnownDone): string {
@@ -162,8 +213,13 @@ export function takeBack(text: string, { engine, person = [] }: KnownDone): stri
   const isDone = (task: SpecTask): boolean =>
     isKnown(task) ||
     (!isWork(task) && task.children.every((child) => isDone(child) || (child.optional && !task.optional)));
-  const stray = parsed.all.filter((task) => task.box !== null && task.mark === 'done' && !isDone(task));
-  return replaceAt(text, boxOffsets(text, stray), ' ');
+  const stray = parsed.all.filter((task) => task.mark === 'done' && !isDone(task));
+  const opened = replaceAt(text, boxOffsets(text, stray), ' ');
+  return changeLines(
+    opened,
+    stray.filter(({ box }) => box === null),
+    withoutMark,
+  );
 }
 
 function keyOf({ id, title, numbered }: TaskIdentity): string {

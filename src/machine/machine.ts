@@ -1,12 +1,12 @@
 import { rmSync, statSync } from 'node:fs';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { requireId, type TicketRef } from '../model/ids-and-branch-names.ts';
 import { asRecord, parseJson } from '../model/text/parse-json-and-find-places.ts';
 import { type Attempt, attemptKey } from '../model/ticket.ts';
-import { withStateLock } from './file-lock.ts';
+import { stateLock, withStateLock } from './file-lock.ts';
 import { StorageWait } from './files/make-directory-and-handle-storage-errors.ts';
 import { ifPossible, readRegularText } from './files/read-and-remove-files.ts';
-import { writeAtomic } from './files/write-atomic-and-note-facts.ts';
+import { removeStray, writeAtomic } from './files/write-atomic-and-note-facts.ts';
 import { MemoryWatch } from './measure-agent-memory.ts';
 
 /** Where a plan's latest run opened its tmux windows. */
@@ -25,6 +25,8 @@ export class Machine {
   /** How much memory agents need. */
   readonly memory: MemoryWatch;
   readonly storage: StorageWait;
+  /** Of a worker: the file with the time until which its jobs may run. Their watchdogs read it. */
+  lease: string | undefined;
 
   constructor(stateDir: string) {
     this.stateDir = stateDir;
@@ -55,6 +57,11 @@ export class Machine {
   /** When a person last looked at a report, by what it was about. */
   get reportsLookedAt(): string {
     return join(this.stateDir, 'reports.json');
+  }
+
+  /** Where the page is served, and by which process. */
+  get webServer(): string {
+    return join(this.stateDir, 'web.json');
   }
 
   /** All directories of jobs. */
@@ -88,6 +95,12 @@ export class Machine {
 
   removeJobs(planId: string): void {
     rmSync(join(this.jobs, requireId(planId, 'plan')), { recursive: true, force: true });
+  }
+
+  /** Deletes what killed processes left half written before that time, in milliseconds. */
+  sweep(before: number): void {
+    const locks = dirname(stateLock(this.stateDir, 'x'));
+    for (const dir of [locks, this.repositories, this.githubCache]) removeStray(dir, before);
   }
 
   /** Runs `fn` while no other process of this host holds the lock of that name. */

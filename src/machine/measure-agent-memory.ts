@@ -20,6 +20,8 @@ interface Watched {
 
 const FIRST_MS = 1_000;
 const EVERY_MS = 3_000;
+/** Reading the memory of all control groups takes a good part of a millisecond. */
+const FREE_EVERY_MS = 200;
 
 /** Measures how much memory agents use while they run, and stores it per agent name in the state directory. */
 export class MemoryWatch {
@@ -27,8 +29,13 @@ export class MemoryWatch {
   readonly #watched = new Map<string, Watched>();
   #timer: NodeJS.Timeout | undefined;
   #peaks: Record<string, number> | undefined;
-  /** Replaced by tests. */
-  free: () => number = freeMegabytes;
+  #free = { megabytes: 0, until: 0 };
+  /** Memory for one more agent. Agents that started since it was measured are counted by what they will need. Replaced by tests. */
+  free = (): number => {
+    const now = performance.now();
+    if (now >= this.#free.until) this.#free = { megabytes: freeMegabytes(), until: now + FREE_EVERY_MS };
+    return this.#free.megabytes;
+  };
 
   constructor(file: string) {
     this.#file = file;

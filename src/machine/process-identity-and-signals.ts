@@ -194,6 +194,16 @@ export function ownIdentity(): ProcessIdentity {
   return own;
 }
 
+/** As `isAlive`, and undefined if no file can be opened to look: then a lease or a heartbeat decides, which needs no file. */
+export function isSeenAlive(identity: ProcessIdentity): boolean | undefined {
+  try {
+    return isAlive(identity);
+  } catch (error) {
+    if (shortageOf(error)) return undefined;
+    throw error;
+  }
+}
+
 /** True or false where that can be seen from here; undefined for a process of another computer or namespace. */
 export function isAlive(identity: ProcessIdentity): boolean | undefined {
   switch (visibilityOf(identity, ownNamespace())) {

@@ -60,6 +60,12 @@ export function shortageOf(error: unknown): string | undefined {
   return undefined;
 }
 
+/** The last line of a program's output that says what this computer is short of. */
+export function shortageIn(output: string): string | undefined {
+  const line = output.split('\n').findLast((each) => shortageOf(new Error(each)));
+  return line?.trim();
+}
+
 /** Errors of a class as a result; any other error is thrown. */
 export async function orError<T, E extends SignalboxError>(
   kind: new (...args: never[]) => E,

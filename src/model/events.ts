@@ -10,6 +10,16 @@ interface AboutAttempt extends About {
   attempt: number;
 }
 
+/** Ways in which a person reaches tickets and plans. */
+export type Door = 'cli' | 'web' | 'top' | 'library';
+
+/** Who decided something, where that is known. */
+export interface Decided {
+  /** The account of the person on this machine, or the name that they gave on the web page. */
+  by?: string;
+  door?: Door;
+}
+
 /** Everything a view may show, named noun:verb. Stored ones go to the plan's events.jsonl with a time. */
 export type EngineEvent =
   | ({
@@ -39,9 +49,8 @@ export type EngineEvent =
   | ({ type: 'workspace:ready'; path: string; branch: string; reused: boolean } & About)
   | ({ type: 'workspace:release'; path: string } & About)
   | ({ type: 'workspace:keep'; path: string; reason: string } & About)
-  /** `by`: the account of the person on this machine, where it is known. */
-  | ({ type: 'command'; command: string; detail: Record<string, Json>; by?: string } & About)
-  | { type: 'plan:status'; planId: string; status: string }
+  | ({ type: 'command'; command: string; detail: Record<string, Json> } & Decided & About)
+  | ({ type: 'plan:status'; planId: string; status: string } & Decided)
   /** What is done before work starts. */
   | { type: 'preflight'; planId: string; message: string }
   | { type: 'problem'; planId: string; ticketId: string | null; message: string; path: string | null };

@@ -96,6 +96,14 @@ export function slug(text: string, max = 40): string {
   );
 }
 
+/** The same, cut behind a word unless that would lose more than half. */
+export function slugOfWords(text: string, max = 40): string {
+  const whole = slug(text, Number.POSITIVE_INFINITY);
+  if (whole.length <= max) return whole;
+  const end = whole.lastIndexOf('-', max);
+  return end > max / 2 ? whole.slice(0, end) : slug(text, max);
+}
+
 /** The branch that finished work is merged into while the base itself is checked out. */
 export const integrationBranch = (base: string) => `signalbox/${base}`;
 
@@ -129,4 +137,10 @@ export function cannotCoexist(a: string, b: string): boolean {
 
 export function refOf(ticket: TicketRef): TicketRef {
   return { planId: ticket.planId, ticketId: ticket.ticketId };
+}
+
+/** Where the page of `signalbox web` shows a plan or ticket; `publicUrl` is the setting of that name. */
+export function pageAddress(publicUrl: string, planId: string, ticketId: string | null): string {
+  const plan = `${publicUrl.replace(/\/+$/, '')}/plans/${encodeURIComponent(planId)}`;
+  return ticketId === null ? plan : `${plan}/tickets/${encodeURIComponent(ticketId)}`;
 }

@@ -44,6 +44,10 @@ export const PlanBase = z.object({
     .describe('Path of the git repository; tickets may name their own'),
   workflow: z.string().nullable().default(null).describe('Workflow of tickets that name none'),
   agent: z.string().nullable().default(null).describe('Agent of tickets and phases that name none'),
+  workerLabels: z
+    .array(z.string())
+    .optional()
+    .describe('On a fleet: labels that the workers of its tickets must have'),
   worktreeRoot: z
     .string()
     .nullable()
@@ -245,6 +249,8 @@ export const SpecRunPlan = PlanBase.extend({
 
 export const Plan = z.union([TicketPlan, IssueRunPlan, SpecRunPlan]);
 export type Plan = Every<z.infer<typeof Plan>>;
+/** What plans of every kind have, also of kinds that another program registers: those may add fields of their own. */
+export type CommonPlan = z.infer<typeof PlanBase> & { kind?: string | undefined };
 export type IssueRunPlan = Extract<Plan, { kind: 'run' }>;
 export type SpecRunPlan = Extract<Plan, { kind: 'spec' }>;
 

@@ -1,9 +1,12 @@
 import type { Plan } from './plan-schema.ts';
 
-export type { IssueRunPlan, Plan, PlanEntry, PlanSpec, SpecRunPlan } from './plan-schema.ts';
+export type { CommonPlan, IssueRunPlan, Plan, PlanEntry, PlanSpec, SpecRunPlan } from './plan-schema.ts';
 
-/** Values of `kind` in plan.json; a plan that a person wrote has none. */
-export const PLAN_KINDS = ['run', 'spec'] as const satisfies Plan['kind'][];
+/** A value of `kind` in plan.json; a plan that a person wrote has none. */
+export type PlanKindName = NonNullable<Plan['kind']>;
+
+const NAMES: Record<PlanKindName, true> = { run: true, spec: true };
+export const PLAN_KINDS: readonly string[] = Object.keys(NAMES);
 
 /** All tickets of such a plan work in one worktree, one after the other. */
 export function sharesWorkspace({ workspace }: Pick<Plan, 'workspace'>): boolean {
@@ -24,6 +27,14 @@ export function removedTickets({ spec }: Plan): readonly string[] {
 export function stoppedTogether({ status, pausedBy }: Plan): string | null {
   return status === 'paused' ? `stopped by ${String(pausedBy)}` : null;
 }
+
+/** Whether a plan is not to continue: it is archived, or about to be because it is being cancelled. */
+export function isGivenUp({ status, pausedBy }: Plan): boolean {
+  return status === 'archived' || (status === 'paused' && pausedBy === CANCEL);
+}
+
+/** Who paused a plan that is being cancelled. */
+export const CANCEL = 'cancel';
 
 /** Who stopped a run, from the reason of its signal: a person at the terminal, or the code that called it. */
 export function stopperOf(reason: unknown): string {

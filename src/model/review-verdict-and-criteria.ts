@@ -72,15 +72,27 @@ export function whyNotMerged(message: string): string {
 /** Printed by `checks` that found nothing to run. */
 export const NO_CHECKS = 'No checks are configured and the project has none of its own.';
 
-/** Whether an attempt succeeded because there was nothing to check: then it is not shown as passed. */
-export function checkedNothing({ status, output }: Pick<Attempt, 'status' | 'output'>): boolean {
-  return status === 'success' && output?.trim() === NO_CHECKS;
+/** The last line of checks or related tests that ran nothing; the line before it says why. */
+export const NO_CHECKS_RAN = 'No checks were run.';
+export const NO_RELATED_TESTS_RAN = 'No related tests were run.';
+
+type Said = Pick<Attempt, 'status' | 'output'>;
+
+/** Why an attempt that succeeded checked nothing: then it is not shown as passed. Empty where it checked something. */
+export function whyUnchecked({ status, output }: Said): string {
+  if (status !== 'success' || !output) return '';
+  const lines = output.trim().split('\n');
+  if (lines.length === 1 && lines[0] === NO_CHECKS) return NO_CHECKS;
+  const end = lines.pop() ?? '';
+  if (end !== NO_CHECKS_RAN && end !== NO_RELATED_TESTS_RAN) return '';
+  return lines.findLast((line) => line.trim() !== '' && !line.startsWith('$ ')) ?? end;
 }
 
-/** Why a complete ticket was not checked; empty where it was, or where its workflow has no checks. */
+/** Why a complete ticket was not checked; empty where it was, or where its workflow has no checks. Related tests are no check of it. */
 export function unchecked({ phaseHistory }: Pick<Ticket, 'phaseHistory'>): string {
-  const last = new Map(phaseHistory.map((entry) => [entry.phase, entry]));
-  return [...last.values()].some(checkedNothing) ? NO_CHECKS : '';
+  const last = [...new Map(phaseHistory.map((entry) => [entry.phase, entry])).values()];
+  const ofAll = last.filter(({ output }) => !output?.trim().endsWith(NO_RELATED_TESTS_RAN));
+  return ofAll.map(whyUnchecked).find(Boolean) ?? '';
 }
 
 /** Outcomes that send an issue back, although the phase itself went well. */

@@ -35,6 +35,8 @@ export const Claim = z.object({
   renewedAt: z.string(),
   /** A program of the holder that may outlive it: it keeps the claim alive. */
   agent: z.object({ pid: z.number().int(), started: z.string() }).optional(),
+  /** Of a worker: its state directory, which has the jobs of the ticket. */
+  state: z.string().optional(),
 });
 export type Claim = z.infer<typeof Claim>;
 
@@ -133,6 +135,8 @@ export const Attempt = z.object({
   asks: z.string().optional(),
   /** What a person may answer to it. */
   decisions: z.array(z.string()).optional(),
+  /** Who answered it, and through which door. */
+  answeredBy: z.object({ by: z.string().optional(), door: z.string().optional() }).optional(),
   /** How it judged the acceptance criteria. */
   criteria: z.array(z.object({ criterion: z.string(), met: z.boolean(), evidence: z.string() })).optional(),
   /** What became of it while it runs, such as a budget that is used up. */
@@ -154,6 +158,32 @@ export const CheckoutState = z.object({
   after: z.string().optional().describe('The attempt that left it so; set where that was found out later'),
 });
 export type CheckoutState = z.infer<typeof CheckoutState>;
+
+/** Where a ticket's worktree is. Two state directories on one computer count as two machines. */
+export const WorkPlace = z.object({
+  host: z.string().describe('Name of the computer'),
+  state: z.string().describe('Its state directory'),
+});
+export type WorkPlace = z.infer<typeof WorkPlace>;
+
+/** What other machines of a fleet can continue from. */
+export const HandedOver = z.object({
+  commits: z
+    .string()
+    .nullable()
+    .describe('Last commit of the branch on origin, at refs/signalbox/<plan>/<ticket>'),
+  wip: z.string().nullable().describe('The uncommitted work on origin, as a commit'),
+  onlyHere: z.string().optional().describe('Why no other machine can continue the ticket'),
+});
+export type HandedOver = z.infer<typeof HandedOver>;
+
+/** On a fleet: the last time that a ticket was given to a worker. */
+const Dispatch = z.object({
+  number: z.number().int().describe('Counts drives; a job of the queue with another number is dropped'),
+  at: z.string().nullable().describe('Since when it waits for the worker; null: the worker has taken it'),
+  to: z.string().describe('The worker'),
+  slot: z.boolean().describe('False for a poll that only checks again'),
+});
 
 /** What every ticket has. One that a person or a planner wrote has no more; other origins add fields. */
 export const TicketBase = z.object({
@@ -178,6 +208,7 @@ export const TicketBase = z.object({
     .default(null)
     .describe('Path of the worktree; default <worktreeRoot>/<branch>'),
   agent: z.string().nullable().default(null).describe('Agent of phases that name none; default the plan’s'),
+  workerLabels: z.array(z.string()).optional().describe('On a fleet: labels that its worker must have'),
   status: z
     .enum(TICKET_STATUSES)
     .default('queued')
@@ -225,7 +256,14 @@ export const TicketBase = z.object({
   claim: Claim.nullable().default(null).describe('The engine that drives it'),
   left: CheckoutState.optional().describe('How it left a checkout that people work in, too'),
   rewound: z
-    .object({ at: z.string(), ref: z.string().nullable().optional() })
+    .object({
+      at: z.string(),
+      ref: z.string().nullable().optional(),
+      moved: z
+        .boolean()
+        .optional()
+        .describe('It is with another machine since then, where no earlier session is'),
+    })
     .nullable()
     .optional()
     .describe('When its work was taken out of the worktree, and the ref that keeps it'),
@@ -235,7 +273,18 @@ export const TicketBase = z.object({
     .describe(
       'Why a person has to say, by `retry`, that an earlier process of it has ended. Owned by the runner',
     ),
+  machine: WorkPlace.optional().describe('On a fleet: where its worktree is. Owned by the runner'),
+  handOver: HandedOver.optional().describe(
+    'On a fleet: what other machines can continue from. Owned by the runner',
+  ),
+  dispatch: Dispatch.optional().describe('On a fleet: which worker it was given to. Owned by the runner'),
   tip: z.string().nullable().optional().describe('The last commit of its work, once it is complete'),
+  landed: z
+    .object({ into: z.string(), tip: z.string().nullable() })
+    .optional()
+    .describe(
+      'The branch that Signalbox merged its work into, and the `tip` at that time. Owned by the runner',
+    ),
   cancelledAt: z
     .string()
     .optional()

@@ -53,6 +53,10 @@ const edges = {
 const common = {
   id: PhaseId.describe('Unique in the workflow'),
   description: z.string().optional().describe('For people'),
+  workerLabels: z
+    .array(z.string())
+    .optional()
+    .describe('On a fleet: labels that the worker must have, from the start of the ticket on'),
   maxVisits: z
     .number()
     .int()

@@ -37,11 +37,12 @@ export class AgentStream {
   #spent: Usage | null;
   #toolsOpen = 0;
   #limited = false;
-  #answered = false;
   #endBy = Number.POSITIVE_INFINITY;
   #session: string | null = null;
   #same = { fingerprint: '', times: 0 };
   #lines = lineSplitter((line) => this.#showAll(this.#reader.line(line)));
+  /** The model has said or done something. */
+  hasAnswered = false;
   /** The CLI asked for a permission, and no person is there to give it. */
   refused = false;
   /** It repeats one tool call without any change. */
@@ -93,7 +94,7 @@ export class AgentStream {
   /** A limit or overload before the model's first answer cost nothing; later, the cost is not known. */
   usageOf({ usage, error }: AgentResult): Usage | null {
     const isRefused = error?.class === 'limit' || error?.class === 'overloaded';
-    return usage === null && isRefused && !this.#answered ? NO_USAGE_YET : usage;
+    return usage === null && isRefused && !this.hasAnswered ? NO_USAGE_YET : usage;
   }
 
   #showAll(events: readonly AgentEvent[]): void {
@@ -105,7 +106,7 @@ export class AgentStream {
     // Any other event shows that it works again.
     this.#limited = event.type === 'limit' || (this.#limited && event.type === 'warning');
     this.refused = event.type === 'refused';
-    this.#answered ||= event.type === 'text' || event.type === 'tool';
+    this.hasAnswered ||= event.type === 'text' || event.type === 'tool';
     switch (event.type) {
       case 'session':
         this.#session = event.id;

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { isAbsolute, join } from 'node:path';
 import { findExecutable } from '../machine/find-and-probe-program.ts';
 import type { AgentAdapter, AgentError, AgentRequest, AgentResult } from '../model/agent.ts';
-import { explained, shortageOf, WorkspaceError } from '../model/errors.ts';
+import { explained, shortageIn, shortageOf, WorkspaceError } from '../model/errors.ts';
 import { noUsage, totalUsage } from '../model/limits/usage-and-cost.ts';
 import type { AttemptEnd } from '../model/state/attempt-end-types-and-waits.ts';
 import type { Hold, Usage } from '../model/ticket.ts';
@@ -89,8 +89,18 @@ export async function takeTurn(context: Context, turn: Turn): Promise<TurnEnd> {
     });
   }
   const seen = stream.end({ ...(result?.exit ?? NO_EXIT), stderrTail });
-  return { result: { ...seen, usage: stream.usageOf(seen) } };
+  const usage = stream.usageOf(seen);
+  // Nothing was paid for, so it may begin as often as it takes. What a custom agent prints says nothing about that.
+  const hasBegun = stream.hasAnswered || adapter.program === null;
+  const isUnpaid = !hasBegun && ENDS_OF_PROCESS.has(seen.error?.class ?? '');
+  const short = isUnpaid ? shortageIn(stderrTail) : undefined;
+  const error = short === undefined ? undefined : new Error(`${context.agentName}: ${short}`);
+  if (error) return { end: { ...failureBy('crash', error), sessionId: stream.sessionOf(seen), usage } };
+  return { result: { ...seen, usage } };
 }
+
+/** Errors that only say how the process ended. */
+const ENDS_OF_PROCESS: ReadonlySet<string> = new Set(['crash', 'exit', 'protocol', 'interrupted']);
 
 const NO_EXIT = { code: null, signal: null };
 

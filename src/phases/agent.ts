@@ -101,7 +101,12 @@ async function work(context: Context, agent: AgentConfig, adapter: AgentAdapter)
       ...(tip ? { [TIP_BEFORE]: tip } : {}),
     },
     request: async () =>
-      ask(choice.cutOff ? resumePrompt(context) : await promptOf(context, adapter, asked), choice.resume),
+      ask(
+        choice.cutOff
+          ? resumePrompt(context)
+          : `${await begunElsewhere(context, choice)}${await promptOf(context, adapter, asked)}`,
+        choice.resume,
+      ),
   };
   const turn = await takeTurn(context, first);
   if ('end' in turn) {
@@ -232,16 +237,53 @@ function checkResult(
   return problem ? { ok: false, problem } : checked;
 }
 
+/** What a new session gets to know about the session that it replaces, if that is on another machine. */
+async function begunElsewhere(
+  { place, ticket, workspaces }: Context,
+  { elsewhere }: SessionChoice,
+): Promise<string> {
+  if (elsewhere === undefined) return '';
+  const { repo, worktree: path, branch, base } = place;
+  const diff = await workspaces.diff({ repo, path, branch }, base.commit, 'patch');
+  const last = ticket.phaseHistory.findLast(
+    ({ sessionId, output }) => sessionId === elsewhere && output !== null,
+  );
+  return [
+    'This work was begun on another machine, in a session that cannot be continued here.',
+    ...(last?.output ? [`Its last result:\n\n${last.output}`] : []),
+    diff.trim() === ''
+      ? 'Nothing has been changed yet.'
+      : `What has been changed so far:\n\n${excerpt(diff, 'start')}`,
+    'The task:\n\n',
+  ].join('\n\n');
+}
+
 interface SessionChoice {
   /** Session to continue, or null for a fresh one. */
   resume: string | null;
   /** The last attempt was cut off, and its session has the task. */
   cutOff: boolean;
   usageBefore: Usage | null;
+  /** The session that it would continue if that were on this machine. */
+  elsewhere?: string | undefined;
+}
+
+/** The session that an attempt continues. One that another machine has is only named. */
+function chooseSession(
+  adapter: AgentAdapter,
+  phase: PhaseOf<'agent'>,
+  agent: string,
+  ticket: Ticket,
+  attempt: Attempt,
+): SessionChoice {
+  const choice = chooseAmongUsable(adapter, phase, agent, ticket, attempt);
+  if (choice.resume !== null || !ticket.rewound?.moved) return choice;
+  const asIfHere = chooseAmongUsable(adapter, phase, agent, { ...ticket, rewound: null }, attempt);
+  return { ...choice, elsewhere: asIfHere.resume ?? undefined };
 }
 
 /** The session that an attempt continues: one that was cut off, else what the phase asks for. */
-function chooseSession(
+function chooseAmongUsable(
   adapter: AgentAdapter,
   phase: PhaseOf<'agent'>,
   agent: string,

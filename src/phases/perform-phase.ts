@@ -1,21 +1,21 @@
 import {
   asStorageErrorIn,
+  fullDisk,
   isStorageError,
 } from '../machine/files/make-directory-and-handle-storage-errors.ts';
 import { readJob } from '../machine/jobs/start-and-read-job.ts';
 import { stopJob } from '../machine/jobs/stop-job.ts';
 import { messageOf, shortageOf } from '../model/errors.ts';
 import type { AttemptEnd } from '../model/state/attempt-end-types-and-waits.ts';
-import { actionOf } from '../model/workflow.ts';
 import { GitError } from '../workspaces/workspaces.ts';
 import { performAgent } from './agent.ts';
-import { failureBy } from './judge-agent-attempt.ts';
+import { failure, failureBy } from './judge-agent-attempt.ts';
 import type { PhaseContext } from './phase-context.ts';
 import { performGate, performPoll } from './poll-and-gate.ts';
 import { performStep } from './script-and-action-steps.ts';
 
 export { mayBeDone } from './check-evidence.ts';
-export { failureBy } from './judge-agent-attempt.ts';
+export { failure, failureBy } from './judge-agent-attempt.ts';
 export type { ActionEnd, ActionRequest, EvidenceRules, PhaseContext, Place } from './phase-context.ts';
 export { endAfterReturn } from './restore-shared-tree.ts';
 
@@ -23,7 +23,7 @@ export { endAfterReturn } from './restore-shared-tree.ts';
 export async function perform(context: PhaseContext): Promise<AttemptEnd> {
   try {
     const workspaces = context.workspaces.patient({ signal: context.signal });
-    return await execute({ ...context, workspaces });
+    return orFullDisk(context, await execute({ ...context, workspaces }));
   } catch (caught) {
     const error = asStorageErrorIn(caught, context.settings.stateDir);
     if (isStorageError(error)) throw error;
@@ -31,9 +31,8 @@ export async function perform(context: PhaseContext): Promise<AttemptEnd> {
     const shortage = shortageOf(error);
     // What the process does or did counts, as soon as it can be seen again.
     if (shortage && state === 'running') throw error;
-    // An action that met a shortage begins again in the same attempt.
-    const isOpen = state === 'ended' || (state === 'none' && actionOf(context.phase) !== undefined);
-    if (shortage && isOpen)
+    // What has not begun begins later, in the same attempt.
+    if (shortage && (state === 'ended' || state === 'none'))
       return { type: 'waiting', gate: false, until: null, reason: shortage, shortSince: context.now() };
     // Whatever else went wrong, the attempt is over: none of its processes may continue.
     if (state === 'running') await stopJob(context.jobDir, 'stopped');
@@ -42,6 +41,27 @@ export async function perform(context: PhaseContext): Promise<AttemptEnd> {
       return { type: 'interrupted', reason: 'stopped', deliberate: true };
     return failureBy('crash', error, messageOf(error));
   }
+}
+
+/** Errors of programs that may only mean that there was no room for what they wanted to write. */
+const POSSIBLE_ON_FULL_DISK: ReadonlySet<string> = new Set([
+  'exit',
+  'crash',
+  'protocol',
+  'evidence',
+  'timeout',
+  'idle',
+]);
+
+/** An agent or script that failed on a full disk runs again when there is room, and no attempt is consumed. */
+function orFullDisk({ phase, place }: PhaseContext, end: AttemptEnd): AttemptEnd {
+  const isProgram = phase.type === 'agent' || phase.type === 'script';
+  const failed = end.type === 'failed' && POSSIBLE_ON_FULL_DISK.has(end.error.class) ? end.error : undefined;
+  const message = failed?.message ?? (end.type === 'interrupted' && end.died ? end.reason : undefined);
+  const full = isProgram && message !== undefined ? fullDisk(place.worktree, place.repo) : undefined;
+  if (!full) return end;
+  const { sessionId = null, usage = null, output = null } = end;
+  return { ...failure('shortage', `${full}; ${phase.id}: ${message}`), sessionId, usage, output };
 }
 
 function execute(context: PhaseContext): Promise<AttemptEnd> {

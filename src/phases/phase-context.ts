@@ -73,6 +73,8 @@ export interface PhaseContext<P extends Phase = Phase> {
   act(request: ActionRequest): Promise<ActionEnd>;
   /** Directory of this attempt's job. */
   jobDir: string;
+  /** The file with the time until which jobs may run here; undefined: always. */
+  lease?: string | undefined;
   /** The attempt was started by an earlier engine: adopt what it left. */
   resumed: boolean;
   /** Aborting stops the attempt's processes; it then ends as interrupted. */

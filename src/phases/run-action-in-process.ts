@@ -1,12 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { isStorageError } from '../machine/files/make-directory-and-handle-storage-errors.ts';
 import type { JobResult } from '../machine/jobs/follow-job.ts';
-import {
-  beginInProcess,
-  endInProcess,
-  forgetInProcess,
-  stopInProcess,
-} from '../machine/jobs/record-in-process-work.ts';
+import { beginInProcess, endInProcess, stopInProcess } from '../machine/jobs/record-in-process-work.ts';
+import { forgetJob } from '../machine/jobs/start-and-read-job.ts';
 import { ACTIONS, type ActionInputs, type ActionName, EXIT } from '../model/actions.ts';
 import { SignalboxError, shortageOf } from '../model/errors.ts';
 import { phaseEnvironment } from './attempt-variables-and-environment.ts';
@@ -47,7 +43,7 @@ export async function runAction(
   if (!isJob) record();
   const performed = await perform(context, { action, inputs }, limits.wallSeconds).catch((error: unknown) => {
     // It runs again in the same attempt.
-    if (shortageOf(error) && !isStorageError(error)) forgetInProcess(dir);
+    if (shortageOf(error) && !isStorageError(error)) forgetJob(dir);
     throw error;
   });
   if ('job' in performed) {

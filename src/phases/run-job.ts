@@ -20,7 +20,7 @@ export async function runJob(context: PhaseContext, run: JobRun): Promise<JobRes
   if (adopted !== undefined) return adopted;
   const job = await run.job();
   if (context.signal.aborted) return { ...NOTHING, reason: 'stopped' };
-  const { exited } = startJob({ ...job, dir: run.dir });
+  const { exited } = startJob({ ...job, dir: run.dir, lease: context.lease });
   context.onProcess();
   return follow(context, run, exited);
 }

@@ -1,10 +1,10 @@
 import type { EngineContext } from '../engine/context.ts';
 import { keepSummary, specResult } from '../features/spec-runs/spec-result.ts';
-import { isSpecAtRest } from '../features/spec-runs/spec-run-request-and-state.ts';
 import type { Env } from '../machine/home-path.ts';
 import { messageOf } from '../model/errors.ts';
 import type { EngineEvent } from '../model/events.ts';
 import type { Plan } from '../model/plan.ts';
+import { isPlanAtRest } from '../model/state/next-step-or-rest.ts';
 import { summaryFacts } from './spec-text.ts';
 import { openTmuxView, type TmuxView } from './tmux/tmux-view.ts';
 
@@ -88,7 +88,7 @@ function windowsOf(
 /** Keeps the summary when nothing moves any more. A run with a terminal does this itself. */
 async function keepSummaryAtRest(engine: EngineContext, plan: Plan): Promise<void> {
   const own = engine.store.tickets(plan);
-  if (plan.claim !== null || plan.status === 'archived' || !isSpecAtRest(plan, own)) return;
+  if (plan.claim !== null || plan.status === 'archived' || !isPlanAtRest(plan, own)) return;
   const since = plan.starts?.since ?? plan.createdAt ?? engine.now();
   const ms = Math.max(0, Date.parse(engine.now()) - Date.parse(since));
   const result = await specResult(engine, plan.id, { since, ms });

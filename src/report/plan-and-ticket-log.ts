@@ -1,14 +1,14 @@
-import { closeSync, existsSync, openSync, readSync } from 'node:fs';
+import { existsSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { adapterFor } from '../agents/adapters-and-agent-problems.ts';
 import { lineSplitter } from '../agents/reading/split-lines.ts';
-import { readJson } from '../machine/files/read-and-remove-files.ts';
+import { readFrom, readJson } from '../machine/files/read-and-remove-files.ts';
 import type { Machine } from '../machine/machine.ts';
 import type { AgentEvent } from '../model/agent.ts';
 import type { TicketRef } from '../model/ids-and-branch-names.ts';
 import { lineRedactor, type Redact } from '../model/text/find-and-redact-secrets.ts';
 import { type Attempt, attemptKey, type Ticket } from '../model/ticket.ts';
-import type { Store } from '../store/store-interface.ts';
+import type { OUTPUT_STREAMS, OutputLog, Store } from '../store/store-interface.ts';
 import { lineOf } from './event-line.ts';
 import { clock, oneLine, type Style, safeJson, usageText, whichAttempt } from './style-and-phrases.ts';
 
@@ -57,25 +57,37 @@ function ticketLog(store: Store, machine: Machine, ref: TicketRef, options: LogO
       if (options.phase && attempt.phase !== options.phase) return [];
       if (options.failed && attempt !== last) return [];
       const key = attemptKey(attempt);
-      const more = logs.get(key) ?? attemptLog(machine.job(ref, attempt), worktree, options);
+      const more = logs.get(key) ?? attemptLog(outputOf(store, machine, ref, attempt), worktree, options);
       logs.set(key, more);
       return more(attempt);
     });
   };
 }
 
+interface AttemptLogOptions extends Pick<LogOptions, 'json' | 'full' | 'style' | 'redact'> {
+  /** Begin this many bytes before the end of what is there. */
+  tailBytes?: number;
+  /** Called with what the agent reports. */
+  onEvent?: (event: AgentEvent) => void;
+}
+
 /** The readable output of one attempt. Every call returns the lines since the last one. */
-function attemptLog(
-  dir: string,
+export function attemptLog(
+  source: OutputSource,
   worktree: string | null,
-  { json, full = false, style, redact }: LogOptions,
+  { json, full = false, style, redact, tailBytes, onEvent }: AttemptLogOptions,
 ): (attempt: Attempt) => string[] {
-  // A secret may span several lines of output.
-  const printed: Record<string, Redact> = { stdout: lineRedactor(redact), stderr: lineRedactor(redact) };
+  const start = tailBytes === undefined ? 0 : Math.max(0, source.size - tailBytes);
+  // A secret may span several lines of output, and the first line may be in the middle of one.
+  const printed: Record<string, Redact> = {
+    stdout: lineRedactor(redact, start > 0),
+    stderr: lineRedactor(redact),
+  };
   const lines: string[] = [];
   let output: ReturnType<typeof lineSplitter> | undefined;
   let tools: ToolLines | undefined;
-  let offset = 0;
+  let offset = start;
+  let isCut = start > 0;
   let begun = false;
   let ended = false;
   return (attempt) => {
@@ -95,10 +107,13 @@ function attemptLog(
       );
     }
     begun = true;
-    offset = readFrom(join(dir, 'stdout'), offset, (chunk) => {
+    offset = source.read('stdout', offset, (read) => {
+      const chunk = isCut ? read.subarray(read.indexOf(LINE_FEED) + 1 || read.length) : read;
+      if (chunk.length === 0) return;
+      isCut = false;
       // The record of how to read the output exists only once the process has started.
       tools ??= new ToolLines((text) => say('stdout', text), { json, full });
-      output ??= lineSplitter(readable(dir, attempt, tools));
+      output ??= lineSplitter(readable(source.adapter, attempt, tools, onEvent));
       output.push(chunk);
     });
     tools?.showOpen();
@@ -106,7 +121,7 @@ function attemptLog(
       output?.flush();
       tools?.showOpen();
       const errors = lineSplitter((line) => say('stderr', line));
-      readFrom(join(dir, 'stderr'), 0, (chunk) => errors.push(chunk));
+      source.read('stderr', 0, (chunk) => errors.push(chunk));
       errors.flush();
       say('end', `── ${endOf(attempt)}`);
       const verdict = outcome !== null && outcome !== 'success' && outcome !== 'failure';
@@ -117,21 +132,65 @@ function attemptLog(
   };
 }
 
-/** Reads a file from an offset to its end, and returns where that is. */
-function readFrom(file: string, start: number, take: (chunk: Buffer) => void): number {
-  if (!existsSync(file)) return start;
-  const fd = openSync(file, 'r');
-  try {
-    const buffer = Buffer.alloc(64 * 1024);
-    for (let offset = start; ; ) {
-      const count = readSync(fd, buffer, 0, buffer.length, offset);
-      if (count === 0) return offset;
-      offset += count;
-      take(buffer.subarray(0, count));
+const LINE_FEED = 10;
+
+/** Where the output of an attempt is read from. */
+interface OutputSource {
+  /** Bytes of stdout. */
+  readonly size: number;
+  /** How an agent's output is to be read, once that is known. */
+  readonly adapter: string | undefined;
+  /** Reads a stream from an offset to its end, and returns where that is. */
+  read(stream: (typeof OUTPUT_STREAMS)[number], start: number, take: (chunk: Buffer) => void): number;
+}
+
+/** The files of a job on this machine. */
+export function outputInFiles(dir: string): OutputSource {
+  return {
+    get size() {
+      return statSync(join(dir, 'stdout'), { throwIfNoEntry: false })?.size ?? 0;
+    },
+    get adapter() {
+      return readJson<{ agent?: { adapter: string } }>(join(dir, 'command.json'))?.agent?.adapter;
+    },
+    read: (stream, start, take) => readFrom(join(dir, stream), start, take),
+  };
+}
+
+/** The output of a job on another machine, as far as the store has it. */
+function outputInStore(output: OutputLog, ref: TicketRef, attempt: string): OutputSource {
+  const known: Record<string, number> = {};
+  const kept: Record<string, Buffer[]> = { stdout: [], stderr: [], adapter: [] };
+  const bytesOf = (stream: string) => (kept[stream] ?? []).reduce((sum, { length }) => sum + length, 0);
+  const update = () => {
+    for (const { stream, number, text } of output.after(ref, attempt, known)) {
+      known[stream] = number;
+      kept[stream]?.push(Buffer.from(text));
     }
-  } finally {
-    closeSync(fd);
-  }
+  };
+  return {
+    get size() {
+      update();
+      return bytesOf('stdout');
+    },
+    get adapter() {
+      return kept.adapter?.[0]?.toString();
+    },
+    read(stream, start, take) {
+      update();
+      const fresh = Buffer.concat(kept[stream] ?? []).subarray(start);
+      if (fresh.length > 0) take(fresh);
+      return start + fresh.length;
+    },
+  };
+}
+
+/** A job's own files where it ran on this machine, else what the store has of its output. */
+function outputOf(store: Store, machine: Machine, ref: TicketRef, attempt: Attempt): OutputSource {
+  const dir = machine.job(ref, attempt);
+  return store.output && !existsSync(dir)
+    ? outputInStore(store.output, ref, attemptKey(attempt))
+    : outputInFiles(dir);
 }
 
 function endOf(attempt: Attempt): string {
@@ -157,8 +216,12 @@ export function restLine(ticket: Ticket, { json, style }: Pick<LogOptions, 'json
 }
 
 /** Turns the protocol of an agent into text; other output is shown as it is. */
-function readable(dir: string, attempt: Attempt, tools: ToolLines): (line: string) => void {
-  const adapterName = readJson<{ agent?: { adapter: string } }>(join(dir, 'command.json'))?.agent?.adapter;
+function readable(
+  adapterName: string | undefined,
+  attempt: Attempt,
+  tools: ToolLines,
+  onEvent: AttemptLogOptions['onEvent'],
+): (line: string) => void {
   if (!attempt.agent || !adapterName) return (line) => tools.say(line);
   const reader = adapterFor(adapterName).reader({
     now: attempt.startedAt,
@@ -166,7 +229,10 @@ function readable(dir: string, attempt: Attempt, tools: ToolLines): (line: strin
     wantsData: false,
   });
   return (line) => {
-    for (const event of reader.line(line)) tools.show(event);
+    for (const event of reader.line(line)) {
+      onEvent?.(event);
+      tools.show(event);
+    }
   };
 }
 

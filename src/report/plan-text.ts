@@ -4,11 +4,12 @@ import { parseRef } from '../model/ids-and-branch-names.ts';
 import type { Plan } from '../model/plan.ts';
 import { type PlansView, ticketOf } from '../model/plans/plans-view.ts';
 import { unchecked } from '../model/review-verdict-and-criteria.ts';
-import { type Naming, nameOf, runCommand } from '../model/state/explain-ticket.ts';
+import { answerTo, currentHold, type Naming, nameOf, runCommand } from '../model/state/explain-ticket.ts';
 import { plural } from '../model/text/clean-escape-quote-plural.ts';
 import { isCancelled, type Ticket } from '../model/ticket.ts';
 import type { Store } from '../store/store-interface.ts';
 import { ticketsIn } from './live/live-state.ts';
+import { workLine } from './status-text.ts';
 import { counted, duration, oneLine, type Style, statusMark, usageOfAttempts } from './style-and-phrases.ts';
 import {
   cells,
@@ -38,6 +39,8 @@ export function summary(
   style: Style,
   columns?: number,
 ): string[] {
+  const now = Date.now();
+  const reasonOf = (ticket: Ticket) => currentHold(ticket, { now })?.reason ?? ticket.error ?? '';
   const all = run.tickets.map((ticket) => [
     statusMark(ticket.status, style),
     ticket.ticketId,
@@ -45,8 +48,8 @@ export function summary(
     ticket.branch ?? '',
     usageOfAttempts(ticket.phaseHistory),
     ticket.status === 'complete'
-      ? unchecked(ticket)
-      : oneLine(run.held.get(ticket.ticketId) ?? ticket.hold?.reason ?? ticket.error ?? '', 1000),
+      ? oneLine(unchecked(ticket))
+      : oneLine(run.held.get(ticket.ticketId) ?? reasonOf(ticket), 1000),
   ]);
   const groups = run.tickets.map(({ status }) => groupOf(status));
   const rows =
@@ -81,10 +84,19 @@ export function summary(
   const { id } = run.plan;
   if (failed > 0)
     lines.push(`To retry the ${failed} failed: signalbox retry --failed ${id} && ${runCommand(run.plan)}`);
+  const asked = run.tickets.filter(
+    ({ hold, status }) => status === 'needs_attention' && hold?.kind === 'gate',
+  );
+  for (const ticket of asked.slice(0, MAX_ANSWERS))
+    lines.push(`To answer ${ticket.ticketId}: ${answerTo(ticket, run.plan)}`);
+  lines.push(...workLine(run.plan, run.tickets));
   if (run.stopped) lines.push(`Stopped. Continue with: signalbox resume ${run.plan.id}`);
   else if (open.length > 0) lines.push(`Details: signalbox status --plan ${run.plan.id}`);
   return wrapLines(lines, columns);
 }
+
+/** The commands of more questions are in `status`. */
+const MAX_ANSWERS = 3;
 
 function groupOf(status: Ticket['status']): SummaryRow['group'] {
   if (status === 'complete') return 'done';

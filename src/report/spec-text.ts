@@ -5,6 +5,7 @@ import type { Spec } from '../kiro/read-spec.ts';
 import type { SpecProblem, SpecTask } from '../kiro/task.ts';
 import { unchecked } from '../model/review-verdict-and-criteria.ts';
 import { NO_REASON } from '../model/state/attempt-end-types-and-waits.ts';
+import { currentHold } from '../model/state/explain-ticket.ts';
 import { plural } from '../model/text/clean-escape-quote-plural.ts';
 import { openTasksOf, type Ticket } from '../model/ticket.ts';
 import {
@@ -130,6 +131,7 @@ function uncheckedText({ unchecked }: SpecResult): string {
 /** The result of a spec run: a row per unit, the changes, and how to continue. */
 export function specSummary(result: SpecResult, colors: Style, columns?: number): string[] {
   const { tickets, plan, halted, counts, changes, usage, unpriced, ms } = result;
+  const now = Date.now();
   const shown = worthShowing(tickets);
   const rows = shown.map((ticket) => [
     isPartly(ticket) ? colors.yellow('✓') : statusMark(ticket.status, colors),
@@ -138,8 +140,8 @@ export function specSummary(result: SpecResult, colors: Style, columns?: number)
     isPartly(ticket) ? 'partly' : ticket.status.replace('_', ' '),
     usageOfAttempts(ticket.phaseHistory),
     ticket.status === 'complete'
-      ? oneLine(openText(ticket), 300) || unchecked(ticket)
-      : oneLine(ticket.hold?.reason ?? ticket.error ?? '', 300),
+      ? oneLine(openText(ticket) || unchecked(ticket), 300)
+      : oneLine(currentHold(ticket, { now })?.reason ?? ticket.error ?? '', 300),
   ]);
   const facts = [
     `${counts.complete - counts.partly}/${counts.units} units complete`,

@@ -1,15 +1,22 @@
 import { existsSync } from 'node:fs';
 import { groupBy } from '../model/group-by.ts';
 import { parseRef, refKey } from '../model/ids-and-branch-names.ts';
-import type { Plan } from '../model/plan.ts';
+import { isGivenUp, type Plan } from '../model/plan.ts';
 import { planProblems } from '../model/plans/plan-problems.ts';
 import { ticketOf } from '../model/plans/plans-view.ts';
 import { notMerged, unchecked } from '../model/review-verdict-and-criteria.ts';
 import { blockedBy, stoppedBy, stuckBlocker } from '../model/state/blockers-and-stop-on-failure.ts';
-import { asShown, type Explanation, explain } from '../model/state/explain-ticket.ts';
+import {
+  answerCommands,
+  answerTo,
+  asShown,
+  currentHold,
+  type Explanation,
+  explain,
+} from '../model/state/explain-ticket.ts';
 import { waitsForTicketInTree } from '../model/state/shared-workspace-turns.ts';
 import { plural } from '../model/text/clean-escape-quote-plural.ts';
-import { endedMerged, isCancelled, openAttempt, openTasksOf, type Ticket } from '../model/ticket.ts';
+import { endedMerged, isCancelled, openAttempt, openTasksOf, type Ticket, tipOf } from '../model/ticket.ts';
 import type { Holder, StoreProblem, StoreView } from '../store/store-interface.ts';
 import {
   ago,
@@ -24,7 +31,7 @@ import {
   usageText,
   whichAttempt,
 } from './style-and-phrases.ts';
-import { table } from './table.ts';
+import { FOLDED_DONE_FROM, FOLDED_FROM, table } from './table.ts';
 
 export interface TicketStatus extends Explanation {
   ticket: Ticket;
@@ -41,10 +48,14 @@ interface StatusInput {
   holder: Pick<Holder, 'isLive' | 'leaseLeft'>;
   daemon: boolean;
   now: number;
+  /** On a fleet: why no worker can take a ticket that may start. */
+  whyNoWorker?: ((plan: Plan, ticket: Ticket) => string | undefined) | undefined;
 }
 
+const MAY_START: ReadonlySet<Ticket['status']> = new Set(['queued', 'ready']);
+
 /** Plans with their tickets in order, each with the reason why it waits and the next command. */
-export function statusOf({ view: stored, holder, daemon, now }: StatusInput): PlanStatus[] {
+export function statusOf({ view: stored, holder, daemon, now, whyNoWorker }: StatusInput): PlanStatus[] {
   const view = withShownGates(stored, holder);
   const newer = newerRuns(view);
   const sound = new Set<string>();
@@ -53,21 +64,24 @@ export function statusOf({ view: stored, holder, daemon, now }: StatusInput): Pl
     const engine = daemon || (plan.claim !== null && holder.isLive(plan.claim));
     const tickets: TicketStatus[] = [];
     for (const entry of plan.tickets.toSorted((a, b) => a.order - b.order)) {
-      const ticket = ticketOf(view, { planId: plan.id, ticketId: entry.ticketId });
-      if (!ticket) continue;
-      const driven = ticket.claim !== null && holder.isLive(ticket.claim);
-      const leaseMs = ticket.claim ? holder.leaseLeft(ticket.claim) : undefined;
+      const stored = ticketOf(view, { planId: plan.id, ticketId: entry.ticketId });
+      if (!stored) continue;
+      const driven = stored.claim !== null && holder.isLive(stored.claim);
+      const leaseMs = stored.claim ? holder.leaseLeft(stored.claim) : undefined;
       const hold =
-        blockedBy(view, plan, entry) ??
-        stoppedBy(view, plan, entry) ??
-        waitsForTicketInTree(view, plan, ticket);
+        stored.status === 'complete'
+          ? undefined
+          : (blockedBy(view, plan, entry) ??
+            stoppedBy(view, plan, entry) ??
+            waitsForTicketInTree(view, plan, stored));
       const wrong = broken.find(({ ticketId }) => ticketId === entry.ticketId) ?? broken[0];
       const blocked = wrong?.message ?? hold?.reason ?? null;
-      const { why, next } = superseded(
-        ticket,
-        explain(ticket, plan, { driven, engine, blocked, now, leaseMs }),
-        newer,
-      );
+      const current = currentHold(stored, { now, blocked });
+      const ticket = current === stored.hold ? stored : { ...stored, hold: current };
+      const mayStart = plan.status === 'active' && MAY_START.has(ticket.status) && !current && !driven;
+      const missing = mayStart && blocked === null ? whyNoWorker?.(plan, ticket) : undefined;
+      const explained = explain(ticket, plan, { driven, engine, blocked, now, leaseMs });
+      const { why, next } = superseded(ticket, missing ? { why: missing, next: '' } : explained, newer);
       const root = why !== '' && why === blocked && !wrong ? stuckBlocker(view, plan, entry) : undefined;
       tickets.push({ ticket, why, next: next || (root ? commandToFree(root, { engine, now }, newer) : '') });
     }
@@ -164,11 +178,15 @@ export function planLines(
     `  ${plan.status === 'complete' && unselected > 0 ? 'complete as far as selected' : plan.status} — ${plan.workflow ?? 'default workflow'} — ${facts.join(', ')}`,
   ];
   const shown = only ? tickets.filter(({ ticket }) => isIn(only, ticket)) : tickets;
-  const rows = detailed ? shown.map((each) => [each]) : inSections(shown);
-  const width = Math.max(4, ...rows.map((equal) => rowName(equal).length));
-  const page = { lines, style, now, width, detailed };
-  for (const equal of rows) addFolded(equal, page);
-  lines.push(...workLine(plan, tickets));
+  const sections = inSections(shown, detailed);
+  const width = Math.max(4, ...sections.flatMap(({ rows }) => rows.map((equal) => rowName(equal).length)));
+  const page = { lines, style, now, width, detailed, plan, margin: '    ' };
+  for (const { name, count, rows } of sections) {
+    lines.push(`  ${style.bold(HEADINGS[name])} (${count})`);
+    for (const equal of rows) addFolded(equal, page);
+  }
+  const own = tickets.map(({ ticket }) => ticket);
+  lines.push(...workLine(plan, own).map((line) => `  ${line}`));
   for (const problem of problems) lines.push(`  ${style.red('✗')} ${oneLine(sayProblem(problem), 400)}`);
   if (detailed) lines.push(...lastRun(plan));
   return lines;
@@ -181,6 +199,12 @@ const SECTIONS = {
   done: ['complete'],
 } satisfies Record<string, Ticket['status'][]>;
 type Section = keyof typeof SECTIONS;
+const HEADINGS: Record<Section, string> = {
+  'need you': 'Need you',
+  run: 'Running',
+  wait: 'Waiting',
+  done: 'Done',
+};
 
 /** Whether a ticket belongs to a section. What was given up needs no one any more. */
 export function isIn(section: Section, ticket: Ticket): boolean {
@@ -188,18 +212,24 @@ export function isIn(section: Section, ticket: Ticket): boolean {
   return (SECTIONS[section] as Ticket['status'][]).includes(status);
 }
 
-/** So many tickets with the same reason are one row. */
-const FOLDED_FROM = 4;
-const FOLDED_DONE_FROM = 11;
 const MAX_IDS = 8;
 
-/** What needs a person, what runs, what waits, what is done; those with the same reason together. */
-function inSections(tickets: readonly TicketStatus[]): TicketStatus[][] {
+/** What needs a person, what runs, what waits, what is done. Those with the same reason are together, unless each is wanted. */
+function inSections(tickets: readonly TicketStatus[], each: boolean) {
   return (Object.keys(SECTIONS) as Section[]).flatMap((name) => {
     const section = tickets.filter(({ ticket }) => isIn(name, ticket));
     const equal = groupBy(section, ({ ticket, why }) => `${ticket.status} ${why}`);
-    return [...equal.values()].flatMap((same) => (isFolded(same) ? [same] : same.map((each) => [each])));
+    const rows = [...equal.values()].flatMap((same) =>
+      !each && isFolded(same) ? [same] : same.map((one) => [one]),
+    );
+    return section.length > 0 ? [{ name, count: section.length, rows }] : [];
   });
+}
+
+/** What a person can do next, a line each: at a gate, a command for each decision. */
+export function nextSteps({ ticket, next }: TicketStatus, plan: Plan): string[] {
+  if (next === '') return [];
+  return next === answerTo(ticket, plan) ? answerCommands(ticket, plan) : [next];
 }
 
 function isFolded(same: readonly TicketStatus[]): boolean {
@@ -219,24 +249,26 @@ function addFolded(equal: readonly TicketStatus[], page: Page): void {
     if (first) addTicketLines(first, page);
     return;
   }
-  const { lines, style, now, width } = page;
+  const { lines, style, now, width, plan, margin } = page;
   const { planId, status, hold } = first.ticket;
   const ids = equal.slice(0, MAX_IDS).map(({ ticket }) => ticket.ticketId);
   const more = equal.length > MAX_IDS ? ', …' : '';
   lines.push(
-    `  ${statusMark(status, style)} ${rowName(equal).padEnd(width)}  ${status.replace('_', ' ').padEnd(15)}  ${style.dim(`${ids.join(', ')}${more}`)}`,
+    `${margin}${statusMark(status, style)} ${rowName(equal).padEnd(width)}  ${status.replace('_', ' ').padEnd(15)}  ${style.dim(`${ids.join(', ')}${more}`)}`,
   );
-  const indent = ' '.repeat(width + 6);
+  const indent = indentBelow(page);
   const until = hold && first.why.includes(hold.reason) ? untilNote(hold, now) : '';
   if (first.why) lines.push(`${indent}${oneLine(first.why, 320)}${until}`);
   const isRetry = equal.every(({ ticket, next }) =>
     next.startsWith(`signalbox retry ${planId} ${ticket.ticketId}`),
   );
-  const next =
+  const isAsked = first.next === answerTo(first.ticket, plan);
+  const next = isAsked ? answerTo({ ...first.ticket, ticketId: '<ticket>' }, plan) : first.next;
+  const step =
     isRetry && status === 'failed' && !isCancelled(first.ticket)
       ? `signalbox retry --failed ${planId}`
-      : first.next;
-  if (next) lines.push(`${indent}${style.dim(`→ ${next}`)}`);
+      : next;
+  if (step) lines.push(`${indent}${style.dim(`→ ${step}`)}`);
 }
 
 /** Where the work of a complete ticket is; null where there is none to look for. */
@@ -247,6 +279,9 @@ export function whereWorkIs(
   if (status !== 'complete' || base === null) return null;
   const url = typeof context.pr_url === 'string' ? oneLine(context.pr_url, 300) : '';
   if (url && endedMerged(ticket)) return { kind: 'merged', text: `merged: ${url}` };
+  const { landed } = ticket;
+  if (landed && landed.tip === tipOf(ticket))
+    return { kind: 'merged', text: `merged into ${oneLine(landed.into)}` };
   if (url) return { kind: 'pull request', text: `pull request ${url}` };
   const last = ticket.phaseHistory.findLast(({ phase }) => phase === 'integrate');
   if (last?.status === 'success' && notMerged(last.output) === undefined)
@@ -255,9 +290,10 @@ export function whereWorkIs(
 }
 
 /** Where the work of a plan is, and the command for what is not merged. */
-function workLine({ id, workspace, status }: Plan, tickets: readonly TicketStatus[]): string[] {
+export function workLine(plan: Plan, tickets: readonly Ticket[]): string[] {
+  const { id, workspace } = plan;
   const kinds = groupBy(
-    tickets.flatMap(({ ticket }) => whereWorkIs(ticket) ?? []),
+    tickets.flatMap((ticket) => whereWorkIs(ticket) ?? []),
     ({ kind }) => kind,
   );
   const count = (kind: 'merged' | 'pull request' | 'branch') => kinds.get(kind)?.length ?? 0;
@@ -270,8 +306,9 @@ function workLine({ id, workspace, status }: Plan, tickets: readonly TicketStatu
       : []),
   ];
   if (facts.length === 0) return [];
-  const merge = branches > 0 && !workspace && status !== 'archived' ? ` → signalbox merge ${id}` : '';
-  return [`  Work: ${facts.join(', ')}${merge}`];
+  const command = isGivenUp(plan) ? `integrate ${id} <ticket>` : `merge ${id}`;
+  const merge = branches > 0 && !workspace ? ` → signalbox ${command}` : '';
+  return [`Work: ${facts.join(', ')}${merge}`];
 }
 
 /** The summary of a spec's last run. */
@@ -286,36 +323,49 @@ interface Page {
   now: number;
   width: number;
   detailed: boolean;
+  plan: Plan;
+  margin: string;
 }
 
-function addTicketLines({ ticket, why, next }: TicketStatus, page: Page): void {
-  const { lines, style, now, width, detailed } = page;
+/** Details stand behind the ids; below them where ids are long, so that branches and commands have room. */
+const MAX_INDENT = 20;
+function indentBelow({ margin, width }: Page): string {
+  const behind = margin.length + width + 4;
+  return ' '.repeat(behind <= MAX_INDENT ? behind : margin.length + 2);
+}
+
+function addTicketLines(each: TicketStatus, page: Page): void {
+  const { ticket, why } = each;
+  const { lines, style, now, width, detailed, plan, margin } = page;
   const since = ticket.status === 'complete' ? '' : ` ${style.dim(howLong(ticket, now))}`;
   const status = ticket.status.replace('_', ' ');
   const mark = statusMark(ticket.status, style);
   lines.push(
-    `  ${mark} ${ticket.ticketId.padEnd(width)}  ${status.padEnd(15)}${ticket.since ? since : ''}  ${oneLine(ticket.title, 60)}`,
+    `${margin}${mark} ${ticket.ticketId.padEnd(width)}  ${status.padEnd(15)}${ticket.since ? since : ''}  ${oneLine(ticket.title, 60)}`,
   );
-  const indent = ' '.repeat(width + 6);
+  const indent = indentBelow(page);
   // The time belongs to the hold's own reason, not to that of a paused plan.
   const until = ticket.hold && why.includes(ticket.hold.reason) ? untilNote(ticket.hold, now) : '';
   if (why) lines.push(`${indent}${oneLine(why, detailed ? 4000 : 320)}${until}`);
   const warning = ticket.phaseHistory.findLast(({ agent }) => agent)?.warning;
   if (warning && (detailed || ticket.status !== 'complete'))
     lines.push(`${indent}${style.yellow('!')} ${oneLine(warning, 320)}`);
-  if (next) lines.push(`${indent}${style.dim(`→ ${next}`)}`);
+  const pr = ticket.context.pr_url;
+  const pull = typeof pr === 'string' ? `pull request ${oneLine(pr, 300)}` : '';
+  const isAsked = ticket.hold?.kind === 'gate';
+  if (pull && isAsked) lines.push(`${indent}${pull}`);
+  for (const step of nextSteps(each, plan)) lines.push(`${indent}${style.dim(`→ ${step}`)}`);
   const gap = ticket.status === 'complete' ? unchecked(ticket) : '';
-  if (gap) lines.push(`${indent}${gap}`);
+  if (gap) lines.push(`${indent}${oneLine(gap, 320)}`);
   if (!detailed) return;
   const phase = ticket.currentPhase;
   const branch = ticket.branch ? `, branch ${oneLine(ticket.branch)}` : '';
   if (phase) lines.push(`${indent}phase ${oneLine(phase)}${branch}`);
-  const kept = ticket.status === 'complete' ? 'worktree kept: ' : 'worktree ';
-  if (ticket.worktree && (ticket.status !== 'complete' || existsSync(ticket.worktree)))
+  const isDone = isIn('done', ticket);
+  const kept = isDone ? 'worktree kept: ' : 'worktree ';
+  if (ticket.worktree && (!isDone || existsSync(ticket.worktree)))
     lines.push(`${indent}${kept}${oneLine(ticket.worktree, 300)}`);
-  const pr = ticket.context.pr_url;
-  const work =
-    whereWorkIs(ticket)?.text ?? (typeof pr === 'string' ? `pull request ${oneLine(pr, 300)}` : '');
+  const work = whereWorkIs(ticket)?.text ?? (isAsked ? '' : pull);
   if (work) lines.push(`${indent}${work}`);
   const session =
     openAttempt(ticket)?.sessionId ?? ticket.phaseHistory.findLast((attempt) => attempt.sessionId)?.sessionId;
@@ -325,10 +375,18 @@ function addTicketLines({ ticket, why, next }: TicketStatus, page: Page): void {
 }
 
 /** Everything about one ticket: its reason, where its work is, and every attempt. */
-export function ticketLines(each: TicketStatus, style: Style, now: number): string[] {
+export function ticketLines(each: TicketStatus, plan: Plan, style: Style, now: number): string[] {
   const { ticket } = each;
   const lines = [style.bold(refKey(ticket))];
-  addTicketLines(each, { lines, style, now, width: ticket.ticketId.length, detailed: true });
+  addTicketLines(each, {
+    lines,
+    style,
+    now,
+    width: ticket.ticketId.length,
+    detailed: true,
+    plan,
+    margin: '  ',
+  });
   const rows = ticket.phaseHistory.map((attempt) => {
     const end = attempt.completedAt === null ? now : Date.parse(attempt.completedAt);
     const outcome = attempt.outcome && attempt.outcome !== attempt.status ? ` → ${attempt.outcome}` : '';

@@ -12,6 +12,8 @@ export interface Style {
   green(text: string): string;
   yellow(text: string): string;
   cyan(text: string): string;
+  /** Foreground and background exchanged. */
+  inverse(text: string): string;
 }
 
 /**
@@ -31,6 +33,7 @@ export function style(color: boolean): Style {
     green: paint(32, 39),
     yellow: paint(33, 39),
     cyan: paint(36, 39),
+    inverse: paint(7, 27),
   };
 }
 
@@ -97,7 +100,8 @@ export function usageOfAttempts(attempts: readonly Attempt[]): string {
   return usageText(totalUsage(attempts.map(({ usage }) => usage)), countUnpriced(attempts));
 }
 
-function rounded(tokens: number): string {
+/** `12.3k` */
+export function rounded(tokens: number): string {
   if (tokens < 1000) return String(tokens);
   return tokens < 999_950 ? `${(tokens / 1000).toFixed(1)}k` : `${(tokens / 1e6).toFixed(1)}M`;
 }

@@ -46,11 +46,11 @@ export function fittingTable(
   const block = (row: readonly string[]) =>
     row.flatMap((value, at) => {
       if (value === '') return [];
-      const [one = '', ...more] = fold(value, room);
+      const [one = '', ...more] = foldProse(value, room);
       const name = names[at] ?? '';
       // A word that is too long gets lines of its own, unbroken, so that it can be copied.
       if (cells(one) > room)
-        return [`${INDENT}${style.dim(name)}`, ...fold(value, room).map((line) => INDENT + line)];
+        return [`${INDENT}${style.dim(name)}`, ...[one, ...more].map((line) => INDENT + line)];
       const under = INDENT + ' '.repeat(key) + GAP;
       return [`${INDENT}${style.dim(padOrCut(name, key))}${GAP}${one}`, ...more.map((line) => under + line)];
     });
@@ -60,15 +60,40 @@ export function fittingTable(
 const INDENT = '   ';
 const GAP = '  ';
 
-/** Breaks a text between words. */
+// biome-ignore lint/suspicious/noControlCharactersInRegex: colours have no width
+const ANSI = /\u001b\[[0-9;]*m/g;
+
+/** Breaks a text between words; no arrow has a line for itself. */
 export function fold(text: string, room: number): string[] {
   const lines: string[] = [];
   for (const word of text.split(' ')) {
     const longer = lines.length > 0 ? `${lines.at(-1)} ${word}` : word;
-    if (lines.length > 0 && width(longer) <= room) lines[lines.length - 1] = longer;
-    else lines.push(word);
+    const fits = width(longer) <= room || lines.at(-1)?.replace(ANSI, '') === '→';
+    if (lines.length > 0 && fits) lines[lines.length - 1] = longer;
+    // Of several spaces at a break, none begins the next line.
+    else if (lines.length === 0 || word !== '') lines.push(word);
   }
   return lines;
+}
+
+/** Where a command to be copied begins, up to the end of its line. An arrow before it belongs to it. */
+const COMMAND = new RegExp(
+  `(?:^| )(?=(?:${ANSI.source})*(?:→ (?:${ANSI.source})*)?(?:(?:signalbox|git -C|git merge|gh pr) |git branch -)\\S)`,
+);
+
+/**
+ * Breaks a text between words. A command is never broken, however long it is: it gets a line of its own, which the terminal wraps,
+ * so that it can be copied.
+ */
+export function foldProse(text: string, room: number): string[] {
+  const at = text.search(COMMAND);
+  if (at < 0) return fold(text, room);
+  const lines = at === 0 ? [] : fold(text.slice(0, at), room);
+  const command = text.slice(at).trimStart();
+  const together = `${lines.at(-1)} ${command}`;
+  return lines.length > 0 && width(together) <= room
+    ? [...lines.slice(0, -1), together]
+    : [...lines, command];
 }
 
 /** A row of a summary. The first cells are its mark and its name, the last is the reason. */
@@ -79,8 +104,8 @@ export interface SummaryRow {
 }
 
 /** So many rows with the same reason are one. */
-const FOLDED_FROM = 4;
-const FOLDED_DONE_FROM = 11;
+export const FOLDED_FROM = 3;
+export const FOLDED_DONE_FROM = 11;
 const MAX_NAMES = 8;
 
 /** The rows of a summary as a terminal shows them: what is done first, what needs a person last, equal ones folded. */
@@ -110,13 +135,7 @@ function foldedRow(rows: readonly (readonly string[])[], noun: string): string[]
   return [shared(0), plural(rows.length, noun), status, ...others, why ? `${why} (${list})` : list];
 }
 
-/** A command that is to be copied, up to the end of its line, and the space before it. */
-const COMMAND = / (?=(?:signalbox|git -C) \S)/;
-
-/**
- * Breaks lines that are wider than the terminal between words, and indents what follows. A command at the end is never broken: it
- * gets a line of its own, so that it can be copied.
- */
+/** Breaks lines that are wider than the terminal between words, and indents what follows. Commands stay whole. */
 export function wrapLines(lines: Lines, columns: number | undefined): string[] {
   const all = [lines].flat();
   return columns === undefined ? all : all.flatMap((line) => wrapLine(line, columns));
@@ -126,16 +145,8 @@ function wrapLine(line: string, columns: number): string[] {
   if (width(line) <= columns) return [line];
   const indent = /^ */.exec(line)?.[0] ?? '';
   const below = `${indent}${/^\S{1,2} /.test(line.slice(indent.length).replace(ANSI, '')) ? '  ' : INDENT.slice(1)}`;
-  const text = line.slice(indent.length);
-  const at = text.search(COMMAND);
-  const [prose, command] = at < 0 ? [text, ''] : [text.slice(0, at), text.slice(at + 1)];
-  const [first = '', ...more] = fold(prose, columns - below.length);
-  const folded = [`${indent}${first}`, ...more.map((each) => below + each)];
-  if (command === '') return folded;
-  const last = folded.at(-1) ?? '';
-  return width(`${last} ${command}`) <= columns
-    ? [...folded.slice(0, -1), `${last} ${command}`]
-    : [...folded, below + command];
+  const [first = '', ...more] = foldProse(line.slice(indent.length), columns - below.length);
+  return [`${indent}${first}`, ...more.map((each) => below + each)];
 }
 
 function filled(header: readonly string[], rows: readonly (readonly string[])[]) {
@@ -143,9 +154,6 @@ function filled(header: readonly string[], rows: readonly (readonly string[])[])
   const keep = (row: readonly string[]) => row.filter((_, column) => used[column]);
   return { head: keep(header), body: rows.map(keep) };
 }
-
-// biome-ignore lint/suspicious/noControlCharactersInRegex: colours have no width
-const ANSI = /\u001b\[[0-9;]*m/g;
 
 /** The width of a text that may have colours. */
 export function width(text: string): number {
@@ -158,8 +166,12 @@ const WIDE =
 const ZERO_WIDTH = /[\p{Mn}\p{Me}\u200b-\u200f\u2060-\u2064\ufeff\u{e0020}-\u{e007f}]/u;
 const EMOJI_STYLE = '\ufe0f';
 
+/** Most texts are ASCII. */
+const PLAIN = /^[ -~]*$/;
+
 /** The width of a text without colours in a terminal. In doubt it is too large, so that a line never wraps. */
 export function cells(text: string): number {
+  if (PLAIN.test(text)) return text.length;
   let sum = 0;
   for (const char of text) sum += cellsOf(char);
   return sum;

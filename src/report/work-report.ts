@@ -4,11 +4,11 @@ import { groupBy } from '../model/group-by.ts';
 import { refKey } from '../model/ids-and-branch-names.ts';
 import { dollars, totalUsage } from '../model/limits/usage-and-cost.ts';
 import type { Plan } from '../model/plan.ts';
-import { NO_CHECKS, unchecked, verdictOf } from '../model/review-verdict-and-criteria.ts';
+import { unchecked, verdictOf } from '../model/review-verdict-and-criteria.ts';
 import { sayOutcome } from '../model/state/explain-ticket.ts';
 import { plural } from '../model/text/clean-escape-quote-plural.ts';
 import { type Attempt, isOver, openAttempt, type Ticket } from '../model/ticket.ts';
-import { isIn, type PlanStatus, type TicketStatus, whereWorkIs } from './status-text.ts';
+import { isIn, nextSteps, type PlanStatus, type TicketStatus, whereWorkIs } from './status-text.ts';
 import { clock, oneLine, type Style, untilNote, usageOfAttempts, wholeSeconds } from './style-and-phrases.ts';
 
 /** One entry: what it is about, facts about it, and commands to paste. */
@@ -49,14 +49,14 @@ interface ReportInput {
   period: string;
   /** What people did, and what engines reported. */
   events: readonly StoredEvent[];
-  /** The last line of `git diff --stat`; null where it cannot be known. */
-  diffstat(ticket: Ticket): Promise<string | null>;
+  /** `2 files changed, 3 insertions(+)`; null where it cannot be known. */
+  diffstat(ticket: Ticket): string | null;
   /** When a running attempt last printed something; null where that is unknown. */
   printedAt(ticket: Ticket, attempt: Attempt): number | null;
 }
 
 /** What happened since a time, and what a person has to do about it. */
-export async function workReport(input: ReportInput): Promise<WorkReport> {
+export function workReport(input: ReportInput): WorkReport {
   const { plans, since, now, period, events } = input;
   const isNew = (time: string | null) => time !== null && Date.parse(time) >= since;
   const all = plans.flatMap(({ plan, tickets }) => tickets.map((each) => ({ ...each, plan })));
@@ -92,7 +92,7 @@ export async function workReport(input: ReportInput): Promise<WorkReport> {
     const work = whereWorkIs(ticket);
     if (!work) continue;
     const { planId, ticketId } = ticket;
-    const facts = [work.text, await input.diffstat(ticket), verdictOf(ticket)?.verdict, checksText(ticket)];
+    const facts = [work.text, input.diffstat(ticket), verdictOf(ticket)?.verdict, checksText(ticket)];
     const isMerged = work.kind === 'merged';
     items[isMerged ? 'merged' : 'ready'].push({
       text: named(ticket),
@@ -132,14 +132,20 @@ const item = (
   tickets,
 });
 
+/** A ticket with its plan. */
+interface Current extends TicketStatus {
+  plan: Plan;
+}
+
 const named = (ticket: Ticket) => `${refKey(ticket)}${ticket.title ? `: ${oneLine(ticket.title, 100)}` : ''}`;
 
 /** Questions, the oldest first. */
-function decisions(needed: readonly TicketStatus[], now: number): Item[] {
+function decisions(needed: readonly Current[], now: number): Item[] {
   return needed
     .filter(({ ticket }) => ticket.hold?.kind === 'gate')
     .sort((a, b) => (a.ticket.since ?? '').localeCompare(b.ticket.since ?? ''))
-    .map(({ ticket, why, next }) => {
+    .map((each) => {
+      const { ticket, why, plan } = each;
       const asked = openAttempt(ticket)?.startedAt ?? ticket.since;
       const pull = ticket.context.pr_url;
       return item(
@@ -149,7 +155,7 @@ function decisions(needed: readonly TicketStatus[], now: number): Item[] {
           ...(typeof pull === 'string' ? [oneLine(pull, 300)] : []),
           ...(asked === null ? [] : [`open for ${wholeSeconds(Math.max(0, now - Date.parse(asked)))}`]),
         ],
-        next ? [next] : [],
+        nextSteps(each, plan),
         [refKey(ticket)],
       );
     });
@@ -216,11 +222,12 @@ function waiting(tickets: readonly TicketStatus[], now: number): Item[] {
     const keys = same.map(({ ticket }) => refKey(ticket));
     const shown = keys.length > 8 ? `${keys.slice(0, 8).join(', ')}, …` : keys.join(', ');
     const until = first ? untilNote(first.ticket.hold, now) : '';
-    const next = first?.next.startsWith('signalbox') ? [first.next] : [];
+    const next = first?.next ? [first.next] : [];
+    const isCommand = first?.next.startsWith('signalbox') ?? false;
     return item(
       `${plural(same.length, 'ticket')}: ${shown}`,
-      [`${oneLine(first?.why || 'waits', 300)}${until}`],
-      next,
+      [`${oneLine(first?.why || 'waits', 300)}${until}`, ...(isCommand ? [] : next)],
+      isCommand ? next : [],
       keys,
     );
   });
@@ -305,7 +312,8 @@ function planItem(plan: Plan, tickets: readonly TicketStatus[]): Item {
 
 /** Whether checks really ran. */
 function checksText(ticket: Ticket): string {
-  if (unchecked(ticket)) return NO_CHECKS.replace(/\.$/, '');
+  const why = unchecked(ticket);
+  if (why) return oneLine(why).replace(/\.$/, '');
   const last = ticket.phaseHistory.findLast(({ phase }) => phase === 'checks');
   if (!last || last.status === 'skipped') return 'no checks ran';
   return last.status === 'success' ? 'checks passed' : `checks: ${last.status}`;

@@ -9,21 +9,16 @@ import {
 } from '../machine/files/make-directory-and-handle-storage-errors.ts';
 import { readJson } from '../machine/files/read-and-remove-files.ts';
 import { writeAtomic } from '../machine/files/write-atomic-and-note-facts.ts';
-import { isAlive, ownIdentity, type ProcessIdentity } from '../machine/process-identity-and-signals.ts';
+import {
+  isAlive,
+  isSeenAlive,
+  ownIdentity,
+  type ProcessIdentity,
+} from '../machine/process-identity-and-signals.ts';
 import { type Claim, LEASE_MS, onceLeaseIsOver, RENEW_MS, sayHolder } from '../model/claim.ts';
-import { HeldError, shortageOf } from '../model/errors.ts';
+import { HeldError } from '../model/errors.ts';
 import type { Layout } from './layout-and-view.ts';
 import type { Holder } from './store-interface.ts';
-
-/** Undefined if no file can be opened to check the process: then the heartbeat of the claim decides, which needs no file. */
-function ifSeen(claim: Claim): boolean | undefined {
-  try {
-    return isAlive(claim);
-  } catch (error) {
-    if (shortageOf(error)) return undefined;
-    throw error;
-  }
-}
 
 /** A holder whose heartbeat is a file, and whose liveness on this host is that of its process. */
 export class FileHolder implements Holder {
@@ -98,13 +93,13 @@ export class FileHolder implements Holder {
 
   /** By its process on this host, by its heartbeat on another. */
   isLive(claim: Claim): boolean {
-    const alive = ifSeen(claim);
+    const alive = isSeenAlive(claim);
     if (alive === false && claim.agent) return isAlive({ ...claim, ...claim.agent }) === true;
     return alive ?? this.#leaseOf(claim) > 0;
   }
 
   leaseLeft(claim: Claim): number | undefined {
-    return ifSeen(claim) === undefined ? this.#leaseOf(claim) : undefined;
+    return isSeenAlive(claim) === undefined ? this.#leaseOf(claim) : undefined;
   }
 
   #leaseOf({ token }: Claim): number {
@@ -132,7 +127,7 @@ export class FileHolder implements Holder {
 
   #daemonHeld(holder: Claim): HeldError {
     const lease = this.leaseLeft(holder);
-    return new HeldError('daemon/held', `A daemon already runs here: ${sayHolder(holder)}.`, {
+    return new HeldError('daemon/held', `A daemon is already running here: ${sayHolder(holder)}.`, {
       hint:
         lease === undefined
           ? 'Stop it with: signalbox daemon stop'

@@ -7,20 +7,21 @@ import {
   isStorageError,
   makeDirectory,
 } from '../machine/files/make-directory-and-handle-storage-errors.ts';
-import { writeAtomic } from '../machine/files/write-atomic-and-note-facts.ts';
+import { removeStray, writeAtomic } from '../machine/files/write-atomic-and-note-facts.ts';
 import { isAlive, ownIdentity, type ProcessIdentity } from '../machine/process-identity-and-signals.ts';
 import { InputError, ifUsable } from '../model/errors.ts';
 import type { StoredEvent } from '../model/events.ts';
 import { jsonText } from '../model/extra-fields.ts';
 import { type Changed, idProblem, type StateRef, type TicketRef } from '../model/ids-and-branch-names.ts';
 import type { Plan } from '../model/plan.ts';
+import { isFinished } from '../model/plans/choose-plans.ts';
 import type { Ticket } from '../model/ticket.ts';
 import { FileHolder } from './file-claims.ts';
+import { distrustFinishedIndex } from './finished-index.ts';
 import {
   DELETED,
   directories,
   entryExists,
-  isFinished,
   type Layout,
   layoutOf,
   NEW,
@@ -28,7 +29,7 @@ import {
 } from './layout-and-view.ts';
 import { quickTicket } from './parse-without-zod.ts';
 import { claimLines, type NoticeLine } from './sent-notices.ts';
-import { appendLines, readLines, stateBytes, stateText, unwritable } from './state-file-io.ts';
+import { appendLines, linesAfter, readLines, stateBytes, stateText, unwritable } from './state-file-io.ts';
 import { StateReader, stampOf } from './state-reader.ts';
 import type {
   CheckScope,
@@ -39,7 +40,7 @@ import type {
   StoreView,
   Wanted,
 } from './store-interface.ts';
-import { distrustFinishedIndex, ViewInMemory } from './view-in-memory-and-finished-index.ts';
+import { ViewInMemory } from './view-in-memory.ts';
 import { ChangeLog, PlanWatch } from './watch-plans.ts';
 
 /** One JSON file per plan and per ticket, as planners write them. */
@@ -63,6 +64,15 @@ export class FileStore implements Store {
     this.#persist = persist ?? (async (write) => write());
     this.#once = once;
     this.#reader = new StateReader({ remembers: !once, ...(kinds ? { kinds } : {}) });
+  }
+
+  /** Everything but a glance reads the files anyway. */
+  async refresh(): Promise<void> {
+    if (this.#kept) this.#check('open');
+  }
+
+  async close(): Promise<void> {
+    // Files are open only while they are read or written.
   }
 
   view(planId?: string): StoreView {
@@ -253,6 +263,10 @@ export class FileStore implements Store {
     return readLines(this.#layout.events(planId));
   }
 
+  eventsAfter(planId: string, cursor?: string): { events: StoredEvent[]; cursor: string } {
+    return linesAfter(this.#layout.events(planId), cursor);
+  }
+
   watch(onChange: (changed: Changed) => void): () => void {
     this.#guard(() => makeDirectory(this.#layout.plans));
     this.#watch ??= new PlanWatch(this.#layout.plans, {
@@ -293,9 +307,9 @@ export class FileStore implements Store {
   }
 
   #check(which: 'open' | 'all'): void {
-    this.#checkedAt = uptimeMs();
     if (this.#kept) this.#kept.check(which);
     else this.#keep();
+    this.#checkedAt = uptimeMs();
   }
 
   changes(since?: string, scope: CheckScope = 'all'): { changed: Changed; cursor: string } {
@@ -322,6 +336,12 @@ export class FileStore implements Store {
     await this.#locked(`${planId}+notified`, () =>
       appendLines(this.#layout.notified(planId), [{ place, key, state, at: now }]),
     );
+  }
+
+  sweep(before: number): void {
+    const { root, pins, engines, plans } = this.#layout;
+    const ofPlans = directories(plans).flatMap((id) => [join(plans, id), join(plans, id, 'tickets')]);
+    for (const dir of [root, pins, engines, plans, ...ofPlans]) removeStray(dir, before);
   }
 
   deletedUsage(): readonly Ticket[] {

@@ -3,7 +3,7 @@ import { InputError, messageOf } from '../model/errors.ts';
 import type { StateRef } from '../model/ids-and-branch-names.ts';
 import { PlanBase, PlanEntry, planSchemaFor } from '../model/plan-schema.ts';
 import { nearest } from '../model/text/nearest-word.ts';
-import { asRecord, placeInJson } from '../model/text/parse-json-and-find-places.ts';
+import { asRecord, isTooDeep, placeInJson, TOO_DEEP } from '../model/text/parse-json-and-find-places.ts';
 import { TicketBase, ticketSchemaFor } from '../model/ticket-schema.ts';
 import { notJson, unknownKind } from './state-reader.ts';
 import type { Store } from './store-interface.ts';
@@ -29,6 +29,7 @@ export function inspectState(store: Pick<Store, 'text'>, ref: StateRef): FileIss
   try {
     text = store.text(ref);
     if (text.trim() === '') return fail('the file is empty');
+    if (isTooDeep(text)) return fail(`the file is ${TOO_DEEP}`);
     data = JSON.parse(text);
   } catch (error) {
     if (error instanceof SyntaxError)

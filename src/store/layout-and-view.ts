@@ -5,6 +5,7 @@ import { statIfVisible } from '../machine/files/read-and-remove-files.ts';
 import { InputError, ifUsable, messageOf } from '../model/errors.ts';
 import { idProblem, requireId, type TicketRef } from '../model/ids-and-branch-names.ts';
 import type { Plan } from '../model/plan.ts';
+import { isFinished } from '../model/plans/choose-plans.ts';
 import { unreadable } from './state-file-io.ts';
 import { SchemasNeeded, type StateReader } from './state-reader.ts';
 import type { StoreView } from './store-interface.ts';
@@ -50,11 +51,6 @@ export function readView(layout: Layout, reader: StateReader, planId?: string): 
   for (const id of planId === undefined ? directories(layout.plans).sort() : one)
     viewPlan(id, view, { layout, reader });
   return view;
-}
-
-/** Finished plans are not run any more. */
-export function isFinished({ status }: Plan): boolean {
-  return status === 'complete' || status === 'archived';
 }
 
 interface ViewOptions {

@@ -1,15 +1,30 @@
+import type { StoreAddress } from '../config/find-store-address.ts';
+import type { Env } from '../machine/home-path.ts';
 import { FileStore } from './file-store.ts';
 import { SchemasNeeded } from './state-reader.ts';
 import type { Store, StoreView } from './store-interface.ts';
+
+/** Where the shared state is: in files, unless there is the address of a database. */
+export interface StorePlace {
+  stateDir: string;
+  address?: StoreAddress | undefined;
+  env: Env;
+  cwd: string;
+}
 
 /**
  * Opens the shared state for a command that only shows it. The schemas take longer to load than a thousand plain tickets take
  * to read, so they are loaded only when something is not plain.
  */
 export async function openForReading<T = StoreView>(
-  stateDir: string,
+  { stateDir, address, env, cwd }: StorePlace,
   read: (store: Store) => T,
 ): Promise<{ store: Store; view: T }> {
+  if (address) {
+    const { openPostgres } = await import('./postgres/open-postgres.ts');
+    const store = await openPostgres({ address, env, cwd, stateDir });
+    return { store, view: read(store) };
+  }
   const store = new FileStore(stateDir, { once: true });
   try {
     return { store, view: read(store) };

@@ -59,7 +59,7 @@ function memberReader({ properties, required, anyOf = [] }: Union, member: numbe
 
 function compile(schema: Schema): Read {
   // Only the schema of any JSON value has a name.
-  if (schema.$ref !== undefined) return when(isJson);
+  if (schema.$ref !== undefined) return json;
   if (Array.isArray(schema.anyOf)) return orNull(schema.anyOf);
   if (Array.isArray(schema.type)) return orNull(schema.type.map((type) => ({ ...schema, type })));
   if (schema.enum) return when((value) => (schema.enum as unknown[]).includes(value));
@@ -79,7 +79,7 @@ function compile(schema: Schema): Read {
     case 'null':
       return when((value) => value === null);
     default:
-      return Object.keys(schema).length === 0 ? (value) => value : never;
+      return Object.keys(schema).length === 0 ? json : never;
   }
 }
 
@@ -94,11 +94,16 @@ function orNull([schema, none]: Schema[]): Read {
   return (value) => (value === null ? null : read(value));
 }
 
-function isJson(value: unknown): boolean {
+/** Deeper values are left to the zod schema: only before that is a text searched for nesting that overflows the stack. */
+const MAX_LEVELS = 50;
+
+function isJson(value: unknown, levels = MAX_LEVELS): boolean {
   if (typeof value !== 'object' || value === null) return typeof value !== 'number' || Number.isFinite(value);
-  return Array.isArray(value) ? value.every(isJson) : isObject(value) && Object.values(value).every(isJson);
+  if (levels === 0 || !(Array.isArray(value) || isObject(value))) return false;
+  return Object.values(value).every((each) => isJson(each, levels - 1));
 }
 
+const json: Read = (value) => (isJson(value) ? value : NO);
 const text: Read = (value) => (typeof value === 'string' ? value : NO);
 
 function patterned(pattern: string): Read {
@@ -176,7 +181,8 @@ function object(schema: Schema): Read {
       if (value[required[at] as string] === undefined) return NO;
     if (!hasExtra && inOrder) return result;
     if (hasExtra && schema.additionalProperties === false) return NO;
-    return setAside(result, keys, value, hasExtra ? keys.filter((key) => !fields[key]) : []);
+    const extra = hasExtra ? keys.filter((key) => !fields[key]) : [];
+    return extra.every((key) => isJson(value[key])) ? setAside(result, keys, value, extra) : NO;
   };
 }
 

@@ -120,7 +120,41 @@ export function appendLines(path: string, values: readonly object[]): void {
 /** The values of all whole lines. */
 export function readLines<T>(path: string): T[] {
   if (!existsSync(path)) return [];
-  return stateText(path)
+  return valuesOf(stateText(path));
+}
+
+function valuesOf<T>(text: string): T[] {
+  return text
     .split('\n')
     .flatMap((line) => (line.endsWith('}') ? ((parseJson(line) as T | undefined) ?? []) : []));
+}
+
+/** Read at once of a file of lines. */
+const PIECE_BYTES = 256 * 1024;
+/** A longer line is no event: it is skipped. */
+const MAX_LINE_BYTES = 4 * 1024 * 1024;
+
+/** The values of the next whole lines behind a cursor, which is a file and an offset in it. */
+export function linesAfter<T>(path: string, cursor: string | undefined): { events: T[]; cursor: string } {
+  if (!existsSync(path)) return { events: [], cursor: 'none 0' };
+  return reading(path, () => withOpened(path, (fd, stat) => linesOf<T>(fd, stat, cursor)));
+}
+
+function linesOf<T>(fd: number, stat: Stats, cursor: string | undefined): { events: T[]; cursor: string } {
+  const { ino, size } = stat;
+  const [file, offset] = cursor?.split(' ') ?? [];
+  // The file was not there when the reader began, or it was replaced: what it has now is new.
+  const start = file === String(ino) ? Number(offset) : 0;
+  const isKnown = file !== undefined && Number.isInteger(start) && start >= 0 && start <= size;
+  if (!isKnown || !stat.isFile()) return { events: [], cursor: `${ino} ${size}` };
+  for (let length = PIECE_BYTES; ; length *= 2) {
+    const buffer = Buffer.allocUnsafe(Math.min(length, size - start));
+    const piece = buffer.subarray(0, readSync(fd, buffer, 0, buffer.length, start));
+    const end = piece.lastIndexOf('\n') + 1;
+    const isTooLong = end === 0 && piece.length >= MAX_LINE_BYTES;
+    if (end === 0 && piece.length === length && !isTooLong) continue;
+    const whole = isTooLong ? piece.length : end;
+    const events = valuesOf<T>(piece.toString('utf8', 0, whole));
+    return { events, cursor: `${ino} ${start + whole}` };
+  }
 }

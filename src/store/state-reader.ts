@@ -1,10 +1,10 @@
 import { type Stats, statSync } from 'node:fs';
 import { InputError, ifUsable, messageOf } from '../model/errors.ts';
 import { keepExtra, SCHEMA_VERSION } from '../model/extra-fields.ts';
-import { refKey } from '../model/ids-and-branch-names.ts';
+import { refKey, type TicketRef } from '../model/ids-and-branch-names.ts';
 import { PLAN_KINDS, type Plan } from '../model/plan.ts';
 import type { PlanSchema, SafeParsed, SchemaError } from '../model/plan-schema.ts';
-import { asRecord, placeInJson } from '../model/text/parse-json-and-find-places.ts';
+import { asRecord, isTooDeep, placeInJson, TOO_DEEP } from '../model/text/parse-json-and-find-places.ts';
 import type { Ticket } from '../model/ticket.ts';
 import { quickPlan, quickTicket } from './parse-without-zod.ts';
 import { missing, stateText, unreadable } from './state-file-io.ts';
@@ -42,9 +42,33 @@ const QUICK: { [K in keyof Kinds]: (data: unknown) => Kinds[K] | undefined } = {
   ticket: quickTicket,
 };
 
-type KnownKinds = ReadonlyMap<string, PlanSchema | null>;
+export type KnownKinds = ReadonlyMap<string, PlanSchema | null>;
 
-const OWN_KINDS: KnownKinds = new Map(PLAN_KINDS.map((kind) => [kind, null]));
+export const OWN_KINDS: KnownKinds = new Map(PLAN_KINDS.map((kind) => [kind, null]));
+
+/** A plan that is kept as a text; the error says where it is, and why it cannot be used. */
+export function parsePlan(text: string, path: string, id: string, kinds: KnownKinds): Plan {
+  return requireName(parseState('plan', text, path, kinds), path, id);
+}
+
+/** The same for a ticket. */
+export function parseTicket(text: string, path: string, ref: TicketRef, kinds: KnownKinds): Ticket {
+  return requireRef(parseState('ticket', text, path, kinds), path, ref);
+}
+
+function requireRef(ticket: Ticket, path: string, { planId, ticketId }: TicketRef): Ticket {
+  if (ticket.planId === planId && ticket.ticketId === ticketId) return ticket;
+  throw mismatch(
+    path,
+    `the ticket calls itself "${refKey(ticket)}" but is stored as "${planId}/${ticketId}"`,
+    'Correct planId and ticketId, or move the file.',
+  );
+}
+
+function requireName(plan: Plan, path: string, id: string): Plan {
+  if (plan.id === id) return plan;
+  throw mismatch(path, `the plan calls itself "${plan.id}" but its directory is "${id}"`);
+}
 
 /** Parses a state file; the error says which file, where and why. */
 function parseState<K extends keyof Kinds>(what: K, text: string, path: string, kinds: KnownKinds): Kinds[K] {
@@ -53,10 +77,14 @@ function parseState<K extends keyof Kinds>(what: K, text: string, path: string, 
       hint: HINT,
       details: { path, ...at },
     });
+  const refuseTooDeep = () => {
+    if (isTooDeep(text)) throw problem(`the file is ${TOO_DEEP}`);
+  };
   let data: unknown;
   try {
     data = JSON.parse(text);
   } catch (error) {
+    refuseTooDeep();
     if (text.trim() === '') throw problem('the file is empty');
     throw problem(notJson(error), placeInJson(text));
   }
@@ -72,6 +100,7 @@ function parseState<K extends keyof Kinds>(what: K, text: string, path: string, 
     });
   const plain = QUICK[what](data);
   if (plain) return plain;
+  refuseTooDeep();
   if (!schemas) throw new SchemasNeeded(`${path} has to be checked`);
   const added = isOfKind ? (kinds.get(kind) ?? null) : null;
   const parsed = schemas[what](data, added) as SafeParsed<Kinds[K]>;
@@ -105,22 +134,12 @@ export class StateReader {
 
   /** `stat`: of a path that is known to be a file's. */
   plan(path: string, id: string, stat?: Stats): Plan {
-    const plan = this.#read('plan', path, stat !== undefined, stat);
-    if (plan.id !== id)
-      throw mismatch(path, `the plan calls itself "${plan.id}" but its directory is "${id}"`);
-    return plan;
+    return requireName(this.#read('plan', path, stat !== undefined, stat), path, id);
   }
 
   /** `plain`: the path is known to be a file's. */
   ticket(path: string, planId: string, ticketId: string, { plain = false } = {}): Ticket {
-    const ticket = this.#read('ticket', path, plain);
-    if (ticket.planId !== planId || ticket.ticketId !== ticketId)
-      throw mismatch(
-        path,
-        `the ticket calls itself "${refKey(ticket)}" but is stored as "${planId}/${ticketId}"`,
-        'Correct planId and ticketId, or move the file.',
-      );
-    return ticket;
+    return requireRef(this.#read('ticket', path, plain), path, { planId, ticketId });
   }
 
   /** True when no other process has written the file since this one did. Having read it does not count. */

@@ -1,10 +1,11 @@
 import type { Claim } from '../model/claim.ts';
 import { InputError, ifUsable } from '../model/errors.ts';
 import type { StoredEvent } from '../model/events.ts';
+import type { Worker } from '../model/fleet.ts';
 import type { Changed, StateRef, TicketRef } from '../model/ids-and-branch-names.ts';
 import type { Plan } from '../model/plan.ts';
 import type { PlanSchema } from '../model/plan-schema.ts';
-import type { PlansView } from '../model/plans/plans-view.ts';
+import { type PlansView, planOf } from '../model/plans/plans-view.ts';
 import type { Ticket } from '../model/ticket.ts';
 import type { Exact } from '../model/ticket-schema.ts';
 
@@ -42,6 +43,20 @@ export type CheckScope = 'noticed' | 'open' | 'all';
 /** Undefined where the ticket does not exist, or cannot be read. */
 export function readableTicket(store: Pick<Store, 'ticket'>, ref: TicketRef): Ticket | undefined {
   return ifUsable(() => store.ticket(ref));
+}
+
+/** Plans that are not finished, and the given one. */
+export function openAndOnePlan(store: Pick<Store, 'glance' | 'view'>, planId: string | undefined): StoreView {
+  const open = store.glance();
+  if (planId === undefined || planOf({ plans: open.plans }, planId)) return open;
+  const views = [open, store.view(planId)];
+  const plans = views.flatMap((view) => view.plans);
+  return {
+    plans: plans.sort((a, b) => (a.id < b.id ? -1 : 1)),
+    tickets: new Map(views.flatMap(({ tickets }) => [...tickets])),
+    problems: views.flatMap(({ problems }) => problems),
+    ...(open.finished ? { finished: open.finished } : {}),
+  };
 }
 
 /** Each call returns what was noticed to have changed since the last one; the first: `unknown`. */
@@ -106,12 +121,104 @@ export interface Holder {
   releaseDaemon(): Promise<void>;
 }
 
+/** The role of the one process that gives tickets to workers. */
+export const SCHEDULER = 'scheduler';
+
+/** A ticket that the scheduler gives to a worker. */
+export interface Order extends TicketRef {
+  worker: string;
+  slot: boolean;
+}
+
+/** A job of the queue: an order that a worker has fetched. */
+export interface Delivery extends TicketRef {
+  /** Of the dispatch. Where the ticket has another one, the job is dropped. */
+  number: number;
+  job: string;
+}
+
+/** What a worker says of itself. */
+export type WorkerFacts = Pick<Worker, 'id' | 'host' | 'version' | 'slots' | 'labels' | 'repos'>;
+
+/** A ticket that a worker is about to claim. */
+export interface FleetClaim {
+  /** Whether one more may run, beside those that are claimed; `others` are read in the same transaction. */
+  hasRoom(others: readonly Ticket[]): boolean;
+  change(ticket: Ticket): Ticket;
+}
+
+/** What a store has for many machines that work on the same plans. */
+export interface Fleet {
+  readonly leaseMs: number;
+  /** As they were when the database was last asked. */
+  workers(): readonly Worker[];
+  /** Makes this process a worker, with a queue of its own. Throws a HeldError where another live one has the id. */
+  join(holder: Holder, facts: WorkerFacts): Promise<void>;
+  /** It takes no more tickets. */
+  drain(id: string): Promise<boolean>;
+  /** Forgets a worker, and ends the lease of its process. */
+  remove(id: string): Promise<boolean>;
+  /** Whether this process is the only one that does something, until its lease is over. */
+  takeRole(holder: Holder, name: string): Promise<boolean>;
+  releaseRole(holder: Holder, name: string): Promise<void>;
+  /**
+   * Gives tickets to workers: number in the ticket and job in the queue are written in one transaction, in which the scheduler's lease
+   * is checked. A ticket that another process changed meanwhile is left out.
+   */
+  dispatch(holder: Holder, orders: readonly Order[], now: string): Promise<void>;
+  /** The next jobs for a worker. Each is delivered again unless it is ended. */
+  fetch(worker: string, most: number): Promise<Delivery[]>;
+  endJob(worker: string, job: string): Promise<void>;
+  /** Deletes old jobs. */
+  tidyQueue(): Promise<void>;
+  /** Claims a ticket in one transaction that counts what is claimed, of all machines together. */
+  claim(ref: TicketRef, claim: FleetClaim): Promise<Ticket>;
+  /** Events of a plan that other processes stored, behind the number of the last one that is known; without one, none, and the last number. */
+  eventsOfOthers(planId: string, after?: number): Promise<{ events: StoredEvent[]; last: number }>;
+  /** Called after each renewal of the holder's lease, with the time at which it was sent, in seconds by the clock of the watchdogs. */
+  onRenewed(holder: Holder, listener: (sentAt: number) => void): void;
+}
+
+/** The files of a job that readers on other machines see. */
+export const OUTPUT_STREAMS = ['stdout', 'stderr'] as const;
+
+/** A part of what an attempt printed, redacted. `adapter` has how an agent's output is to be read. */
+export interface OutputPiece {
+  stream: (typeof OUTPUT_STREAMS)[number] | 'adapter';
+  /** Counts the pieces of a stream. */
+  number: number;
+  /** At most 64 KB. */
+  text: string;
+}
+
+/** What attempts print, for readers on other machines. Writes resolve to false where the ticket has another claim. */
+export interface OutputLog {
+  /** Forgets what an earlier engine stored of the attempt. */
+  begin(ref: TicketRef, attempt: string, token: string): Promise<boolean>;
+  add(ref: TicketRef, attempt: string, token: string, pieces: readonly OutputPiece[]): Promise<boolean>;
+  /** The pieces behind the last known number of each stream. */
+  after(ref: TicketRef, attempt: string, known: Readonly<Record<string, number>>): OutputPiece[];
+  /** Deletes what attempts of finished plans printed before that time. */
+  deleteBefore(time: string): Promise<void>;
+}
+
 /**
  * The shared truth: plans, tickets, events, pinned workflows, claims, and what was sent and spent. A database on another host can
  * implement it: no caller sees a path, reads may come from memory, and writes are asynchronous. Every change goes through a
  * function that gets the latest state; the store may call it again when another process was faster, so it must be pure.
  */
 export interface Store {
+  /** Undefined where everybody who reads the store sees the files of its jobs. */
+  readonly output?: OutputLog;
+  /**
+   * Resolves when reads show everything that any process had written before the call. What this process wrote shows at once; what
+   * others wrote may show later where the store is on another computer.
+   */
+  refresh(): Promise<void>;
+  /** What many machines need to work on the same plans; undefined where the store is for one machine. */
+  readonly fleet?: Fleet | undefined;
+  /** Ends what connects this process to the store. Nothing can be read or written afterwards. */
+  close(): Promise<void>;
   /** Everything, as it is now; with an id, that plan alone. */
   view(planId?: string): StoreView;
   /**
@@ -152,6 +259,11 @@ export interface Store {
   /** Calls of one process are kept in their order, also when it does not await them. */
   append(planId: string, event: StoredEvent): Promise<void>;
   events(planId: string): StoredEvent[];
+  /**
+   * The next events behind a cursor, in pieces: a piece may be a part of them, and the last one is empty. Without a cursor, or
+   * with one that the store does not know, there are none, and the cursor is the end of what is stored now.
+   */
+  eventsAfter(planId: string, cursor?: string): { events: StoredEvent[]; cursor: string };
 
   /** Calls back soon after another process changed something. Returns the function that ends it. */
   watch(onChange: (changed: Changed) => void): () => void;
@@ -169,6 +281,9 @@ export interface Store {
   /** Those of the wanted notifications that no other process has sent or is sending. This one has to send them now. */
   claimNotices(planId: string, wish: NoticeWish): Promise<Wanted[]>;
   endNotice(planId: string, notice: Wanted, end: { state: 'sent' | 'failed'; now: string }): Promise<void>;
+
+  /** Deletes what killed processes left half written before that time, in milliseconds. */
+  sweep(before: number): void;
 
   /** What agents of deleted tickets used, as tickets without their texts. */
   deletedUsage(): readonly Ticket[];

@@ -132,6 +132,8 @@ export async function diffWork(
   spec: TreeSpec,
   baseCommit: string,
   as?: 'stat' | 'patch',
+  /** Shows this commit instead of the worktree or branch. */
+  commit?: string,
 ): Promise<string> {
   checkCommit(baseCommit);
   checkBranch(spec.branch);
@@ -142,6 +144,10 @@ export async function diffWork(
   const args = ['-c', 'core.quotePath=false', ...DIFF, ...shown, baseCommit];
   const diff = async (at: GitLocation, more: readonly string[], env = {}) =>
     (await context.git([...args, ...more, '--'], { at, env, encoding })).stdout;
+  if (commit !== undefined) {
+    checkCommit(commit);
+    return diff(repo, [commit]);
+  }
   const tree = await openTree(context.git, spec.path, spec.branch);
   const here = tree?.commonDir === repo.commonDir ? tree : undefined;
   if (here?.head.branch !== spec.branch) return diff(repo, [branchRef(spec.branch)]);
@@ -156,6 +162,46 @@ export async function diffWork(
     if (fresh.length > 0) await context.git(add, { at: here, env, input, write: true });
     return diff(here, [], env);
   });
+}
+
+/** The commits that a ticket's work is between. */
+export interface CommitRange {
+  base: string;
+  tip: string;
+}
+
+const SHORT_STAT = [
+  'diff-tree',
+  '--stdin',
+  '-r',
+  '-M',
+  '--shortstat',
+  '--always',
+  '--no-ext-diff',
+  '--no-textconv',
+];
+
+/** `2 files changed, 3 insertions(+)` of every range, by one git process. Null where a commit is gone, or nothing changed. */
+export async function shortStats(
+  context: Context,
+  path: string,
+  ranges: readonly CommitRange[],
+): Promise<(string | null)[]> {
+  for (const { base, tip } of ranges) [base, tip].map(checkCommit);
+  const at = await context.repo(path);
+  const stats = ranges.map((): string | null => null);
+  for (let from = 0; from < ranges.length; ) {
+    const input = ranges.slice(from).map(({ base, tip }) => `${tip} ${base}\n`);
+    // A base that is gone ends git: those behind it need another call.
+    const { stdout, code } = await context.git(SHORT_STAT, { at, input: input.join(''), ok: [0, 128] });
+    for (const line of stdout.split('\n').filter(Boolean)) {
+      if (line.startsWith(' ')) stats[from - 1] = line.trim();
+      // A tip that is gone is left out.
+      else while (from < ranges.length && ranges[from++]?.tip !== line);
+    }
+    from = code === 0 ? ranges.length : from + 1;
+  }
+  return stats;
 }
 
 async function worktreeAt(context: Context, path: string): Promise<Worktree> {

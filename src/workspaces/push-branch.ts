@@ -28,7 +28,7 @@ export interface Pushed {
 }
 
 /** Overrides the repository's config, so that only this branch is pushed. */
-const PUSH = [
+export const PUSH = [
   'push',
   '--porcelain',
   '--no-verify',
@@ -37,7 +37,7 @@ const PUSH = [
   '--recurse-submodules=no',
   '--receive-pack=git-receive-pack',
 ];
-const PLAIN = [
+export const PLAIN_PUSH = [
   ['remote.origin.mirror', 'false'],
   ['push.pushOption', ''],
 ] as const;
@@ -67,7 +67,7 @@ export async function pushBranch(context: Context, spec: PushSpec): Promise<Push
     at: repo,
     write: true,
     ok: [0, 1, 128],
-    config: [...access.entries, ...PLAIN],
+    config: [...access.entries, ...PLAIN_PUSH],
     env: access.env,
   });
   if (result.code !== 0) throw refused(spec, repo, result);
@@ -135,10 +135,20 @@ export async function remoteTips(
   repo: Repository,
   branches: readonly string[],
 ): Promise<Map<string, string>> {
+  const found = await remoteRefs(repo, branches.map(branchRef));
+  return new Map(branches.flatMap((branch) => pair(branch, found.get(branchRef(branch)))));
+}
+
+function pair(branch: string, commit: string | undefined): [string, string][] {
+  return commit === undefined ? [] : [[branch, commit]];
+}
+
+/** The same for full names of refs. */
+export async function remoteRefs(repo: Repository, refs: readonly string[]): Promise<Map<string, string>> {
   const url = await pushUrl(repo);
   const access = await trustedAccess(repo);
   const args = ['ls-remote', '--quiet', '--upload-pack=git-upload-pack', '--', url];
-  const { stdout } = await repo.git([...args, ...branches.map(branchRef)], {
+  const { stdout } = await repo.git([...args, ...refs], {
     at: repo,
     config: access.entries,
     env: access.env,
@@ -147,8 +157,7 @@ export async function remoteTips(
   for (const line of stdout.split('\n')) {
     const [commit = '', ref = ''] = line.split('\t');
     // A pattern also matches the end of longer names.
-    const branch = branches.find((name) => branchRef(name) === ref);
-    if (branch !== undefined) tips.set(branch, commit);
+    if (refs.includes(ref)) tips.set(ref, commit);
   }
   return tips;
 }

@@ -35,7 +35,7 @@ export async function rewindTree(context: Context, spec: RewindSpec): Promise<{ 
 }
 
 /** Keeps a commit on a ref of its own. */
-async function keepOn(repo: Repository, wanted: string, commit: string): Promise<string> {
+export async function keepOn(repo: Repository, wanted: string, commit: string): Promise<string> {
   for (let number = 1; ; number += 1) {
     const ref = `${wanted}-${number}`;
     if (await readRef(repo, ref)) continue;

@@ -1,11 +1,13 @@
+import { dirname } from 'node:path';
 import { type Context, createTurns } from '../git/context-and-locks.ts';
 import { rememberTrunk } from '../git/fetch-and-find-trunk.ts';
 import { findRepo } from '../git/find-repository.ts';
 import { isAncestor } from '../git/history.ts';
 import type { GitLocation } from '../git/location.ts';
 import { branchRef, readRef } from '../git/refs.ts';
-import { type CallLimits, type CreateGit, createGit, type Git } from '../git/run-git.ts';
+import { type CallLimits, type CreateGit, createGit, type Git, GitError } from '../git/run-git.ts';
 import { readStatus } from '../git/status-and-index-marks.ts';
+import { makeDirectory } from '../machine/files/make-directory-and-handle-storage-errors.ts';
 import { catchUp } from './catch-up-with-origin.ts';
 import { commitPaths, isTracked, readCommitted } from './commit-and-read-files.ts';
 import { ensureWorkspace, refreshWorkspace } from './ensure-workspace.ts';
@@ -15,10 +17,20 @@ import {
   gatherEvidence,
   headAt,
   isSpecStateFile,
+  shortStats,
   takeFingerprint,
 } from './evidence-and-diff.ts';
 import { baseHas, branchWithSameChanges, whereabouts } from './find-work-in-base.ts';
 import { findObstacles } from './find-worktree-obstacles.ts';
+import {
+  fetchHandedOver,
+  originHandOver,
+  ownHandOver,
+  pushHandOver,
+  restoreUncommitted,
+  snapshotWork,
+  takeOverWork,
+} from './hand-over-refs.ts';
 import { integrateBranch } from './integrate-branch.ts';
 import { examineWorktree, listWorktrees } from './list-and-examine-worktrees.ts';
 import { openTrains, withTrainLock } from './merge-branches-of-train.ts';
@@ -41,6 +53,7 @@ export { GitError } from '../git/run-git.ts';
 export type { CaughtUp } from './catch-up-with-origin.ts';
 export { isSpecStateFile } from './evidence-and-diff.ts';
 export type { Whereabouts } from './find-work-in-base.ts';
+export type { HandOverRefs } from './hand-over-refs.ts';
 export type { Integrated } from './integrate-branch.ts';
 export type { KnownWorktree } from './list-and-examine-worktrees.ts';
 export type { Track, TrackSpec, Trains } from './merge-branches-of-train.ts';
@@ -178,6 +191,13 @@ function callsOf(context: Context) {
       return (await resolveBase(await context.repo(path), base, { fetch: false })).ref;
     },
     withTrainLock: <T>(path: string, fn: () => Promise<T>) => withTrainLock(context, path, fn),
+    /** Clones a repository to a path where nothing is yet. */
+    async clone({ url, path }: { url: string; path: string }) {
+      makeDirectory(dirname(path), 0o777);
+      const args = ['clone', '--quiet', '--no-recurse-submodules', '--', url, path];
+      const { code, stderr } = await git.discover(args, dirname(path));
+      if (code !== 0) throw new GitError(args, { code, stderr });
+    },
     isReady,
     endSetup,
     ensure: bind(ensureWorkspace),
@@ -205,8 +225,16 @@ function callsOf(context: Context) {
     openEnclave: bind(openEnclave),
     closeEnclave: bind(closeEnclave),
     diff: bind(diffWork),
+    shortStats: bind(shortStats),
     sweep: bind(deleteFreeWarm),
     push: bind(pushBranch),
+    snapshotWork: bind(snapshotWork),
+    originHandOver: bind(originHandOver),
+    ownHandOver: bind(ownHandOver),
+    pushHandOver: bind(pushHandOver),
+    takeOverWork: bind(takeOverWork),
+    restoreUncommitted: bind(restoreUncommitted),
+    fetchHandedOver: bind(fetchHandedOver),
     catchUp: bind(catchUp),
     branchAhead: bind(branchAhead),
     whereabouts: bind(whereabouts),

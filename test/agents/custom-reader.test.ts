@@ -43,6 +43,8 @@ describe('the custom reader', () => {
     ['Payment required: credit balance is too low', 'exit', undefined],
     ['connection refused by the test server', 'exit', undefined],
     ['3 of 529 tests failed', 'exit', undefined],
+    ['429', 'limit', null],
+    ['expected 200, received 429', 'exit', undefined],
   ])('reads the provider’s trouble in %j', (said, kind, seconds) => {
     const at = seconds ? new Date(Date.parse(CONTEXT.now) + seconds * 1000).toISOString() : seconds;
     expect(run(['working'], 1, false, said).error).toMatchObject({ class: kind });

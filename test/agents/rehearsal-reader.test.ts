@@ -35,11 +35,14 @@ describe('the rehearsal reader', () => {
   it('tells of tools and limits', () => {
     const tool = { type: 'tool', name: 'edit', summary: 'a.txt' };
     const limit = { type: 'limit', message: 'enough' };
-    const { events } = run([tool, { ...tool, done: true }, { ...tool, summary: 'b', done: true }, limit]);
+    const failed = { ...tool, done: true, failed: true };
+    const ends = [{ ...tool, done: true }, { ...tool, summary: 'b', done: true }, failed];
+    const { events } = run([tool, ...ends, limit]);
     expect(events).toEqual([
       { ...tool, done: false },
       { ...tool, done: true, fingerprint: expect.any(String) },
       { ...tool, summary: 'b', done: true, fingerprint: expect.any(String) },
+      { ...failed, fingerprint: expect.any(String) },
       { ...limit, resetAt: null, sure: false },
     ]);
   });

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { checkedSessionId, oneLine } from '../../src/agents/reading/stream-reader.ts';
+import { checkedSessionId, oneLine, toolEnd } from '../../src/agents/reading/stream-reader.ts';
 import { ENDED, line, readerFor, replay } from './support.ts';
 
 describe('one line of a text', () => {
@@ -53,6 +53,17 @@ describe('a result', () => {
     expect(replay(readerFor('codex'), [used, done], ENDED).result.usage?.inputTokens).toBe(5);
   });
 });
+
+it.each(['claude', 'codex', 'gemini', 'opencode', 'pi', 'rehearsal'])(
+  'a line of %s that is nested too deep is reported, and not read',
+  (name) => {
+    const deep = (levels: number) => `{"type":"x","a":${'['.repeat(levels)}${']'.repeat(levels)}}`;
+    expect(readerFor(name).line(deep(999))).toEqual([]);
+    const said = `${name}.* printed a line that is nested more than 1000 levels deep. It was not read.$`;
+    const message = expect.stringMatching(said);
+    expect(readerFor(name).line(deep(1000))).toEqual([{ type: 'warning', message }]);
+  },
+);
 
 describe('tools', () => {
   const start = (toolCallId: string, args = {}) =>
@@ -135,6 +146,77 @@ describe('tools', () => {
     expect(events.flatMap((event) => reader.line(line(event))).at(-1)).toMatchObject({
       ...{ type: 'tool', done: true, failed: true, output: 'one\ntwo' },
     });
+  });
+
+  it.each<[string, object[]]>([
+    [
+      'claude',
+      [
+        { type: 'assistant', message: { content: [{ type: 'tool_use', id: 'a', name: 'Bash', input: {} }] } },
+        { type: 'user', message: { content: [{ tool_use_id: 'a', content: 'printed' }] } },
+      ],
+    ],
+    ...[{ exit_code: 0 }, { exit_code: null }, {}].map((more): [string, object[]] => [
+      'codex',
+      [
+        {
+          type: 'item.completed',
+          item: { id: 'a', type: 'command_execution', command: 'x', aggregated_output: 'printed', ...more },
+        },
+      ],
+    ]),
+    [
+      'gemini',
+      [
+        { type: 'tool_use', tool_id: 'a', tool_name: 'shell', parameters: {} },
+        { type: 'tool_result', tool_id: 'a', status: 'success', output: 'printed' },
+      ],
+    ],
+    [
+      'opencode',
+      [
+        {
+          type: 'tool_use',
+          part: { type: 'tool', tool: 'bash', state: { status: 'completed', output: 'printed' } },
+        },
+      ],
+    ],
+  ])('of %s that did not fail do not say so', (name, events) => {
+    const reader = readerFor(name);
+    const ended = events.flatMap((event) => reader.line(line(event))).at(-1);
+    expect(ended).toMatchObject({ type: 'tool', done: true, output: 'printed' });
+    expect(ended).not.toHaveProperty('failed');
+  });
+
+  it('of codex failed by their status, too', () => {
+    const item = { id: 'a', type: 'mcp_tool_call', server: 's', tool: 't', status: 'failed' };
+    expect(
+      readerFor('codex')
+        .line(line({ type: 'item.completed', item }))
+        .at(-1),
+    ).toMatchObject({
+      failed: true,
+    });
+  });
+
+  const inside = (value: unknown, depth: number): unknown =>
+    depth === 0 ? value : { content: inside(value, depth - 1) };
+  const inLists = (value: unknown, depth: number): unknown =>
+    depth === 0 ? value : [inLists(value, depth - 1)];
+  it.each<[string, unknown, string | undefined]>([
+    ['a text', 'x', 'x'],
+    ['only white space', ' \n\t', undefined],
+    ['nothing', null, undefined],
+    ['parts, some of them empty', ['a', '', null, { type: 'text', text: 'b' }], 'a\nb'],
+    ['output', { output: 'x' }, 'x'],
+    ['a message', { message: 'x' }, 'x'],
+    ['its text first', { text: 'a', output: 'b', content: 'c', message: 'd' }, 'a'],
+    ['four levels', inside('x', 4), 'x'],
+    ['five levels', inside('x', 5), undefined],
+    ['four levels of lists', inLists('x', 4), 'x'],
+    ['five levels of lists', inLists('x', 5), undefined],
+  ])('end with what they printed as %s', (_, output, text) => {
+    expect(toolEnd({ failed: false, output })).toEqual(text === undefined ? {} : { output: text });
   });
 
   it.each([

@@ -28,6 +28,11 @@ describe('taggedProblem', () => {
       '<signalbox>```json\n```</signalbox>',
       'there is nothing between <signalbox> and </signalbox>',
     ],
+    [
+      'a block that is nested too deep',
+      `<signalbox>${'['.repeat(1001)}${']'.repeat(1001)}</signalbox>`,
+      'the JSON between <signalbox> and </signalbox> is nested more than 1000 levels deep',
+    ],
     ['an empty block', '<signalbox> </signalbox>', 'there is nothing between <signalbox> and </signalbox>'],
   ])('%s', (_, text, expected) => {
     const said = taggedProblem(text);

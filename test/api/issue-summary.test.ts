@@ -53,6 +53,27 @@ describe('what a run came to', () => {
     ]);
   });
 
+  it('has a command for each decision of a gate', () => {
+    const answers = ['approve', 'reject'].map(
+      (each) => `signalbox respond run-1 101 ${each} && signalbox resume run-1`,
+    );
+    const waits = { ...failed, phaseResults: [], waiting: true, next: answers[0] ?? '', answers };
+    expect(said(undefined, [waits]).split('\n').slice(-2)).toEqual([
+      `#101: continue with: ${answers[0]}`,
+      `  or: ${answers[1]}`,
+    ]);
+  });
+
+  it('of a cancelled run names commands that an archived plan takes', () => {
+    const done = { ...failed, id: '100', issueNumber: 100, success: true, next: undefined };
+    const result = { ...run, results: [done, failed], cancelled: true } as unknown as RunResult;
+    expect(issueSummary(result, style(false)).slice(-3)).toEqual([
+      'The work is on its branch. To look at it: signalbox diff run-1 100',
+      'To merge it: signalbox integrate run-1 100',
+      'This run was cancelled. To bring back an issue: signalbox retry run-1 101 && signalbox resume run-1',
+    ]);
+  });
+
   it('has the way out at the end of a long reason', () => {
     const long = [{ ...failed, cause: `${'origin said no, '.repeat(20)}then: signalbox retry` }];
     expect(said(undefined, long)).toContain('then: signalbox retry');
@@ -78,8 +99,7 @@ describe('what a run came to', () => {
       '',
       '0 passed, 1 failed · 2s',
       '#101: continue with:',
-      '  signalbox retry run-1 101 &&',
-      '  signalbox resume run-1',
+      '  signalbox retry run-1 101 && signalbox resume run-1',
       '  and see:',
       '  signalbox logs run-1 101',
     ]);

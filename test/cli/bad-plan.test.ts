@@ -265,9 +265,15 @@ describe.concurrent('work that cannot begin waits for a person, with the reason 
     ],
     [
       'a relative repository path',
-      (world, id) => world.plan(id, { repo: 'some/where', tickets: { a: {} } }),
+      (world, id) => world.plan(id, { repo: './some/where', tickets: { a: {} } }),
       'is relative',
       /absolute path/,
+    ],
+    [
+      'a repository whose clone is not named',
+      (world, id) => world.plan(id, { repo: 'some/where', tickets: { a: {} } }),
+      'is not in "repos" of this machine',
+      /repos: some\/where: \/path/,
     ],
     [
       'a repository that is not there',

@@ -88,6 +88,15 @@ const PLAIN: Row[] = [
   ['spec check .kiro/specs/tea', 0, /Boil water/],
   ['spec .kiro/specs/tea --no-tmux --dry-run', 0, /Would run 1 of 1 units/],
   ['spec tick spec-tea 1', 65, /There is no plan "spec-tea"/],
+  ['top', 0, /Running|Done/],
+  ['web --port none', 2, /--port/],
+  ['fleet init', 2, /address/],
+  ['fleet status', 2, /Plans are files here/],
+  ['fleet drain w', 2, /Plans are files here/],
+  ['fleet remove w', 2, /Plans are files here/],
+  ['fleet import p', 2, /Name the store of the fleet/],
+  ['fleet export p', 2, /Name the store of the fleet/],
+  ['worker', 2, /plans are files here/],
   ['help run', 0, /^Usage: signalbox run/],
 ];
 

@@ -41,7 +41,7 @@ describe.concurrent('daemon', () => {
       expect(second.code).toBe(3);
       expect(refusal(second)).toMatch(
         new RegExp(
-          `^❌ A daemon already runs here: .*pid ${first.pid} on .*\\n {3}Stop it with: signalbox daemon stop\\n$`,
+          `^❌ A daemon is already running here: .*pid ${first.pid} on .*\\n {3}Stop it with: signalbox daemon stop\\n$`,
         ),
       );
     }

@@ -115,7 +115,7 @@ describe.concurrent('checks --related', () => {
     setUp(world);
     expect(await cliIn(world, world.repo, ['checks', '--related'])).toMatchObject({
       code: 0,
-      out: 'Nothing has changed, so there is nothing to test.\n',
+      out: 'Nothing has changed, so there is nothing to test.\nNo related tests were run.\n',
     });
   });
 });

@@ -135,12 +135,20 @@ describe.concurrent('hostile text', () => {
   });
 });
 
-/** Runs a command with a terminal of 80 columns. */
+const FRAME = '\u001b[?7l\u001b[H\u001b[2J';
+
+/** Runs a command with a terminal of 80 columns. One that draws the whole screen is stopped after the first time. */
 async function onTerminal(world: World, ...args: string[]): Promise<string> {
   let out = '';
+  let stop = (): void => undefined;
   const terminal = { columns: () => 80, rows: () => 24, onResize: () => () => undefined };
   const write = (text: string | Buffer) => {
     out += text;
+    if (out.startsWith(FRAME)) setImmediate(stop);
+  };
+  const on = (_names: readonly NodeJS.Signals[], listener: (signal: NodeJS.Signals) => void) => {
+    stop = () => listener('SIGINT');
+    return () => undefined;
   };
   const stream = { fd: -1, terminal, write, onClosed: () => undefined };
   await runCli(args, {
@@ -149,7 +157,7 @@ async function onTerminal(world: World, ...args: string[]): Promise<string> {
     stdin: { fd: -1, isTTY: () => true },
     stdout: stream,
     stderr: stream,
-    signals: { on: () => () => undefined, raise: () => undefined },
+    signals: { on, raise: () => undefined },
   });
   return out;
 }
@@ -191,6 +199,17 @@ describe.concurrent('text of others is safe in the output of', () => {
     'plan check p',
     'sessions p b',
     'logs p b',
+    'report --since 9999d',
+    'report --since 9999d --md',
+    'report --since 9999d --html',
+    'status a',
+    'run p --dry-run',
+    'respond p a yes',
+    'pause p a',
+    'top',
+    'skip p a x',
+    'retry p b',
+    'resume p a',
   ])('%s', async (line, { world }) => {
     const args = line.split(' ');
     planned(world);
@@ -205,6 +224,13 @@ describe.concurrent('text of others is safe in the output of', () => {
     // biome-ignore lint/suspicious/noControlCharactersInRegex: these put the block in its place, and ring the bell
     const moves = /\u001b\[(?:\?7[lh]|2K|C|J|\d*A)|[\r\u0007]/g;
     isSafeInColour(shown.replace(moves, ''));
+  });
+
+  it('status --watch', async ({ world }) => {
+    planned(world);
+    const shown = await onTerminal(world, 'status', '--watch');
+    expect(shown.startsWith(FRAME)).toBe(true);
+    isSafeInColour(shown.slice(FRAME.length).replace('\u001b[?7h', ''));
   });
 
   it('daemon', { tags: 'full' }, async ({ world }) => {

@@ -39,19 +39,17 @@ export class IssueWorld {
     return this.invoke(...args).ended;
   }
 
-  /** Ids of all runs, oldest first. Those of one second have no order in their names. */
+  /** Ids of all runs, oldest first. Those of one second have no order in their names. A run that is being made is not one yet. */
   runs(): string[] {
     if (!this.world.exists('home/state/plans')) return [];
-    const names = readdirSync(join(this.world.stateDir, 'plans')).filter((name) => name.startsWith('run-'));
-    const created = (id: string) =>
-      this.world.exists(`home/state/plans/${id}/plan.json`) ? (this.world.readPlan(id).createdAt ?? '') : '';
+    const names = readdirSync(join(this.world.stateDir, 'plans')).filter((name) => /^run-[\w-]+$/.test(name));
+    const created = (id: string) => this.world.readPlan(id).createdAt ?? '';
     return names.sort((a, b) => created(a).localeCompare(created(b)));
   }
 
   /** The one run there is, as soon as there is one. */
   async run(): Promise<string> {
     const [id = ''] = await waitFor('a run', () => (this.runs().length > 0 ? this.runs() : undefined));
-    await waitFor('its plan', () => this.world.exists(`home/state/plans/${id}/plan.json`));
     return id;
   }
 

@@ -263,11 +263,15 @@ describe.concurrent('the way on', () => {
     const gated = await issues.cli('run', 'one.md', 'two.md', '--chain', '--qa-gate', '--json');
     expect(gated.code).toBe(1);
     const [run = ''] = issues.runs();
-    const { results } = linesOf<{ results: { id: string; next?: string }[] }>(gated.out).at(-1) ?? {};
+    const { results } =
+      linesOf<{ results: { id: string; next?: string; answers?: string[] }[] }>(gated.out).at(-1) ?? {};
     expect(results?.map(({ id, next }) => [id, next])).toEqual([
       ['one', `signalbox respond ${run} one approve && signalbox resume ${run}`],
       ['two', undefined],
     ]);
+    expect(results?.[0]?.answers).toEqual(
+      ['approve', 'reject'].map((each) => `signalbox respond ${run} one ${each} && signalbox resume ${run}`),
+    );
     expect((await issues.cli('respond', run, 'one', 'approve')).code).toBe(0);
     const second = await issues.cli('resume', run);
     expect(second.code).toBe(1);

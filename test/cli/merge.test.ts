@@ -2,6 +2,8 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect } from 'vitest';
 import type { Preview, TrainResult } from '../../src/features/merge-train/run-merge-train.ts';
+import type { WorkReport } from '../../src/report/work-report.ts';
+import { CliCall } from '../support/cli-call.ts';
 import { check, checkoutOf, commitOn, complete, filesIn, leftovers, WORKFLOW } from './merge-world.ts';
 import { cliIn, errorIn, git, it, refusal, stateOf, type World, waitFor } from './support.ts';
 
@@ -109,13 +111,13 @@ describe('merge', () => {
     expect(none.code).toBe(0);
     expect(none.out).toContain(
       [
-        'Nothing was checked here but that the branches merge. No checks are configured and the project has none of its own.',
+        'No checks ran; only the merge itself was tried. No checks are configured and the project has none of its own.',
         'Name them in your settings, for example: checks: [npm test]',
         `For signalbox.yaml also: signalbox config trust ${world.repo}`,
         '',
       ].join('\n'),
     );
-    expect((await world.cli('merge', 'p')).out).not.toContain('Nothing was checked');
+    expect((await world.cli('merge', 'p')).out).not.toContain('No checks ran');
     await world.cli('config', 'trust', world.repo);
     complete(world, { t: { files: { t: '1' } } }, { id: 't' });
     const trusted = (await world.cli('merge', 't')).out;
@@ -131,6 +133,19 @@ describe('merge', () => {
     complete(world, { c: { files: { c: '1' } } }, { id: 'r' });
     const checked = await world.cli('merge', 'r', '--json');
     expect((JSON.parse(checked.out) as Said<TrainResult>).trains[0]?.unchecked).toBeNull();
+  });
+
+  it('shows the next command for the checkout that it is called in; after that the work counts as merged', async ({
+    world,
+  }) => {
+    complete(world, { a: { files: { a: '1' }, more: { since: new Date().toISOString() } } });
+    const place = { cwd: world.repo, env: { ...world.env, NO_COLOR: '1' }, terminal: true, columns: 60 };
+    const { out } = await new CliCall(['merge', 'p'], place).ended;
+    expect(out).toContain('\nTo bring it into your checkout:\n  git merge --ff-only signalbox/main\n');
+    expect(out.split('\n').filter((line) => line.length > 60)).toEqual([]);
+    expect((await world.cli('status', 'p')).out).toContain('\n  Work: 1 merged\n');
+    const { sections } = await world.json<WorkReport>('report', '--plan', 'p');
+    expect(sections.map(({ name }) => name)).toEqual(['merged', 'decided']);
   });
 
   it('merges what others wait for first, then by order', { tags: 'full' }, async ({ world }) => {
@@ -428,7 +443,7 @@ describe('a base that moves meanwhile', () => {
     writeFileSync(join(world.dir, 'go', 'on'), '');
     const { code, out, err } = await running.ended;
     expect(code, out + err).toBe(0);
-    expect(err).toContain('trunk has moved meanwhile; once more.');
+    expect(err).toContain('trunk has moved meanwhile; trying again.');
     expect(filesIn(world, 'trunk')).toEqual(['README.md', 'a', 'theirs']);
     expect(
       world

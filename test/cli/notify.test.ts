@@ -53,6 +53,16 @@ describe('notifications', () => {
     expect(hook.texts.filter((text) => String(text).startsWith('p/stuck'))).toHaveLength(2);
   });
 
+  it('link to the page, where that has an address for people', { tags: 'full' }, async ({ world, hook }) => {
+    setUp(world, 'commit');
+    world.config({ notify: { webhook: hook.url }, web: { publicUrl: 'https://signalbox.example.org/' } });
+    await world.cli('run', 'p');
+    const url = 'https://signalbox.example.org/plans/p';
+    expect(hook.posts).toMatchObject([
+      { event: 'complete', url, text: expect.stringMatching(/ \S+\/plans\/p$/) },
+    ]);
+  });
+
   it('tell when a plan is complete, and only what `on` names', { tags: 'full' }, async ({ world, hook }) => {
     setUp(world, 'commit');
     world.config({ notify: { webhook: hook.url } });
@@ -118,7 +128,7 @@ describe('notifications', () => {
     writeFileSync(join(world.dir, 'answered'), '');
     expect((await running.ended).code).toBe(0);
     expect(hook.texts).toEqual([
-      'p/a needs attention: Ship it? (approve) Answer: signalbox respond p a &lt;decision&gt;',
+      'p/a needs attention: Ship it? (approve) Answer: signalbox respond p a approve',
       'p is complete: 1 of 1 done.',
     ]);
   });

@@ -254,6 +254,14 @@ describe.concurrent('plan add', () => {
 });
 
 describe.concurrent('plan edit', () => {
+  it('takes a plan whose kind is null, and leaves that as it is', async ({ world }) => {
+    world.plan('p', { tickets: { a: {} } });
+    const read = () => JSON.parse(readFileSync(world.planFile('p'), 'utf8'));
+    writeFileSync(world.planFile('p'), JSON.stringify({ kind: null, ...read() }));
+    expect(await world.cli('plan', 'edit', 'p', '--name', 'Mine')).toMatchObject({ code: 0 });
+    expect(read()).toMatchObject({ kind: null, name: 'Mine' });
+  });
+
   it('changes what is named and nothing else; an empty text takes a value out', async ({ world }) => {
     setUp(world, 'commit', {});
     world.plan('p', {

@@ -64,7 +64,7 @@ describe.concurrent('a ticket', () => {
       'Name the phase to continue at.\n   signalbox skip new c <phase>',
     );
     expect((await world.cli('respond', 'old', 'a')).err).toContain(
-      'Name the decision.\n   signalbox respond old a <decision>',
+      'Cannot respond to old/a: it is at no gate that asks for a decision.',
     );
     expect(errorIn(await world.cli('pause', 'nothing', '--json')).code).toBe('plan/unknown');
   });
@@ -86,7 +86,7 @@ describe.concurrent('@last', () => {
     const there = (...words: string[]) => world.invoke(words, {}, other).ended;
     expect(await there('retry', '--failed', '@last')).toMatchObject({
       code: 2,
-      err: '❌ No plan is of this repository.\n   The latest of other repositories:\n   signalbox retry --failed new\n   signalbox retry --failed old\n   signalbox retry --failed done\n',
+      err: '❌ This repository has no plans.\n   The latest of other repositories:\n   signalbox retry --failed new\n   signalbox retry --failed old\n   signalbox retry --failed done\n',
     });
     for (const command of ['stop', 'cancel', 'resume', 'merge'])
       expect((await there(command, '@last')).code, command).toBe(2);

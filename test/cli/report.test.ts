@@ -2,7 +2,7 @@ import { mkdirSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect } from 'vitest';
 import type { WorkReport } from '../../src/report/work-report.ts';
-import { it, setUp } from './support.ts';
+import { it, setUp, waitFor } from './support.ts';
 
 describe.concurrent('report', () => {
   it('covers 12 hours at first, then the time since the last look, and says so', async ({ world }) => {
@@ -40,5 +40,19 @@ describe.concurrent('report', () => {
     const dir = join(world.home, 'logs', 'reports');
     expect(readdirSync(dir)).toEqual(['p.md']);
     expect(readFileSync(join(dir, 'p.md'), 'utf8')).toContain('# Signalbox report, plan p\n\n1 of 1 done');
+  });
+
+  it('is written by an engine without a terminal when nothing moves any more, with what changed', async ({
+    world,
+  }) => {
+    setUp(world, 'commit', { a: {}, b: { status: 'failed', error: 'no' } });
+    const text = () => readFileSync(join(world.home, 'logs', 'reports', 'p.md'), 'utf8');
+    expect((await world.cli('tick')).code).toBe(0);
+    expect(text()).toContain('1 of 2 done, 1 needs you');
+    expect(text()).toMatch(/on branch ticket\/p\/a · 1 file changed/);
+    await world.cli('retry', 'p', 'b');
+    const daemon = world.start(['daemon']);
+    await waitFor('the report of the daemon', () => text().includes('2 of 2 done'));
+    await daemon.kill('SIGTERM');
   });
 });

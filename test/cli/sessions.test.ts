@@ -210,7 +210,8 @@ describe.concurrent('resume-session', () => {
     expect(world.calls('start', { attempt: 'last.1.1' })).toEqual([]);
     writeFileSync(go, '');
     await waitFor('its end', () => !isRunning(pid));
-    expect((await run.ended).code).toBe(0);
+    const { code, out, err } = await run.ended;
+    expect(code, out + err).toBe(0);
     expect(world.calls('start', { attempt: 'last.1.1' })).toHaveLength(1);
   });
 

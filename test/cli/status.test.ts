@@ -33,6 +33,24 @@ describe.concurrent('status', () => {
     expect(out).toMatch(/◌ x .*\n +the plan is draft\n +→ signalbox plan approve d\n/);
   });
 
+  it('drops a reason that is over, as text, as JSON and in a report', async ({ world }) => {
+    const hold = { kind: 'limit' as const, reason: 'The five hour limit is reached.' };
+    const since = new Date().toISOString();
+    const waits = (until: string) => ({ status: 'ready' as const, since, hold: { ...hold, until } });
+    setUp(world, 'commit', {
+      over: waits('2026-01-01T00:00:00.000Z'),
+      waits: waits('2999-01-01T00:00:00.000Z'),
+    });
+    const { out } = await world.cli('status');
+    expect(out).toMatch(/◌ over .*\n +no engine is running\n/);
+    expect(out).toMatch(/◌ waits .*\n +usage limit: The five hour limit is reached\. \(until /);
+    const [shown] = await world.json<Shown[]>('status');
+    expect(shown?.tickets.map(({ hold }) => hold?.reason ?? null)).toEqual([null, hold.reason]);
+    const report = await world.cli('report', '--since', '1h');
+    expect(report.out).toMatch(/1 ticket: p\/over\n +no engine is running\n/);
+    expect(report.out).toMatch(/1 ticket: p\/waits\n +usage limit: .* \(until /);
+  });
+
   it('shows what is open and how many plans more there are, and all of them when asked', async ({
     world,
   }) => {
@@ -100,10 +118,10 @@ describe.concurrent('status', () => {
     world.plan('fine', { tickets: { x: { status: 'complete' }, y: {} } });
     const failed = (await world.cli('status', '--failed')).out;
     expect(failed).toContain('1/4 complete, 2 failed');
-    expect(failed.match(/^ {2}\S \S+/gm)).toEqual(['  ✗ bad']);
-    expect((await world.cli('status', '--waiting')).out.match(/^ {2}\S \S+/gm)).toEqual([
-      '  ◌ y',
-      '  ◌ waits',
+    expect(failed.match(/^ {4}\S \S+/gm)).toEqual(['    ✗ bad']);
+    expect((await world.cli('status', '--waiting')).out.match(/^ {4}\S \S+/gm)).toEqual([
+      '    ◌ y',
+      '    ◌ waits',
     ]);
     world.writeTicket('p', 'bad', { title: 'A' });
     expect((await world.cli('status', '--failed')).out).toBe('Nothing needs you here.\n');

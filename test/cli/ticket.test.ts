@@ -190,7 +190,14 @@ describe.concurrent('respond', () => {
     await asked(world);
     const { out } = await world.cli('status');
     expect(out).toContain('Ship the thing?');
-    expect(out).toContain('signalbox respond p a <decision>');
+    expect(out).toMatch(/ → signalbox respond p a ship\n +→ signalbox respond p a hold\n/);
+    expect(await world.cli('respond', 'p', 'a')).toMatchObject({
+      code: 2,
+      err: '❌ Name the decision.\n   signalbox respond p a ship\n   signalbox respond p a hold\n',
+    });
+    expect((await world.cli('report')).out).toMatch(
+      / → signalbox respond p a ship\n +→ signalbox respond p a hold\n/,
+    );
     expect((await world.cli('respond', 'p', 'a', 'ship', 'looks', 'good')).code).toBe(0);
     expect(world.ticket('p', 'a')).toMatchObject({
       status: 'complete',

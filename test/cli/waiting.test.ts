@@ -24,9 +24,9 @@ async function standing(world: World): Promise<void> {
   world.workflow('work', [GATE, DONE, GONE]);
   world.script('look.sh', 'exit 1');
   world.plan('p', { tickets: { a: {} } });
-  const first = world.start(['run', 'p']);
+  const first = world.invoke(['daemon']);
   await world.reaches('p', 'a', ({ hold, claim }) => hold?.kind === 'gate' && claim === null);
-  await first.kill('SIGKILL');
+  await first.kill('SIGTERM');
 }
 
 describe.concurrent('a ticket that waits for a person', () => {
@@ -79,7 +79,7 @@ describe.concurrent('a ticket that waits for a person', () => {
     const { out } = await world.invoke(['status']).ended;
     expect(out).toContain('0/1 complete, 1 needs attention');
     expect(out).toMatch(
-      /! a +needs attention +for .*\n +Ship it\? \(yes \| no\)\n +→ signalbox respond p a <decision>/,
+      /! a +needs attention +for .*\n +Ship it\? \(yes \| no\)\n +→ signalbox respond p a yes\n +→ signalbox respond p a no\n/,
     );
     const shown = await world.json<{ tickets: Ticket[] }>('status', '--plan', 'p');
     expect(shown.tickets).toMatchObject([{ status: 'needs_attention', hold: { kind: 'gate' } }]);

@@ -1,4 +1,5 @@
 import { execFileSync } from 'node:child_process';
+import { createHash } from 'node:crypto';
 import {
   cpSync,
   existsSync,
@@ -43,6 +44,19 @@ function compile(dir: string, ...files: string[]): string {
     return (error as { stdout: string }).stdout;
   }
 }
+
+it('what version 0.1 left is kept as it was', () => {
+  const dir = join(ROOT, 'test', 'fixtures', 'v0.1');
+  const files = [
+    'consumer/exports.json',
+    'consumer/program.mjs',
+    'consumer/required.cts',
+    'consumer/typed.mts',
+  ];
+  const hash = createHash('sha256');
+  for (const file of [...files, 'home.tar.gz', 'program.tar.gz']) hash.update(readFileSync(join(dir, file)));
+  expect(hash.digest('hex')).toBe('6042db8500805635fdf6df5626b92367001bdde86febb61377e48225d9ad6732');
+});
 
 describe('a consumer of the library of version 0.1', () => {
   it('finds every name that 0.1 exported', ({ world }) => {

@@ -36,6 +36,13 @@ function run(args: string[], until?: string): Promise<{ code: number | null; out
 }
 
 describe('npm run demo', () => {
+  it('serves its page, if it is asked to, until it ends', { tags: 'full' }, async () => {
+    const { code, out, err } = await run(['--web', '--clean']);
+    expect({ code, err }, out).toEqual({ code: 0, err: '' });
+    expect(out).toMatch(/The page is at http:\/\/127\.0\.0\.1:\d+\/\n/);
+    expect(out).toContain('4/4 complete');
+  });
+
   it('takes four tickets to main, in a directory of its own, and shows how', { tags: 'full' }, async () => {
     const { code, out, err } = await run([]);
     expect({ code, err }, out).toEqual({ code: 0, err: '' });

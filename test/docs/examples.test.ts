@@ -97,7 +97,7 @@ function noticeLike({
   at: startedAt,
 }: Record<string, unknown>) {
   const hold = { kind: 'gate', reason };
-  const history = [{ phase, status: 'running', startedAt }];
+  const history = [{ phase, status: 'running', startedAt, decisions: ['approve', 'reject'] }];
   const state = {
     status: 'needs_attention',
     hold,

@@ -1,4 +1,4 @@
-import { mkdirSync, readdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { mkdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { delimiter, dirname, join } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
 import { CLI, environment, run, scratch } from './cli.ts';
@@ -23,11 +23,10 @@ async function follow(page: string): Promise<{ printed: Map<string, string>; log
       continue;
     }
     const commands = lang === 'sh' ? [text] : text.trim().split('\n');
-    for (const line of commands.map((each) => each.replace(/^\$ /, ''))) {
-      const command = line.replace('RUN', () => runIn(cwd));
+    for (const command of commands.map((each) => each.replace(/^\$ /, ''))) {
       const { code, out, err } = await run('/bin/sh', ['-ec', command], { cwd, env });
       expect(code, `${command}\n${out}\n${err}`).toBe(0);
-      printed.set(line, out);
+      printed.set(command, out);
       const into = /^cd ~\/(\S+)$/m.exec(command)?.[1];
       if (into) cwd = join(home, into);
     }
@@ -36,22 +35,12 @@ async function follow(page: string): Promise<{ printed: Map<string, string>; log
   return { printed, log };
 }
 
-/** The id that the first run printed, from the name of its log. */
-function runIn(repo: string): string {
-  return (
-    readdirSync(join(repo, '.signalbox', 'logs'))
-      .sort()
-      .find((name) => name.startsWith('run-'))
-      ?.replace('.json', '') ?? ''
-  );
-}
-
 it('getting started leads from the first command to a merged change', async () => {
   const { printed, log } = await follow('docs/getting-started.md');
   expect(printed.get('signalbox run --task "Add a greeting" --agent rehearsal')).toContain(
     '1 passed, 0 failed',
   );
-  expect(printed.get('signalbox diff RUN add-a-greeting')).toContain('diff --git');
+  expect(printed.get('signalbox diff add-a-greeting')).toContain('diff --git');
   expect(log).toMatch(/^Merge feature\/farewell-add-a-farewell: Add a farewell$/m);
   expect(log).toMatch(/^Merge feature\/add-a-greeting: Add a greeting$/m);
 });

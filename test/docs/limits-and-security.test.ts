@@ -1,7 +1,9 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { ownVariables } from '../../src/agents/directories-and-variables.ts';
 import { Budget } from '../../src/model/ticket-schema.ts';
-import { codes, firstColumn, tables } from './markdown.ts';
+import { codes, firstColumn, ROOT, tables } from './markdown.ts';
 
 const SECURITY = 'docs/security.md';
 
@@ -20,4 +22,6 @@ it('says what an agent without the sandbox can reach', () => {
   const [table] = tables(SECURITY, 'It can');
   const said = table?.rows.flat().join('\n') ?? '';
   for (const reach of ['~/.ssh', '/proc/<pid>/environ']) expect(said).toContain(reach);
+  const first = readFileSync(join(ROOT, 'docs/limits.md'), 'utf8').replace(/\s+/g, ' ');
+  expect(first).toContain('`~/.ssh` and all other files, and the environment of your other processes');
 });

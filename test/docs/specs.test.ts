@@ -47,7 +47,7 @@ describe('what the page on specs says', () => {
   });
 
   it('of headings', () => {
-    for (const done of written('A task without a box'))
+    for (const done of written('A task without a box, done'))
       expect(only(done)).toMatchObject({ id: '1.1', title: 'Title', done: true, box: null });
     const [note = ''] = written('A note');
     expect(parseTasks(`- [ ] 1.1 Title\n\n${note}\n`).all).toHaveLength(1);

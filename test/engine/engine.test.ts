@@ -6,6 +6,7 @@ import { Plan } from '../../src/model/plan-schema.ts';
 import { Ticket } from '../../src/model/ticket-schema.ts';
 import { it, type World, waitFor } from '../support/index.ts';
 import { MemoryStore } from '../support/memory-store.ts';
+import { firstOnly } from '../support/tiers.ts';
 import { partsOf } from './parts.ts';
 
 const OPTIONS = { maxConcurrency: 4, checkEveryMs: 60_000 };
@@ -46,6 +47,29 @@ describe('the engine', () => {
     // The first one has to: it cannot know what was claimed before.
     expect(changes.mock.calls.filter(([, look]) => look === 'open').length).toBeLessThanOrEqual(1);
   });
+
+  for (const [index, checks] of [2, 1, 3, 4, 5, 6].entries())
+    it.concurrent(
+      `does the work of another one that dies after ${checks} checks whether it lives`,
+      firstOnly(index),
+      async ({ world }) => {
+        world.agent('agent', 'commit');
+        world.workflow('work', [{ id: 'build', type: 'agent', prompt: 'Build.' }]);
+        world.plan('p', { tickets: { a: {} } });
+        const parts = await partsOf(world);
+        const other = parts.store.holder('other').claim(parts.now());
+        const ref = { planId: 'p', ticketId: 'a' };
+        await parts.store.updateTicket(ref, (ticket) => ({ ...ticket, claim: other }));
+        const isLive = parts.holder.isLive.bind(parts.holder);
+        let seen = 0;
+        vi.spyOn(parts.holder, 'isLive').mockImplementation((claim) =>
+          claim.token === other.token ? ++seen <= checks : isLive(claim),
+        );
+        const options = { maxConcurrency: 4, checkEveryMs: 20 };
+        await new Engine(parts, { ...options, mode: 'until-idle', scope: { planId: 'p' } }).run();
+        expect(world.ticket('p', 'a').status).toBe('complete');
+      },
+    );
 
   it.concurrent('counts a claim of another engine of which it was not told', async ({ world }) => {
     world.agent('agent', 'commit');

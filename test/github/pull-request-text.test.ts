@@ -18,6 +18,7 @@ const facts = {
   summary: '',
   criteria: [],
   verdict: null,
+  page: null,
   stack: [],
 };
 
@@ -241,6 +242,11 @@ describe('the body', () => {
     expect(pullRequestSection({ ...facts, reference: '#101', stack })).toBe(
       '<!-- signalbox -->\nFixes #101\n\nPart of stack: #100 → #101 (this) → ENG-7\n<!-- /signalbox -->',
     );
+  });
+
+  it('links to the page, if it is asked to', () => {
+    const page = 'https://signalbox.example.org/plans/p/tickets/a';
+    expect(pullRequestSection({ ...facts, page })).toContain(`\nSignalbox: ${page}\n`);
   });
 
   it('links a ticket without a number, if that is a link', () => {

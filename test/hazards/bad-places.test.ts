@@ -31,7 +31,7 @@ describe.concurrent('a place that cannot be used', () => {
     world.plan('p', { tickets: { a: {}, b: { repo: 'rel/x' } } });
     expect((await world.cli('run', 'p')).code).toBe(1);
     expect(world.ticket('p', 'a').status).toBe('complete');
-    expect(world.ticket('p', 'b').error).toContain('"rel/x"');
+    expect(world.ticket('p', 'b').error).toContain('The repository rel/x of p/b is not in "repos"');
     expect(world.readPlan('p').claim).toBeNull();
   });
 

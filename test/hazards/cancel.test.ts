@@ -2,6 +2,7 @@ import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect } from 'vitest';
 import { CANCEL_CRASH_POINTS } from '../../src/engine/crash-points.ts';
+import { IssueWorld } from '../cli/issue-world.ts';
 import { CliCall } from '../support/cli-call.ts';
 import { git, isRunning, it, type World } from '../support/index.ts';
 import { firstOnly } from '../support/tiers.ts';
@@ -112,7 +113,9 @@ describe('cancel', () => {
     await run.ended;
     expect(plan(world).status).toBe('active');
     expect(world.ticket('p', 'b').status).toBe('queued');
-    expect((await world.cli('retry', '--failed', 'p')).out).toMatch(/^Retried 0 failed tickets/);
+    expect((await world.cli('retry', '--failed', 'p')).out).toBe(
+      'Retried 0 failed tickets of p.\n1 cancelled ticket left out. To bring one back: signalbox retry p a\n',
+    );
     expect((await world.cli('status')).out).toContain('cancelled by a person');
     await world.cli('cancel', 'p', '--yes');
     expect((await world.cli('retry', 'p', 'a')).out).toMatch(/^p\/a is ready at build\. Run it/);
@@ -120,6 +123,43 @@ describe('cancel', () => {
     world.go();
     expect((await world.cli('run', 'p', 'a')).code).toBe(0);
     expect(world.ticket('p', 'a').status).toBe('complete');
+    const before = world.ticket('p', 'a');
+    for (const words of [[], ['--yes']]) {
+      const refused = await world.cli('cancel', 'p', 'a', ...words);
+      expect([refused.code, refused.out]).toEqual([1, '']);
+      expect(refused.err).toBe(
+        '❌ Cannot cancel p/a: it is complete, and stays as it is.\n' +
+          '   Look at its work: signalbox diff p a. To merge it: signalbox merge p\n',
+      );
+    }
+    expect(world.ticket('p', 'a')).toEqual(before);
+  });
+
+  it.concurrent('of a run of issues: its summary names commands that work', { tags: 'full' }, async ({
+    world,
+  }) => {
+    world.agent('agent', 'if [ "$SIGNALBOX_TICKET" = one ]; then commit; else note working; go; commit; fi');
+    const issues = new IssueWorld(world);
+    issues.write('issues/one.md', 'Do it.', { id: 'one', title: 'One' });
+    issues.write('issues/two.md', 'Do it.', { id: 'two', title: 'Two' });
+    const options = ['--sequential', '--phases', 'exec', '--no-smart-tests', '--no-pr'];
+    const run = issues.invoke('run', 'issues/one.md', 'issues/two.md', ...options);
+    await world.call('working');
+    const id = await issues.run();
+    expect((await issues.cli('cancel', id, '--yes')).code).toBe(0);
+    const { out } = await run.ended;
+    expect(out).toContain(`To merge it: signalbox integrate ${id} one\n`);
+    expect(out).toContain(
+      `This run was cancelled. To bring back an issue: signalbox retry ${id} two && signalbox resume ${id}\n`,
+    );
+    expect(out).not.toMatch(/continue with:|signalbox merge/);
+    expect((await issues.cli('merge', id)).err).toContain(`signalbox integrate ${id} <ticket>`);
+    expect((await issues.cli('cancel', id, 'one', '--yes')).err).toContain(`signalbox integrate ${id} one`);
+    expect((await issues.cli('integrate', id, 'one')).code).toBe(0);
+    expect((await issues.cli('retry', id, 'two')).code).toBe(0);
+    world.go();
+    expect((await issues.cli('resume', id)).code).toBe(0);
+    expect(world.ticket(id, 'two').status).toBe('complete');
   });
 
   it.concurrent('removes a worktree that the tickets of a plan share, once all are given up', {

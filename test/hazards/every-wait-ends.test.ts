@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import { describe, expect } from 'vitest';
 import { isRunning, it, story, type World, waitFor } from '../support/index.ts';
+import { within } from '../support/within.ts';
 
 const PERSON = { id: 'person', type: 'terminal', notify: true };
 const agent = (more: Record<string, unknown>) => ({
@@ -206,8 +207,10 @@ describe('every wait ends', () => {
   it.concurrent('repetitions wait longer each time, and the slot is free meanwhile', {
     tags: 'full',
   }, async ({ world }) => {
+    // Long enough for the other ticket to begin meanwhile.
+    const wait = within(300);
     world.agent('agent', '[ $SIGNALBOX_TICKET = other ] || exit 1');
-    world.workflow('work', [agent({ retry: { max: 2, delaySeconds: 0.3, factor: 2 } }), PERSON]);
+    world.workflow('work', [agent({ retry: { max: 2, delaySeconds: wait / 1000, factor: 2 } }), PERSON]);
     world.plan('p', { concurrency: 1, tickets: { fails: {}, other: { order: 1 } } });
     const { out } = await world.cli('run', 'p', '-c', '1');
     expect(out).toContain('attempt 1 failed: the agent ended with exit code 1');
@@ -215,8 +218,8 @@ describe('every wait ends', () => {
     const gaps = ticket.phaseHistory.slice(1).map((entry, index) => {
       return Date.parse(entry.startedAt) - Date.parse(ticket.phaseHistory[index]?.completedAt ?? '');
     });
-    expect(gaps[0]).toBeGreaterThanOrEqual(300);
-    expect(gaps[1]).toBeGreaterThanOrEqual(600);
+    expect(gaps[0]).toBeGreaterThanOrEqual(wait);
+    expect(gaps[1]).toBeGreaterThanOrEqual(2 * wait);
     const other = world.ticket('p', 'other').phaseHistory[0]?.startedAt ?? '';
     expect(other < (ticket.phaseHistory[1]?.startedAt ?? '')).toBe(true);
   });

@@ -1,4 +1,4 @@
-import { readFileSync, rmSync } from 'node:fs';
+import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, onTestFinished } from 'vitest';
 import type { Ticket } from '../../src/model/ticket.ts';
@@ -24,6 +24,27 @@ it('a finished agent without an exit record is known by its end event, and not r
   expect(code, out + err).toBe(0);
   expect(story(world.ticket('p', 'a'))).toEqual(['build success']);
   expect(world.calls('start')).toHaveLength(1);
+});
+
+it.for([
+  { what: 'with the storage is not run again: a person is asked', failed: true, begun: true },
+  { what: 'with the storage runs again if it had not begun', failed: true, begun: false },
+  { what: 'in any other way runs again', failed: false, begun: true },
+])('a script whose end is lost $what', async ({ failed, begun }, { world }) => {
+  const calls = join(world.dir, 'calls');
+  world.script('count.sh', `echo >> ${calls}`);
+  world.workflow('work', [{ id: 'count', type: 'script', command: 'count.sh' }]);
+  world.plan('p', { tickets: { a: {} } });
+  await world.start(['run', 'p'], { SIGNALBOX_CRASH_AT: 'attempt:performed' }).ended;
+  const job = join(world.stateDir, 'jobs/p/a/count.1.1');
+  rmSync(join(job, 'exit.json'));
+  if (!begun) writeFileSync(join(job, 'pid'), ' ');
+  // An engine leaves this file when it could not write for a while.
+  if (failed) writeFileSync(join(world.stateDir, 'storage-failed'), '');
+  await world.cli('run', 'p');
+  const isAsked = failed && begun;
+  expect(world.ticket('p', 'a').status).toBe(isAsked ? 'needs_attention' : 'complete');
+  expect(readFileSync(calls, 'utf8')).toHaveLength(isAsked ? 1 : 2);
 });
 
 /** A run whose state directory cannot be written any more, while the agent of `a` is at work. */

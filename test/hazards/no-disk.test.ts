@@ -75,6 +75,7 @@ describe.each(TROUBLE)(
       await run.says('Nothing new starts');
       await world.call('end', { ticket: 'p/b' });
       expect([ran(world, 'a'), ran(world, 'b')]).toEqual([['build.1.1'], ['build.1.1']]);
+      const cured = new Date().toISOString();
       await cure(disk);
       const { code, err } = await run.ended;
       expect(code, run.said() + err).toBe(0);
@@ -85,6 +86,10 @@ describe.each(TROUBLE)(
         expect(ran(world, id)).toEqual(['build.1.1', 'polish.1.1']);
         expect(story(ticketOf(world, disk, id))).toEqual(['build success', 'polish success']);
       }
+      // The wait for the disk is no part of the work.
+      const history = ['a', 'b'].map((id) => ticketOf(world, disk, id).phaseHistory);
+      expect(history.some(([build]) => (build?.completedAt ?? '') < cured)).toBe(true);
+      expect(history.every(([, polish]) => (polish?.startedAt ?? '') > cured)).toBe(true);
     });
 
     it(
@@ -101,6 +106,26 @@ describe.each(TROUBLE)(
           err,
         );
         expect(isRunning(Number(left?.[1])), err).toBe(true);
+        await cure(disk);
+        world.go();
+        const again = await disk.cli('run', 'p');
+        expect(again.code, again.out + again.err).toBe(0);
+        for (const id of ['a', 'b']) expect(ran(world, id)).toEqual(['build.1.1', 'polish.1.1']);
+      },
+    );
+
+    it(
+      'and the run is stopped before anything was written: exit code 4, and its agents live on',
+      firstOnly(what === 'full' ? 0 : 1),
+      async ({ world, disk }) => {
+        const run = await startRun(world, disk, 600);
+        await happens(disk);
+        process.kill(ticketOf(world, disk, 'a').claim?.pid ?? 0, 'SIGTERM');
+        const { code, err } = await run.ended;
+        expect(code, run.said() + err).toBe(4);
+        expect(err).toContain(reason);
+        const left = [...err.matchAll(/p\/[ab] build \(pid (\d+)\)/g)].map(([, pid]) => Number(pid));
+        expect(left.map(isRunning), err).toEqual([true, true]);
         await cure(disk);
         world.go();
         const again = await disk.cli('run', 'p');

@@ -3,6 +3,7 @@ import { dirname, join } from 'node:path';
 import { describe, expect } from 'vitest';
 import { it, type World, waitFor } from '../support/index.ts';
 import { isRunning } from '../support/processes.ts';
+import { firstOnly } from '../support/tiers.ts';
 
 function prepare(world: World): void {
   world.agent('agent', 'sleep 300 & note child; go; kill $!; commit');
@@ -34,8 +35,8 @@ const TROUBLE: [string, (world: World) => void][] = [
 ];
 
 describe('a ticket that runs while its files go out of reach', () => {
-  for (const [what, happens] of TROUBLE)
-    it.concurrent(`is ended, and no other: ${what}`, { tags: 'full' }, async ({ world }) => {
+  for (const [index, [what, happens]] of TROUBLE.entries())
+    it.concurrent(`is ended, and no other: ${what}`, firstOnly(index), async ({ world }) => {
       prepare(world);
       const daemon = world.start(['daemon', '--plain']);
       const { pid } = await world.call('child', { ticket: 'bad/gone' });

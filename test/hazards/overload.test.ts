@@ -52,10 +52,20 @@ describe('an overloaded provider', () => {
     world.plan('p', { tickets: { busy: {} } });
     expect((await world.cli('run', 'p')).code).toBe(0);
     const { phaseHistory, retries } = world.ticket('p', 'busy');
-    const waits = phaseHistory.map(({ resetAt, completedAt }) =>
-      resetAt ? Math.round((Date.parse(resetAt) - Date.parse(completedAt ?? '')) / 1000) : null,
+    // The wait begins when it is read: after the start of the attempt and before its end.
+    const waits = phaseHistory.map(({ resetAt, startedAt, completedAt }) =>
+      [startedAt, completedAt].map((at) => (Date.parse(resetAt ?? '') - Date.parse(at ?? '')) / 1000),
     );
-    expect(waits).toEqual([1, 2, null]);
+    for (const [index, seconds] of [1, 2].entries()) {
+      const [sinceStart = 0, sinceEnd = 0] = waits[index] ?? [];
+      expect(sinceStart).toBeGreaterThanOrEqual(seconds);
+      expect(sinceEnd).toBeLessThanOrEqual(seconds);
+    }
+    expect(story(world.ticket('p', 'busy'))).toEqual([
+      'build interrupted',
+      'build interrupted',
+      'build success',
+    ]);
     expect(retries.build ?? 0).toBe(0);
   });
 });

@@ -16,7 +16,7 @@ const ON_FULL_DISK = `
 mount -t tmpfs -o size=64k none disk || exit
 head -c 1m /dev/zero > disk/ballast 2> /dev/null
 $SIGNALBOX run p & run=$!
-until [ -e room ]; do sleep 0.1; done
+until [ -e room ]; do [ -d disk ] || exit; sleep 0.1; done
 rm disk/ballast
 mount -o remount,size=64m disk
 $SIGNALBOX retry p a
@@ -41,7 +41,67 @@ rm repo/ballast
 wait $run
 `;
 
+/** Mounts a disk, runs the plan, and makes room when it is asked to. */
+const ON_DISK_THAT_FILLS = `
+mount -t tmpfs -o size=4m none disk || exit
+$SIGNALBOX run p & run=$!
+until [ -e room ]; do [ -d disk ] || exit; sleep 0.1; done
+rm disk/ballast
+$SIGNALBOX retry p a
+wait $run
+`;
+
+const END = { type: 'result', subtype: 'success', is_error: false, result: 'done', session_id: 's' };
+
 describe('a shortage', () => {
+  it.skipIf(!mayMount)(
+    'of disk that makes an agent fail is a wait: it runs again when there is room, and not before',
+    async ({ world }) => {
+      const ballast = `${world.dir}/disk/ballast`;
+      const fill = `head -c 8m /dev/zero > ${ballast} || { touch ${world.dir}/filled; exit 1; }`;
+      world.agent('agent', `[ -e ${world.dir}/filled ] || ${fill}; commit`);
+      world.workflow('work', [{ id: 'build', type: 'agent', prompt: 'Build.', maxRetries: 0 }]);
+      mkdirSync(join(world.dir, 'disk'));
+      world.plan('p', { tickets: { a: { worktree: join(world.dir, 'disk', 'a') } } });
+      writeFileSync(join(world.dir, 'run.sh'), ON_DISK_THAT_FILLS);
+      const run = shell(world, `exec ${UNSHARE} sh run.sh`);
+      const held = await world.reaches('p', 'a', isHeld);
+      expect(held).toMatchObject({ status: 'ready', retries: {}, error: null });
+      expect(held.hold?.reason).toMatch(
+        /^the disk is full: there is no room for \S+\/disk\/a; build: .*No space left on device/s,
+      );
+      const isHeldAgain = (ticket: Ticket) => isHeld(ticket) && ticket.hold?.until !== held.hold?.until;
+      expect((await world.cli('retry', 'p', 'a')).code).toBe(0);
+      const again = await world.reaches('p', 'a', isHeldAgain);
+      expect(story(again)).toEqual(['build interrupted']);
+      writeFileSync(join(world.dir, 'room'), '');
+      const ended = await run;
+      expect(ended.code, ended.out + ended.err).toBe(0);
+      expect(story(world.ticket('p', 'a'))).toEqual(['build interrupted', 'build success']);
+    },
+  );
+
+  it('for which an agent cannot begin is a wait: no attempt is consumed until the model has answered', async ({
+    world,
+  }) => {
+    const fail = 'echo "uv_thread_create: Resource temporarily unavailable" >&2; kill -ABRT $$';
+    world.agent('agent', `[ -e ${world.dir}/room ] || { ${fail}; }; commit; echo '${JSON.stringify(END)}'`, {
+      adapter: 'claude',
+    });
+    world.workflow('work', [{ id: 'build', type: 'agent', prompt: 'Build.', maxRetries: 0 }]);
+    world.plan('p', { tickets: { a: {} } });
+    const run = world.invoke(['run', 'p']);
+    const held = await world.reaches('p', 'a', isHeld);
+    expect(held).toMatchObject({ status: 'ready', retries: {}, error: null });
+    expect(held.hold?.reason).toBe(
+      'no further process can be started: agent: uv_thread_create: Resource temporarily unavailable',
+    );
+    writeFileSync(join(world.dir, 'room'), '');
+    expect((await world.cli('retry', 'p', 'a')).code).toBe(0);
+    expect((await run.ended).code).toBe(0);
+    expect(story(world.ticket('p', 'a'))).toEqual(['build interrupted', 'build success']);
+  });
+
   it.skipIf(!mayMount)(
     'of disk for worktrees is a wait: others continue, and no attempt is consumed',
     async ({ world }) => {

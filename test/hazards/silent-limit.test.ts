@@ -23,9 +23,9 @@ function prepare(world: World): void {
 }
 
 describe('a CLI that sleeps through a usage limit', () => {
-  it.concurrent('is not waited for: the ticket is parked long before the agent counts as idle', {
-    tags: 'full',
-  }, async ({ world }) => {
+  it.concurrent('is not waited for: the ticket is parked long before the agent counts as idle', async ({
+    world,
+  }) => {
     prepare(world);
     const { code, out } = await world.cli('run', 'p');
     expect(code, out).toBe(0);

@@ -47,21 +47,44 @@ describe('two engines on one state directory', () => {
     expectOnce(world);
   });
 
-  it.concurrent('all engines together keep to the limit, also when they start at the same moment', {
+  it.concurrent.for([
+    ['in all', { maxConcurrency: 1 }],
+    ['per repository', { maxConcurrency: 8, maxPerRepository: 1 }],
+  ] as const)(
+    'all engines together keep to the limit %s, also when they start at the same moment',
+    {
+      tags: 'full',
+    },
+    async ([, limits], { world }) => {
+      // A directory that only one agent can have tells when two are at work.
+      world.agent(
+        'agent',
+        'mkdir "$SIGNALBOX_STATE_DIR/one" || note clash; commit; rmdir "$SIGNALBOX_STATE_DIR/one"',
+      );
+      world.workflow('work', [{ id: 'build', type: 'agent', prompt: 'Build it.' }]);
+      world.config(limits);
+      const plans = ['p', 'q', 'r', 's'];
+      for (const id of plans) world.plan(id, { tickets: { a: {}, b: {} } });
+      const runs = await Promise.all(plans.map((id) => world.cli('run', id)));
+      expect(runs.map(({ code }) => code)).toEqual([0, 0, 0, 0]);
+      expect(world.calls('clash')).toEqual([]);
+    },
+  );
+
+  it.concurrent('a run keeps to the limit per repository, and says what a ticket waits for', {
     tags: 'full',
   }, async ({ world }) => {
-    // A directory that only one agent can have tells when two are at work.
-    world.agent(
-      'agent',
-      'mkdir "$SIGNALBOX_STATE_DIR/one" || note clash; commit; rmdir "$SIGNALBOX_STATE_DIR/one"',
-    );
-    world.workflow('work', [{ id: 'build', type: 'agent', prompt: 'Build it.' }]);
-    world.config({ maxConcurrency: 1 });
-    const plans = ['p', 'q', 'r', 's'];
-    for (const id of plans) world.plan(id, { tickets: { a: {}, b: {} } });
-    const runs = await Promise.all(plans.map((id) => world.cli('run', id)));
-    expect(runs.map(({ code }) => code)).toEqual([0, 0, 0, 0]);
-    expect(world.calls('clash')).toEqual([]);
+    prepare(world, ['p', 'q']);
+    world.config({ maxConcurrency: 3, maxPerRepository: 1 });
+    const first = world.invoke(['run', 'p']);
+    await world.call('start', { ticket: 'p/a' });
+    const second = world.invoke(['run', 'q']);
+    await second.says('waits for a free slot (maxPerRepository 1)');
+    expect(world.calls('start')).toHaveLength(1);
+    world.go();
+    expect((await first.ended).code).toBe(0);
+    expect((await second.ended).code).toBe(0);
+    expectOnce(world, ['p', 'q']);
   });
 
   it.concurrent('a daemon leaves the plan of a run alone and takes the others', { tags: 'full' }, async ({
@@ -103,7 +126,7 @@ describe('two engines on one state directory', () => {
     await first.says('works on');
     const second = await world.cli('daemon');
     expect(second.code).toBe(3);
-    expect(second.err).toContain(`A daemon already runs here: daemon (pid ${first.pid} on `);
+    expect(second.err).toContain(`A daemon is already running here: daemon (pid ${first.pid} on `);
     expect(second.err).toContain('signalbox daemon stop');
     const stopped = await world.cli('daemon', 'stop');
     expect(stopped.code).toBe(0);

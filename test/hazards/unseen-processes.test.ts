@@ -18,14 +18,19 @@ async function orphan(world: World): Promise<number> {
   const run = world.start(['run', 'p']);
   const { pid } = await world.call('working');
   await run.kill('SIGKILL');
-  const file = join(job(world), 'command.json');
+  hide(world, 'build.1.1');
+  return pid;
+}
+
+/** Makes the records of a killed engine those of another pid namespace. */
+function hide(world: World, attempt: string): void {
+  const file = join(world.stateDir, 'jobs/p/a', attempt, 'command.json');
   writeFileSync(file, readFileSync(file, 'utf8').replace(/pid:\[\d+\]/, 'pid:[1]'));
   const ticket = world.ticket('p', 'a');
   if (ticket.claim) world.writeTicket('p', 'a', { ...ticket, claim: { ...ticket.claim, pids: 'pid:[1]' } });
   world.editPlan('p', (plan) =>
     Object.assign(plan, { claim: { ...world.readPlan('p').claim, pids: 'pid:[1]' } }),
   );
-  return pid;
 }
 
 function endLeases(world: World): void {
@@ -165,6 +170,59 @@ describe('a ticket that a person pauses while its job cannot be seen', () => {
   });
 });
 
+describe('a gate whose engine was killed while it checked for an answer', () => {
+  /** Kills an engine in the second check of a gate, whose first one has asked. Returns the pid of the check. */
+  async function killChecking(world: World, more: { workspace?: 'shared' } = {}): Promise<number> {
+    world.config({ pollInterval: 0.1 });
+    const wait = 'echo $$ > "$HOME/checks.new"; mv "$HOME/checks.new" "$HOME/checks"; exec sleep 1000';
+    world.script('look.sh', `[ -e "$HOME/asked" ] && { ${wait}; }; touch "$HOME/asked"; exit 1`);
+    world.workflow('work', [
+      { id: 'ask', type: 'gate', command: 'look.sh', on: { yes: 'done' } },
+      { id: 'done', type: 'terminal' },
+    ]);
+    world.plan('p', { tickets: { a: {} }, ...more });
+    const run = world.start(['run', 'p']);
+    await waitFor('the second check', () => world.exists('user/checks'));
+    await run.kill('SIGKILL');
+    return Number(world.read('user/checks'));
+  }
+
+  it('takes an answer, and the check is ended', async ({ world }) => {
+    const pid = await killChecking(world);
+    expect(isRunning(pid)).toBe(true);
+    expect(await world.cli('respond', 'p', 'a', 'yes')).toMatchObject({ code: 0 });
+    expect(world.ticket('p', 'a')).toMatchObject({ status: 'complete', claim: null });
+    expect(isRunning(pid)).toBe(false);
+  });
+
+  it('says how long the lease is where the check cannot be seen, and takes an answer after that', {
+    tags: 'full',
+  }, async ({ world }) => {
+    const pid = await killChecking(world);
+    hide(world, 'ask.1.1');
+    const { code, err } = await world.cli('respond', 'p', 'a', 'yes');
+    expect(code, err).toBe(3);
+    expect(err).toMatch(/its lease ends in \d+ s; then: give this command again/);
+    endLeases(world);
+    expect(await world.cli('respond', 'p', 'a', 'yes')).toMatchObject({ code: 0 });
+    expect(world.ticket('p', 'a')).toMatchObject({ status: 'complete', claim: null });
+    expect(isRunning(pid)).toBe(true);
+  });
+
+  it('asks again, and no person has to say that the check has ended', { tags: 'full' }, async ({ world }) => {
+    await killChecking(world, { workspace: 'shared' });
+    hide(world, 'ask.1.1');
+    endLeases(world);
+    world.remove(join(world.dir, 'user/asked'));
+    const run = world.invoke(['run', 'p']);
+    await world.reaches('p', 'a', ({ hold, claim }) => hold?.kind === 'gate' && claim === null);
+    expect(world.ticket('p', 'a').unseen).toBeUndefined();
+    world.script('look.sh', 'exit 1');
+    expect(await world.cli('respond', 'p', 'a', 'yes')).toMatchObject({ code: 0 });
+    expect(await run.ended).toMatchObject({ code: 0 });
+  });
+});
+
 const NAMESPACES = ['--uts', '--pid', '--fork', '--mount-proc', '--kill-child'];
 const MAY = spawnSync('unshare', [...NAMESPACES, 'hostname', 'probe']).status === 0;
 
@@ -230,6 +288,30 @@ describe.skipIf(!MAY)('engines in pid namespaces of their own', () => {
     expect(await run.ended).toMatchObject({ code: 0 });
     first.kill();
     await first.ended;
+  });
+
+  it('an engine that slept for longer than its lease changes nothing of what another one has finished', {
+    tags: 'full',
+  }, async ({ world }) => {
+    prepare(world);
+    world.plan('p', { tickets: { a: {} } });
+    const sleeps =
+      '"$@" & e=$!; until [ -e asleep ]; do sleep 0.05; done; kill -STOP $e; touch stopped; until [ -e awake ]; do sleep 0.05; done; kill -CONT $e; wait $e';
+    const first = contain(world, 'one', ['run', 'p'], sleeps);
+    await world.call('working');
+    writeFileSync(join(world.dir, 'asleep'), '');
+    await waitFor('the sleep', () => existsSync(join(world.dir, 'stopped')));
+    endLeases(world);
+    const second = world.invoke(['run', 'p']);
+    await world.call('working', {}, 2);
+    world.go();
+    expect(await second.ended).toMatchObject({ code: 0 });
+    const finished = world.ticket('p', 'a');
+    expect(finished).toMatchObject({ status: 'complete', claim: null });
+    writeFileSync(join(world.dir, 'awake'), '');
+    await first.ended;
+    expect(world.ticket('p', 'a')).toEqual(finished);
+    expect(world.calls('start')).toHaveLength(2);
   });
 
   it('never run one ticket twice', { tags: 'full' }, async ({ world }) => {

@@ -35,8 +35,8 @@ function prepare(world: World, tickets: string[], spoiled = SPOILED): void {
 
 const ROWS = [
   ['run', null, 'names a repository'],
-  ['daemon', 'some/where', 'is relative'],
-  ['run', 'some/where', 'is relative'],
+  ['daemon', './some/where', 'is relative'],
+  ['run', './some/where', 'is relative'],
   ['daemon', null, 'names a repository'],
 ] as const;
 
@@ -154,7 +154,7 @@ describe('a worktree that is not what the ticket recorded', () => {
         bare: { repo: at('bare') },
         unborn: { repo: at('unborn') },
         plain: { repo: at('plain') },
-        relative: { repo: 'some/where' },
+        relative: { repo: './some/where' },
         fine: {},
       },
     });

@@ -22,6 +22,15 @@ async function unrecordable(script: string): Promise<{ job: Bench; go(): void; c
   return { job, go: () => writeFileSync(flag, ''), cure };
 }
 
+/** Whether Node has reaped a process that it started. */
+function hasEnded(pid: number): boolean {
+  try {
+    return !process.kill(pid, 0);
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === 'ESRCH';
+  }
+}
+
 describe('an exit record that cannot be written', () => {
   it('is reported by the supervisor itself to the engine that started the job', async () => {
     const { job, go } = await unrecordable('echo done; exit 7');
@@ -53,6 +62,18 @@ describe('an exit record that cannot be written', () => {
     go();
     expect(await job.follow()).toMatchObject({ reason: 'exited', exit: { code: 3 } });
     await waitFor('the end of the supervisor', async () => (await job.left()).length === 0);
+  });
+
+  it('does not make the work look as if it had not begun, when its supervisor is stopped', async () => {
+    const { job, go } = await unrecordable('exit 3');
+    const supervisor = await job.supervisor();
+    process.kill(supervisor, 'SIGTERM');
+    go();
+    expect(await job.follow()).toMatchObject({ reason: 'exited', exit: { code: 3 } });
+    // Node reports the end of a process right after it has reaped it.
+    await waitFor('the end of the supervisor', () => hasEnded(supervisor));
+    await new Promise((resolve) => setImmediate(resolve));
+    expect(readJob(job.dir).state).toBe('lost');
   });
 
   it('counts where the supervisor was killed before it could rename it', async () => {

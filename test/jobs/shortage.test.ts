@@ -26,6 +26,7 @@ it.skipIf(!can)('a supervisor that cannot fork has met a shortage: its command d
   writeFileSync(file, JSON.stringify(spec));
   expect(await worker.run(['crowded', file], AS_USER)).toEqual({
     shortage: 'no further process can be started: The supervisor of the job cannot fork.',
+    state: 'none',
   });
 });
 

@@ -90,7 +90,7 @@ const jobs: Record<string, () => Promise<void>> = {
     const { exited } = startJob(spec);
     await followJob({ dir: spec.dir, exited, wallMs: 60_000, idleMs: null, signal }).then(
       (result) => say(result),
-      (error: unknown) => say({ shortage: shortageOf(error) }),
+      (error: unknown) => say({ shortage: shortageOf(error), state: readJob(spec.dir).state }),
     );
   },
 

@@ -24,7 +24,14 @@ describe('a heading below the box of its task', () => {
     expect(task(text, '1.1')).toMatchObject({ details: ['Use a map'], requirements: [{ id: '2.1' }] });
   });
 
+  it('is a note below a heading with boxes, too', () => {
+    const text = '### Task 1: A\n- [ ] a\n\n### Task 2: B\n- [x] b\n\n### Task 1 results\n\n- fast\n';
+    expect(found(text)).toEqual([]);
+    expect(outline(parseTasks(text).tasks)).toEqual(['1: A', '  1.a: a', '2: B', '  2.b: b']);
+  });
+
   it('is a duplicate where the first has no box either, or both have one', () => {
+    expect(found('### Task 1: A\n- [ ] a\n\n### Task 1: B\n- [ ] b\n')).toEqual(['4 duplicate-id']);
     expect(found('### Task 1: A\n\n### Task 1: B\n')).toEqual(['3 duplicate-id']);
     expect(found('- [ ] 1. A\n\n### [ ] Task 1: B\n')).toEqual(['3 duplicate-id']);
   });

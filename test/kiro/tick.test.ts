@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { parseTasks } from '../../src/kiro/parse-tasks.ts';
 import { isWork, type SpecTask } from '../../src/kiro/task.ts';
-import { tick } from '../../src/kiro/tick-and-merge-tasks.ts';
+import { takeBack, tick } from '../../src/kiro/tick-and-merge-tasks.ts';
 import { fixture } from './support.ts';
 
 /** The tasks of a file by their ids. */
@@ -40,6 +40,52 @@ describe('tick', () => {
   it('climbs through parents that come later in the file, and through headings', () => {
     const text = '## 1. Setup\n- [ ] 1.1.1 A\n- [ ] 1.1 B\n';
     expect(tick(text, tasks(text, '1.1.1'))).toMatchObject({ ticked: ['1.1.1', '1.1'], boxless: ['1'] });
+  });
+
+  it.each([
+    ['### Task 1: A', '### Task 1: A ✅'],
+    ['### Task 1: A  ', '### Task 1: A ✅  '],
+    ['### Task 1: A ###', '### Task 1: A ✅ ###'],
+    ['### Task 1: use C#', '### Task 1: use C# ✅'],
+    ['### **Task 1: A**', '### **Task 1: A** ✅'],
+    ['### Task 1: show a ✓ there', '### Task 1: show a ✓ there ✅'],
+    ['Task 1: A\n===', 'Task 1: A ✅\n==='],
+    ['1. A', '1. A ✅'],
+    ['  - 1.1 A', '  - 1.1 A ✅'],
+    ['## 1. A', '## 1. A ✅'],
+  ])('puts a check mark behind a task without a box: %j', (line, wanted) => {
+    for (const end of ['\n', '\r\n']) {
+      const text = `# Plan\n\n${line}\n\nDo it.\n`.replaceAll('\n', end);
+      const [task] = parseTasks(text).all;
+      const after = tick(text, task ? [task] : []);
+      expect(after).toMatchObject({ ticked: [task?.id], already: [], boxless: [] });
+      expect(after.text).toBe(`# Plan\n\n${wanted}\n\nDo it.\n`.replaceAll('\n', end));
+      const [done] = parseTasks(after.text).all;
+      expect(done).toMatchObject({ done: true, title: task?.title, details: task?.details });
+      expect(tick(after.text, task ? [task] : [])).toMatchObject({
+        text: after.text,
+        ticked: [],
+        already: [task?.id],
+      });
+      expect(takeBack(after.text, { engine: [] })).toBe(text);
+    }
+  });
+
+  it.each([
+    ['### ✅ Task 1: A', '### Task 1: A'],
+    ['### Task 1 ✅: A', '### Task 1: A'],
+    ['### ✅ Task 1: a ✓ there', '### Task 1: a ✓ there'],
+  ])('takes back a check mark that nobody vouches for: %s', (line, wanted) => {
+    expect(takeBack(`${line}\n`, { engine: [] })).toBe(`${wanted}\n`);
+    const [task] = parseTasks(`${line}\n`).all;
+    expect(takeBack(`${line}\n`, { engine: task ? [task] : [] })).toBe(`${line}\n`);
+  });
+
+  it('puts no check mark where it would not count: behind a box, or a heading that only groups', () => {
+    const odd = '- [] 1. A\n';
+    expect(tick(odd, tasks(odd, '1'))).toMatchObject({ text: odd, ticked: [], boxless: ['1'] });
+    const group = '## 1. Setup\n- [ ] 1.1 A\n';
+    expect(tick(group, tasks(group, '1.1')).text).toBe('## 1. Setup\n- [x] 1.1 A\n');
   });
 
   it('is the same when it is done again', () => {

@@ -1,5 +1,10 @@
 import { describe, expect, it } from 'vitest';
-import { type AdmissionInput, admit, mayFallBack } from '../../src/model/limits/admission.ts';
+import {
+  type AdmissionInput,
+  admit,
+  limitsByAccount,
+  mayFallBack,
+} from '../../src/model/limits/admission.ts';
 import type { PhaseOf } from '../../src/model/workflow.ts';
 import { at, attempt, NOW, phaseIn, plan, ticket, workflow } from './build.ts';
 
@@ -178,5 +183,24 @@ describe('before every start', () => {
     const asked = { agent: 'alone', tickets: limited(met('alone', 60)), limits };
     expect(ask(asked)).toEqual(ask(asked));
     expect(limits.size).toBe(1);
+  });
+});
+
+describe('limits of all accounts', () => {
+  const accountOf = (agent: string) => (agent.startsWith('claude') ? 'team' : agent);
+  const limits = (...history: Parameters<typeof limited>) =>
+    limitsByAccount({ tickets: limited(...history), accountOf, now: NOW });
+
+  it('has each account once, with its latest reset, the first to end first', () => {
+    expect(limits(met('claude', 60), met('claude-fast', 90), met('codex', 30))).toEqual([
+      { account: 'codex', until: at(30), reason: 'codex resets later', by: 'p/other' },
+      { account: 'team', until: at(90), reason: 'claude-fast resets later', by: 'p/other' },
+    ]);
+  });
+
+  it('has no limit that is over, and none that a later answer has ended', () => {
+    const answered = attempt('build', 'success', { agent: 'codex', startedAt: at(-5), completedAt: at(-1) });
+    expect(limits(met('claude', -1))).toEqual([]);
+    expect(limits(met('codex', 60), answered)).toEqual([]);
   });
 });

@@ -8,6 +8,7 @@ import {
   nearlyUsedUp,
   noLaunchLeft,
   overdrawn,
+  spentToday,
   usedUp,
 } from '../../src/model/limits/budget.ts';
 import { noUsage } from '../../src/model/limits/usage-and-cost.ts';
@@ -244,5 +245,26 @@ describe('while it runs', () => {
         expect(refused).toBe(leftOf(applied, 'usd') === 0);
       }),
     );
+  });
+});
+
+describe('what was spent today', () => {
+  const spent = (...phaseHistory: ReturnType<typeof attempt>[]) =>
+    spentToday({ tickets: [ticket({ phaseHistory })], budgets: { day: { usd: 50 } }, now: NOW });
+
+  it('counts attempts that ended today or are running, and those with an unknown cost', () => {
+    const yesterday = { startedAt: at(-90_000), completedAt: at(-86_400) };
+    const open = attempt('build', 'running', { agent: 'claude', usage: used(0.5), startedAt: at(-90_000) });
+    expect(spent(work('a', 1), work('b', 2, yesterday), work('c', null), open)).toEqual({
+      usd: 1.5,
+      unpriced: 1,
+      budgetUsd: 50,
+    });
+  });
+
+  it('is unknown where no cost is, and leaves out what no agent did', () => {
+    const script = attempt('checks', 'success', { usage: used(3) });
+    expect(spent(script)).toEqual({ usd: null, unpriced: 0, budgetUsd: 50 });
+    expect(spentToday({ tickets: [], budgets: { day: {} }, now: NOW }).budgetUsd).toBeNull();
   });
 });

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { IllegalMoveError } from '../../src/model/errors.ts';
 import { command, legalCommands, type TicketCommand } from '../../src/model/state/commands.ts';
-import { isCancelled, type Ticket } from '../../src/model/ticket.ts';
+import { attemptKey, isCancelled, type Ticket } from '../../src/model/ticket.ts';
 import { TICKET_STATUSES } from '../../src/model/ticket-schema.ts';
 import { at, attempt, CLAIM, history, NOW, running, script, ticket, workflow } from './build.ts';
 
@@ -397,5 +397,42 @@ describe('a process that cannot be seen and may still work in the shared tree', 
       message: `Cannot ${cmd.type} p/t: ${unseen}`,
       hint: 'Once that process has ended: signalbox retry p t',
     });
+  });
+});
+
+describe('a gate that two people answer', () => {
+  const by = (who: string, more: object = {}) =>
+    ({ type: 'respond', decision: 'yes', message: '', who: { by: who, door: 'web' }, ...more }) as const;
+  const key = attemptKey(attempt('ask', 'running'));
+
+  it('tells the second who was first', () => {
+    const answered = run(atGate(), by('ada'));
+    expect(answered.phaseHistory.at(-1)).toMatchObject({ answeredBy: { by: 'ada', door: 'web' } });
+    for (const second of [by('bob'), by('bob', { attempt: key })])
+      expect(refusal(answered, second)).toMatchObject({
+        code: 'gate/answered',
+        message: `Gate "ask" of p/t was already answered: yes by ada (web) at ${NOW}.`,
+        details: { decision: 'yes', by: 'ada', door: 'web' },
+      });
+  });
+
+  it('is not mistaken for the next one', () => {
+    const next = atGate({
+      phaseHistory: [
+        { ...attempt('ask', 'success'), outcome: 'yes', completedAt: NOW, answeredBy: { by: 'ada' } },
+        { ...attempt('ask', 'running'), visit: 2 },
+      ],
+    });
+    expect(refusal(next, by('bob', { attempt: key })).message).toContain('already answered: yes by ada at');
+    expect(refusal(next, by('bob', { attempt: 'other#1#1' })).message).toBe(
+      'Gate "other#1#1" of p/t does not ask any more.',
+    );
+    expect(run(next, by('bob', { attempt: 'ask#2#1' })).phaseHistory.at(1)?.outcome).toBe('yes');
+  });
+
+  it('was answered long ago: then the usual words count', () => {
+    const long = { ...attempt('ask', 'success'), outcome: 'yes', completedAt: '2020-01-01T00:00:00.000Z' };
+    const from = running('a', { phaseHistory: [{ ...long, answeredBy: { by: 'ada' } }] });
+    expect(refusal(from, by('bob'))).toMatchObject({ code: 'ticket/illegal' });
   });
 });

@@ -77,7 +77,10 @@ describe('explain', () => {
     [
       'at a limit',
       ticket({ status: 'ready', hold: hold('limit', 'five hours') }),
-      { why: 'usage limit: five hours', next: 'continues at the reset' },
+      {
+        why: 'usage limit: five hours',
+        next: 'continues at the reset; to try now: signalbox retry p t',
+      },
     ],
     [
       'after a failure',

@@ -139,7 +139,7 @@ it('whoever retries a ticket that waits for a look at an unknown cost has looked
 });
 
 it.each<[Hold, string]>([
-  [hold('limit', at(60)), 'continues at the reset'],
+  [hold('limit', at(60)), 'continues at the reset; to try now: signalbox retry p a'],
   [hold('memory'), 'checks again'],
   [hold('budget', at(60)), 'continues then'],
   [hold('budget'), 'continues when the budget is raised'],

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { howToAnswer } from '../../src/model/state/explain-ticket.ts';
+import { answerTo, howToAnswer } from '../../src/model/state/explain-ticket.ts';
 import { Attempt } from '../../src/model/ticket-schema.ts';
 import { NOW, ticket } from './build.ts';
 
@@ -18,6 +18,8 @@ describe('how to answer a gate', () => {
       `→ signalbox respond ${name} approve`,
       `→ signalbox respond ${name} reject`,
     ]);
+    expect(answerTo(waiting, {})).toBe(`signalbox respond ${name} <approve|reject>`);
+    expect(answerTo(asked({ decisions: ['approve'] }), {})).toBe(`signalbox respond ${name} approve`);
     expect(howToAnswer(asked({ decisions: ['answer'] }), {})).toEqual([
       `→ signalbox respond ${name} answer "…"`,
     ]);

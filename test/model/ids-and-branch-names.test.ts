@@ -1,7 +1,14 @@
 import { spawnSync } from 'node:child_process';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { branchProblem, idProblem, parseRef, refKey, slug } from '../../src/model/ids-and-branch-names.ts';
+import {
+  branchProblem,
+  idProblem,
+  parseRef,
+  refKey,
+  slug,
+  slugOfWords,
+} from '../../src/model/ids-and-branch-names.ts';
 import { Branch, Id } from '../../src/model/ticket-schema.ts';
 
 describe('idProblem', () => {
@@ -145,13 +152,23 @@ describe('slug', () => {
     expect(slug(text)).toBe(expected);
   });
 
+  it.each([
+    ['Fix the Login!', 'fix-the-login'],
+    ['Rework the settings page for the new company', 'rework-the-settings-page-for-the-new'],
+    [`${'a'.repeat(36)} new tool`, `${'a'.repeat(36)}-new`],
+    [`a ${'x'.repeat(100)}`, `a-${'x'.repeat(38)}`],
+  ])('of whole words: %j becomes %j', (text, expected) => {
+    expect(slugOfWords(text)).toBe(expected);
+  });
+
   it('is always usable in an id and in a branch', () => {
     fc.assert(
       fc.property(fc.string({ unit: 'binary' }), fc.integer({ min: 1, max: 60 }), (text, max) => {
-        const made = slug(text, max);
-        expect(idProblem(made)).toBeUndefined();
-        expect(branchProblem(made)).toBeUndefined();
-        expect(made.length).toBeLessThanOrEqual(Math.max(max, 4));
+        for (const made of [slug(text, max), slugOfWords(text, max)]) {
+          expect(idProblem(made)).toBeUndefined();
+          expect(branchProblem(made)).toBeUndefined();
+          expect(made.length).toBeLessThanOrEqual(Math.max(max, 4));
+        }
       }),
       { numRuns: 500 },
     );

@@ -1,12 +1,24 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { placeInJson } from '../../src/model/text/parse-json-and-find-places.ts';
+import { isTooDeep, parseJson, placeInJson } from '../../src/model/text/parse-json-and-find-places.ts';
 
 /** The text from a place on. */
 function from(text: string, { line, column }: { line: number; column: number }): string {
   const lines = text.split('\n').slice(line - 1);
   return [lines[0]?.slice(column - 1), ...lines.slice(1)].join('\n');
 }
+
+it('a text is too deep by its open lists and objects, not by brackets in its strings', () => {
+  const lists = (depth: number, inside = '') => '['.repeat(depth) + inside + ']'.repeat(depth);
+  expect([isTooDeep(lists(1000)), isTooDeep(lists(1001))]).toEqual([false, true]);
+  expect(isTooDeep('{"a":'.repeat(1001))).toBe(true);
+  expect(isTooDeep(`[${'[],{},'.repeat(2000)}1]`)).toBe(false);
+  const quoted = JSON.stringify(`"\\${'['.repeat(3000)}`);
+  expect(isTooDeep(quoted)).toBe(false);
+  expect(isTooDeep(lists(1001, quoted))).toBe(true);
+  expect(parseJson(lists(1001))).toBeUndefined();
+  expect(parseJson(lists(1000))).toBeDefined();
+});
 
 it('finds every value of a JSON text by its path', () => {
   fc.assert(

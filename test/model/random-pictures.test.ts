@@ -47,6 +47,7 @@ const scenes: fc.Arbitrary<Scene> = fc
         ),
         concurrency: fc.option(fc.integer({ min: 1, max: 3 })),
         stopOnFailure: fc.boolean(),
+        repo: fc.constantFrom(null, '/one', '/two'),
         broken: fc.integer({ min: 0, max: 9 }),
         tickets: fc.array(
           fc.record({
@@ -56,6 +57,7 @@ const scenes: fc.Arbitrary<Scene> = fc
             driven: fc.integer({ min: 0, max: 9 }),
             unreadable: fc.integer({ min: 0, max: 19 }),
             theirs: fc.integer({ min: 0, max: 9 }),
+            repo: fc.constantFrom(null, null, '/one', '/two'),
           }),
           { maxLength: 6 },
         ),
@@ -63,8 +65,9 @@ const scenes: fc.Arbitrary<Scene> = fc
       { maxLength: 3 },
     ),
     maxConcurrency: fc.integer({ min: 0, max: 5 }),
+    maxPerRepository: fc.option(fc.integer({ min: 1, max: 2 })),
   })
-  .map(({ plans, maxConcurrency }) => {
+  .map(({ plans, maxConcurrency, maxPerRepository }) => {
     const driven = new Set<string>();
     const busy = new Set<string>();
     const theirs = new Set<string>();
@@ -73,7 +76,7 @@ const scenes: fc.Arbitrary<Scene> = fc
       const id = `plan${p}`;
       for (const [t, one] of each.tickets.entries()) {
         const ref = { planId: id, ticketId: `t${t}` };
-        if (one.unreadable !== 0) tickets.set(refKey(ref), ticket({ ...ref, ...one.state }));
+        if (one.unreadable !== 0) tickets.set(refKey(ref), ticket({ ...ref, repo: one.repo, ...one.state }));
         if (one.driven < 2) driven.add(refKey(ref));
         if (one.driven === 1) busy.add(refKey(ref));
         if (one.theirs === 0) theirs.add(refKey(ref));
@@ -88,6 +91,7 @@ const scenes: fc.Arbitrary<Scene> = fc
         status: each.status,
         concurrency: each.concurrency,
         stopOnFailure: each.stopOnFailure,
+        repo: each.repo,
         tickets: entries,
       });
     });
@@ -95,7 +99,10 @@ const scenes: fc.Arbitrary<Scene> = fc
       plans.flatMap((each, p) => (each.broken === 0 ? [[`plan${p}`, 'why'] as const] : [])),
     );
     const mine = (of: Plan, entry: PlanEntry) => !theirs.has(`${of.id}/${entry.ticketId}`);
-    return { picture: { plans: made, tickets, broken }, limits: { maxConcurrency, busy, driven, mine } };
+    return {
+      picture: { plans: made, tickets, broken },
+      limits: { maxConcurrency, maxPerRepository, busy, driven, mine },
+    };
   });
 
 function property(check: (scene: Scene, decision: Decision) => void): void {
@@ -132,6 +139,23 @@ describe('eligible, for any picture', () => {
         const busy = [...limits.busy].filter((key) => key.startsWith(`${of.id}/`)).length;
         const more = slots.filter((each) => each.planId === of.id).length;
         if (more > 0) expect(busy + more).toBeLessThanOrEqual(of.concurrency);
+      }
+    });
+  });
+
+  it('never dispatches more tickets of one repository than may run there, whatever plans they are in', () => {
+    property((scene, { dispatch }) => {
+      const { maxPerRepository: most } = scene.limits;
+      const repositoryOf = (ref: { planId: string; ticketId: string }) => {
+        const { plan: of, ticket: it } = about(scene, ref);
+        return it ? (it.repo ?? of.repo) : null;
+      };
+      const started = dispatch.filter((each) => each.slot).map(repositoryOf);
+      const busy = [...scene.limits.busy].map((key) => repositoryOf(parseRef(key, '')));
+      for (const repo of new Set(started)) {
+        if (most === null || most === undefined || repo === null) continue;
+        const all = [...started, ...busy].filter((each) => each === repo);
+        expect(all.length).toBeLessThanOrEqual(most);
       }
     });
   });

@@ -41,6 +41,12 @@ describe('a shortage that is met when the process of an attempt has ended', () =
     expect(held).toMatchObject({ status: 'ready', hold: { kind: 'shortage', reason: 'full' }, retries: {} });
   });
 
+  it('is no part of an attempt that begins only after it', () => {
+    expect(reduce(flow, held, { type: 'restart' }, at(60)).phaseHistory).toEqual([
+      { ...open.phaseHistory[0], startedAt: at(60) },
+    ]);
+  });
+
   it('is waited for no longer when a person says so', () => {
     const next = command(flow, held, { type: 'retry', ready: true }, NOW);
     expect(next).toMatchObject({ status: 'ready', hold: null, phaseHistory: open.phaseHistory });

@@ -66,6 +66,7 @@ const planFields = fc.record({
     { weight: 1, arbitrary: fc.constantFrom(...PLAN_STATUSES) },
   ),
   concurrency: fc.option(fc.integer({ min: 1, max: 3 })),
+  repo: fc.constantFrom(null, '/one', '/two'),
   stopOnFailure: fc.boolean(),
   workspace: fc.oneof(
     { weight: 4, arbitrary: fc.constant('own') },
@@ -147,6 +148,7 @@ const hold: Hold = { kind: 'broken', reason: 'not ready', until: null };
 const limits = fc
   .record({
     maxConcurrency: fc.integer({ min: 0, max: 4 }),
+    maxPerRepository: fc.constantFrom(null, null, 1, 2),
     driven: fc.subarray(keys, { maxLength: 3 }),
     theirs: fc.subarray(keys, { maxLength: 3 }),
     unready: fc.array(fc.tuple(planId, fc.boolean()), { maxLength: 2 }),

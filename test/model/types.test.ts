@@ -1,5 +1,7 @@
 import { describe, expect, expectTypeOf, it } from 'vitest';
-import type { Plan, PlanSpec } from '../../src/model/plan.ts';
+import { openEngine } from '../../src/api/open-engine-with-features.ts';
+import type { EngineContext, OpenOptions, PlanKind } from '../../src/engine/context.ts';
+import type { CommonPlan, Plan, PlanSpec } from '../../src/model/plan.ts';
 import type { Attempt, Hold, Ticket } from '../../src/model/ticket.ts';
 import type { TicketUnit } from '../../src/model/ticket-schema.ts';
 import type { Store } from '../../src/store/store-interface.ts';
@@ -36,6 +38,19 @@ describe('types of plans and tickets', () => {
       store.updatePlan('p', (latest) => (latest.claim ? latest : { ...latest, nmae: 'new' })),
     ];
     expect(changes).toBeDefined();
+  });
+
+  it('let another program register a kind with fields of its own', () => {
+    interface NightlyPlan extends CommonPlan {
+      kind: 'nightly';
+      night: { title: string };
+    }
+    const nightly: PlanKind<NightlyPlan> = {
+      kind: 'nightly',
+      hooks: () => ({ variables: ({ night }) => ({ title: night.title }) }),
+    };
+    const open = (options: OpenOptions) => openEngine({ ...options, kinds: [nightly] });
+    expectTypeOf(open).returns.toEqualTypeOf<EngineContext>();
   });
 
   it('are unions on the kind and on the origin', () => {

@@ -100,9 +100,9 @@ describe('the cost of attempts', () => {
 });
 
 describe('an estimate', () => {
-  /** Attempts that took these seconds and dollars, the latest first. */
+  /** Tickets with one attempt each that took these seconds and dollars, the latest first. */
   const attempts = (phase: string, agent: string | null, ...took: [number, number | null][]) =>
-    took.map(([seconds, costUsd]) =>
+    took.map(([seconds, costUsd]) => [
       Attempt.parse({
         phase,
         agent,
@@ -111,7 +111,7 @@ describe('an estimate', () => {
         completedAt: new Date(Date.parse('2026-01-01T00:00:00.000Z') + seconds * 1000).toISOString(),
         usage: usage({ costUsd }),
       }),
-    );
+    ]);
   const EXEC = attempts('exec', 'claude', [60, 1], [120, 2], [90, 1.5]);
   const WORK = [{ phase: 'exec', agent: 'claude' }];
 
@@ -128,11 +128,11 @@ describe('an estimate', () => {
     expect(estimate([], EXEC, 1)).toBeNull();
   });
 
-  it('looks at the latest ten, and at none that was interrupted or parked', () => {
+  it('looks at the latest ten tickets, and at none that was interrupted or parked', () => {
     const old = attempts('exec', 'claude', [9000, 90]);
     const latest = attempts('exec', 'claude', ...Array.from({ length: 10 }, (): [number, number] => [60, 1]));
     expect(estimate([WORK], [...latest, ...old], 1)?.seconds).toEqual({ low: 60, high: 60 });
-    const parked = EXEC.map((entry) => ({ ...entry, status: 'limit' as const }));
+    const parked = EXEC.map((own) => own.map((entry) => ({ ...entry, status: 'limit' as const })));
     expect(estimate([WORK], parked, 1)).toBeNull();
   });
 
@@ -159,6 +159,28 @@ describe('an estimate', () => {
       missing: ['spec'],
     });
     expect(estimate([[{ phase: 'qa', agent: 'codex' }]], qa, 1)?.usd).toBeNull();
+  });
+
+  it('goes up to all attempts of the ticket that needed most, and to phases that only rework enters', () => {
+    const [first = [], second = [], third = []] = EXEC;
+    const fixes = attempts('fix', 'claude', [30, 1], [30, 1], [30, 1]).flat();
+    const repeated = [
+      [...first, ...second],
+      [...third, ...fixes],
+    ];
+    expect(estimate([WORK], repeated, 1)).toMatchObject({
+      seconds: { low: 60, high: 180 },
+      usd: { low: 1, high: 3 },
+    });
+    const steps = [...WORK, { phase: 'fix', agent: 'claude', isRework: true }];
+    expect(estimate([steps], repeated, 1)).toEqual({
+      seconds: { low: 60, high: 270 },
+      usd: { low: 1, high: 6 },
+      unpriced: false,
+      missing: [],
+    });
+    expect(estimate([steps], EXEC, 1)).toMatchObject({ usd: { low: 1, high: 2 }, missing: [] });
+    expect(estimate([steps.slice(1)], repeated, 1)).toBeNull();
   });
 });
 

@@ -222,7 +222,7 @@ describe('the installed package', { tags: 'full' }, () => {
   it('completes words in bash', () => {
     const script = `eval "$(node_modules/.bin/signalbox completion bash)"
       COMP_WORDS=(signalbox work) COMP_CWORD=1; _signalbox; echo "\${COMPREPLY[@]}"`;
-    expect(run('bash', ['-c', script])).toBe('workflow workspace\n');
+    expect(run('bash', ['-c', script])).toBe('workflow worker workspace\n');
   });
 });
 

@@ -97,10 +97,13 @@ echo ours > README.md; commit`,
       );
       expect(story(held)).toEqual(['build success', 'merge running']);
       rmSync(log);
+      const again = new Date().toISOString();
       expect((await world.cli('retry', 'p', 'a')).code).toBe(0);
       const { code, out, err } = await run.ended;
       expect(code, out + err).toBe(0);
       expect(story(world.ticket('p', 'a'))).toEqual(['build success', 'merge success']);
+      // The wait is no part of the work.
+      expect((world.ticket('p', 'a').phaseHistory[1]?.startedAt ?? '') >= again).toBe(true);
     },
   );
 

@@ -39,7 +39,7 @@ describe('a gate', () => {
     expect(story(ticket)).toEqual(['build success', 'ask success', 'build success', 'ask success']);
     const late = await world.cli('respond', 'p', 'a', 'approve');
     expect(late.code).toBe(1);
-    expect(late.err).toContain('it is complete');
+    expect(late.err).toContain('Gate "ask" of p/a was already answered: approve');
   });
 
   it.concurrent('takes from a person only what is theirs to decide', { tags: 'full' }, async ({ world }) => {

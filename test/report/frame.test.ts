@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { TICKET_STATUSES } from '../../src/model/ticket-schema.ts';
-import { elapsed, frame } from '../../src/report/live/draw-frame.ts';
+import { elapsed, frame, liveRow } from '../../src/report/live/draw-frame.ts';
 import { type LiveState, type LiveTicket, liveState, pressKeys } from '../../src/report/live/live-state.ts';
 import { style } from '../../src/report/style-and-phrases.ts';
 import { cells } from '../../src/report/table.ts';
@@ -31,6 +31,13 @@ function live(ticketId: string, more: Partial<LiveTicket> = {}): LiveTicket {
 function stateOf(...tickets: LiveTicket[]): LiveState {
   return { ...liveState(START), tickets: new Map(tickets.map((each) => [`tea/${each.ticketId}`, each])) };
 }
+
+it('the row of a ticket drops the reason of a wait that is over', () => {
+  const hold = { kind: 'limit' as const, reason: 'five hours', until: new Date(at(60)).toISOString() };
+  const text = (now: number) => liveRow(live('a', { status: 'ready', hold }), view, now)?.text;
+  expect(text(at(59))).toMatch(/^waits until .*: five hours$/);
+  expect(text(at(60))).toBe('waits for a free slot');
+});
 
 describe('frame', () => {
   it('has a row for each ticket that runs or waits, the progress, and the cost', () => {

@@ -78,7 +78,7 @@ function fifty(): Ticket[] {
       hold: { kind: 'gate', reason: 'May it be merged?', until: null },
       phaseHistory: [
         worked('implement', 'success', 0.5),
-        attempt('approve', 'running', { startedAt: at(-60) }),
+        attempt('approve', 'running', { startedAt: at(-60), decisions: ['approve', 'reject'] }),
       ],
     })),
     ...of(45, 2, () => ({
@@ -91,6 +91,19 @@ function fifty(): Ticket[] {
 }
 
 const one = () => fifty().slice(0, 1);
+
+/** One that is done, one that failed and one that asks, each with a name as long as those of tasks. */
+const long = () =>
+  [0, 33, 42].flatMap((index, at) => {
+    const ticketId = [
+      'rework-the-settings-page-for-the-new',
+      'fix',
+      'let-people-choose-the-colours-of-a-page',
+    ][at];
+    return fifty()
+      .slice(index, index + 1)
+      .map((each) => ({ ...each, ticketId: ticketId ?? '', branch: `feature/${ticketId}` }));
+  });
 
 /** A user with one agent and git, whose clock stands still. */
 function person({ dir, env, repo }: World) {
@@ -145,6 +158,14 @@ describe('golden screens', () => {
     await golden('status-one', (columns) => run(columns, 'status', 'night'));
   });
 
+  it('long names', async ({ world }) => {
+    store(world, long());
+    const run = person(world);
+    await golden('overview-long', (columns) => run(columns));
+    await golden('status-long', (columns) => run(columns, 'status', 'night'));
+    await golden('report-long', (columns) => run(columns, 'report', '--since', '12h'));
+  });
+
   it('fifty tickets', async ({ world }) => {
     store(world, fifty());
     const run = person(world);
@@ -169,6 +190,11 @@ describe('golden screens', () => {
       stopped: false,
     };
     await golden(`summary-${name}`, (columns) => summary(ended, style(false), columns));
+    // All that needs a person is on the screen when a run has ended.
+    const screen = summary(ended, style(false), 80).slice(-23).join('\n');
+    for (const { error, hold, status } of ended.tickets)
+      if (status === 'failed' || status === 'needs_attention')
+        expect(screen).toContain(error ?? hold?.reason);
   });
 
   it.for([

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import type { Ticket } from '../../src/model/ticket.ts';
 import { Attempt } from '../../src/model/ticket-schema.ts';
-import type { Answer } from '../../src/report/live/live-state.ts';
+import type { Answer } from '../../src/report/live/answer-box.ts';
 import { Live, type LiveOptions } from '../../src/report/live/live-view.ts';
 import { printable, style } from '../../src/report/style-and-phrases.ts';
 import { attemptOf, START, status, ticket, usage } from './samples.ts';
@@ -197,7 +197,7 @@ describe('the live view', () => {
     await vi.advanceTimersByTimeAsync(200);
     expect(terminal.lines).toContain('  Not allowed.');
     const answered = live.answered(signal);
-    for (const keys of ['\u001b[C', 'fine', '\r', '\r']) live.keys(keys);
+    for (const keys of ['\u001b[Cfi', 'ne', '\r', '\r']) live.keys(keys);
     expect(await answered).toBe(true);
     expect(sent).toEqual([{ planId: 'tea', ticketId: 'parser', decision: 'yes', message: 'fine' }]);
     await vi.advanceTimersByTimeAsync(1200);

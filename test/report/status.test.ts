@@ -33,15 +33,18 @@ it('shows what needs a person first, folds equal reasons and many that are done'
     detailed: false,
   });
   expect(lines.slice(2).map((line) => line.trim().replace(/\s+/g, ' '))).toEqual([
+    'Need you (9)',
     '✗ 9 tickets failed f1, f2, f3, f4, f5, f6, f7, f8, …',
     'no tests',
     `→ signalbox retry --failed ${plan().id}`,
+    'Waiting (2)',
     expect.stringMatching(/^◌ q1 queued/),
     'usage limit of claude',
     '→ signalbox retry p q1',
     expect.stringMatching(/^◌ q2 queued/),
     'usage limit of claude',
     '→ signalbox retry p q2',
+    'Done (11)',
     '✓ 11 tickets complete c1, c2, c3, c4, c5, c6, c7, c8, …',
     '→ signalbox retry p c1',
   ]);
@@ -49,4 +52,9 @@ it('shows what needs a person first, folds equal reasons and many that are done'
     detailed: true,
   });
   expect(whole.filter((line) => line.includes(' failed '))).toHaveLength(9);
+  expect(whole.filter((line) => /\(\d+\)$/.test(line))).toEqual([
+    '  Need you (9)',
+    '  Waiting (2)',
+    '  Done (11)',
+  ]);
 });

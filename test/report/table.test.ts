@@ -58,6 +58,18 @@ describe('a table that has to fit', () => {
     ]);
   });
 
+  it('keeps a command in a cell whole', () => {
+    const why = 'Its branch is gone. Continue with: signalbox retry run-1 a';
+    expect(
+      fittingTable(['', 'issue', 'why'], [['✗', '#1', why]], { style: plain, columns: 30, lead: 2 }),
+    ).toEqual([
+      '✗  #1',
+      '   why  Its branch is gone.',
+      '        Continue with:',
+      '        signalbox retry run-1 a',
+    ]);
+  });
+
   it('is never wider than the terminal while its words are not, and loses none', () => {
     const words = fc.array(fc.stringMatching(/^[a-z]{1,12}$/), { maxLength: 12 });
     const row = fc.tuple(words, words, words);
@@ -111,9 +123,35 @@ describe('lines that are too wide for the terminal', () => {
       30,
       ['see', '  https://example.org/a/very/long/path/that/does/not/fit'],
     ],
+    ['  signalbox diff run-1 rework-the-page', 20, ['  signalbox diff run-1 rework-the-page']],
+    ['  git branch -D a-long-name another-name', 20, ['  git branch -D a-long-name another-name']],
+    [
+      'Retry: signalbox retry run-1 a && signalbox resume run-1',
+      20,
+      ['Retry:', '  signalbox retry run-1 a && signalbox resume run-1'],
+    ],
+    ['      → signalbox respond run-1 a approve', 20, ['      → signalbox respond run-1 a approve']],
+    [
+      'Work: 2 on their branches → signalbox merge p',
+      30,
+      ['Work: 2 on their branches', '  → signalbox merge p'],
+    ],
+    ['  → https://example.org/a/very/long/path', 20, ['  → https://example.org/a/very/long/path']],
+    ['Signalbox works on a git repository', 20, ['Signalbox works on', '  a git repository']],
+    ['a-name    complete    Title', 20, ['a-name    complete', '  Title']],
   ])('%j in %i columns', (line, columns, lines) => {
     expect(wrapLines(line, columns)).toEqual(lines);
     expect(wrapLines([line], undefined)).toEqual([line]);
+  });
+
+  it('keep a coloured command whole', () => {
+    const { dim } = style(true);
+    const step = `    ${dim('→ signalbox respond run-1 rework approve')}`;
+    expect(wrapLines(step, 20)).toEqual([step]);
+    expect(wrapLines(`Next: ${dim('signalbox merge run-1 --all')}`, 20)).toEqual([
+      'Next:',
+      `  ${dim('signalbox merge run-1 --all')}`,
+    ]);
   });
 
   it('break between words, and lose none', () => {
@@ -145,7 +183,7 @@ describe('a summary on a terminal', () => {
     expect(foldSummary(rows, 'ticket').map(([, name]) => name)).toEqual(['b', 'c', 'a']);
   });
 
-  it('folds more than ten that are done, and four with the same reason', () => {
+  it('folds more than ten that are done, and three with the same reason', () => {
     const done = (count: number) =>
       foldSummary(
         many(count, (name) => row('done', '✓', name)),
@@ -154,13 +192,13 @@ describe('a summary on a terminal', () => {
     expect(done(10)).toHaveLength(10);
     expect(done(11)).toEqual([['✓', '11 tickets', 'done', '', 't0, t1, t2, t3, t4, t5, t6, t7, …']]);
     const failed = [
-      ...many(4, (name) => row('need you', '✗', name, 'red')),
+      ...many(3, (name) => row('need you', '✗', name, 'red')),
       row('need you', '✗', 'x', 'blue'),
     ];
     expect(foldSummary(failed, 'issue')).toEqual([
-      ['✗', '4 issues', 'need you', '', 'red (t0, t1, t2, t3)'],
+      ['✗', '3 issues', 'need you', '', 'red (t0, t1, t2)'],
       ['✗', 'x', 'need you', 'branch-x', 'blue'],
     ]);
-    expect(foldSummary(failed.slice(1), 'issue')).toHaveLength(4);
+    expect(foldSummary(failed.slice(1), 'issue')).toHaveLength(3);
   });
 });

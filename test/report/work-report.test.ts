@@ -95,7 +95,7 @@ const made = () =>
     now,
     period: 'the last 12 hours',
     events,
-    diffstat: async () => '2 files changed, 3 insertions(+)',
+    diffstat: () => '2 files changed, 3 insertions(+)',
     printedAt: () => null,
   });
 

@@ -1,3 +1,5 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import type { Claim } from '../../src/model/claim.ts';
 import { HeldError } from '../../src/model/errors.ts';
@@ -5,9 +7,11 @@ import type { StoredEvent } from '../../src/model/events.ts';
 import type { Changed } from '../../src/model/ids-and-branch-names.ts';
 import type { Ticket } from '../../src/model/ticket.ts';
 import { openStore } from '../../src/store/open-store.ts';
+import { openPostgres } from '../../src/store/postgres/open-postgres.ts';
 import type { Store } from '../../src/store/store-interface.ts';
 import { Fixture } from '../support/fixture.ts';
 import { MemoryStore } from '../support/memory-store.ts';
+import { scratchDatabase } from '../support/postgres.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { ACTS, type Act, NOTICE, WISH } from './acts.ts';
 import { scratch } from './scratch.ts';
@@ -27,19 +31,35 @@ beforeAll(async () => {
 });
 afterAll(() => worker.remove());
 
-function files(): Truth {
-  const dir = scratch();
-  const kill = async (act: Act, lines = 1) => {
-    const process = worker.start(['act', dir, act]);
+/** A process that works on what is at this place. */
+const killer =
+  (place: string) =>
+  async (act: Act, lines = 1) => {
+    const process = worker.start(['act', place, act]);
     await process.line(lines - 1);
     process.kill('SIGKILL');
     await process.ended;
     return process.lines.map((line) => JSON.parse(line) as unknown);
   };
-  return { store: openStore(dir), other: openStore(dir), kill };
+
+async function files(): Promise<Truth> {
+  const dir = scratch();
+  return { store: openStore(dir), other: openStore(dir), kill: killer(dir) };
 }
 
-function memory(): Truth {
+async function postgres(): Promise<Truth> {
+  const { address } = await scratchDatabase();
+  const place = join(scratch(), 'store.address');
+  writeFileSync(place, address);
+  const open = async () => {
+    const store = await openPostgres({ address: { text: address, from: 'file' }, env: {}, cwd: '/' });
+    onTestFinished(() => store.close());
+    return store;
+  };
+  return { store: await open(), other: await open(), kill: killer(place) };
+}
+
+async function memory(): Promise<Truth> {
   const store = new MemoryStore();
   const kill = async (act: Act, lines = 1) => {
     const third = store.another();
@@ -57,10 +77,12 @@ function memory(): Truth {
 describe.each([
   ['files', files],
   ['memory', memory],
+  ['PostgreSQL', postgres],
 ])('a store of %s', (_name, open) => {
   async function opened(): Promise<Truth> {
-    const truth = open();
+    const truth = await open();
     await truth.store.create(planOf('p', 't', 'u'), [ticketOf('p', 't'), ticketOf('p', 'u')]);
+    await truth.other.refresh();
     return truth;
   }
   const bump = (ticket: Ticket): Ticket => ({
@@ -69,13 +91,18 @@ describe.each([
   });
 
   describe('plans and tickets', () => {
-    it('are seen by every process as soon as they are written', async () => {
+    it('are seen by the process that wrote them at once, and by every other that refreshes', async () => {
       const { store, other } = await opened();
       expect(other.view().plans.map(({ id }) => id)).toEqual(['p']);
       expect([...other.view().tickets.keys()]).toEqual(['p/t', 'p/u']);
       await other.updateTicket(REF, (ticket) => ({ ...ticket, title: 'theirs' }));
+      expect(other.ticket(REF).title).toBe('theirs');
+      await store.refresh();
       expect(store.ticket(REF).title).toBe('theirs');
+      expect(store.glance().tickets.get('p/t')?.title).toBe('theirs');
       await other.updatePlan('p', (plan) => ({ ...plan, name: 'theirs' }));
+      expect(other.plan('p').name).toBe('theirs');
+      await store.refresh();
       expect(store.plan('p').name).toBe('theirs');
       await store.updateTicket(REF, (ticket) => ({ ...ticket, title: 'own' }));
       expect(store.glance().tickets.get('p/t')?.title).toBe('own');
@@ -110,8 +137,12 @@ describe.each([
       const listed = { tickets: planOf('p', 't', 'v').tickets };
       await store.updatePlan('p', (plan) => ({ ...plan, ...listed }), [ticketOf('p', 'v')]);
       await store.removeTicket({ planId: 'p', ticketId: 'u' });
+      expect([...store.view().tickets.keys()]).toEqual(['p/t', 'p/v']);
+      await other.refresh();
       expect([...other.view().tickets.keys()]).toEqual(['p/t', 'p/v']);
       await store.deletePlan('p');
+      expect(store.exists(REF)).toBe(false);
+      await other.refresh();
       expect(other.view()).toEqual({ plans: [], tickets: new Map(), problems: [] });
       expect(other.exists(REF)).toBe(false);
     });
@@ -123,6 +154,7 @@ describe.each([
         for (const { message } of other.view('p').problems) seen.add(message);
       }, 0);
       await kill('add', 100).finally(() => clearInterval(looks));
+      await other.refresh();
       expect([...seen]).toEqual([]);
       expect(other.view('p').tickets.size).toBeGreaterThan(99);
     });
@@ -148,11 +180,13 @@ describe.each([
       const each = Array.from({ length: 20 }, (_, n) => (n % 2 ? store : other).updateTicket(REF, bump));
       const revisions = (await Promise.all(each)).map(({ rev }) => rev);
       expect(revisions.sort((a, b) => a - b)).toEqual(Array.from({ length: 20 }, (_, n) => n + 1));
+      await store.refresh();
       expect(store.ticket(REF)).toMatchObject({ rev: 20, context: { n: 20 } });
     });
 
     it('write nothing when nothing changed, or when the change throws', async () => {
       const { store, other } = await opened();
+      await other.refresh();
       const { cursor } = other.changes();
       const before = store.ticket(REF);
       expect(await store.updateTicket(REF, (ticket) => ticket)).toEqual(before);
@@ -161,6 +195,7 @@ describe.each([
       };
       await expect(store.updateTicket(REF, refuse)).rejects.toThrow('no');
       await expect(store.updatePlan('p', refuse)).rejects.toThrow('no');
+      await other.refresh();
       expect(other.changes(cursor).changed).toEqual([]);
       expect((await other.updateTicket(REF, bump)).rev).toBe(1);
     });
@@ -176,6 +211,7 @@ describe.each([
     it('show whole plans only, when a process is killed while it creates them', async () => {
       const { store, kill } = await opened();
       const said = await kill('create', 5);
+      await store.refresh();
       const { plans, tickets } = store.view();
       expect(plans.map(({ id }) => id)).toEqual(expect.arrayContaining(said));
       for (const plan of plans.filter(({ id }) => id !== 'p'))
@@ -204,6 +240,7 @@ describe.each([
     it('of a killed process are not live, and its writes are fenced once another has taken over', async () => {
       const { store, kill } = await opened();
       const [dead] = (await kill('claim')) as [Claim];
+      await store.refresh();
       const holder = store.holder('run');
       expect(holder.isLive(dead)).toBe(false);
       await take(store, holder.claim('2026-01-02'), (claim) => holder.isLive(claim));
@@ -222,8 +259,10 @@ describe.each([
       await own.start();
       expect(own.hasOthers()).toBe(false);
       await theirs.start();
+      await store.refresh();
       expect(own.hasOthers()).toBe(true);
       await theirs.stop();
+      await store.refresh();
       expect(own.hasOthers()).toBe(false);
       await own.stop();
     });
@@ -233,13 +272,16 @@ describe.each([
       const [first, second] = [store.holder('daemon'), other.holder('daemon')];
       expect(first.daemon()).toBeUndefined();
       const claim = await first.claimDaemon('2026-01-01');
+      await other.refresh();
       expect(second.daemon()).toEqual(claim);
       expect(await codeOf(() => second.claimDaemon('2026-01-01'))).toBe('daemon/held');
       await second.releaseDaemon();
       expect(second.daemon()).toEqual(claim);
       await first.releaseDaemon();
+      await other.refresh();
       expect(second.daemon()).toBeUndefined();
       await kill('claim');
+      await other.refresh();
       expect(second.daemon()).toBeUndefined();
       expect(await second.claimDaemon('2026-01-02')).toMatchObject({ token: second.token });
     });
@@ -298,6 +340,26 @@ describe.each([
         const own = (all: string[]) => all.filter((name) => name.startsWith(who));
         expect(own(kept)).toEqual(own(names));
       }
+    });
+
+    it('are read on from a cursor, each once and in order', async () => {
+      const { store, other } = await opened();
+      const start = store.eventsAfter('p');
+      expect(start.events).toEqual([]);
+      const names = Array.from({ length: 3000 }, (_, n) => `${n} ${'x'.repeat(200)}`);
+      await Promise.all(names.map((name) => other.append('p', event(name))));
+      const read: string[] = [];
+      let { cursor } = start;
+      for (;;) {
+        const piece = store.eventsAfter('p', cursor);
+        read.push(...piece.events.map((each) => (each.type === 'plan:status' ? each.status : '')));
+        cursor = piece.cursor;
+        if (piece.events.length === 0) break;
+      }
+      expect(read).toEqual(names);
+      expect(store.eventsAfter('p').events).toEqual([]);
+      await other.append('p', event('last'));
+      expect(store.eventsAfter('p', cursor).events).toHaveLength(1);
     });
 
     it('of a plan that does not exist are refused', async () => {
@@ -360,12 +422,14 @@ describe.each([
       expect(store.changes(first.cursor).changed).toEqual([]);
       await store.updateTicket(REF, bump);
       await other.updatePlan('p', (plan) => ({ ...plan, name: 'N' }));
+      await store.refresh();
       const second = store.changes(first.cursor);
       expect(second.changed).toHaveLength(2);
       expect(second.changed).toEqual(expect.arrayContaining([REF, { planId: 'p', ticketId: null }]));
       expect(store.changes(second.cursor).changed).toEqual([]);
       await other.updateTicket(REF, bump);
       await other.updateTicket(REF, bump);
+      await store.refresh();
       expect(store.changes(second.cursor).changed).toEqual([REF]);
       // An older cursor still has all of it, each thing once.
       expect(store.changes(first.cursor).changed).toHaveLength(2);
@@ -375,17 +439,19 @@ describe.each([
       const { store, other } = await opened();
       const { cursor } = store.changes();
       await other.create(planOf('q', 't'), [ticketOf('q', 't')]);
+      await store.refresh();
       const created = store.changes(cursor);
       expect(created.changed).toEqual(expect.arrayContaining([{ planId: 'q', ticketId: null }]));
       await other.removeTicket(REF);
       await other.deletePlan('q');
+      await store.refresh();
       const { changed } = store.changes(created.cursor);
       expect(changed).toEqual(expect.arrayContaining([REF, { planId: 'q', ticketId: null }]));
     });
 
     it('are unknown to a cursor of elsewhere', async () => {
       const { store } = await opened();
-      const elsewhere = open().store.changes().cursor;
+      const elsewhere = (await open()).store.changes().cursor;
       expect(store.changes(elsewhere).changed).toBe('unknown');
       expect(store.changes('nonsense').changed).toBe('unknown');
     });
@@ -399,6 +465,7 @@ describe.each([
           other.updateTicket(REF, bump),
           store.updateTicket({ planId: 'p', ticketId: 'u' }, bump),
         ]);
+        await store.refresh();
         const next = store.changes(cursor);
         cursor = next.cursor;
         for (const { planId, ticketId } of next.changed === 'unknown' ? [] : next.changed)
@@ -443,6 +510,7 @@ describe.each([
         each.updateDeletedUsage((kept) => [...kept, ticketOf('gone', id)]);
       await Promise.all([add(store, 'a'), add(other, 'b'), add(store, 'c')]);
       const ids = (each: Store) => each.deletedUsage().map(({ ticketId }) => ticketId);
+      await Promise.all([store.refresh(), other.refresh()]);
       expect(ids(store).sort()).toEqual(['a', 'b', 'c']);
       expect(ids(other)).toEqual(ids(store));
     });

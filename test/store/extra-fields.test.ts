@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { extraFields } from '../../src/model/extra-fields.ts';
@@ -144,6 +144,15 @@ describe('a file that is written again', () => {
     const keys = Object.keys(JSON.parse(readFileSync(file, 'utf8')));
     expect(keys.slice(0, 7)).toEqual(Object.keys(own));
   });
+});
+
+it('keys that are whole numbers move to the front of their object, as docs/plans.md says', async () => {
+  const state = new State();
+  state.plan('p');
+  const file = state.path('p/tickets/t.json');
+  writeFileSync(file, '{"planId":"p","ticketId":"t","title":"T","x-own":{"b":1,"100":2,"a":3}}');
+  await state.store.updateTicket({ planId: 'p', ticketId: 't' }, (latest) => ({ ...latest, title: 'new' }));
+  expect(Object.keys(JSON.parse(readFileSync(file, 'utf8'))['x-own'])).toEqual(['100', 'b', 'a']);
 });
 
 describe('fields that people add themselves', () => {

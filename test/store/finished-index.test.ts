@@ -6,7 +6,7 @@ import type { Plan } from '../../src/model/plan.ts';
 import { layoutOf } from '../../src/store/layout-and-view.ts';
 import { openStore } from '../../src/store/open-store.ts';
 import { StateReader } from '../../src/store/state-reader.ts';
-import { ViewInMemory } from '../../src/store/view-in-memory-and-finished-index.ts';
+import { ViewInMemory } from '../../src/store/view-in-memory.ts';
 import { State } from './scratch.ts';
 
 const COUNT = 60;

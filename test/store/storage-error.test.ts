@@ -1,6 +1,11 @@
-import { expect, it } from 'vitest';
-import { asStorageError } from '../../src/machine/files/make-directory-and-handle-storage-errors.ts';
+import { join } from 'node:path';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import {
+  asStorageError,
+  StorageWait,
+} from '../../src/machine/files/make-directory-and-handle-storage-errors.ts';
 import type { SignalboxError } from '../../src/model/errors.ts';
+import { scratch } from './scratch.ts';
 
 it.each([
   ['ENOSPC', 'the disk is full', 'Make room or'],
@@ -15,4 +20,35 @@ it.each([
 it('leaves any other error as it is', () => {
   const error = new Error('x');
   expect(asStorageError(error, '/state')).toBe(error);
+});
+
+describe('a disk on which a write succeeds only now and then', () => {
+  const full = () => asStorageError(Object.assign(new Error('x'), { code: 'ENOSPC' }), '/state');
+
+  /** Writes that each fail once, as long as that is possible. Returns how often the trouble was reported. */
+  async function write(times: number, waitMs: number): Promise<{ reports: number; written: number }> {
+    const storage = new StorageWait(join(scratch(), 'mark'));
+    let reports = 0;
+    let written = 0;
+    storage.begin({ waitMs, onTrouble: () => void reports++ });
+    onTestFinished(() => storage.end());
+    const once = () => {
+      let failed = false;
+      return () => {
+        if (failed) return written++;
+        failed = true;
+        throw full();
+      };
+    };
+    while (written < times) await storage.write(once());
+    return { reports, written };
+  }
+
+  it('is reported once', async () => {
+    expect(await write(3, 60_000)).toEqual({ reports: 1, written: 3 });
+  });
+
+  it('is waited for no longer than one on which nothing can be written', async () => {
+    await expect(write(20, 250)).rejects.toThrow('the disk is full');
+  });
 });

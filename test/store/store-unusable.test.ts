@@ -1,6 +1,7 @@
 import { execFileSync } from 'node:child_process';
 import { mkdirSync, readFileSync, rmSync, symlinkSync, truncateSync, writeFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
+import { withStateLock } from '../../src/machine/file-lock.ts';
 import type { Ticket } from '../../src/model/ticket-schema.ts';
 import { openStore } from '../../src/store/open-store.ts';
 import { State } from './scratch.ts';
@@ -12,6 +13,17 @@ describe('files that cannot be used', () => {
     ['blank', ' \n', /the file is empty/],
     ['truncated', '{"planId":"p","ticketId":"bad","tit', /not valid JSON/],
     ['not JSON at all', 'title: yaml', /not valid JSON/],
+    [
+      'nested too deep',
+      `{"planId":"p","ticketId":"bad","title":"T","x":${'['.repeat(5000)}${']'.repeat(5000)}}`,
+      /bad\.json: the file is nested more than 1000 levels deep/,
+    ],
+    [
+      'nested too deep in a value for templates',
+      `{"planId":"p","ticketId":"bad","title":"T","context":{"x":${'{"a":'.repeat(2000)}1${'}'.repeat(2000)}}}`,
+      /bad\.json: the file is nested more than 1000 levels deep/,
+    ],
+    ['nested too deep and truncated', `{"planId":"p","x":${'['.repeat(5000)}`, /more than 1000 levels deep/],
     ['a list', '[]', /:1:1: found an empty list; allowed is a mapping\./],
     ['null', 'null', /:1:1: found nothing; allowed is a mapping\./],
     ['without a title', '{"planId":"p","ticketId":"bad"}', /title: /],
@@ -134,6 +146,25 @@ describe('files that cannot be used', () => {
         message: expect.stringMatching(/not listed in plan.json/),
       },
     ]);
+  });
+});
+
+describe('what another process is just writing', () => {
+  it('is no ticket that nobody listed: neither while it holds the plan, nor once it has listed it', async () => {
+    const state = new State();
+    state.plan('p', ['a']);
+    state.ticket('p', 'b');
+    const problems = () => openStore(state.dir).view().problems;
+    await withStateLock(state.dir, 'p', () => expect(problems()).toEqual([]));
+    expect(problems()).toMatchObject([{ ticketId: 'b' }]);
+    state.write('p/plan.json', { id: 'p', tickets: [{ ticketId: 'a' }, { ticketId: 'b' }] });
+    expect(problems()).toEqual([]);
+  });
+
+  it('is no plan before all of it is there', () => {
+    const state = new State();
+    mkdirSync(state.path('q+new', 'tickets'), { recursive: true });
+    expect(openStore(state.dir).view()).toMatchObject({ plans: [], problems: [] });
   });
 });
 

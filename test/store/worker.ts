@@ -16,6 +16,7 @@ import { SignalboxError } from '../../src/model/errors.ts';
 import { Plan } from '../../src/model/plan-schema.ts';
 import { Ticket } from '../../src/model/ticket-schema.ts';
 import { openStore } from '../../src/store/open-store.ts';
+import { openPostgres } from '../../src/store/postgres/open-postgres.ts';
 import type { Store } from '../../src/store/store-interface.ts';
 import { within } from '../support/within.ts';
 import { ACTS, type Act } from './acts.ts';
@@ -36,11 +37,18 @@ async function codeOf(operation: () => unknown): Promise<string> {
   }
 }
 
+/** The files of a directory, or the database whose address is in a file. */
+async function openGiven(place: string): Promise<Store> {
+  if (!place.endsWith('.address')) return openStore(place);
+  const address = { text: readFileSync(place, 'utf8'), from: 'file' } as const;
+  return openPostgres({ address, env: {}, cwd: '/', packages: process.cwd() });
+}
+
 const jobs: Record<string, () => Promise<void> | void> = {
   /** Does something of `ACTS` until it is killed. */
   async act() {
     const alive = setInterval(() => undefined, 1000);
-    await ACTS[more as Act](openStore(dir), say);
+    await ACTS[more as Act](await openGiven(dir), say);
     clearInterval(alive);
   },
 

@@ -27,7 +27,10 @@ commit() {
   git add --all && git commit --quiet --message="\${1:-$SIGNALBOX_PHASE}"
 }
 go() {
-  while [ ! -e "${go}/$SIGNALBOX_TICKET" ] && [ ! -e "${go}/all" ]; do sleep 0.05; done
+  while [ ! -e "${go}/$SIGNALBOX_TICKET" ] && [ ! -e "${go}/all" ]; do
+    [ -d "${go}" ] || exit # The test is over.
+    sleep 0.05
+  done
 }
 alone() {
   if ! mkdir agent.lock 2>/dev/null; then

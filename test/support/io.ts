@@ -20,6 +20,7 @@ export function testIo(more: Partial<Io> = {}): { io: Io; said: string[] } {
     exit: () => undefined,
     leave: () => undefined,
     keepHeapSmall: () => undefined,
+    atEnd: () => undefined,
     ...more,
   };
   return { io, said };

@@ -60,6 +60,14 @@ export class MemoryStore implements Store {
     return this.#crashed;
   }
 
+  async refresh(): Promise<void> {
+    // Everybody sees the same memory.
+  }
+
+  async close(): Promise<void> {
+    // There is nothing that connects it.
+  }
+
   view(planId?: string): StoreView {
     const wanted = [...this.#truth.plans.values()].filter(({ id }) => planId === undefined || id === planId);
     const plans = wanted.sort((a, b) => (a.id < b.id ? -1 : 1));
@@ -184,6 +192,12 @@ export class MemoryStore implements Store {
     return this.#truth.events.get(requireId(planId, 'plan')) ?? [];
   }
 
+  eventsAfter(planId: string, cursor?: string): { events: StoredEvent[]; cursor: string } {
+    const all = this.events(planId);
+    const from = cursor === undefined ? all.length : Number(cursor);
+    return { events: all.slice(from, from + 1000), cursor: String(Math.min(all.length, from + 1000)) };
+  }
+
   watch(onChange: (changed: Changed) => void): () => void {
     const watch = { store: this, onChange };
     this.#truth.watches.add(watch);
@@ -241,6 +255,10 @@ export class MemoryStore implements Store {
   ): Promise<void> {
     const lines = this.#truth.notices.get(planId) ?? [];
     this.#write(() => this.#truth.notices.set(planId, [...lines, { place, key, state, at: now }]), []);
+  }
+
+  sweep(): void {
+    // Nothing is left half written in memory.
   }
 
   deletedUsage(): readonly Ticket[] {
@@ -317,7 +335,7 @@ class MemoryHolder implements Holder {
 
   async claimDaemon(now: string): Promise<Claim> {
     const other = this.daemon();
-    if (other) throw new HeldError('daemon/held', `A daemon already runs here: ${sayHolder(other)}.`);
+    if (other) throw new HeldError('daemon/held', `A daemon is already running here: ${sayHolder(other)}.`);
     this.#truth.daemon = this.claim(now);
     return this.#truth.daemon;
   }

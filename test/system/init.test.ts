@@ -21,7 +21,7 @@ describe('init', () => {
     type('codecs', 'BSpace', 'BSpace', 'x', 'Enter');
     await server.shows(pane, 'or type your own, separated by commas:');
     type('make test', 'Enter');
-    await server.shows(pane, 'What shall happen? [3]');
+    await server.shows(pane, 'What should happen? [3]');
     type('2', 'Enter');
     await server.shows(pane, `Trust ${world.repo}? [y/N]`);
     type('y', 'Enter');

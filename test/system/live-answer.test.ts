@@ -40,6 +40,7 @@ describe.concurrent('a gate in a live view', () => {
     type('a');
     await shows(/^Answer a: Ship it\? \(yes \| no\)/m);
     type('Right');
+    await shows(/\[yes\]/);
     type('-l', 'quite good');
     await shows(/Message, or none: quite good/);
     type('Escape');
@@ -48,7 +49,9 @@ describe.concurrent('a gate in a live view', () => {
     type('a');
     await shows(/^Answer a/m);
     type('Right');
+    await shows(/\[yes\]/);
     type('-l', 'fine');
+    await shows(/Message, or none: fine/);
     type('Enter');
     const done = await world.reaches('p', 'a', 'complete');
     expect(done.context).toMatchObject({ ask_decision: 'yes', ask_message: 'fine' });

@@ -14,6 +14,7 @@ describe('the mutants of a file', () => {
     ['const x: 1 = y as 2;', []],
     ['const x = [a, { b }];', ['a → ', '{ b } → ', 'b → ']],
     ["const x = a.trim().split(',');", ['a.trim() → a', "',' → ''"]],
+    ['const x = Math.max(a, ...b);', ['Math.max(a, ...b) → a', 'Math.max(a, ...b) → Math.max(...b)']],
     ['const x = new RegExp("a|b");', ['"a|b" → "b"', '"a|b" → "a"']],
   ])('%s', (code, expected) => {
     expect(changes(code)).toEqual(expected);

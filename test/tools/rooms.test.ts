@@ -31,6 +31,34 @@ describe('the rules of the rooms', () => {
     expect(problems(files)).toEqual({ upward: ['src/model/a.ts must not import src/engine/b.ts'] });
   });
 
+  it.each([
+    "import { b } from '../engine/b.js';",
+    "import { b } from /* above */ '../engine/b.ts';",
+    "import {\n  b,\n} from '../engine/b';",
+    "import { b } from 'signalbox';",
+    'import { b } from "../engine/b.ts";',
+    "export { b } from '../engine/b.mts';",
+    "const { b } = await import('../engine/b.js');",
+    'const b = await import(`../engine/b.ts`);',
+    'export default function b() {}',
+    'export const { b, c } = whole;',
+    'export declare const b: 1;',
+  ])('refuses a form that hides from the other rules: %j', (text) => {
+    expect(problems({ 'model/a.ts': text }).oddForms).toHaveLength(1);
+  });
+
+  it('refuses source files with other endings', () => {
+    const files = {
+      'model/a.mts': '',
+      'model/b.js': '',
+      'model/c.ts': "import d from './d.json' with { type: 'json' };",
+    };
+    expect(problems(files).oddForms).toEqual([
+      'src/model/a.mts: source files end in .ts or .tsx',
+      'src/model/b.js: source files end in .ts or .tsx',
+    ]);
+  });
+
   it('lets the rehearsal agent import from the model alone', () => {
     const files = {
       'rehearsal/a.ts': "import '../config/b.ts';\nimport '../model/c.ts';",

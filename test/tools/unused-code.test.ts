@@ -35,6 +35,16 @@ describe('unused code', () => {
     expect(unused({ 'model/a.ts': A }, { main })).toEqual(NOTHING);
   });
 
+  it('reads the names that are used of a module which is loaded by a function', () => {
+    const main = "const a = () => import('../model/a.ts');\nexport const load = async () => (await a()).one;";
+    expect(unused({ 'model/a.ts': A }, { main }).unusedExports).toEqual([exported('model/a.ts', 'Two')]);
+  });
+
+  it('takes no name in a comment for a use', () => {
+    const main = "// import('../model/a.ts').one\n/** {@link import('../model/a.ts')} */";
+    expect(unused({ 'model/a.ts': A }, { main }).unusedFiles).toHaveLength(1);
+  });
+
   it('refuses an export that no other file imports, also a type and a re-export', () => {
     const main =
       "import { one } from '../model/a.ts';\nimport '../model/b.ts';\nimport { c } from '../model/c.ts';";

@@ -23,6 +23,7 @@ describe('generated files', () => {
       'schemas/plan.schema.json',
       'schemas/ticket.schema.json',
       'schemas/workflow.schema.json',
+      'schemas/web.openapi.json',
       'docs/workflow-reference.md',
       'docs/prompts.md',
       'docs/configuration.md',

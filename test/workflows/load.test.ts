@@ -160,7 +160,7 @@ describe('a phase', () => {
       'Keys of "retry": max, delaySeconds, factor, maxDelaySeconds.',
       'It belongs to agent phases.',
       'It belongs to script, agent phases.',
-      'Keys of a poll phase: id, description, maxVisits, type, command, args, action, with, intervalSeconds, timeoutSeconds, notify, maxRetries, retry, capture, onSuccess, onFailure, on.',
+      'Keys of a poll phase: id, description, workerLabels, maxVisits, type, command, args, action, with, intervalSeconds, timeoutSeconds, notify, maxRetries, retry, capture, onSuccess, onFailure, on.',
       'Did you mean "high"?',
     ]);
   });

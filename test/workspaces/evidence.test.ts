@@ -12,6 +12,30 @@ async function opened(files?: Record<string, string>) {
   return { ...all, one, path: one.path, base: base.commit };
 }
 
+it('counts what ranges of commits changed, and leaves out those whose commits are gone', async () => {
+  const { workspaces, path, repo, base } = await opened();
+  const first = commit(path, { 'new.txt': '1\n2\n' });
+  const second = commit(path, { 'new.txt': '1\n', 'other.txt': '1\n' });
+  const gone = '1'.repeat(40);
+  const ranges = [
+    [base, first],
+    [base, gone],
+    [first, first],
+    [gone, second],
+    [first, second],
+    [base, second],
+  ].map(([from = '', tip = '']) => ({ base: from, tip }));
+  expect(await workspaces.shortStats(repo, ranges)).toEqual([
+    '1 file changed, 2 insertions(+)',
+    null,
+    null,
+    null,
+    '2 files changed, 1 insertion(+), 1 deletion(-)',
+    '2 files changed, 2 insertions(+)',
+  ]);
+  expect(await workspaces.shortStats(repo, [])).toEqual([]);
+});
+
 describe('evidence', () => {
   it('of an untouched worktree is empty', async () => {
     const { workspaces, path, base } = await opened();

@@ -7,6 +7,7 @@ import { findRepo } from '../../src/git/find-repository.ts';
 import { branchRef, readRef, readRefs } from '../../src/git/refs.ts';
 import { createGit } from '../../src/git/run-git.ts';
 import { processStart } from '../../src/machine/process-identity-and-signals.ts';
+import { within } from '../support/within.ts';
 import { bench, commit, git } from './helpers.ts';
 
 async function opened(program?: string) {
@@ -93,5 +94,5 @@ console.log(await readRef({ ...(await findRepo(git, ${JSON.stringify(repo)})), g
   const out = execFileSync(process.execPath, [script], { encoding: 'utf8' }).trim().split('\n');
   expect(out[0]).toBe(git(repo, 'rev-parse', 'main'));
   const reader = Number(readFileSync(pid, 'utf8'));
-  await expect.poll(() => processStart(reader), { timeout: 20_000 }).toBeUndefined();
+  await expect.poll(() => processStart(reader), { timeout: within(20_000) }).toBeUndefined();
 });

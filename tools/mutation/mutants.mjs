@@ -123,7 +123,8 @@ export function mutantsOf(code, { from, without = [] } = {}) {
     const { callee, arguments: args } = node;
     if (callee.type !== 'MemberExpression') return;
     const name = callee.property.name;
-    if (DROPPED_FUNCTIONS.includes(text(callee))) for (const each of args) add(node, text(each));
+    const alone = (arg) => (arg.type === 'SpreadElement' ? `${text(callee)}(${text(arg)})` : text(arg));
+    if (DROPPED_FUNCTIONS.includes(text(callee))) for (const each of args) add(node, alone(each));
     else if (DROPPED_METHODS.includes(name)) add(node, text(callee.object));
     if (SEPARATED.includes(name) && typeof args[0]?.value === 'string' && args[0].value !== '')
       add(args[0], "''");

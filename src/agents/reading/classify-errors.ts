@@ -66,12 +66,17 @@ export function errorOf(kind: ErrorClass, message: string, now: string, zone?: s
   return isTimed ? { class: kind, message: text, resetAt, sure: false } : { class: kind, message: text };
 }
 
-/** A status in the words of any program, such as `HTTP/1.1 503` or `status code: 429`. */
-const NAMED_STATUS = /(?:http\S{0,4}|status|error|code)\W{1,4}(429|50[0234]|529)\b/i;
+/**
+ * A status in the words of any program, such as `HTTP/1.1 503` or `status code: 429`, or as a line of its own. Any other number may
+ * be a count.
+ */
+const NAMED_STATUS =
+  /(?:http\S{0,4}|status|error|code)\W{1,4}(429|50[0234]|529)\b|^\s*(429|50[0234]|529)\s*$/im;
 
 /** What a program without a protocol says about its provider: only what is no ordinary failure of its own. */
 export function classifyWords(message: string): 'limit' | 'overloaded' | null {
-  const status = Number(NAMED_STATUS.exec(message)?.[1]);
+  const [, named, alone] = NAMED_STATUS.exec(message) ?? [];
+  const status = Number(named ?? alone);
   if (classify(message, status) === 'limit') return 'limit';
   return status >= 500 || OVERLOADED.test(message) ? 'overloaded' : null;
 }

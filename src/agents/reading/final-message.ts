@@ -1,7 +1,7 @@
 import { messageOf } from '../../model/errors.ts';
 import { cleanText, escapeTags } from '../../model/text/clean-escape-quote-plural.ts';
 import { visibleLines } from '../../model/text/markdown-lines.ts';
-import { parseJson } from '../../model/text/parse-json-and-find-places.ts';
+import { isTooDeep, parseJson, TOO_DEEP } from '../../model/text/parse-json-and-find-places.ts';
 import type { Json } from '../../model/ticket.ts';
 
 const OPEN = '<signalbox>';
@@ -34,6 +34,7 @@ export function taggedProblem(text: string): string | undefined {
   if (block === undefined || extractTagged(text) !== undefined) return undefined;
   const body = bodyOf(block);
   if (body === '') return `there is nothing between ${OPEN} and ${CLOSE}`;
+  if (isTooDeep(body)) return `the JSON between ${OPEN} and ${CLOSE} is ${TOO_DEEP}`;
   try {
     JSON.parse(body);
     return undefined;

@@ -5,8 +5,10 @@ import {
   asNumber,
   asObject,
   asString,
+  isTooDeep,
   type JsonObject,
   parseObject,
+  TOO_DEEP,
 } from '../../model/text/parse-json-and-find-places.ts';
 import type { ErrorClass, Json, Usage } from '../../model/ticket.ts';
 import { type Exit, errorOf, unfinished } from './classify-errors.ts';
@@ -31,6 +33,8 @@ export abstract class StreamReader implements AgentReader {
   }
 
   line(line: string): AgentEvent[] {
+    if (isTooDeep(line))
+      return [warning(`${this.#cli} printed a line that is ${TOO_DEEP}. It was not read.`)];
     const event = parseObject(line);
     return event ? this.read(event) : [];
   }

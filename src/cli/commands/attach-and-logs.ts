@@ -152,6 +152,8 @@ async function showLogs(
   await loadSchemas();
   let timer: NodeJS.Timeout | undefined;
   let unhook = (): void => undefined;
+  // A store on another computer is asked for changes only while it is watched.
+  const unwatch = store.watch(() => undefined);
   const ended = new Promise<void>((resolve, reject) => {
     unhook = io.signals.on(['SIGINT', 'SIGTERM'], () => resolve());
     // The plan may be deleted meanwhile.
@@ -166,6 +168,7 @@ async function showLogs(
   await ended.finally(() => {
     clearInterval(timer);
     unhook();
+    unwatch();
   });
 }
 

@@ -6,7 +6,6 @@ import { refKey } from '../../model/ids-and-branch-names.ts';
 import { plural } from '../../model/text/clean-escape-quote-plural.ts';
 import { shellWord } from '../../model/text/quote-values-for-shell.ts';
 import { oneLine, type Style, style } from '../../report/style-and-phrases.ts';
-import { wrapLines } from '../../report/table.ts';
 import { answer, confirmed, type Io, outJson } from '../io.ts';
 import {
   type GlobalOptions,
@@ -42,13 +41,15 @@ export async function cancel(
   const what = ref
     ? refKey(ref)
     : `plan ${planId}, ${plural(open.length, 'open ticket')}, ${running} running`;
-  if (ref) store.ticket(ref);
+  const { cancelPlan, cancelTicket, refuseComplete } = await import(
+    '../../features/plans/approve-archive-cancel-delete.ts'
+  );
+  if (ref) refuseComplete(engine, ref);
   if (!options.yes && io.tty) io.out('Uncommitted work is kept on a ref; branches and pull requests stay.');
   if (!options.yes && !confirmed(io, `Cancel ${what}?`))
     throw new InputError('usage', `Nothing was cancelled: ${what}.`, {
       hint: `Cancel with: signalbox cancel ${ref ? `${planId} ${ref.ticketId}` : planId} --yes`,
     });
-  const { cancelPlan, cancelTicket } = await import('../../features/plans/approve-archive-cancel-delete.ts');
   const tickets = ref ? [await cancelTicket(engine, ref)] : (await cancelPlan(engine, planId)).tickets;
   const plan = store.plan(planId);
   const done = ref ? `${refKey(ref)} is cancelled.` : `Plan ${planId} is cancelled and archived.`;
@@ -57,10 +58,7 @@ export async function cancel(
     plan.workspace === 'shared' && kept > 0 ? tickets.find(({ branch }) => branch)?.branch : null;
   const also = shared ? [`  Branch ${shared} also has ${plural(kept, 'complete ticket')}.`] : [];
   const lines = [done, ...also, ...remainLines(planId, tickets, !ref)];
-  // Commands to copy stay whole.
-  const whole = (line: string) => /\b(?:git -C|gh pr) /.test(line);
-  const shown = lines.flatMap((line) => (whole(line) ? line : wrapLines(line, io.columns?.())));
-  answer(io, options, { plan, tickets }, shown);
+  answer(io, options, { plan, tickets }, lines);
 }
 
 /** What is still there, each with the command that deletes it. */

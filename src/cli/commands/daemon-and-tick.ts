@@ -7,17 +7,20 @@ import { changeSettings, type EngineContext } from '../../engine/context.ts';
 import { assertWritable } from '../../machine/files/make-directory-and-handle-storage-errors.ts';
 import { isAlive } from '../../machine/process-identity-and-signals.ts';
 import type { Claim } from '../../model/claim.ts';
-import { HeldError, SignalboxError } from '../../model/errors.ts';
+import { HeldError, InputError, SignalboxError } from '../../model/errors.ts';
 import { safeJson } from '../../report/style-and-phrases.ts';
-import { openForReading } from '../../store/open-for-reading.ts';
+import type { Store } from '../../store/store-interface.ts';
 import { answer, type Io } from '../io.ts';
+import { type KeptPage, keepPageServed } from '../keep-page-served.ts';
 import {
   type GlobalOptions,
   limitsOf,
+  openNamedStore,
   openRunner,
   openSettings,
   ownCommand,
   positiveInteger,
+  storeAddress,
   trusted,
 } from '../open-state-and-find-named-tickets.ts';
 import { type EventView, eventView, signalCode, untilStopped } from '../show-events-until-stopped.ts';
@@ -28,6 +31,7 @@ interface Options extends GlobalOptions {
   verbose?: boolean;
   plain?: boolean;
   detach?: boolean;
+  web?: boolean;
 }
 
 export async function daemonStart(io: Io, options: Options): Promise<void> {
@@ -35,21 +39,51 @@ export async function daemonStart(io: Io, options: Options): Promise<void> {
   if (options.detach) return detach(options, io);
   const { runDaemon } = await import('../../engine/run-daemon-and-tick.ts');
   io.keepHeapSmall();
-  await runAllPlans(io, options, 'daemon', flags, (engine, view, signal) => {
+  await runAllPlans(io, options, 'daemon', flags, async (engine, view, signal) => {
     const { stateDir } = engine.settings;
-    const onClaimed = ({ pid }: Claim) =>
+    let page: KeptPage | undefined;
+    const onClaimed = ({ pid }: Claim) => {
       view.out(
         options.json
           ? safeJson({ type: 'daemon:start', pid, stateDir })
           : `Daemon ${pid} works on ${stateDir}. Ctrl-C stops it.`,
       );
-    const refresh = settingsRefresher(io, options, engine, view);
-    return runDaemon(engine, { ...limitsOf(engine.settings), refresh, signal, onClaimed });
+      if (options.web) page ??= servePage(io, options, view);
+    };
+    const refresh = settingsRefresher(io, options, engine, view, flags);
+    try {
+      await runDaemon(engine, { ...limitsOf(engine.settings), refresh, signal, onClaimed });
+    } finally {
+      await page?.close();
+    }
   });
   if (!options.json) io.out('The daemon has stopped.');
 }
 
+/** Serves the page beside the daemon, in a process of its own. */
+function servePage(io: Io, options: Options, view: EventView): KeptPage {
+  return keepPageServed({
+    command: ownCommand(),
+    words: [
+      ...(options.config ? ['--config', options.config] : []),
+      ...(options.store ? ['--store', options.store] : []),
+    ],
+    cwd: io.cwd,
+    env: io.env,
+    onServed: (start) =>
+      view.out(options.json ? safeJson(start) : `The page is at ${start.url} Its link: signalbox web`),
+    onEnded: (code, pauseMs) =>
+      view.err(
+        `! The page has stopped (code ${code}). It starts again in ${pauseMs / 1000} s; tickets are not affected.`,
+      ),
+  });
+}
+
 export async function tick(io: Io, options: Options): Promise<void> {
+  if (storeAddress(io, options))
+    throw new InputError('fleet/workers', 'The tickets of a fleet are driven by its workers.', {
+      hint: 'Start one on this machine: signalbox worker',
+    });
   const { runTick } = await import('../../engine/run-daemon-and-tick.ts');
   await runAllPlans(io, options, 'tick', {}, async (engine, _view, signal) => {
     await runTick(engine, { ...limitsOf(engine.settings), signal });
@@ -57,7 +91,7 @@ export async function tick(io: Io, options: Options): Promise<void> {
   });
 }
 
-/** Opens an engine for all plans, which also keeps the logs of issue runs and shows specs as their own command would. */
+/** Opens an engine for all plans, which also keeps logs and reports, and shows specs as their own command would. */
 async function runAllPlans(
   io: Io,
   options: Options,
@@ -66,9 +100,10 @@ async function runAllPlans(
   work: (engine: EngineContext, view: EventView, signal: AbortSignal) => Promise<void>,
 ): Promise<void> {
   const view = await eventView(io, { ...options, withPlan: true });
-  const [{ followLogs }, { followSpecs }] = await Promise.all([
+  const [{ followLogs }, { followSpecs }, { followReports }] = await Promise.all([
     import('../../features/issue-runs/logs/write-log.ts'),
     import('../../report/follow-spec-runs.ts'),
+    import('../../report/make-report.ts'),
   ]);
   const listeners = [view.listen];
   const engine = await openRunner(io, options, by, {
@@ -78,17 +113,24 @@ async function runAllPlans(
     },
   });
   const specs = followSpecs(engine, { env: io.env, cli: ownCommand(), onProblem: view.err });
-  listeners.push(followLogs(engine, view.listen), specs.listen);
+  const reports = followReports(engine);
+  listeners.push(followLogs(engine, view.listen), specs.listen, reports.listen);
   view.watch(engine);
   const what = by === 'daemon' ? 'the daemon and its agents' : 'the agents';
   await untilStopped(io, { view, what, stateDir: engine.settings.stateDir }, async (signal) => {
     await work(engine, view, signal);
-    await specs.close();
+    await Promise.all([specs.close(), reports.close()]);
   });
 }
 
 /** Reads the settings again when a file of them has changed. What is wrong is reported once, and the last good ones stay. */
-function settingsRefresher(io: Io, options: Options, engine: EngineContext, view: EventView) {
+export function settingsRefresher(
+  io: Io,
+  options: GlobalOptions,
+  engine: EngineContext,
+  view: EventView,
+  flags: Record<string, unknown>,
+) {
   const home = homeDir(io.env, io.cwd);
   const project = join(repositoryOf(io.cwd) ?? io.cwd, '.signalbox', 'settings.json');
   const chain = configChain({ cwd: io.cwd, env: io.env, configPath: options.config }).map(({ file }) => file);
@@ -109,10 +151,10 @@ function settingsRefresher(io: Io, options: Options, engine: EngineContext, view
     if (now === seen) return undefined;
     seen = now;
     try {
-      const settings = await openSettings(io, options, flagsOf(options));
+      const settings = await openSettings(io, options, flags);
       trusted(settings);
       const kept = changeSettings(engine, settings, io.env);
-      say('The settings have changed, and count for what starts from now on.');
+      say('The settings have changed. They apply to everything that starts from now on.');
       for (const key of kept) say(`! ${key} has changed; that needs a restart of the daemon.`);
       return limitsOf(engine.settings);
     } catch (error) {
@@ -131,7 +173,7 @@ function flagsOf({ agent, concurrency }: Options): Record<string, unknown> {
 /** The daemon that runs now, if any, and where it writes. */
 async function findDaemon(io: Io, options: GlobalOptions) {
   const { stateDir, logDir } = await openSettings(io, options);
-  const { store } = await openForReading(stateDir, () => undefined);
+  const { store } = await openNamedStore(io, options, { stateDir }, () => undefined);
   return { claim: store.holder('daemon').daemon(), stateDir, logDir };
 }
 
@@ -140,9 +182,13 @@ async function detach(options: Options, io: Io): Promise<void> {
   await openRunner(io, options, 'daemon', { flags: flagsOf(options) });
   const { claim } = await findDaemon(io, options);
   if (claim)
-    throw new HeldError('daemon/held', `A daemon already runs here: pid ${claim.pid} on ${claim.host}.`, {
-      hint: 'Stop it with: signalbox daemon stop',
-    });
+    throw new HeldError(
+      'daemon/held',
+      `A daemon is already running here: pid ${claim.pid} on ${claim.host}.`,
+      {
+        hint: 'Stop it with: signalbox daemon stop',
+      },
+    );
   const args = io.argv.filter((arg) => arg !== '--detach');
   const started = await launch(args, options, io);
   if ('pid' in started) {
@@ -187,18 +233,45 @@ async function launch(
   options: GlobalOptions,
   io: Io,
 ): Promise<{ pid: number; log: string } | Refusal> {
-  const { stateDir, logDir } = await findDaemon(io, options);
+  const started = await startInBackground(io, options, {
+    args: words,
+    log: 'daemon.log',
+    name: 'daemon',
+    find: (store) => store.holder('daemon').daemon()?.pid,
+  });
+  return 'said' in started ? started : { pid: started.found, log: started.log };
+}
+
+interface Background<T> {
+  args: readonly string[];
+  log: string;
+  name: string;
+  /** What shows that it is at work. */
+  find(store: Store): T | undefined;
+}
+
+/** Starts this program again without a terminal and waits until it is at work, or has said why not. */
+export async function startInBackground<T>(
+  io: Io,
+  options: GlobalOptions,
+  { args, log: logName, name, find }: Background<T>,
+): Promise<{ found: T; log: string } | Refusal> {
+  const { stateDir, logDir } = await openSettings(io, options);
+  const look = async () => {
+    const { store } = await openNamedStore(io, options, { stateDir }, () => undefined);
+    return find(store);
+  };
   // Checked here: a daemon that cannot write its state cannot write the reason to its log either.
   const assertRoom = () => {
     assertWritable(stateDir);
     assertWritable(logDir, { name: 'the log directory', setting: 'logDir' });
   };
   assertRoom();
-  const log = join(logDir, 'daemon.log');
+  const log = join(logDir, logName);
   const out = openSync(log, 'a', 0o600);
   const before = fstatSync(out).size;
   const [node, ...cli] = ownCommand();
-  const child = spawn(node, [...cli, ...words], {
+  const child = spawn(node, [...cli, ...args], {
     cwd: io.cwd,
     env: io.env,
     detached: true,
@@ -211,17 +284,17 @@ async function launch(
   });
   child.unref();
   for (let waited = 0; waited < 10_000 && ended === undefined; waited += 50) {
-    const { claim } = await findDaemon(io, options);
-    if (claim) return { pid: claim.pid, log };
+    const found = await look();
+    if (found !== undefined) return { found, log };
     await delay(50);
   }
   // Another process may have started one at the same moment.
-  const { claim } = await findDaemon(io, options);
-  if (claim) return { pid: claim.pid, log };
+  const found = await look();
+  if (found !== undefined) return { found, log };
   // The reason is the last thing that it printed.
   const said = readFileSync(log).subarray(before).toString('utf8').trim();
   if (!said) assertRoom();
-  return { said: said || `The daemon did not start; see ${log}`, code: ended || 1 };
+  return { said: said || `The ${name} did not start; see ${log}`, code: ended || 1 };
 }
 
 export async function daemonStatus(io: Io, options: GlobalOptions): Promise<void> {

@@ -21,13 +21,18 @@ import { ignoring, SignalboxError } from '../../model/errors.ts';
 import { groupBy } from '../../model/group-by.ts';
 import { shellWord } from '../../model/text/quote-values-for-shell.ts';
 import { isCancelled, isOver } from '../../model/ticket.ts';
-import { statusOf } from '../../report/status-text.ts';
+import { nextSteps, statusOf } from '../../report/status-text.ts';
 import { oneLine, type Style, style } from '../../report/style-and-phrases.ts';
-import { fittingTable, fold, wrapLines } from '../../report/table.ts';
+import { fittingTable, foldProse, wrapLines } from '../../report/table.ts';
 import { checkAll } from '../../workflows/check/check-workflow.ts';
 import { createWorkspaces } from '../../workspaces/workspaces.ts';
 import { type Io, outJson } from '../io.ts';
-import { type GlobalOptions, openSettings, openState } from '../open-state-and-find-named-tickets.ts';
+import {
+  type GlobalOptions,
+  openSettings,
+  openState,
+  storeAddress,
+} from '../open-state-and-find-named-tickets.ts';
 
 export async function doctor(io: Io, options: GlobalOptions & { agents?: boolean }): Promise<void> {
   const load = { cwd: io.cwd, env: io.env, configPath: options.config, packageDir: packageDir() };
@@ -50,6 +55,7 @@ export async function doctor(io: Io, options: GlobalOptions & { agents?: boolean
           checkWorkflows: checkAll,
         })),
         ...(await identityHere(io)),
+        ...(storeAddress(io, options) ? fleetFindings(process.versions.node) : []),
       ];
   const ok = isHealthy(findings);
   if (!ok) io.exit(1);
@@ -61,11 +67,23 @@ export async function doctor(io: Io, options: GlobalOptions & { agents?: boolean
     const [mark, paint] = MARKS[level];
     const margin = ' '.repeat(width + 4);
     const room = (io.columns?.() ?? Number.POSITIVE_INFINITY) - margin.length - 2;
-    const [first = '', ...more] = fold(detail, room);
+    const [first = '', ...more] = foldProse(detail, room);
     io.out([`${colors[paint](mark)} ${what.padEnd(width)}  ${first}`, ...more.map((line) => margin + line)]);
-    const fixes = (fix?.split('\n') ?? []).flatMap((line) => fold(line, room));
+    const fixes = (fix?.split('\n') ?? []).flatMap((line) => foldProse(line, room));
     io.out(fixes.map((line, at) => `${margin}${at === 0 ? '→' : ' '} ${line}`));
   }
+}
+
+/** The oldest Node that pg-boss declares. */
+const WORKER_NODE = [22, 12] as const;
+
+function fleetFindings(version: string): DoctorFinding[] {
+  const [major = 0, minor = 0] = version.split('.').map(Number);
+  const isOld = major < WORKER_NODE[0] || (major === WORKER_NODE[0] && minor < WORKER_NODE[1]);
+  const detail = `Node ${version}${isOld ? `; workers need Node ${WORKER_NODE.join('.')} or newer` : ''}`;
+  const pooler =
+    'A connection has to stay open: do not reach PostgreSQL through PgBouncer in transaction mode.';
+  return [{ level: isOld ? 'warn' : 'ok', what: 'fleet', detail, fix: pooler }];
 }
 
 /** Nothing outside a repository. */
@@ -192,7 +210,9 @@ async function openWork(io: Io): Promise<string[]> {
   const { store, view } = await openState(io, {}, (state) => state.glance());
   const holder = store.holder('status');
   const daemon = holder.daemon() !== undefined;
-  const tickets = statusOf({ view, holder, daemon, now: Date.now() }).flatMap((each) => each.tickets);
+  const tickets = statusOf({ view, holder, daemon, now: Date.now() }).flatMap(({ plan, tickets: own }) =>
+    own.map((each) => ({ ...each, plan })),
+  );
   const needed = tickets.filter(
     ({ ticket }) =>
       (ticket.status === 'failed' && !isCancelled(ticket)) || ticket.status === 'needs_attention',
@@ -204,14 +224,14 @@ async function openWork(io: Io): Promise<string[]> {
   const lines = equal.slice(0, MAX_LISTED).flatMap((group) => {
     const [first] = group;
     if (!first) return [];
-    const { ticket, why, next } = first;
+    const { ticket, why, plan } = first;
     const isBulk = group.length > 1 && ticket.status === 'failed';
     const who =
       group.length > 1
         ? `${ticket.planId}: ${group.length} tickets need you`
         : `${ticket.planId}/${ticket.ticketId} needs you`;
-    const command = isBulk ? `signalbox retry --failed ${ticket.planId}` : next;
-    return [`  ${who}: ${oneLine(why, 200)}`, ...(command ? [`    → ${oneLine(command, 300)}`] : [])];
+    const commands = isBulk ? [`signalbox retry --failed ${ticket.planId}`] : nextSteps(first, plan);
+    return [`  ${who}: ${oneLine(why, 200)}`, ...commands.map((each) => `    → ${oneLine(each, 300)}`)];
   });
   const hidden = equal.slice(MAX_LISTED).flat().length;
   const counts = [

@@ -1,5 +1,6 @@
 import { spawn } from 'node:child_process';
 import type { Writable } from 'node:stream';
+import type { EngineContext } from '../../engine/context.ts';
 import {
   checkPhase,
   planSession,
@@ -8,6 +9,7 @@ import {
 } from '../../engine/continue-session-by-hand.ts';
 import { findExecutable } from '../../machine/find-and-probe-program.ts';
 import { InputError } from '../../model/errors.ts';
+import type { TicketRef } from '../../model/ids-and-branch-names.ts';
 import type { Attempt } from '../../model/ticket.ts';
 import { oneLine, style } from '../../report/style-and-phrases.ts';
 import { table } from '../../report/table.ts';
@@ -68,21 +70,43 @@ export async function resumeSession(
     throw new InputError('usage', 'resume-session needs a terminal.', {
       hint: `Read the session here with: signalbox logs ${planId} ${ticketId} --phase ${launch.phase}`,
     });
-  const code = await withSessionClaim(parts, { planId, ticketId }, launch, async (started) => {
-    io.out(`Session ${launch.sessionId} of ${planId}/${ticketId} (${launch.phase}) in ${launch.cwd}`);
-    const child = spawn('/bin/sh', ['-c', WAIT_UNTIL_RECORDED, ...launch.argv], {
-      cwd: launch.cwd,
+  const says = `Session ${launch.sessionId} of ${planId}/${ticketId} (${launch.phase}) in ${launch.cwd}`;
+  const failed = (error: Error) => notStarted(launch.agent, command, error);
+  io.exit(await runWithClaim(io, parts, { planId, ticketId }, { ...launch, env, says, failed }));
+}
+
+interface ClaimedProgram {
+  cwd: string;
+  argv: readonly string[];
+  env: NodeJS.ProcessEnv;
+  /** Printed when it starts. */
+  says: string;
+  failed(error: Error): Error;
+}
+
+/** Runs a program in a ticket's worktree, in this terminal. The ticket is held until the program has ended. */
+export async function runWithClaim(
+  io: Io,
+  engine: EngineContext,
+  ref: TicketRef,
+  { cwd, argv, env, says, failed }: ClaimedProgram,
+): Promise<number> {
+  return withSessionClaim(engine, ref, { cwd }, async (started) => {
+    io.out(says);
+    const child = spawn('/bin/sh', ['-c', WAIT_UNTIL_RECORDED, ...argv], {
+      cwd,
       env,
       stdio: [...inherited(io), 'pipe'],
     });
-    // Ctrl-C is for the agent: the ticket stays held until it is gone.
-    const unhook = io.signals.on(
-      ['SIGINT', 'SIGTERM'],
-      (signal) => void (signal === 'SIGINT' || child.kill(signal)),
-    );
+    // Ctrl-C is for the program: the ticket stays held until it is gone. A shell does not end at SIGTERM.
+    const unhook = io.signals.on(['SIGINT', 'SIGTERM', 'SIGHUP'], (signal) => {
+      if (signal === 'SIGINT') return;
+      child.kill(signal);
+      child.kill('SIGHUP');
+    });
     const ended = exitOf(child)
       .catch((error: Error) => {
-        throw notStarted(launch.agent, command, error);
+        throw failed(error);
       })
       .finally(unhook);
     const noted =
@@ -94,10 +118,9 @@ export async function resumeSession(
     if (note.status === 'rejected') throw note.reason;
     return code.value;
   });
-  io.exit(code);
 }
 
-/** Waits until its process id is recorded, then becomes the agent: this process may be killed before it has recorded it. */
+/** Waits until its process id is recorded, then becomes the program: this process may be killed before it has recorded it. */
 const WAIT_UNTIL_RECORDED = 'read -r _ <&3 && exec 3<&- && exec "$0" "$@"';
 
 async function continueAfterRecord(agent: Writable, noted: Promise<void>): Promise<void> {

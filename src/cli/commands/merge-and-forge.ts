@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
+import { repositoryOf } from '../../config/find-config-and-state.ts';
 import { isTrusted } from '../../config/trust.ts';
 import type { EngineContext } from '../../engine/context.ts';
 import { loadTrains, type Trainload } from '../../features/merge-train/collect-branches.ts';
@@ -20,6 +21,7 @@ import { InputError, SignalboxError } from '../../model/errors.ts';
 import { refKey, type TicketRef } from '../../model/ids-and-branch-names.ts';
 import { shellWord } from '../../model/text/quote-values-for-shell.ts';
 import { clock } from '../../report/style-and-phrases.ts';
+import { wrapLines } from '../../report/table.ts';
 import { type Io, outJson } from '../io.ts';
 import {
   type GlobalOptions,
@@ -73,7 +75,9 @@ async function run(
   for (const load of loads) {
     const result = await runTrain(engine, load, { pr, signal, say: io.err });
     results.push(result);
-    if (!options.json) io.out(trainText(result, { trusted: isTrusted(load.repo, engine.settings.home) }));
+    if (options.json) continue;
+    const trusted = isTrusted(load.repo, engine.settings.home);
+    io.out(wrapLines(trainText(result, { trusted, here: repositoryOf(io.cwd) ?? '' }), io.columns?.()));
   }
   const ok = results.every(({ returned, left }) => returned.length + left.length === 0);
   if (options.json) outJson(io, { ok, trains: results });
@@ -92,12 +96,12 @@ async function preview(
   const clear = previews.every(({ order }) => order.every(({ conflict }) => conflict.length === 0));
   if (options.json) outJson(io, { ok: clear, trains: previews });
   else if (previews.length === 0) io.out('Nothing to merge.');
-  else for (const each of previews) io.out(previewText(each));
+  else for (const each of previews) io.out(wrapLines(previewText(each), io.columns?.()));
   if (!clear) io.exit(1);
 }
 
-/** The result of a merge, a line per ticket. `trusted`: the repository's own settings may name commands. */
-function trainText(result: TrainResult, { trusted }: { trusted: boolean }): string[] {
+/** The result of a merge, a line per ticket. `trusted`: the repository's own settings may name commands. `here`: the current repository. */
+function trainText(result: TrainResult, { trusted, here }: { trusted: boolean; here: string }): string[] {
   const { landed, returned, left, already, target, commit, fastForward, unchecked } = result;
   const name = column([...landed, ...returned, ...left, ...already]);
   const lines = [
@@ -109,11 +113,12 @@ function trainText(result: TrainResult, { trusted }: { trusted: boolean }): stri
   if (landed.length > 0) lines.push(`${target} is now at ${commit.slice(0, 10)}.`);
   if (unchecked !== null)
     lines.push(
-      `Nothing was checked here but that the branches merge. ${unchecked}`,
+      `No checks ran; only the merge itself was tried. ${unchecked}`,
       'Name them in your settings, for example: checks: [npm test]',
       ...(trusted ? [] : [`For signalbox.yaml also: signalbox config trust ${shellWord(result.repo)}`]),
     );
-  if (fastForward) lines.push(`To bring it into your checkout: ${fastForward}`);
+  if (fastForward)
+    lines.push(`To bring it into your checkout: ${fastForward.replace(`-C ${shellWord(here)} `, '')}`);
   for (const planId of plansOf(left.filter(({ pending }) => pending)))
     lines.push(`Once the checks are done: signalbox merge ${planId} --pr`);
   for (const planId of plansOf(returned.filter(({ phase }) => phase !== null)))

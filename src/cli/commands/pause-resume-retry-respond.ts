@@ -1,19 +1,17 @@
-import { isRunByDaemon } from '../../engine/claim-and-complete-plan.ts';
-import type { EngineContext } from '../../engine/context.ts';
 import {
   carryOutCommand,
   latestStopped,
   pausePlan as pauseIn,
-  resumeAll,
   resumePlan as resumeIn,
-  stoppedIn,
 } from '../../engine/control-tickets.ts';
 import { InputError, messageOf, SignalboxError } from '../../model/errors.ts';
 import type { TicketRef } from '../../model/ids-and-branch-names.ts';
-import { runCommand } from '../../model/state/explain-ticket.ts';
+import { answerCommands, asShown } from '../../model/state/explain-ticket.ts';
 import { plural } from '../../model/text/clean-escape-quote-plural.ts';
 import { type Attempt, isCancelled, newerRunOf, type Ticket } from '../../model/ticket.ts';
+import { nextStep, sayTicketMoved } from '../../report/after-a-command.ts';
 import { usageOfAttempts } from '../../report/style-and-phrases.ts';
+import type { Store } from '../../store/store-interface.ts';
 import { answer, confirmed, type Io } from '../io.ts';
 import {
   type GlobalOptions,
@@ -54,9 +52,16 @@ async function retryFailed(io: Io, options: RetryOptions, words: Words, wish: Wi
     });
   const engine = await openEngine(io, options, 'retry');
   const planId = planNamed(io, engine.store, 'retry', plan);
-  const failed = engine.store
-    .tickets(engine.store.plan(planId))
-    .filter((each) => each.status === 'failed' && !isCancelled(each) && newerRunOf(each) === undefined);
+  const all = engine.store.tickets(engine.store.plan(planId));
+  const cancelled = all.filter(isCancelled);
+  const failed = all.filter(
+    (each) => each.status === 'failed' && !isCancelled(each) && newerRunOf(each) === undefined,
+  );
+  const back = `signalbox retry ${planId} ${cancelled.length === 1 ? cancelled[0]?.ticketId : '<ticket>'}`;
+  const left =
+    cancelled.length > 0
+      ? [`${plural(cancelled.length, 'cancelled ticket')} left out. To bring one back: ${back}`]
+      : [];
   const spent = usageOfAttempts(failed.flatMap(lastWithUsage));
   const estimate = spent && `; estimated: ${spent}, as their last attempts used`;
   const about = `${plural(failed.length, 'failed ticket')} of ${planId}${estimate}`;
@@ -76,7 +81,7 @@ async function retryFailed(io: Io, options: RetryOptions, words: Words, wish: Wi
     }
   const next = tickets.length > 0 ? nextStep(engine, planId) : '';
   const done = refused.length === 0 ? about : `${tickets.length} of ${about}`;
-  answer(io, options, tickets, `Retried ${done}.${next}`);
+  answer(io, options, tickets, [`Retried ${done}.${next}`, ...left]);
   if (refused.length === 0) return;
   io.err(refused);
   io.exit(1);
@@ -101,10 +106,24 @@ export async function respond(
   third: string | undefined,
   message: string[],
 ): Promise<void> {
-  return act(io, options, [first, second, third, ...message], 'respond', ([decision, ...words], ref) => ({
-    decision: required(decision, 'Name the decision.', `respond ${ref.planId} ${ref.ticketId} <decision>`),
-    message: words.join(' '),
-  }));
+  return act(
+    io,
+    options,
+    [first, second, third, ...message],
+    'respond',
+    ([decision, ...words], ref, store) => ({
+      decision: decision ?? nameTheDecision(store, ref),
+      message: words.join(' '),
+    }),
+  );
+}
+
+/** Lists the decisions of a gate. A ticket that asks nothing is refused as with any decision. */
+function nameTheDecision(store: Store, ref: TicketRef): string {
+  const ticket = asShown(store.ticket(ref));
+  if (ticket.hold?.kind !== 'gate') return '';
+  const commands = answerCommands(ticket, store.plan(ref.planId));
+  throw new InputError('usage', 'Name the decision.', { hint: commands.join('\n') });
 }
 
 function required(word: string | undefined, message: string, command: string): string {
@@ -125,17 +144,17 @@ async function act(
   options: GlobalOptions,
   words: Words,
   type: Wish['type'],
-  more: (rest: string[], ref: TicketRef) => object = () => ({}),
+  more: (rest: string[], ref: TicketRef, store: Store) => object = () => ({}),
 ): Promise<void> {
   const engine = await openEngine(io, options, type);
   const { ref, rest } = ticketNamed(io, engine.store, type, words);
-  const { planId, ticketId } = ref;
-  const ticket = await carryOutCommand(engine, ref, { type, ...more(rest, ref) } as Wish, 'a person');
-  const { status, currentPhase } = ticket;
-  const at = currentPhase && currentPhase !== status ? ` at ${currentPhase}` : '';
-  const moves = status === 'ready' || status === 'queued' || status === 'running';
-  const next = moves ? nextStep(engine, planId) : '';
-  answer(io, options, ticket, `${planId}/${ticketId} is ${status.replace('_', ' ')}${at}.${next}`);
+  const ticket = await carryOutCommand(
+    engine,
+    ref,
+    { type, ...more(rest, ref, engine.store) } as Wish,
+    'a person',
+  );
+  answer(io, options, ticket, sayTicketMoved(engine, ticket));
 }
 
 export async function pausePlan(io: Io, options: GlobalOptions, planId: string): Promise<void> {
@@ -169,48 +188,19 @@ export async function resume(
   if (ticketId || !engine.store.hasPlan(id)) return act(io, options, [planId, ticketId], 'resume');
   const found = engine.store.plan(id);
   io.resumesSpec = found.kind === 'spec';
-  if (found.kind === 'spec') return resumeSpecHere(io, options, engine, id);
-  if (options.answer !== undefined)
-    throw new InputError('usage', `--answer is for runs of specs, and "${id}" is none.`, {
+  if (options.answer !== undefined && found.kind !== 'spec')
+    throw new InputError('usage', `--answer is for runs of specs, and "${id}" is not one.`, {
       hint: `Answer a gate with: signalbox respond ${id} <ticket> <decision> "…"`,
     });
-  if (found.kind === 'run') {
-    if (!isRunByDaemon(engine, id)) return (await import('./run.ts')).resumeIssues(id, options, io);
-    const { adoptFinished } = await import('../../features/issue-runs/resume-run-and-handle-newer-runs.ts');
-    await adoptFinished(engine, id);
-    if (found.status === 'active' && stoppedIn(engine, id).length === 0) {
-      const text = `Run ${id} is ${found.status}.${nextStep(engine, id)}`;
-      return answer(io, options, { plan: found, resumed: [] }, text);
-    }
+  const { resumeElsewhere } = await import('../../api/resume-plan-elsewhere.ts');
+  const resumed = await resumeElsewhere(engine, id, options.answer);
+  if (resumed) {
+    const { plan, resumed: tickets } = resumed;
+    const which = tickets.length > 0 ? ` (${tickets.join(', ')} resumed)` : '';
+    const what = plan.kind === 'run' && tickets.length === 0 ? 'Run' : 'Plan';
+    return answer(io, options, resumed, `${what} ${id} is ${plan.status}${which}.${nextStep(engine, id)}`);
   }
-  const { plan, tickets } = await resumeAll(engine, id);
-  const which = tickets.length > 0 ? ` (${tickets.join(', ')} resumed)` : '';
-  const text = `Plan ${plan.id} is ${plan.status}${which}.${nextStep(engine, plan.id)}`;
-  answer(io, options, { plan, resumed: tickets }, text);
-}
-
-/** A spec continues here. If a daemon has it, it only gets the answer. */
-async function resumeSpecHere(
-  io: Io,
-  options: GlobalOptions & { answer?: string },
-  engine: EngineContext,
-  planId: string,
-): Promise<void> {
-  if (!isRunByDaemon(engine, planId)) return (await import('./run-spec.ts')).resumeSpec(planId, options, io);
-  const { answerHalt, takeSpec } = await import('../../features/spec-runs/start-spec-run.ts');
-  if (options.answer !== undefined) await answerHalt(engine, planId, options.answer);
-  const plan = await takeSpec(engine, planId, { leave: true });
-  const text = `Plan ${planId} is ${plan.status}.${nextStep(engine, planId)}`;
-  answer(io, options, { plan, resumed: [] }, text);
-}
-
-/** What continues a plan: the daemon or run that has it, or a command. */
-export function nextStep(engine: EngineContext, planId: string): string {
-  const plan = engine.store.plan(planId);
-  const { claim, status } = plan;
-  if (status === 'paused') return ` Its plan is paused. Continue with: signalbox resume ${planId}`;
-  if (claim && engine.holder.isLive(claim)) return ` Its run (pid ${claim.pid}) continues it.`;
-  const daemon = engine.holder.daemon();
-  if (daemon) return ` Daemon ${daemon.pid} continues it.`;
-  return ` ${plan.kind === undefined ? 'Run it' : 'Continue'} with: ${runCommand(plan)}`;
+  return found.kind === 'spec'
+    ? (await import('./run-spec.ts')).resumeSpec(id, options, io)
+    : (await import('./run.ts')).resumeIssues(id, options, io);
 }

@@ -99,7 +99,7 @@ export async function planApprove(io: Io, options: GlobalOptions, id: string): P
   const engine = await openEngine(io, options, 'approve');
   const [{ approvePlan }, { nextStep }] = await Promise.all([
     import('../../features/plans/approve-archive-cancel-delete.ts'),
-    import('./pause-resume-retry-respond.ts'),
+    import('../../report/after-a-command.ts'),
   ]);
   const plan = await approvePlan(engine, id);
   answer(io, options, plan, `Plan ${id} is ${plan.status}.${nextStep(engine, id)}`);

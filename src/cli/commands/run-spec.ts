@@ -11,6 +11,7 @@ import { answerHalt, startSpecRun, takeSpec } from '../../features/spec-runs/sta
 import type { UnitOptions } from '../../kiro/group-tasks-into-units.ts';
 import { findExecutable } from '../../machine/find-and-probe-program.ts';
 import { renamedText, tmuxOff } from '../../machine/tmux/run-tmux.ts';
+import { InputError } from '../../model/errors.ts';
 import type { EngineEvent } from '../../model/events.ts';
 import { forecastLines } from '../../report/issue-runs/summary-and-dry-run.ts';
 import { specProblemText, specSummary, specText, summaryFacts } from '../../report/spec-text.ts';
@@ -27,6 +28,7 @@ import {
   openState,
   ownCommand,
   positiveInteger,
+  storeAddress,
 } from '../open-state-and-find-named-tickets.ts';
 import { type EventView, eventView, signalCode, untilStopped } from '../show-events-until-stopped.ts';
 import { handedOver, handOver } from './daemon-and-tick.ts';
@@ -94,6 +96,10 @@ export async function runSpec(
 
 /** An engine whose events go to the view, and to tmux windows once they are asked for. */
 async function openWithWindows(view: EventView, options: SpecRunOptions, io: Io) {
+  if (storeAddress(io, options))
+    throw new InputError('fleet/spec', 'A spec is run by one machine: its task list is a file there.', {
+      hint: 'Run it with the plans of this machine: without --store and SIGNALBOX_STORE, and without the file store-address.',
+    });
   let tmux: TmuxView | undefined;
   const listen = (event: EngineEvent) => {
     if (!options.detach) view.listen(event);
@@ -152,7 +158,7 @@ async function follow(
       const line = { type: 'result', ok: exitCode === 0, planId, plan: plan.status, ...facts, exitCode };
       io.out(safeJson({ ...line, tickets }));
     } else io.out(specSummary(result, style(io.color), io.columns?.()));
-    await (await import('./stats-and-report.ts')).keepReport(io, { ...options, engine }, planId, null);
+    await (await import('./stats-and-report.ts')).reportAtEnd(io, { ...options, engine }, planId);
   });
 }
 

@@ -13,7 +13,7 @@ import { entryOf } from '../../model/plans/plans-view.ts';
 import { quoted } from '../../model/text/clean-escape-quote-plural.ts';
 import { nearest } from '../../model/text/nearest-word.ts';
 import { shellWord } from '../../model/text/quote-values-for-shell.ts';
-import type { Answer } from '../../report/live/live-state.ts';
+import type { Answer } from '../../report/live/answer-box.ts';
 import { planHeader, runHeader, summary } from '../../report/plan-text.ts';
 import { safeJson, style } from '../../report/style-and-phrases.ts';
 import { wrapLines } from '../../report/table.ts';
@@ -24,6 +24,7 @@ import {
   type GlobalOptions,
   limitsOf,
   openEngine,
+  openLiveStore,
   openPlan,
   openRunner,
   openSettings,
@@ -167,7 +168,7 @@ async function runTickets(planId: string, ticketIds: string[], options: IssueOpt
     if (options.json)
       io.out(safeJson({ type: 'result', ok, stopped, planId, plan: plan.status, problems, tickets }));
     else io.out(summary({ ...result, ms, stopped }, colors, io.columns?.()));
-    await (await import('./stats-and-report.ts')).keepReport(io, { ...options, engine }, planId, null);
+    await (await import('./stats-and-report.ts')).reportAtEnd(io, { ...options, engine }, planId);
     io.exit(stopped ? signalCode(signal.reason) : ok ? 0 : 1);
   });
 }
@@ -230,8 +231,13 @@ interface IssueOptions extends GlobalOptions, RunOptions {
 
 /** Runs issues, files or tracker keys: the same call that a library user makes, with output. */
 async function runIssues(what: readonly string[], given: IssueOptions, io: Io): Promise<void> {
-  const { config, json, debug: _debug, plain, baseCheck, ...options } = given;
-  const globals = { ...(config ? { config } : {}), ...(json ? { json } : {}), ...(plain ? { plain } : {}) };
+  const { config, json, debug: _debug, plain, baseCheck, store, ...options } = given;
+  const globals = {
+    ...(config ? { config } : {}),
+    ...(json ? { json } : {}),
+    ...(plain ? { plain } : {}),
+    ...(store ? { store } : {}),
+  };
   const settings = await openSettings(io, globals, baseCheckFlag({ baseCheck }));
   trusted(settings);
   const { task } = options;
@@ -258,11 +264,11 @@ export async function resumeIssues(
 ): Promise<void> {
   const settings = await openSettings(io, globals);
   trusted(settings);
-  const [{ RunOrchestrator }, { openStore }] = await Promise.all([
+  const [{ RunOrchestrator }, store] = await Promise.all([
     import('../../api/run-orchestrator.ts'),
-    import('../../store/open-store.ts'),
+    openLiveStore(io, globals, settings),
   ]);
-  const config = storedRun(openStore(settings.stateDir).plan(planId))?.config;
+  const config = storedRun(store.plan(planId))?.config;
   const view = { ...globals, verbose: config?.verbose ?? false, quiet: config?.quiet ?? false };
   await watched(io, settings, view, (init) => RunOrchestrator.resume(init, planId));
 }
@@ -284,11 +290,10 @@ async function watched(
   work: (init: ResumeInit) => Promise<RunResult>,
 ): Promise<void> {
   const { json = false, plain = false, quiet, verbose } = options;
-  const [{ runOutput }, { openStore }] = await Promise.all([
+  const [{ runOutput }, store] = await Promise.all([
     import('../../report/issue-runs/summary-and-dry-run.ts'),
-    import('../../store/open-store.ts'),
+    openLiveStore(io, options, settings),
   ]);
-  const store = openStore(settings.stateDir);
   const colors = style(io.color);
   let planId = '';
   const called = (ticketId: string) => {
@@ -332,7 +337,7 @@ async function watched(
   const { stateDir } = settings;
   await untilStopped(io, { view: closing, what: 'the agents', stateDir }, async (signal) => {
     const { cwd, env } = io;
-    const init = { settings, cwd, env, signal, onEvent: listen };
+    const init = { settings, cwd, env, signal, onEvent: listen, ...(store.fleet ? { store } : {}) };
     let result = await work(init);
     while (await view.answered(signal)) {
       const { RunOrchestrator } = await import('../../api/run-orchestrator.ts');
@@ -343,22 +348,28 @@ async function watched(
     // Stopped while issues were still being read: there is no run to show.
     if (signal.aborted && result.planId === null && !json) return io.err('Stopped. Nothing was begun.');
     const run = result.detached ? result.planId : null;
-    const daemon = run === null ? undefined : await handOver(run, options, io);
-    if (json) io.out(resultLine(result, daemon));
+    const daemon = run === null || store.fleet ? undefined : await handOver(run, options, io);
+    if (run !== null && store.fleet && !json) io.out(leftToWorkers(run));
+    else if (json) io.out(resultLine(result, daemon));
     else if (daemon !== undefined) io.out(handedOver(daemon, run, 'status --plan'));
     else lines.end(result);
     if (result.planId !== null && !result.detached && !result.dryRun)
-      await (await import('./stats-and-report.ts')).keepReport(io, options, result.planId, result.logPath);
+      await (await import('./stats-and-report.ts')).reportAtEnd(io, options, result.planId);
   });
+}
+
+function leftToWorkers(planId: string): string {
+  return `The workers of the fleet continue ${planId}. Watch it with: signalbox status --plan ${planId}`;
 }
 
 function resultLine(result: RunResult, daemon: number | undefined): string {
   const { planId, detached, results, logPath, exitCode, config, wallClockDurationSeconds } = result;
-  const { dryRun, forecast } = result;
+  const { dryRun, forecast, cancelled } = result;
   const facts = { planId, exitCode, logPath, wallClockDurationSeconds, config, results };
   const more = {
     ...(dryRun ? { dryRun, forecast } : {}),
     ...(detached ? { detached, daemon: daemon ?? null } : {}),
+    ...(cancelled ? { cancelled } : {}),
   };
   return safeJson({ type: 'result', ok: exitCode === 0, ...facts, ...more });
 }

@@ -1,6 +1,5 @@
 import type { TicketRef } from '../../model/ids-and-branch-names.ts';
-import type { Plan } from '../../model/plan.ts';
-import { planOf } from '../../model/plans/plans-view.ts';
+import { countHidden, finishedInstead, isFinished, newestFirst } from '../../model/plans/choose-plans.ts';
 import { plural } from '../../model/text/clean-escape-quote-plural.ts';
 import {
   isIn,
@@ -12,12 +11,11 @@ import {
 } from '../../report/status-text.ts';
 import { type Lines, oneLine, printable, sayProblem, style } from '../../report/style-and-phrases.ts';
 import { wrapLines } from '../../report/table.ts';
-import type { Store, StoreView } from '../../store/store-interface.ts';
+import { openAndOnePlan, type Store } from '../../store/store-interface.ts';
 import { type Io, outJson } from '../io.ts';
 import {
   type GlobalOptions,
   LAST,
-  newestFirst,
   openState,
   planNamed,
   plansHere,
@@ -32,8 +30,6 @@ interface StatusOptions extends GlobalOptions {
   watch?: boolean;
 }
 
-/** Where nothing is open here, the last finished plan is searched for among this many. */
-const MAX_SEARCHED_FINISHED = 10;
 const WATCH_MS = 2_000;
 
 const NAMES: Record<string, 'plan' | 'config'> = {
@@ -113,7 +109,8 @@ async function show(io: Io, options: StatusOptions, words: readonly (string | un
   const { store, view: found } = await openState(io, options, (state) => {
     const named = find(io, state, words);
     if (named === undefined && (options.all || options.json)) return { named, view: state.view() };
-    const planId = named?.planId ?? lastFinishedHere(io, state);
+    const isHere = plansHere(io, state) ?? (() => true);
+    const planId = named?.planId ?? finishedInstead(state.glance(), isHere)?.id;
     return { named, view: openAndOnePlan(state, planId) };
   });
   const { named, view } = found;
@@ -121,7 +118,7 @@ async function show(io: Io, options: StatusOptions, words: readonly (string | un
   const daemon = holder.daemon() !== undefined;
   const now = Date.now();
   if (named) store.plan(named.planId);
-  const all = statusOf({ view, holder, daemon, now });
+  const all = statusOf({ view, holder, now, ...(await engines(store, daemon)) });
   const wanted = named ? all.filter(({ plan }) => plan.id === named.planId) : all;
   const isNamed = ({ ticketId }: Pick<TicketRef, 'ticketId'>) => ticketId === named?.ticketId;
   const tickets =
@@ -138,7 +135,8 @@ async function show(io: Io, options: StatusOptions, words: readonly (string | un
   }
   const colors = style(io.color);
   const out = (text: Lines) => io.out(wrapLines(text, io.columns?.()));
-  if (tickets) return out(tickets.flatMap((each) => ticketLines(each, colors, now)));
+  const [first] = wanted;
+  if (tickets && first) return out(tickets.flatMap((each) => ticketLines(each, first.plan, colors, now)));
   const isHere = named || options.all ? undefined : plansHere(io, store);
   const here = isHere ? wanted.filter(({ plan }) => isHere(plan)) : wanted;
   const only = options.failed ? 'need you' : options.waiting ? 'wait' : undefined;
@@ -153,12 +151,11 @@ async function show(io: Io, options: StatusOptions, words: readonly (string | un
     lines.push(only === 'wait' ? 'Nothing waits here.' : 'Nothing needs you here.');
   for (const problem of problemsWithoutPlan(view))
     lines.push(`${colors.red('✗')} ${oneLine(sayProblem(problem), 400)}`);
-  const more = options.all
-    ? ''
-    : moreLine(
-        view,
-        here.map(({ plan }) => plan),
-      );
+  const hidden = countHidden(
+    view,
+    here.map(({ plan }) => plan),
+  );
+  const more = options.all ? '' : moreLine(hidden);
   const isIdle = !options.all && here.every(({ plan }) => isFinished(plan));
   const idle = `No open plans${isHere ? ' in this repository' : ''}.${here.length > 0 ? ' The last one:' : ''}`;
   if (isIdle && (more || here.length > 0)) lines.unshift(idle, '');
@@ -167,40 +164,30 @@ async function show(io: Io, options: StatusOptions, words: readonly (string | un
   out(lines.length > 0 ? lines : [`No plans in ${store.location()}.`, ...start]);
 }
 
-const isFinished = ({ status }: Plan) => status === 'complete' || status === 'archived';
+/** Whether something drives tickets; on a fleet also why no worker can take one. */
+async function engines(
+  store: Store,
+  daemon: boolean,
+): Promise<Pick<Parameters<typeof statusOf>[0], 'daemon' | 'whyNoWorker'>> {
+  const { fleet } = store;
+  if (!fleet) return { daemon };
+  const [{ needsOf, whyNoWorker }, { repositoryName }] = await Promise.all([
+    import('../../model/fleet.ts'),
+    import('../../issues/find-issue-checkouts.ts'),
+  ]);
+  const workers = fleet.workers();
+  return {
+    daemon: workers.some(({ leaseLeft }) => leaseLeft > 0),
+    whyNoWorker: (plan, ticket) => whyNoWorker(workers, needsOf(plan, ticket, { repositoryName })),
+  };
+}
 
-/** How many plans are not shown. */
-function moreLine({ plans, finished }: StoreView, shown: readonly Plan[]): string {
-  const open = plans.filter((plan) => !isFinished(plan) && !shown.includes(plan)).length;
-  const done = [...(finished?.ids() ?? [])].length - shown.filter(isFinished).length;
+function moreLine({ open, finished }: ReturnType<typeof countHidden>): string {
   const counts = [
     ...(open > 0
       ? [plural(open, 'open plan of other repositories', 'open plans of other repositories')]
       : []),
-    ...(done > 0 ? [plural(done, 'more finished plan')] : []),
+    ...(finished > 0 ? [plural(finished, 'more finished plan')] : []),
   ];
   return counts.length > 0 ? `${counts.join(', ')}: signalbox status --all` : '';
-}
-
-/** Where nothing is open, the plan that finished last. */
-function lastFinishedHere(io: Io, store: Store): string | undefined {
-  const { plans, finished } = store.glance();
-  const isHere = plansHere(io, store) ?? (() => true);
-  if (plans.some(isHere)) return undefined;
-  const latest = (finished?.since(0, MAX_SEARCHED_FINISHED) ?? []).flatMap((id) => store.view(id).plans);
-  return latest.sort(newestFirst).find(isHere)?.id;
-}
-
-/** Plans that are not finished, and the given one. */
-function openAndOnePlan(store: Store, planId: string | undefined): StoreView {
-  const open = store.glance();
-  if (planId === undefined || planOf({ plans: open.plans }, planId)) return open;
-  const views = [open, store.view(planId)];
-  const plans = views.flatMap((view) => view.plans);
-  return {
-    plans: plans.sort((a, b) => (a.id < b.id ? -1 : 1)),
-    tickets: new Map(views.flatMap(({ tickets }) => [...tickets])),
-    problems: views.flatMap(({ problems }) => problems),
-    ...(open.finished ? { finished: open.finished } : {}),
-  };
 }

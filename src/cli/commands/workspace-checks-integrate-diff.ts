@@ -1,14 +1,12 @@
-import { spawn } from 'node:child_process';
 import type { EngineContext, StepEnd } from '../../engine/context.ts';
 import { diffTicket, ensureFor, releaseFor } from '../../engine/prepare-release-diff-workspace.ts';
-import { run } from '../../machine/run-process.ts';
 import { InputError } from '../../model/errors.ts';
 import type { TicketRef } from '../../model/ids-and-branch-names.ts';
-import { NO_CHECKS } from '../../model/review-verdict-and-criteria.ts';
-import { explain } from '../../model/state/explain-ticket.ts';
+import { NO_CHECKS, NO_RELATED_TESTS_RAN } from '../../model/review-verdict-and-criteria.ts';
+import { answerCommands } from '../../model/state/explain-ticket.ts';
 import { whereWorkIs } from '../../report/status-text.ts';
-import { printable, type Style, style } from '../../report/style-and-phrases.ts';
-import { answer, exitOf, type Io, outJson } from '../io.ts';
+import { type Style, style } from '../../report/style-and-phrases.ts';
+import { answer, type Io, outJson } from '../io.ts';
 import {
   type GlobalOptions,
   LAST,
@@ -16,6 +14,7 @@ import {
   openSettings,
   ticketNamed,
 } from '../open-state-and-find-named-tickets.ts';
+import { pageLines } from '../page-lines.ts';
 
 export async function checks(io: Io, options: GlobalOptions & { related?: boolean }): Promise<void> {
   const cwd = io.env.SIGNALBOX_WORKTREE ?? io.cwd;
@@ -28,8 +27,12 @@ export async function checks(io: Io, options: GlobalOptions & { related?: boolea
     const ok = done.results.every(({ code }) => code === 0);
     outJson(io, options.related ? { ok, ...done } : { ok, results: done.results });
     if (!ok) io.exit(1);
-  } else if (found.checks.length === 0) io.out(notes);
-  else io.exit(await runChecks(found.checks, { cwd, env: io.env, stdout: io.stdout.fd, stderr, notes }));
+  } else if (found.checks.length === 0) io.out(options.related ? [...notes, NO_RELATED_TESTS_RAN] : notes);
+  else {
+    const streams = { stdout: io.stdout.fd, stderr };
+    const isRelated = options.related;
+    io.exit(await runChecks(found.checks, { cwd, env: io.env, notes, isRelated, ...streams }));
+  }
 }
 
 async function allChecks(options: GlobalOptions, cwd: string, io: Io) {
@@ -114,7 +117,7 @@ export async function diff(
   const { text } = changes;
   if (text !== '' && io.tty && !options.json) {
     const lines = text.trimEnd().split('\n');
-    await page(io, options.stat ? lines : coloured(lines, style(io.color)));
+    await pageLines(io, options.stat ? lines : coloured(lines, style(io.color)));
     io.out(whatNext(engine, { planId, ticketId }));
   } else if (!options.json && text === '') io.err(`${planId}/${ticketId} has changed nothing yet.`);
   else if (as === 'patch') io.stdout.write(Buffer.from(text, 'latin1'));
@@ -140,25 +143,6 @@ function coloured(lines: readonly string[], colors: Style): string[] {
   });
 }
 
-/** Shows lines in git's pager. Agents can write the repository's settings, so only the user's own name the pager. */
-async function page(io: Io, lines: readonly string[]): Promise<void> {
-  const { GIT_DIR: _, ...env } = io.env;
-  const found = await run('git', ['var', 'GIT_PAGER'], { cwd: '/', env });
-  const pager = found.stdout.trim();
-  if (found.code !== 0 || pager === '' || pager === 'cat') return io.out(lines);
-  const [stdin, stdout, stderr] = ['pipe' as const, io.stdout.fd, io.stderr.fd];
-  const child = spawn('sh', ['-c', pager], {
-    cwd: io.cwd,
-    env: { LESS: 'FRX', LV: '-c', ...io.env },
-    stdio: [stdin, stdout, stderr],
-  });
-  // Who leaves the pager early reads no more.
-  child.stdin?.on('error', () => undefined);
-  child.stdin?.end(lines.map((line) => `${printable(line, io.color)}\n`).join(''));
-  const missing = 127;
-  if ((await exitOf(child)) === missing) io.out(lines);
-}
-
 /** How to go on with the work that a diff has shown. */
 function whatNext({ store }: EngineContext, ref: TicketRef): string[] {
   const [plan, ticket] = [store.plan(ref.planId), store.ticket(ref)];
@@ -170,8 +154,7 @@ function whatNext({ store }: EngineContext, ref: TicketRef): string[] {
     const merges = plan.status === 'archived' || plan.workspace ? `integrate ${names}` : `merge ${plan.id}`;
     return [`Merge: signalbox ${merges}`];
   }
-  const { next } = explain(ticket, plan, { driven: false, engine: false });
-  if (ticket.hold?.kind === 'gate') return [`Decide: ${next}`];
+  if (ticket.hold?.kind === 'gate') return answerCommands(ticket, plan).map((each) => `Decide: ${each}`);
   const isOpen = ticket.status === 'failed' || ticket.status === 'needs_attention';
   return [...(isOpen ? [`Retry: signalbox retry ${names}`] : []), `Reject: signalbox cancel ${names}`];
 }

@@ -27,6 +27,17 @@ export const TICKET_COMMANDS: readonly CommandDefinition[] = [
     load: async () => (await import('../commands/status.ts')).status,
   },
   {
+    usage: 'top [plan]',
+    about: 'show a live board of all tickets, what needs you first',
+    args: { plan: 'only this plan; @last is the latest' },
+    options: { '--all': 'plans of all repositories' },
+    json: 'print the board as JSON: {at, engines, running, maximum, today, limits, counts, rows, problems}',
+    notes:
+      'Inside a repository its open plans, elsewhere all open plans. The key ? shows the keys. In a pipe it prints one frame.',
+    examples: ['top', 'top sprint-12', 'top --all', 'top --json'],
+    load: async () => (await import('../commands/top.ts')).top,
+  },
+  {
     usage: 'logs [plan] [ticket]',
     about: 'show what happened in a plan or a ticket',
     options: {
@@ -63,6 +74,21 @@ export const TICKET_COMMANDS: readonly CommandDefinition[] = [
     args: { plan: 'default: the latest', ticket: 'may be left out where there is only one' },
     examples: ['diff', 'diff PROJ-101', 'diff sprint-12 PROJ-101 --stat'],
     load: async () => (await import('../commands/workspace-checks-integrate-diff.ts')).diff,
+  },
+  {
+    usage: 'web',
+    about: 'serve a page with everything, live, on this machine',
+    options: {
+      '--port <number>': 'default: 4747, or the next one that is free; 0 takes any',
+      '--host <address>': 'default: 127.0.0.1, which only this machine reaches',
+      '--open': 'open it in your browser',
+      '--qr': 'show the link as a QR code, for a phone',
+      '--read-only': 'nothing can be changed on the page',
+      '--new-token': 'replace the token first; all sessions end',
+    },
+    json: 'print one JSON line when it is served: {url, pid, tokenFile, running}',
+    examples: ['web', 'web --open', 'web --read-only', 'web --host 192.168.1.20 --qr'],
+    load: async () => (await import('../commands/web.ts')).web,
   },
   {
     usage: 'report',

@@ -7,7 +7,7 @@ import { startJob } from '../../machine/jobs/start-and-read-job.ts';
 import { runShown } from '../../machine/run-process.ts';
 import { EXIT } from '../../model/actions.ts';
 import { InputError, messageOf } from '../../model/errors.ts';
-import { NO_CHECKS } from '../../model/review-verdict-and-criteria.ts';
+import { NO_CHECKS, NO_CHECKS_RAN, NO_RELATED_TESTS_RAN } from '../../model/review-verdict-and-criteria.ts';
 import { shellQuote } from '../../model/text/quote-values-for-shell.ts';
 import { scriptRunner } from '../../workspaces/setup/install-packages.ts';
 import { findRunner } from './test-runners.ts';
@@ -51,11 +51,12 @@ function readPackage(file: string): { scripts?: Record<string, string> } {
 }
 
 /**
- * Runs commands in order and stops at the first that fails. Its arguments: `report` or nothing, lines to print first, and for
- * each command what `wordsOf` gives. With `report` it prints no verdict, but the exit code of each command to descriptor 3.
+ * Runs commands in order and stops at the first that fails. Its arguments: `report` or nothing, lines to print first, the last
+ * line where nothing was run, and for each command what `wordsOf` gives. With `report` it prints no verdict, but the exit code
+ * of each command to descriptor 3.
  */
 const CHECK_SCRIPT = `
-report=$1; [ -z "$2" ] || printf '%s\\n' "$2"; shift 2
+report=$1; [ -z "$2" ] || printf '%s\\n' "$2"; none=$3; shift 3
 passed=0
 while [ $# -gt 0 ]; do
   printf '$ %s\\n' "$1"
@@ -64,7 +65,7 @@ while [ $# -gt 0 ]; do
   else
     (cd "$2" && exec /bin/sh -c "$6") 3>&-
     code=$?
-    case " $3 " in *" $code "*) code=0; passed=$((passed + 1)) ;; esac
+    case " $3 " in *" $code "*) [ $code -ne 0 ] || passed=$((passed + 1)); code=0 ;; esac
   fi
   [ -z "$report" ] || printf '%s\\n' "$code" >&3
   case $code in
@@ -73,12 +74,27 @@ while [ $# -gt 0 ]; do
   esac
   shift 6
 done
-[ -n "$report" ] || [ $passed -eq 0 ] || printf '✓ %s passed\\n' "$passed"
+[ -z "$report" ] || exit 0
+if [ $passed -eq 0 ]; then printf '%s\\n' "$none"; else printf '✓ %s passed\\n' "$passed"; fi
 `;
 
-/** The command of one job that runs checks, after these notes. */
-export function checkJob(checks: readonly Check[], notes: readonly string[] = [], report = ''): string[] {
-  return ['/bin/sh', '-c', CHECK_SCRIPT, 'checks', report, notes.join('\n'), ...checks.flatMap(wordsOf)];
+interface JobText {
+  /** Printed first. */
+  notes?: readonly string[] | undefined;
+  /** These are only the tests that changes affect. */
+  isRelated?: boolean | undefined;
+  /** For a program. */
+  report?: boolean;
+}
+
+/** The command of one job that runs checks. */
+export function checkJob(
+  checks: readonly Check[],
+  { notes = [], isRelated, report }: JobText = {},
+): string[] {
+  const none = isRelated ? NO_RELATED_TESTS_RAN : NO_CHECKS_RAN;
+  const first = [report ? 'report' : '', notes.join('\n'), none];
+  return ['/bin/sh', '-c', CHECK_SCRIPT, 'checks', ...first, ...checks.flatMap(wordsOf)];
 }
 
 function wordsOf({ command, script, cwd = '.', ok = [0], needs }: Check): string[] {
@@ -101,7 +117,7 @@ export type Verdict =
 /** Runs one check as a job that can be stopped; null when it was stopped, here or from outside. */
 export async function runCheck(
   { env, settings }: EngineContext,
-  { command, script }: Check,
+  { command, script, ok = [0] }: Check,
   { dir, cwd, signal }: { dir: string; cwd: string; signal: AbortSignal },
 ): Promise<Verdict | null> {
   // One stream keeps the order in which a terminal would have shown the output.
@@ -110,7 +126,7 @@ export async function runCheck(
   const seconds = settings.timeouts.scriptSeconds;
   const result = await followJob({ dir, exited, wallMs: seconds * 1000, idleMs: null, signal });
   if (signal.aborted || result.reason === 'lost' || result.reason === 'stopped') return null;
-  if (result.reason === 'exited' && result.exit.code === 0) return { green: true };
+  if (result.reason === 'exited' && ok.includes(result.exit.code ?? -1)) return { green: true };
   const message =
     result.reason === 'timeout'
       ? `\`${command}\` took longer than ${seconds} s`
@@ -130,11 +146,12 @@ interface CheckRun {
   stdout: number | 'ignore';
   stderr: number | 'ignore';
   notes?: readonly string[];
+  isRelated?: boolean | undefined;
 }
 
 /** Runs the job for a person; resolves with its exit code. */
 export async function runChecks(checks: readonly Check[], run: CheckRun): Promise<number> {
-  const [file = '', ...args] = checkJob(checks, run.notes);
+  const [file = '', ...args] = checkJob(checks, run);
   return (await runShown(file, args, run)).code ?? 1;
 }
 
@@ -143,7 +160,7 @@ export async function reportChecks(
   checks: readonly Check[],
   run: CheckRun,
 ): Promise<{ results: CheckResult[]; notes: string[] }> {
-  const [file = '', ...args] = checkJob(checks, [], 'report');
+  const [file = '', ...args] = checkJob(checks, { report: true });
   const { report } = await runShown(file, args, { ...run, report: true });
   const results: CheckResult[] = [];
   const notes = [...(run.notes ?? [])];
@@ -162,7 +179,7 @@ export interface Check {
   script: string;
   /** Default: where the job runs. */
   cwd?: string;
-  /** Exit codes that mean success; default 0. */
+  /** Exit codes that are no failure; default 0. Another one than 0 means that there was nothing to run. */
   ok?: readonly number[];
   /** A shell command; where it fails, the check is left out and the note is printed. */
   needs?: { script: string; note: string };
@@ -227,7 +244,7 @@ interface Run {
   missing?: string;
   /** A line before the command. */
   first?: string;
-  /** An exit code that is no failure. */
+  /** The exit code for no tests. */
   fine?: number;
 }
 
@@ -240,11 +257,11 @@ function runOf({ root, dir, argv, probe, missing, first, fine }: Run): Check {
     `${cd}{ ${probe} >/dev/null || { echo ${shellQuote(why)} >&2; exit 127; }; } || exit`,
     first ?? '',
     command,
-    fine === undefined ? '' : `code=$?; [ $code -eq ${fine} ] || exit $code`,
   ];
   return {
     command: at === '' ? command : `cd ${at} && ${command}`,
     script: lines.filter(Boolean).join('\n'),
+    ...(fine === undefined ? {} : { ok: [0, fine] }),
   };
 }
 

@@ -3,6 +3,7 @@ import { basename, dirname, extname, join, relative } from 'node:path';
 import type { Action } from '../../engine/context.ts';
 import { EXIT } from '../../model/actions.ts';
 import { messageOf, WorkspaceError } from '../../model/errors.ts';
+import { NO_RELATED_TESTS_RAN } from '../../model/review-verdict-and-criteria.ts';
 import { shellWord } from '../../model/text/quote-values-for-shell.ts';
 import type { Workspaces } from '../../workspaces/workspaces.ts';
 import { type Check, checkJob, NO_PYTEST_CACHES } from './find-and-run-checks.ts';
@@ -17,7 +18,9 @@ export interface RelatedPlan {
 /** Runs the tests that the ticket's changes affect as one job. Tests that cannot be determined are no failure: full checks follow. */
 export const relatedAction: Action = async ({ engine, place }) => {
   const { checks, notes } = await relatedTests(engine.workspaces, place.worktree, place.base.commit || null);
-  return checks.length === 0 ? { exit: EXIT.done, out: notes.join('\n') } : { job: checkJob(checks, notes) };
+  return checks.length === 0
+    ? { exit: EXIT.done, out: [...notes, NO_RELATED_TESTS_RAN].join('\n') }
+    : { job: checkJob(checks, { notes, isRelated: true }) };
 };
 
 /** With more changed files than this, all tests are run. */

@@ -1,6 +1,6 @@
-import { existsSync, realpathSync } from 'node:fs';
 import type { EngineContext } from '../../engine/context.ts';
 import { workspaceFor } from '../../engine/ticket-workspace.ts';
+import { realOf } from '../../machine/files/read-and-remove-files.ts';
 import { ifUsable, messageOf, orError, WorkspaceError } from '../../model/errors.ts';
 import { idProblem, parseRef, refKey } from '../../model/ids-and-branch-names.ts';
 import type { Plan } from '../../model/plan.ts';
@@ -80,6 +80,7 @@ export function isCovered({ only }: Inventory, commonDir: string): boolean {
 
 /** Whether an unfinished ticket works at the path. */
 export function needsPath({ tickets }: Inventory, path: string): boolean {
+  const real = (file: string) => realOf(file) ?? file;
   return tickets.some(({ done, spec }) => !done && spec && real(spec.path) === real(path));
 }
 
@@ -111,10 +112,6 @@ export function whyStale(
   const listed = plan?.tickets.some(({ ticketId }) => ticketId === ref.ticketId);
   if (!plan || listed || store.exists(ref)) return undefined;
   return `plan ${ref.planId} no longer has a ticket ${ref.ticketId}`;
-}
-
-function real(path: string): string {
-  return existsSync(path) ? realpathSync.native(path) : path;
 }
 
 /** Something that is no longer needed. */

@@ -1,5 +1,5 @@
 import type { ActionCall, EngineContext, StepEnd } from '../../engine/context.ts';
-import { readTip } from '../../engine/prepare-release-diff-workspace.ts';
+import { readTip, recordLanded } from '../../engine/prepare-release-diff-workspace.ts';
 import { workspaceFor } from '../../engine/ticket-workspace.ts';
 import { EXIT } from '../../model/actions.ts';
 import { explained, SignalboxError, WorkspaceError } from '../../model/errors.ts';
@@ -55,6 +55,7 @@ async function integrateTicket(
   engine.crash('integrate:ready');
   const done = await workspaces.integrate({ ...workspace, message: ticket.title, recordedBase: ticket.base });
   engine.crash('integrate:done');
+  if (!('conflict' in done)) await recordLanded(engine, ref, done.target);
   return { ...done, branch: workspace.branch };
 }
 

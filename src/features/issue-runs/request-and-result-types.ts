@@ -69,6 +69,8 @@ export interface IssueResult {
   pending?: boolean;
   /** How to continue: a command, or what to change. */
   next?: string;
+  /** If it waits for approval: a command for each decision. */
+  answers?: string[];
   usage: Usage | null;
   /** How many of its attempts have an unknown cost. */
   unpriced?: number;
@@ -133,6 +135,8 @@ export interface RunResult {
   forecast?: Forecast;
   /** It was left to a daemon, which may have begun already; `results` are as things were then. */
   detached?: boolean;
+  /** A person cancelled it while it ran. */
+  cancelled?: boolean;
 }
 
 export interface IssueRunRequest {

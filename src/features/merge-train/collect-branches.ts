@@ -98,7 +98,7 @@ function namedPlan(engine: EngineContext, planId: string): Plan {
   const plan = engine.store.plan(planId);
   if (plan.status !== 'archived') return plan;
   throw new IllegalMoveError('plan/status', `Plan "${planId}" is archived.`, {
-    hint: 'Tickets of an archived plan cannot be sent back. Merge its branches one by one with: signalbox integrate',
+    hint: `Tickets of an archived plan cannot be sent back. Merge its branches one by one with: signalbox integrate ${planId} <ticket>`,
   });
 }
 

@@ -73,7 +73,10 @@ export async function findPassingCars(cars: readonly TrainCar[], options: SortOp
     });
     const culprit = chain.placed[red - 1] as Placed;
     const verdict = await check(culprit.commit);
-    if (verdict.green) throw new SignalboxError('merge/unsteady', 'The checks do not say the same twice.');
+    if (verdict.green)
+      throw new SignalboxError('merge/unsteady', 'The checks failed, then passed on the same commit.', {
+        hint: 'Fix the check that is not steady, then run the merge again.',
+      });
     const faulty = todo.indexOf(culprit.car);
     // The cars before the failing one are done; the rest is tried again without it.
     const before = new Set(todo.slice(0, faulty).map(({ key }) => key));

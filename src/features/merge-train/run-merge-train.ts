@@ -2,6 +2,7 @@ import { copyFileSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type EngineContext, emit } from '../../engine/context.ts';
 import { pinnedFor } from '../../engine/pinned-workflow.ts';
+import { recordLanded } from '../../engine/prepare-release-diff-workspace.ts';
 import { reportStatus } from '../../engine/report-status-changes.ts';
 import { SignalboxError } from '../../model/errors.ts';
 import { NO_CHECKS } from '../../model/review-verdict-and-criteria.ts';
@@ -102,7 +103,7 @@ async function drive(engine: EngineContext, load: Trainload, options: Drive): Pr
     const sorted = await findPassingCars(cars, { trains, track, check, say });
     engine.crash('merge:checked');
     const landing = await land(engine, sorted, pulls, { cars, trains, spec, track });
-    done.push(...landing.landed.map((each) => reportLanded(engine, each, landing.track.branch)));
+    for (const each of landing.landed) done.push(await noteLanded(engine, each, landing.track.branch));
     left.push(...landing.left);
     if (!landing.stale) {
       engine.crash('merge:landed');
@@ -134,7 +135,9 @@ async function drive(engine: EngineContext, load: Trainload, options: Drive): Pr
     cars = cars.filter(({ key }) => !out.has(key));
     const isRefused = landing.left.length > 0;
     say(
-      isRefused ? 'One was refused; once more without it.' : `${track.from} has moved meanwhile; once more.`,
+      isRefused
+        ? 'One was refused; trying again without it.'
+        : `${track.from} has moved meanwhile; trying again.`,
     );
   }
 }
@@ -166,11 +169,12 @@ async function land(
   return moved ? { ...nothing, track: moved, landed: placed } : { ...nothing, stale: true };
 }
 
-function reportLanded(
+async function noteLanded(
   engine: EngineContext,
   { car, commit, pullRequest }: Landing['landed'][number],
   onto: string,
-): Landed {
+): Promise<Landed> {
+  await recordLanded(engine, car.ref, onto);
   const detail = { branch: car.key, onto, ...(pullRequest ? { number: pullRequest.number } : { commit }) };
   emit(engine, { type: 'command', command: 'merge', detail, ...car.ref });
   return { ...car.ref, branch: car.key, pullRequest: pullRequest ?? null };

@@ -66,12 +66,13 @@ export class TrainChecks {
     return this.#scratch;
   }
 
-  async #check({ command, script }: Check, cwd: string): Promise<Verdict> {
+  async #check(check: Check, cwd: string): Promise<Verdict> {
     const { say, signal } = this.#options;
+    const { command } = check;
     say(`$ ${command}`);
     this.commands.add(command);
     const dir = join(this.#jobs, String(++this.#count));
-    const verdict = await runCheck(this.#engine, { command, script }, { dir, cwd, signal });
+    const verdict = await runCheck(this.#engine, check, { dir, cwd, signal });
     this.#unlessStopped();
     if (verdict) return verdict;
     throw new SignalboxError('merge/lost', `${command} was killed from outside, so nothing is known.`, {

@@ -19,6 +19,8 @@ export interface Notice {
   phase: string | null;
   reason: string | null;
   at: string;
+  /** On the page of `signalbox web`, where `web.publicUrl` is set. */
+  url?: string;
 }
 
 /** A place that notices are sent to. `send` throws when it fails. */

@@ -1,7 +1,7 @@
 import type { EngineContext, Notifications } from '../../engine/context.ts';
 import { messageOf } from '../../model/errors.ts';
 import { groupBy } from '../../model/group-by.ts';
-import { type Changed, refKey } from '../../model/ids-and-branch-names.ts';
+import { type Changed, pageAddress, refKey } from '../../model/ids-and-branch-names.ts';
 import { costText, countUnpriced, totalUsage } from '../../model/limits/usage-and-cost.ts';
 import type { Plan } from '../../model/plan.ts';
 import { ticketsOf } from '../../model/plans/plans-view.ts';
@@ -98,7 +98,7 @@ export class Notifier implements Notifications {
     if (this.#abort.signal.aborted) return;
     let state: 'sent' | 'failed' = 'sent';
     try {
-      await place.send(notice, this.#abort.signal);
+      await place.send(withLink(notice, this.#engine.settings.web.publicUrl), this.#abort.signal);
     } catch (error) {
       if (this.#abort.signal.aborted) return;
       state = 'failed';
@@ -126,6 +126,13 @@ export class Notifier implements Notifications {
     const { plan: planId = '', ticket: ticketId = null } = notice ?? {};
     this.#engine.listen({ type: 'problem', planId, ticketId, message, path: null });
   }
+}
+
+/** Adds the address of what it is about on the page, where that has one for people. */
+function withLink(notice: Notice, publicUrl: string | null): Notice {
+  if (publicUrl === null) return notice;
+  const url = pageAddress(publicUrl, notice.plan, notice.ticket);
+  return { ...notice, text: `${notice.text} ${url}`, url };
 }
 
 /** Whether one place was reached. */

@@ -1,13 +1,18 @@
 import { existsSync } from 'node:fs';
 import { keepUsage } from '../../engine/claimed-tickets-and-counted-usage.ts';
-import { type EngineContext, emit, type TicketPlace } from '../../engine/context.ts';
-import { carryOutCommand, pausePlan, refuseInSession } from '../../engine/control-tickets.ts';
+import { decider, type EngineContext, emit, type TicketPlace } from '../../engine/context.ts';
+import {
+  carryOutCommand,
+  pausePlan,
+  refuseInSession,
+  refuseInsideJob,
+} from '../../engine/control-tickets.ts';
 import { readTip, releaseAndReport } from '../../engine/prepare-release-diff-workspace.ts';
 import { type TicketWorkspace, workspaceFor } from '../../engine/ticket-workspace.ts';
 import { howToFree } from '../../model/claim.ts';
 import { IllegalMoveError, ifUsable, ignoring, orError, WorkspaceError } from '../../model/errors.ts';
 import { refKey, type TicketRef } from '../../model/ids-and-branch-names.ts';
-import { type Plan, sharesWorkspace } from '../../model/plan.ts';
+import { CANCEL, isGivenUp, type Plan, sharesWorkspace } from '../../model/plan.ts';
 import { legalCommands } from '../../model/state/commands.ts';
 import { plural } from '../../model/text/clean-escape-quote-plural.ts';
 import { isCancelled, isOver, openAttempt, type Ticket } from '../../model/ticket.ts';
@@ -17,6 +22,7 @@ import { checkPlan } from './check-plan.ts';
 
 /** Makes a draft active; refuses while the check finds an error. */
 export async function approvePlan(engine: EngineContext, planId: string): Promise<Plan> {
+  refuseInsideJob(engine);
   const before = engine.store.plan(planId);
   if (before.status !== 'draft') throw move(before, 'approve', ['draft']);
   const errors = (await checkPlan(engine, planId)).filter((problem) => problem.severity === 'error');
@@ -48,11 +54,35 @@ export interface Remains {
   pullRequest: string | null;
 }
 
+/** Gives a ticket up that is not complete. */
+export async function cancelTicket(engine: EngineContext, ref: TicketRef): Promise<Remains> {
+  refuseInsideJob(engine);
+  refuseComplete(engine, ref);
+  return giveUp(engine, ref);
+}
+
+/** Finished work is not given up: what was offered for deletion would be its unmerged branch. */
+export function refuseComplete({ store }: EngineContext, ref: TicketRef): void {
+  const { status, base } = store.ticket(ref);
+  if (status !== 'complete') return;
+  const { planId, ticketId } = ref;
+  const names = `${planId} ${ticketId}`;
+  const merge = isGivenUp(store.plan(planId)) ? `integrate ${names}` : `merge ${planId}`;
+  throw new IllegalMoveError(
+    'ticket/illegal',
+    `Cannot cancel ${refKey(ref)}: it is complete, and stays as it is.`,
+    {
+      hint: base ? `Look at its work: signalbox diff ${names}. To merge it: signalbox ${merge}` : undefined,
+      details: { legal: [], status },
+    },
+  );
+}
+
 /**
  * Gives a ticket up: stops it, keeps what is uncommitted on a ref, records it, and only then releases its worktree. After a
  * crash at any point, calling it again does the rest.
  */
-export async function cancelTicket(engine: EngineContext, ref: TicketRef): Promise<Remains> {
+async function giveUp(engine: EngineContext, ref: TicketRef): Promise<Remains> {
   const { store, settings } = engine;
   const plan = store.plan(ref.planId);
   if (plan.status === 'draft') throw draftNotCancelled(plan);
@@ -81,16 +111,17 @@ export async function cancelPlan(
   engine: EngineContext,
   planId: string,
 ): Promise<{ plan: Plan; tickets: Remains[] }> {
+  refuseInsideJob(engine);
   const { store } = engine;
   const before = store.plan(planId);
   if (before.status === 'draft') throw draftNotCancelled(before);
   if (before.status === 'complete') throw move(before, 'cancel', ['active', 'paused', 'archived']);
   for (const ticket of store.tickets(before)) refuseInSession(engine, ticket);
-  if (before.status === 'active') await pausePlan(engine, planId, 'cancel');
+  if (before.status === 'active') await pausePlan(engine, planId, CANCEL);
   const remains: { status: Ticket['status']; left: Remains }[] = [];
   for (const { ticketId, status } of store.tickets(planId)) {
     if (status === 'complete' && !sharesWorkspace(before)) continue;
-    remains.push({ status, left: await cancelTicket(engine, { planId, ticketId }) });
+    remains.push({ status, left: await giveUp(engine, { planId, ticketId }) });
   }
   // A shared worktree is released with the last ticket that it belonged to.
   const tickets = remains
@@ -225,7 +256,7 @@ async function setStatus(
     if (!from.includes(latest.status)) throw move(latest, verb, from);
     return { ...latest, status };
   });
-  emit(engine, { type: 'plan:status', planId, status });
+  emit(engine, { type: 'plan:status', planId, status, ...decider(engine) });
   return plan;
 }
 

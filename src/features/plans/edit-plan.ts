@@ -4,7 +4,7 @@ import { IllegalMoveError, InputError } from '../../model/errors.ts';
 import { keepExtra, withExtra } from '../../model/extra-fields.ts';
 import type { TicketRef } from '../../model/ids-and-branch-names.ts';
 import type { Plan, PlanEntry } from '../../model/plan.ts';
-import { TicketPlan } from '../../model/plan-schema.ts';
+import { PlanBase } from '../../model/plan-schema.ts';
 import {
   checkEdit,
   checkEditable,
@@ -98,7 +98,7 @@ export async function editPlan(engine: EngineContext, planId: string, edit: Plan
       `${begun[0]?.ticketId} of plan "${planId}" has begun, so ${moves.join(', ')} of the plan cannot be changed.`,
       { hint: 'Set it on the tickets that have not begun: signalbox plan edit <plan> <ticket> …' },
     );
-  return engine.store.updatePlan(planId, (latest) => parsed(TicketPlan, { ...latest, ...edit }, 'edit'));
+  return engine.store.updatePlan(planId, (latest) => parsed<Plan>(PlanBase, { ...latest, ...edit }, 'edit'));
 }
 
 /** Removes a ticket that has not begun from its plan. */

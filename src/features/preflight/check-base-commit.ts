@@ -14,6 +14,8 @@ import { checksOf, runCheck } from '../checks/find-and-run-checks.ts';
 
 /** Maximum number of commits whose results are kept. */
 const MAX_KEPT_RESULTS = 100;
+/** How long work is refused by a kept result. After that the checks run again: a missing program may be installed by now. */
+const REFUSES_FOR_MS = 600_000;
 
 interface BaseRequest {
   planId: string;
@@ -34,17 +36,18 @@ export async function baseFindings(engine: EngineContext, request: BaseRequest):
   if (mode === 'off' || (await checksOf(own.checks, root)).length === 0) return [];
   const start = await engine.workspaces.startingPoint(workspace);
   const key = keyOf(start.commit, own.checks);
-  const since = engine.now();
-  // A failed result is confirmed before work is refused: missing programs may be installed by now.
+  const since = Date.parse(engine.now()) - REFUSES_FOR_MS;
   const kept = () => {
     const known = baseResults(engine.machine)[key];
-    return known && (mode === 'warn' || known.failed === null || known.at >= since) ? known : undefined;
+    const isUsed = mode === 'warn' || known?.failed === null || Date.parse(known?.at ?? '') >= since;
+    return isUsed ? known : undefined;
   };
   const result = kept() ?? (await checkBase(engine, request, { ...start, key, kept }));
   if (!result?.failed) return [];
   const { ref, commit } = start;
   const detail = `the checks of ${ref} (${commit.slice(0, 7)}) fail before any work: ${result.failed.message}`;
-  const fix = 'Fix that first, or start anyway with --no-base-check.';
+  const again = mode === 'require' ? ` They ran at ${result.at} and run again ten minutes later.` : '';
+  const fix = `Fix that first, or start anyway with --no-base-check.${again}`;
   return [finding(mode === 'require' ? 'bad' : 'warn', 'base', detail, fix)];
 }
 

@@ -128,12 +128,13 @@ export async function forecast(
     return chosen === null && effort === null ? [] : [[phase.id, { model: chosen, effort }] as const];
   });
   const concurrency = plan.workspace ? 1 : limitOf(settings, plan);
-  const timed = works.map(({ ticket, ahead }) =>
-    ahead
+  const timed = works.map(({ ticket, phases, ahead }) =>
+    [...new Set([...ahead, ...phases])]
       .filter(({ type }) => type !== 'gate' && type !== 'poll' && type !== 'terminal')
       .map((phase) => ({
         phase: phase.id,
         agent: phase.type === 'agent' ? agentOf(engine, phase, ticket, plan) : null,
+        isRework: !ahead.includes(phase),
       })),
   );
   return {
@@ -161,14 +162,14 @@ function limitOf({ maxConcurrency, origin }: EngineContext['settings'], { concur
     : Math.min(concurrency, maxConcurrency);
 }
 
-/** Attempts of open plans and of the latest finished ones, the latest first. */
-function earlierAttempts({ store }: EngineContext): Attempt[] {
+/** The attempts of each ticket of open plans and of the latest finished ones, the latest ticket first. */
+function earlierAttempts({ store }: EngineContext): Attempt[][] {
   const { tickets, finished } = store.glance();
   const ids = finished?.since(0, MAX_FINISHED) ?? [];
   const all = [...tickets.values(), ...ids.flatMap((id) => [...store.view(id).tickets.values()])];
   return all
-    .flatMap(({ phaseHistory }) => phaseHistory)
-    .sort((a, b) => (b.completedAt ?? '').localeCompare(a.completedAt ?? ''));
+    .map(({ phaseHistory }) => phaseHistory)
+    .sort((a, b) => (b.at(-1)?.startedAt ?? '').localeCompare(a.at(-1)?.startedAt ?? ''));
 }
 
 /** The bundled step of a phase; undefined if a user's script replaces it. */

@@ -1,5 +1,6 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import type { Settings } from '../../config/settings-table.ts';
 import type { EngineContext } from '../../engine/context.ts';
 import { branchOf } from '../../engine/ticket-workspace.ts';
 import type { RepositoryName } from '../../github/gh/repository-name.ts';
@@ -20,7 +21,7 @@ import {
   type Tracked,
 } from '../../github/pull-request-text.ts';
 import { IllegalMoveError, SignalboxError, WorkspaceError } from '../../model/errors.ts';
-import { refKey, type TicketRef } from '../../model/ids-and-branch-names.ts';
+import { pageAddress, refKey, type TicketRef } from '../../model/ids-and-branch-names.ts';
 import { judgedIn, judgementOf, textOf } from '../../model/review-verdict-and-criteria.ts';
 import type { Json, Ticket } from '../../model/ticket.ts';
 import { push } from './push-sync-merge.ts';
@@ -68,7 +69,7 @@ export async function openPullRequest(
   });
   const stack = await stackOf(engine, ticket, work.view);
   const base = await baseBranch(work, stack);
-  const section = pullRequestSection(bodyFacts(ticket, stack, head.repository));
+  const section = pullRequestSection(bodyFacts(ticket, stack, head.repository, engine.settings.web));
   const done = open ? await update(work, open, { section, base }) : await create(work, { section, base });
   await work.forget();
   return { ...done, pushed };
@@ -192,7 +193,12 @@ function trackedOf({ source }: Ticket): Tracked {
 }
 
 /** What the pull request says: the review's own findings, as the workflow captured them. */
-function bodyFacts(ticket: Ticket, stack: Stack, repository: RepositoryName): BodyFacts {
+function bodyFacts(
+  ticket: Ticket,
+  stack: Stack,
+  repository: RepositoryName,
+  { publicUrl, linkInPullRequests }: Settings['web'],
+): BodyFacts {
   const { qa_summary: summary, qa_verdict: verdict, qa_criteria: criteria } = ticket.context;
   return {
     reference: issueReference(trackedOf(ticket), repository),
@@ -201,6 +207,7 @@ function bodyFacts(ticket: Ticket, stack: Stack, repository: RepositoryName): Bo
     summary: textOf(summary),
     verdict: textOf(verdict) || null,
     criteria: criteriaOf(ticket, criteria),
+    page: publicUrl && linkInPullRequests ? pageAddress(publicUrl, ticket.planId, ticket.ticketId) : null,
     stack: stack.tickets.map((each) => ({
       name: issueReference(trackedOf(each), repository) ?? each.ticketId,
       self: each.ticketId === ticket.ticketId && each.planId === ticket.planId,

@@ -1,17 +1,16 @@
 import {
   appendFileSync,
   existsSync,
-  lstatSync,
   mkdirSync,
   readFileSync,
   readlinkSync,
-  realpathSync,
   rmSync,
   writeFileSync,
 } from 'node:fs';
 import { basename, dirname, isAbsolute, join, relative, resolve, sep } from 'node:path';
 import type { EngineContext } from '../../engine/context.ts';
 import { mergedTasks, type TaskIdentity } from '../../kiro/tick-and-merge-tasks.ts';
+import { isLink, realOf } from '../../machine/files/read-and-remove-files.ts';
 import { writeAtomic } from '../../machine/files/write-atomic-and-note-facts.ts';
 import { InputError } from '../../model/errors.ts';
 import { digest } from '../../model/ids-and-branch-names.ts';
@@ -164,17 +163,8 @@ function writeAt(file: string, data: Buffer): void {
   writeFileSync(file, data);
 }
 
-function isLink(file: string): boolean {
-  return lstatSync(file, { throwIfNoEntry: false })?.isSymbolicLink() ?? false;
-}
-
 /** The target of a link where nothing exists. */
 function pointedAt(file: string): string | undefined {
   const dir = realOf(dirname(file));
   return dir !== undefined && isLink(file) ? resolve(dir, readlinkSync(file)) : undefined;
-}
-
-/** Undefined where nothing exists, also at the end of a link. */
-export function realOf(path: string): string | undefined {
-  return existsSync(path) ? realpathSync.native(path) : undefined;
 }

@@ -3,7 +3,7 @@ import { dirname, join } from 'node:path';
 import type { Unit } from '../../kiro/group-tasks-into-units.ts';
 import type { Spec } from '../../kiro/read-spec.ts';
 import { inFile, type SpecProblem, warning } from '../../kiro/task.ts';
-import { checkedNothing } from '../../model/review-verdict-and-criteria.ts';
+import { whyUnchecked } from '../../model/review-verdict-and-criteria.ts';
 import type { Ticket } from '../../model/ticket.ts';
 import { checksOf } from '../checks/find-and-run-checks.ts';
 
@@ -42,7 +42,7 @@ export function projectOf(dir: string): string {
 export function tickedUnchecked(tickets: readonly Ticket[], since: string): string[] {
   return tickets.flatMap(({ unit, status, phaseHistory }) => {
     const last = phaseHistory.findLast(({ phase }) => phase === 'checks');
-    const empty = last && checkedNothing(last) && Date.parse(last.startedAt) >= Date.parse(since);
+    const empty = last && whyUnchecked(last) && Date.parse(last.startedAt) >= Date.parse(since);
     return unit?.checkpoint && status === 'complete' && empty ? [unit.id] : [];
   });
 }

@@ -6,10 +6,11 @@ import { parseTasks } from '../../kiro/parse-tasks.ts';
 import type { Spec } from '../../kiro/read-spec.ts';
 import { isWork } from '../../kiro/task.ts';
 import { identityOf, type TaskIdentity } from '../../kiro/tick-and-merge-tasks.ts';
+import { realOf } from '../../machine/files/read-and-remove-files.ts';
 import { InputError, messageOf, WorkspaceError } from '../../model/errors.ts';
 import { branchProblem, digest, idProblem, slug } from '../../model/ids-and-branch-names.ts';
 import { ticketOf } from '../../model/plans/plans-view.ts';
-import { placeInTree, realOf, tickMessage } from './bring-spec-into-worktree.ts';
+import { placeInTree, tickMessage } from './bring-spec-into-worktree.ts';
 import type { EarlierRun, SpecRunRequest } from './spec-run-request-and-state.ts';
 
 /** Where a spec is worked on. */

@@ -77,13 +77,21 @@ export function planSpec(input: SpecPlanInput): SpecPlan {
   const isBegun = (ticket: Ticket) => ticket.phaseHistory.length > 0 || ticksOf(ticket).length > 0;
   const aside = open.filter(isBegun);
   const ids = new Map(input.units.map(({ id }, index) => [id, own[index]?.ticketId ?? '']));
+  const before = new Map(input.before?.plan.tickets.map((entry) => [entry.ticketId, entry]));
   const entries = input.units.map((unit, index) => ({
+    ...before.get(ids.get(unit.id) ?? ''),
     ticketId: ids.get(unit.id) ?? '',
     order: index + 1,
     blockedBy: [...new Set(unit.after.flatMap((id) => ids.get(id) ?? []))],
     group: 0,
   }));
-  const others = complete.map(({ ticketId }) => ({ ticketId, order: 0, blockedBy: [], group: 0 }));
+  const others = complete.map(({ ticketId }) => ({
+    ...before.get(ticketId),
+    ticketId,
+    order: 0,
+    blockedBy: [],
+    group: 0,
+  }));
   const tickets = [...complete, ...own];
   const kept: PlanSpec = {
     ...input.kept,

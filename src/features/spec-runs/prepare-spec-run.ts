@@ -109,7 +109,6 @@ export async function prepareSpecRun(engine: EngineContext, request: SpecRunRequ
     ticked.length > 0
       ? [`${branch} has ${found} of a run whose state is gone: no agent does that again.`]
       : [];
-  if (isLost) lost.push(...(await boxlessNotes(engine, place, units)));
   return {
     spec,
     units,
@@ -121,23 +120,6 @@ export async function prepareSpecRun(engine: EngineContext, request: SpecRunRequ
     replaced: request.fresh ? replaced : null,
     isNew: !before,
   };
-}
-
-/** What a tick does not keep: a run without its state cannot know which tasks without a box are done on the branch. */
-async function boxlessNotes(
-  { workspaces }: EngineContext,
-  { root, branch }: SpecLocation,
-  units: readonly Unit[],
-): Promise<string[]> {
-  const boxless = units.flatMap(({ open }) => open).filter(({ box }) => box === null);
-  const { commit } = await workspaces.head(root);
-  if (boxless.length === 0 || commit === '') return [];
-  const { ahead = 0 } = (await workspaces.branchAhead({ repo: root, branch, of: commit })) ?? {};
-  if (ahead === 0) return [];
-  const again = `${plural(boxless.length, 'task')} without a box may be done again`;
-  return [
-    `${branch} has ${plural(ahead, 'commit')}, but no ticks of headings: ${again}. Write ✅ after the title of each that is done.`,
-  ];
 }
 
 const MAX_WARNINGS = 20;

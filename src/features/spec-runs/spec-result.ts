@@ -127,16 +127,17 @@ async function workOf(
   const base = plan.spec?.base;
   const [ticket] = tickets;
   const none = { changes: '', branchGone: false, path: null, merge: null };
-  if (!base || !ticket) return none;
+  if (!ticket) return none;
   const spec = workspaceFor(ticket, plan, settings, store.glance());
   const { repo, branch } = spec;
-  if (!(await workspaces.branchAhead({ ...spec, of: base }))) return { ...none, branchGone: true };
   const { commit, branch: current } = await workspaces.head(repo);
-  const isNew = !spec.inPlace && (await workspaces.branchAhead({ repo, branch, of: commit }))?.ahead !== 0;
+  const found = await workspaces.branchAhead({ repo, branch, of: commit });
+  if (!found) return { ...none, branchGone: base !== undefined };
+  const isNew = !spec.inPlace && found.ahead !== 0;
   const git = `git -C ${shellWord(repo)}`;
   const onto = plan.base && plan.base !== current ? `${git} switch ${shellWord(plan.base)} && ` : '';
   return {
-    changes: (await workspaces.diff(spec, base, 'stat')).trimEnd(),
+    changes: base ? (await workspaces.diff(spec, base, 'stat')).trimEnd() : '',
     branchGone: false,
     path: existsSync(spec.path) ? spec.path : null,
     merge: isComplete && isNew ? `${onto}${git} merge ${shellWord(branch)}` : null,

@@ -67,14 +67,3 @@ export function haltReason(ticket: Ticket): string {
   const { halt_reason } = ticket.context;
   return typeof halt_reason === 'string' ? halt_reason : (ticket.hold?.reason ?? '');
 }
-
-/** Whether nothing of a spec's plan changes by itself any more. */
-export function isSpecAtRest(plan: Plan, tickets: readonly Ticket[]): boolean {
-  if (plan.status !== 'active') return true;
-  return !tickets.some(
-    ({ status, hold }) =>
-      status === 'running' ||
-      status === 'ready' ||
-      (status === 'queued' && (hold === null || hold.until !== null || hold.kind === 'memory')),
-  );
-}

@@ -11,6 +11,7 @@ import {
   tickedIn,
   withTicks,
 } from '../../kiro/tick-and-merge-tasks.ts';
+import { realOf } from '../../machine/files/read-and-remove-files.ts';
 import { writeAtomic } from '../../machine/files/write-atomic-and-note-facts.ts';
 import { EXIT } from '../../model/actions.ts';
 import { explained, IllegalMoveError, InputError, ifUsable } from '../../model/errors.ts';
@@ -19,7 +20,7 @@ import type { Plan, PlanSpec } from '../../model/plan.ts';
 import { openAttempt, type Ticket } from '../../model/ticket.ts';
 import type { TicketUnit } from '../../model/ticket-schema.ts';
 import type { WorkspaceSpec } from '../../workspaces/workspaces.ts';
-import { bringPending, placeOfFile, realOf, tickMessage } from './bring-spec-into-worktree.ts';
+import { bringPending, placeOfFile, tickMessage } from './bring-spec-into-worktree.ts';
 import { engineTicks } from './spec-run-request-and-state.ts';
 
 interface TickedUnit {

@@ -15,10 +15,11 @@ import { InputError, messageOf } from '../../model/errors.ts';
 import type { EngineEvent } from '../../model/events.ts';
 import { digest } from '../../model/ids-and-branch-names.ts';
 import type { Plan, PlanSpec } from '../../model/plan.ts';
+import { isPlanAtRest } from '../../model/state/next-step-or-rest.ts';
 import { type Attempt, openAttempt, type Ticket } from '../../model/ticket.ts';
 import { PROGRESS_FILE, STATE_FILE } from './bring-spec-into-worktree.ts';
 import { unlockSpec } from './spec-lock.ts';
-import { haltedTicket, haltReason, isSpecAtRest, WORK_PHASES } from './spec-run-request-and-state.ts';
+import { haltedTicket, haltReason, WORK_PHASES } from './spec-run-request-and-state.ts';
 import { assignmentOf, ownersInStateFile, ownersOf, storeOwners, unknownOwner } from './unit-owners.ts';
 
 const WRITTEN_ON: ReadonlySet<EngineEvent['type']> = new Set([
@@ -68,7 +69,7 @@ export class SpecFiles {
       if (!plan.spec || plan.status === 'archived') return;
       const tickets = store.tickets(plan);
       await writeSpecFiles(this.#engine, plan, plan.spec, tickets);
-      if (plan.claim === null && isSpecAtRest(plan, tickets)) unlockSpec(this.#engine, planId);
+      if (plan.claim === null && isPlanAtRest(plan, tickets)) unlockSpec(this.#engine, planId);
     } catch (error) {
       // The files only show the run: the work continues without them.
       if (this.#reported) return;

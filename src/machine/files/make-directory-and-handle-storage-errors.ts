@@ -1,7 +1,8 @@
-import { existsSync, lstatSync, mkdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { existsSync, lstatSync, mkdirSync, rmSync, statfsSync, statSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { SignalboxError } from '../../model/errors.ts';
+import { ifPossible } from './read-and-remove-files.ts';
 
 /**
  * Creates a directory and its parents, for its owner alone unless another mode is given. One by one: with `recursive`, Node
@@ -97,6 +98,20 @@ export function asStorageErrorIn(error: unknown, root: string): unknown {
   return path?.startsWith(`${root}/`) && !shortOfFiles(error) ? asStorageError(error, root) : error;
 }
 
+/** Less room than this is none: programs that need more delete what they have begun when they fail. */
+const LEAST_ROOM_BYTES = 1_000_000;
+
+/** Says that the disk of one of these directories is full; undefined if none is, or if that cannot be known. */
+export function fullDisk(...dirs: string[]): string | undefined {
+  const full = dirs.find((dir) => {
+    const disk = ifPossible(() => statfsSync(dir));
+    if (!disk || disk.blocks === 0) return false;
+    const blocks = process.getuid?.() === 0 ? disk.bfree : disk.bavail;
+    return blocks * disk.bsize < LEAST_ROOM_BYTES || (disk.files > 0 && disk.ffree === 0);
+  });
+  return full && `the disk is full: there is no room for ${full}`;
+}
+
 /** Creates a missing directory, and throws if nothing can be written to it. Leaves no file behind. */
 export function assertWritable(dir: string, place: Place = STATE): void {
   const file = join(dir, `.${process.pid}.tmp`);
@@ -136,6 +151,8 @@ export function ifWritable(write: () => void): void {
 
 const FIRST_RETRY_MS = 100;
 const LONGEST_RETRY_MS = 5_000;
+/** On a full disk a small write succeeds now and then. Trouble that comes back within this time is the same. */
+const SAME_TROUBLE_MS = 5_000;
 
 interface Patience {
   waitMs: number;
@@ -149,6 +166,7 @@ export class StorageWait {
   readonly #mark: string;
   #patience: Patience | undefined;
   #trouble: { error: SignalboxError; since: number } | undefined;
+  #lastTrouble = { since: 0, endedAt: Number.NEGATIVE_INFINITY };
   #waiting = 0;
   #ending = new AbortController();
 
@@ -170,6 +188,7 @@ export class StorageWait {
   /** From now on, a write that fails with a storage error is repeated. */
   begin(patience: Patience): void {
     this.#patience = patience;
+    this.#lastTrouble = { since: 0, endedAt: Number.NEGATIVE_INFINITY };
     this.#ending = new AbortController();
   }
 
@@ -192,8 +211,11 @@ export class StorageWait {
   async #repeat<T>(write: () => T | Promise<T>, failed: SignalboxError, patience: Patience): Promise<T> {
     const { signal } = this.#ending;
     if (!this.#trouble) {
-      this.#trouble = { error: failed, since: performance.now() };
-      patience.onTrouble(failed);
+      const now = performance.now();
+      const { since, endedAt } = this.#lastTrouble;
+      const isSame = now - endedAt < SAME_TROUBLE_MS;
+      this.#trouble = { error: failed, since: isSame ? since : now };
+      if (!isSame) patience.onTrouble(failed);
     }
     this.#waiting++;
     try {
@@ -211,7 +233,10 @@ export class StorageWait {
       }
     } finally {
       this.#waiting--;
-      if (this.#waiting === 0 && !signal.aborted) this.#trouble = undefined;
+      if (this.#waiting === 0 && !signal.aborted) {
+        this.#lastTrouble = { since: this.#trouble.since, endedAt: performance.now() };
+        this.#trouble = undefined;
+      }
     }
   }
 }

@@ -7,6 +7,7 @@ import {
   openSync,
   readFileSync,
   readSync,
+  realpathSync,
   rmSync,
   type Stats,
   statSync,
@@ -49,6 +50,14 @@ export function statOf(path: string): Stats | undefined {
 /** The stat of a file; undefined if it does not exist or access is denied. */
 export function statIfVisible(file: string): Stats | undefined {
   return ifPossible(() => statSync(file, { throwIfNoEntry: false }));
+}
+
+export function realOf(path: string): string | undefined {
+  return ifPossible(() => realpathSync.native(path));
+}
+
+export function isLink(path: string): boolean {
+  return lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink() === true;
 }
 
 /** The text of one of Signalbox's own files; undefined if it cannot be read. Throws when no file can be opened at the moment. */
@@ -214,4 +223,21 @@ async function readBytes(path: string): Promise<Uint8Array> {
 /** The text of one of Signalbox's own files; empty if it does not exist. */
 export function readOrEmpty(file: string): string {
   return unlessCode(['ENOENT'], () => readFileSync(file, 'utf8')) ?? '';
+}
+
+/** Reads a file from an offset to its end, and returns where that is. */
+export function readFrom(file: string, start: number, take: (chunk: Buffer) => void): number {
+  if (!statSync(file, { throwIfNoEntry: false })) return start;
+  const fd = openSync(file, 'r');
+  try {
+    const buffer = Buffer.alloc(64 * 1024);
+    for (let offset = start; ; ) {
+      const count = readSync(fd, buffer, 0, buffer.length, offset);
+      if (count === 0) return offset;
+      offset += count;
+      take(buffer.subarray(0, count));
+    }
+  } finally {
+    closeSync(fd);
+  }
 }

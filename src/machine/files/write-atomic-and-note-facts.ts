@@ -1,8 +1,18 @@
-import { closeSync, fsyncSync, openSync, renameSync, rmSync, writeFileSync } from 'node:fs';
-import { dirname } from 'node:path';
+import {
+  closeSync,
+  fsyncSync,
+  openSync,
+  readdirSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
+import { dirname, join } from 'node:path';
 import { asRecord, parseJson } from '../../model/text/parse-json-and-find-places.ts';
+import { isAlive, type ProcessIdentity, sendSignal } from '../process-identity-and-signals.ts';
 import { makeDirectory } from './make-directory-and-handle-storage-errors.ts';
-import { readOrEmpty } from './read-and-remove-files.ts';
+import { readJson, readOrEmpty, unlessCode } from './read-and-remove-files.ts';
 
 let counter = 0;
 
@@ -51,4 +61,23 @@ export function noteFact(file: string, key: string, value: object, most = Number
   const { [key]: _, ...others } = readFacts(file);
   const all = [...Object.entries(others), [key, value]].slice(-most);
   writeAtomic(file, `${JSON.stringify(Object.fromEntries(all), null, 1)}\n`);
+}
+
+/**
+ * Deletes files in a directory that a process which is gone left half written, or a lock that it was breaking, before a time in
+ * milliseconds.
+ */
+export function removeStray(dir: string, before: number): void {
+  const names = unlessCode(['EACCES', 'EPERM', 'ENOENT', 'ENOTDIR'], () => readdirSync(dir)) ?? [];
+  for (const name of names) if (isStray(join(dir, name), before)) rmSync(join(dir, name), { force: true });
+}
+
+function isStray(path: string, before: number): boolean {
+  const [, pid] = /\.(\d+)(?:\.\d+)?\.tmp$/.exec(path) ?? [];
+  if (pid === undefined && !path.endsWith('.break')) return false;
+  const at = statSync(path, { throwIfNoEntry: false })?.mtimeMs ?? before;
+  if (at >= before) return false;
+  if (pid !== undefined) return !sendSignal(Number(pid), 0);
+  const writer = readJson<ProcessIdentity>(path);
+  return !writer || isAlive(writer) === false;
 }

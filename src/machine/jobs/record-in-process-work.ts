@@ -30,11 +30,6 @@ export function endInProcess(
   ifWritable(() => recordExit(dir, { code }));
 }
 
-/** Makes it look as if the work had never begun. This works also where no file can be opened or written. */
-export function forgetInProcess(dir: string): void {
-  rmSync(join(dir, 'command.json'), { force: true });
-}
-
 /** Whether a job's work is or was done by an engine itself. */
 export function isInProcess(dir: string): boolean {
   return readJson<{ engine?: object }>(join(dir, 'command.json'))?.engine !== undefined;

@@ -16,6 +16,7 @@ import {
 import type { Socket } from 'node:net';
 import { join } from 'node:path';
 import { shortageOf } from '../../model/errors.ts';
+import { ifWritable } from '../files/make-directory-and-handle-storage-errors.ts';
 import { readJson, readText, unlessCode } from '../files/read-and-remove-files.ts';
 import { signalOf } from '../launch-program-by-kept-shell.ts';
 import {
@@ -37,6 +38,8 @@ export interface JobSpec {
   agent?: { name: string; adapter: string };
   /** The signal that the adapter's CLI ends gracefully with. */
   stopSignal: 'SIGTERM' | 'SIGINT';
+  /** The file with the time until which this machine may run jobs; undefined: it always may. */
+  lease?: string | undefined;
 }
 
 /** Why a job ended; the first reason wins. */
@@ -94,12 +97,12 @@ export function startJob(spec: JobSpec): { exited: Promise<JobExit | Error | und
   writeFileSync(join(spec.dir, 'command.json'), JSON.stringify(record), { mode: 0o600 });
   const input = spec.stdin === null ? '/dev/null' : join(spec.dir, 'prompt.md');
   const umask = process.umask().toString(8);
-  const words = ['-c', SUPERVISOR, 'signalbox-job', spec.dir, input, umask, ...argv];
+  const words = ['-c', SUPERVISOR, 'signalbox-job', spec.dir, input, umask, spec.lease ?? '', ...argv];
   const env = { ...spec.env, [MARKER]: spec.dir };
   const child = withoutInherited((stdio) => spawn('/bin/sh', words, { cwd, env, detached: true, stdio }));
   const exited = new Promise<JobExit | Error | undefined>((resolve) => {
     child.once('error', (error) => {
-      if (shortageOf(error)) return resolve(error);
+      if (shortageOf(error)) return resolve(notBegun(spec.dir, error));
       // Neither the directory nor a shell: there is no supervisor to say so.
       const why = existsSync(cwd) ? error.message : `the directory ${cwd} does not exist`;
       writeFileSync(join(spec.dir, 'stderr'), `cannot start: ${why}\n`, { mode: 0o600 });
@@ -110,9 +113,10 @@ export function startJob(spec: JobSpec): { exited: Promise<JobExit | Error | und
       resolve(exitOf({ code: Number.parseInt(String(code), 10) })),
     );
     // A supervisor that ends by itself leaves a record, unless it could not fork.
-    child.once('close', (code) =>
-      resolve(code && code !== NO_OUTPUT && readJob(spec.dir).state === 'lost' ? CANNOT_FORK : undefined),
-    );
+    child.once('close', (code) => {
+      const isShort = code && code !== NO_OUTPUT && readJob(spec.dir).state === 'lost';
+      resolve(isShort ? notBegun(spec.dir, CANNOT_FORK) : undefined);
+    });
   });
   (child.stdout as Socket | null)?.unref();
   child.unref();
@@ -122,6 +126,16 @@ export function startJob(spec: JobSpec): { exited: Promise<JobExit | Error | und
 const CANNOT_FORK = new Error('The supervisor of the job cannot fork.');
 /** The exit code of a supervisor that cannot write what the command prints. */
 const NO_OUTPUT = 125;
+
+function notBegun(dir: string, why: Error): Error {
+  ifWritable(() => forgetJob(dir));
+  return why;
+}
+
+/** Makes it look as if the work had never begun. This works also where no file can be opened and on a full disk. */
+export function forgetJob(dir: string): void {
+  rmSync(join(dir, 'command.json'), { force: true });
+}
 
 /** Allocates disk space for these files before the start. */
 export function reserveRoom(dir: string, ...names: string[]): void {
@@ -218,20 +232,45 @@ function timeOf(path: string): Date | undefined {
  * Without room for its pid and output it does not begin; without a disk for the exit record it keeps that in memory, reports
  * it to the engine that started it and tries again until it is written, it is stopped or the directory is gone. The pauses carry
  * no mark, since that engine ends what the command left running.
+ * On a fleet it has a watchdog beside the command, which lives through the same signals. Once the time in the lease's file is over, by a clock
+ * that counts the time in which the machine sleeps, everything with the mark of the job is killed but the supervisor, which records the exit.
  */
 const SUPERVISOR = `
-d=$1; in=$2; u=$3; x=; shift 3
+d=$1; in=$2; u=$3; l=$4; x=; w=; shift 4
 umask 077
 trap x=1 TERM INT HUP QUIT
 trap : PIPE
 field20() { shift 19; t=$1; }
 if [ -r /proc/$$/stat ]; then read -r s < /proc/$$/stat; field20 \${s##*) }; else t=$(ps -o lstart= -p $$); fi
 printf '%s\\n%s\\n' "$$" "$t" 1<> "$d/pid" && true > "$d/stdout" && true > "$d/stderr" || exit ${NO_OUTPUT}
+clock() { if [ -r /proc/uptime ]; then read -r n n2 < /proc/uptime; n=\${n%.*}; else n=$(date +%s); fi; }
+marked() {
+  if [ -d /proc/self ]; then grep -lszFx "${MARKER}=$d" /proc/[0-9]*/environ | tr -dc '0-9\\n'
+  else ps -Eww -ax -o pid=,command= | grep -F "${MARKER}=$d " | while read -r p n; do echo "$p"; done; fi
+}
+watchdog() {
+  trap '' TERM INT HUP QUIT
+  cd /
+  if [ -r /proc/self/stat ]; then read -r me n < /proc/self/stat; else me=$(exec sh -c 'echo $PPID'); fi
+  while ${MARKER}= sleep 1; do
+    until=0; read -r until n < "$l"; clock
+    [ "$n" -ge "\${until%.*}" ] || continue
+    true > "$d/lost"
+    (set -C; printf '{"reason":"lost"}' > "$d/stop.json")
+    for i in 1 2 3 4 5 6 7 8 9; do
+      for p in $(marked); do [ "$p" = "$$" ] || [ "$p" = "$me" ] || kill -9 "$p"; done
+      ${MARKER}= sleep 0.1
+    done
+    exit
+  done
+}
+if [ -n "$l" ]; then watchdog > /dev/null 2>&1 & w=$!; fi
 (exec < "$in" > "$d/stdout" 2> "$d/stderr"; umask "$u"; exec "$@")
 c=$?
+if [ -e "$d/lost" ]; then wait "$w"; elif [ -n "$w" ]; then kill -9 "$w" 2> /dev/null; fi
 until printf '{"code":%-54d}\\n' "$c" 1<> "$d/${RESERVE}"; do
   printf '%d\\n' "$c"
-  [ -d "$d" ] && [ -z "$x" ] || exit
+  [ -d "$d" ] && [ -z "$x" ] || exit 0
   ${MARKER}= sleep 1 > /dev/null
 done
 PATH=$PATH:/usr/bin:/bin

@@ -117,11 +117,32 @@ export function crowded({ agent, need, free, atWork }: Room): string | null {
 }
 
 /** A usage limit that an account has met and that is not over yet. */
-interface AccountLimit {
+export interface AccountLimit {
   until: string;
   reason: string;
   /** refKey of the ticket whose attempt met it. */
   by: string;
+}
+
+/** The limits of all accounts, the first to end first. */
+export function limitsByAccount(
+  question: Omit<LimitQuestion, 'account' | 'after'>,
+): ({ account: string } & AccountLimit)[] {
+  const { tickets, accountOf, now } = question;
+  const limited = [...tickets].filter(({ phaseHistory }) =>
+    phaseHistory.some(({ resetAt = '' }) => Date.parse(resetAt) > Date.parse(now)),
+  );
+  const accounts = new Set(
+    limited.flatMap(({ phaseHistory }) =>
+      phaseHistory.flatMap(({ agent }) => (agent ? accountOf(agent) : [])),
+    ),
+  );
+  return [...accounts]
+    .flatMap((account) => {
+      const limit = limitOf({ ...question, account, after: null });
+      return limit ? [{ account, ...limit }] : [];
+    })
+    .sort((a, b) => Date.parse(a.until) - Date.parse(b.until));
 }
 
 interface LimitQuestion {

@@ -218,6 +218,33 @@ export function spentDollars(input: {
   });
 }
 
+/** What was spent since the day began. An attempt counts for the day on which it ended: its cost is known then. */
+export interface SpentToday {
+  /** Null where no cost is known. */
+  usd: number | null;
+  /** How many attempts have an unknown cost. */
+  unpriced: number;
+  /** Dollars that may be spent; null: no limit. */
+  budgetUsd: number | null;
+}
+
+export function spentToday(input: {
+  tickets: Iterable<Ticket>;
+  budgets: Pick<Budgets, 'day'>;
+  now: string;
+}): SpentToday {
+  const day = dayOf(input.now);
+  const spent: SpentToday = { usd: null, unpriced: 0, budgetUsd: input.budgets.day.usd ?? null };
+  for (const { phaseHistory } of input.tickets)
+    for (const entry of phaseHistory) {
+      if (entry.agent === null || dayOf(entry.completedAt ?? input.now) < day) continue;
+      const cost = entry.usage?.costUsd ?? null;
+      if (cost !== null) spent.usd = (spent.usd ?? 0) + cost;
+      if (isUnpriced(entry)) spent.unpriced++;
+    }
+  return spent;
+}
+
 /** `plan $17.26 of $20.00 (86 %)` */
 export function spentText({ scope, spent, most }: SpentDollars): string {
   return `${scope === 'plan' ? 'plan' : 'today'} ${dollars(spent)} of ${dollars(most)} (${percent(spent, most)})`;

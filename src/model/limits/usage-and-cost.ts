@@ -99,8 +99,8 @@ function round(value: number): number {
 
 /** Fewer earlier attempts say nothing about the next one. */
 const MIN_EARLIER = 3;
-/** The latest ones are the most like the next. */
-const MAX_EARLIER = 10;
+/** The latest tickets are the most like the next. */
+const MAX_EARLIER_TICKETS = 10;
 
 interface Range {
   low: number;
@@ -136,19 +136,22 @@ interface Step {
   phase: string;
   /** Null for phases without an agent. */
   agent: string | null;
+  /** It is entered only if something goes wrong. */
+  isRework?: boolean;
 }
 
 /**
- * What work takes when all goes well, from the fastest to the slowest of the latest attempts at the same phases by the same agents.
- * Each list in `work` is one ticket; `earlier` has the latest first. Null where nothing is known about any agent.
+ * What work takes, by the latest attempts at the same phases by the same agents: from the fastest attempt, if nothing has to be repeated,
+ * to all attempts of the ticket that needed most. Each list in `work` is one ticket, each in `earlier` are the attempts of one, the
+ * latest ticket first. Null where nothing is known about any agent.
  */
 export function estimate(
   work: readonly (readonly Step[])[],
-  earlier: readonly Attempt[],
+  earlier: readonly (readonly Attempt[])[],
   concurrency: number,
 ): Estimate | null {
   const bases = new Map<string, { seconds: Range; usd: Range | null } | undefined>();
-  const keyOf = ({ phase, agent }: Step) => JSON.stringify([phase, agent]);
+  const keyOf = ({ phase, agent, isRework }: Step) => JSON.stringify([phase, agent, isRework]);
   for (const step of work.flat()) {
     const key = keyOf(step);
     if (!bases.has(key)) bases.set(key, basisOf(step, earlier));
@@ -160,12 +163,14 @@ export function estimate(
     }),
   );
   const ofAgents = known.flat().filter(({ agent }) => agent !== null);
-  if (ofAgents.length === 0) return null;
+  if (ofAgents.every(({ isRework }) => isRework)) return null;
   const tickets = known.map((steps) => sum(steps.map(({ seconds }) => seconds)));
   const total = sum(tickets);
   const time = (end: keyof Range) => Math.max(total[end] / concurrency, ...tickets.map((each) => each[end]));
   const costs = ofAgents.flatMap(({ usd }) => usd ?? []);
-  const without = work.flat().filter((step) => step.agent !== null && !bases.get(keyOf(step)));
+  const without = work
+    .flat()
+    .filter((step) => step.agent !== null && !step.isRework && !bases.get(keyOf(step)));
   return {
     seconds: { low: time('low'), high: time('high') },
     usd: costs.length > 0 ? sum(costs) : null,
@@ -174,28 +179,30 @@ export function estimate(
   };
 }
 
-function basisOf({ phase, agent }: Step, earlier: readonly Attempt[]) {
-  const same = earlier
-    .filter(
-      (each) =>
-        each.phase === phase &&
-        each.agent === agent &&
-        each.completedAt !== null &&
-        (each.status === 'success' || each.status === 'failure'),
-    )
-    .slice(0, MAX_EARLIER);
-  if (same.length < MIN_EARLIER) return undefined;
-  const costs = same.flatMap(({ usage }) => usage?.costUsd ?? []);
+function basisOf({ phase, agent, isRework = false }: Step, earlier: readonly (readonly Attempt[])[]) {
+  const isSame = (each: Attempt) =>
+    each.phase === phase &&
+    each.agent === agent &&
+    each.completedAt !== null &&
+    (each.status === 'success' || each.status === 'failure');
+  const tickets = earlier
+    .map((attempts) => attempts.filter(isSame))
+    .filter((attempts) => attempts.length > 0)
+    .slice(0, MAX_EARLIER_TICKETS);
+  if (tickets.flat().length < MIN_EARLIER) return undefined;
+  const costs = tickets.map((attempts) => attempts.flatMap(({ usage }) => usage?.costUsd ?? []));
+  const range = (values: readonly (readonly number[])[]) => ({
+    low: isRework ? 0 : Math.min(...values.flat()),
+    high: Math.max(...values.map((own) => own.reduce((all, each) => all + each, 0))),
+  });
   return {
-    seconds: rangeOf(
-      same.map((each) => (Date.parse(each.completedAt ?? '') - Date.parse(each.startedAt)) / 1000),
+    seconds: range(
+      tickets.map((attempts) =>
+        attempts.map((each) => (Date.parse(each.completedAt ?? '') - Date.parse(each.startedAt)) / 1000),
+      ),
     ),
-    usd: costs.length < MIN_EARLIER ? null : rangeOf(costs),
+    usd: costs.flat().length < MIN_EARLIER ? null : range(costs),
   };
-}
-
-function rangeOf(values: readonly number[]): Range {
-  return { low: Math.min(...values), high: Math.max(...values) };
 }
 
 function sum(ranges: readonly Range[]): Range {

@@ -8,7 +8,7 @@ export interface AttemptFacts {
   usage?: Usage | null;
   /** How often its agent was started. */
   launches?: number;
-  /** When its process ended, if the engine noticed that later. */
+  /** When its process ended, if it is recorded later. */
   endedAt?: string;
   /** How it judged the ticket's acceptance criteria, where it did. */
   criteria?: Judged[];

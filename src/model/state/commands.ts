@@ -1,7 +1,15 @@
 import { onceEnded } from '../claim.ts';
 import { IllegalMoveError } from '../errors.ts';
-import { refKey } from '../ids-and-branch-names.ts';
-import { isCancelled, openAttempt, type Ticket, type TicketStatus } from '../ticket.ts';
+import type { Decided } from '../events.ts';
+import { refKey, type TicketRef } from '../ids-and-branch-names.ts';
+import {
+  type Attempt,
+  attemptKey,
+  isCancelled,
+  openAttempt,
+  type Ticket,
+  type TicketStatus,
+} from '../ticket.ts';
 import { decisionsOf, phaseOf, type Workflow } from '../workflow.ts';
 import { editOpen, enter, historyEntry, settle } from './enter-and-leave-phases.ts';
 
@@ -14,7 +22,8 @@ export type TicketCommand =
   | { type: 'resume'; ready: boolean }
   | { type: 'skip'; phase: string; ready: boolean }
   | { type: 'retry'; ready: boolean }
-  | { type: 'respond'; decision: string; message: string }
+  /** `attempt`: the gate that is answered, by its attempt; another one is not answered in its place. */
+  | { type: 'respond'; decision: string; message: string; attempt?: string | undefined; who?: Decided }
   /** Gives it up. Possible for everything that is not complete, and never listed among what could be done instead. */
   | { type: 'cancel'; by: string };
 
@@ -37,6 +46,7 @@ export function legalCommands(ticket: Ticket): TicketCommand['type'][] {
 /** The state after a person's command; throws IllegalMoveError, naming the legal ones, and then nothing changed. */
 export function command(workflow: Workflow, ticket: Ticket, cmd: TicketCommand, now: string): Ticket {
   const legal = legalCommands(ticket);
+  if (cmd.type === 'respond') refuseAnswered(ticket, cmd.attempt, legal, now);
   const isLegal = cmd.type === 'cancel' ? ticket.status !== 'complete' : legal.includes(cmd.type);
   if (!isLegal) throw illegal(ticket, cmd.type, legal);
   if (ticket.unseen && (cmd.type === 'skip' || cmd.type === 'cancel'))
@@ -79,9 +89,12 @@ export function command(workflow: Workflow, ticket: Ticket, cmd: TicketCommand, 
   }
 }
 
-function illegal(ticket: Ticket, name: string, legal: string[]): IllegalMoveError {
-  const options =
-    legal.length > 0 ? `Possible now: ${legal.join(', ')}.` : 'Nothing can be done with it any more.';
+/** The refusal of a command that a ticket does not take now. */
+export function illegal(
+  ticket: TicketRef & Pick<Ticket, 'status'>,
+  name: string,
+  legal: readonly string[],
+): IllegalMoveError {
   const asked = name === 'respond' && ticket.status !== 'complete';
   const is = asked
     ? 'is at no gate that asks for a decision'
@@ -89,8 +102,44 @@ function illegal(ticket: Ticket, name: string, legal: string[]): IllegalMoveErro
   return new IllegalMoveError(
     'ticket/illegal',
     `Cannot ${VERBS[name] ?? name} ${refKey(ticket)}: it ${is}.`,
-    { hint: options, details: { legal, status: ticket.status } },
+    { hint: possible(legal), details: { legal, status: ticket.status } },
   );
+}
+
+/** An answer may come a moment after that of another person; it must not be taken for an answer to the next gate. */
+const ANSWERED_LATELY_MS = 600_000;
+
+function refuseAnswered(
+  ticket: Ticket,
+  attempt: string | undefined,
+  legal: readonly string[],
+  now: string,
+): void {
+  const open = openAttempt(ticket);
+  if (attempt === undefined ? legal.includes('respond') : open && attemptKey(open) === attempt) return;
+  const isLate = ({ answeredBy, completedAt }: Attempt) =>
+    answeredBy !== undefined && Date.parse(now) - Date.parse(completedAt ?? '') < ANSWERED_LATELY_MS;
+  const gate = ticket.phaseHistory.findLast((each) =>
+    attempt === undefined ? isLate(each) : attemptKey(each) === attempt,
+  );
+  if (attempt === undefined && !gate) return;
+  const { by, door } = gate?.answeredBy ?? {};
+  const who = [by && ` by ${by}`, door && ` (${door})`].filter(Boolean).join('');
+  const end = gate?.answeredBy
+    ? `was already answered: ${gate.outcome}${who} at ${gate.completedAt}`
+    : 'does not ask any more';
+  throw new IllegalMoveError(
+    'gate/answered',
+    `Gate "${gate?.phase ?? attempt}" of ${refKey(ticket)} ${end}.`,
+    {
+      hint: possible(legal),
+      details: { legal, status: ticket.status, decision: gate?.outcome ?? null, by, door },
+    },
+  );
+}
+
+function possible(legal: readonly string[]): string {
+  return legal.length > 0 ? `Possible now: ${legal.join(', ')}.` : 'Nothing can be done with it any more.';
 }
 
 const VERBS: Readonly<Record<string, string>> = { respond: 'respond to' };
@@ -174,7 +223,7 @@ function noteSkipped(ticket: Ticket, now: string): Ticket {
 function respond(
   workflow: Workflow,
   ticket: Ticket,
-  cmd: { decision: string; message: string },
+  cmd: { decision: string; message: string; who?: Decided },
   now: string,
 ): Ticket {
   const phase = phaseOf(workflow, ticket.currentPhase ?? '');
@@ -194,6 +243,7 @@ function respond(
     outcome: cmd.decision,
     output: cmd.message,
     completedAt: now,
+    ...(cmd.who ? { answeredBy: cmd.who } : {}),
   }));
   const context = {
     ...decided.context,

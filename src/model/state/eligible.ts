@@ -19,6 +19,8 @@ export interface WorkView extends PlansView {
 export interface Limits {
   /** Maximum number of tickets with a running phase, all plans together. */
   maxConcurrency: number;
+  /** Maximum number of them in one repository; null: no limit. */
+  maxPerRepository?: number | null;
   /** refKeys of tickets that some live engine drives now and that count against the limit. */
   busy: ReadonlySet<string>;
   /** refKeys of all tickets that some live engine drives, polls included. */
@@ -27,6 +29,8 @@ export interface Limits {
   admits?(plan: Plan, ticket: Ticket): Hold | null | undefined;
   /** Whether tickets of a plan may begin; undefined: all may. */
   readiness?(plan: Plan): Readiness;
+  /** On a fleet: whether a worker has a free slot for a ticket, which is taken by this call; undefined: this machine has one. */
+  place?(plan: Plan, ticket: Ticket, slot: boolean): boolean;
   /** Skips finding out which plans wait for the limit of all plans together. */
   ignoresCrowded?: boolean;
   /** Whether this engine may drive a plan or ticket (a foreground run drives only its own). */
@@ -41,6 +45,8 @@ interface Crowded extends TicketRef {
   phase: string | null;
   /** Nothing of its plan is running. */
   alone: boolean;
+  /** The limit that it waits for. */
+  limit: 'maxConcurrency' | 'maxPerRepository';
 }
 
 export interface Decision {
@@ -50,7 +56,7 @@ export interface Decision {
   changes: Ticket[];
   /** Plans all of whose tickets are complete. */
   completed: string[];
-  /** Of each plan the first that waits for nothing but the limit of all plans together. */
+  /** Of each plan the first that waits for nothing but a limit of all plans together. */
   crowded: Crowded[];
   /** The earliest time at which a hold ends by itself. */
   wakeAt: string | null;
@@ -174,7 +180,7 @@ function consider(
 function currentHold(limits: Limits, plan: Plan, ticket: Ticket): Hold | null | undefined {
   const kind = ticket.hold?.kind;
   // Its plan was not ready; whether it is now is asked before it begins.
-  if (kind === 'broken' && ticket.phaseHistory.length === 0) return null;
+  if (kind === 'broken' && ticket.phaseHistory.length === 0 && !ticket.hold?.until) return null;
   if (kind !== 'limit' && kind !== 'budget' && kind !== 'memory') return undefined;
   return limits.admits?.(plan, ticket);
 }
@@ -238,6 +244,7 @@ function fill(view: Scene, candidates: Candidate[], limits: Limits, decision: De
     const planId = key.slice(0, key.indexOf('/'));
     perPlan.set(planId, (perPlan.get(planId) ?? 0) + 1);
   }
+  const repositories = new RepositoryCount(view, limits);
   /** Plans of which nothing new begins now. */
   const closed = new Set<string>();
   const turns = turnsOf(view, now);
@@ -262,13 +269,15 @@ function fill(view: Scene, candidates: Candidate[], limits: Limits, decision: De
     }
     const ref = { planId: ticket.planId, ticketId: ticket.ticketId };
     if (!slot) {
-      if (polls-- <= 0) continue;
+      if (polls <= 0 || limits.place?.(plan, ticket, slot) === false) continue;
+      polls--;
       decision.dispatch.push({ ...ref, slot });
       continue;
     }
     const used = perPlan.get(plan.id) ?? 0;
     const most = sharesWorkspace(plan) ? 1 : plan.concurrency;
-    if (free <= 0 || (most !== null && used >= most)) {
+    const isFull = free <= 0 || (most !== null && used >= most);
+    if (isFull || !repositories.hasRoom(plan, ticket)) {
       const mayOfItsPlan = most === null ? used === 0 : used < most;
       if (mayOfItsPlan && !limits.ignoresCrowded && !isCrowded.has(plan.id))
         decision.crowded.push({
@@ -276,10 +285,11 @@ function fill(view: Scene, candidates: Candidate[], limits: Limits, decision: De
           status: ticket.status,
           phase: ticket.currentPhase,
           alone: used === 0,
+          limit: isFull ? 'maxConcurrency' : 'maxPerRepository',
         });
       isCrowded.add(plan.id);
-      // From now on nothing happens to those that wait for a slot alone.
-      view.ready?.leave(limits.ignoresCrowded && free <= 0 ? undefined : plan.id);
+      // From now on nothing happens to those that wait for a slot alone. Other tickets of the plan may be in other repositories.
+      if (isFull) view.ready?.leave(limits.ignoresCrowded && free <= 0 ? undefined : plan.id);
       // What it was blocked by is complete: now it waits for a slot alone.
       if (ticket.hold?.kind === 'blocked') decision.changes.push(settle(ticket, now, { status: 'ready' }));
       continue;
@@ -289,8 +299,10 @@ function fill(view: Scene, candidates: Candidate[], limits: Limits, decision: De
       if (readiness !== 'ready') {
         perPlan.set(plan.id, used + 1);
         // The others wait for the result, as for a slot.
-        if (readiness === 'unknown') free--;
-        else {
+        if (readiness === 'unknown') {
+          free--;
+          repositories.add(plan, ticket);
+        } else {
           wakeBy(decision, readiness.again);
           if (!sameHold(ticket.hold, readiness.hold))
             decision.changes.push(settle(ticket, now, { status: 'ready', hold: readiness.hold }));
@@ -304,11 +316,43 @@ function fill(view: Scene, candidates: Candidate[], limits: Limits, decision: De
       if (!moreMemory) continue;
       moreMemory = false;
     }
+    if (!lift && limits.place?.(plan, ticket, slot) === false) continue;
     free--;
+    repositories.add(plan, ticket);
     perPlan.set(plan.id, used + 1);
     if (lift) decision.changes.push(settle(ticket, now, { status: 'ready' }));
     else decision.dispatch.push({ ...ref, slot });
   }
+}
+
+/** Counts the running tickets of each repository, where that is limited. */
+class RepositoryCount {
+  readonly #most: number;
+  readonly #counts = new Map<string, number>();
+
+  constructor(view: PlansView, { busy, maxPerRepository }: Limits) {
+    this.#most = maxPerRepository ?? Number.POSITIVE_INFINITY;
+    if (this.#most === Number.POSITIVE_INFINITY) return;
+    for (const key of busy) {
+      const ticket = view.tickets.get(key);
+      const plan = ticket && planOf(view, ticket.planId);
+      if (plan) this.add(plan, ticket);
+    }
+  }
+
+  hasRoom(plan: Plan, ticket: Ticket): boolean {
+    return (this.#counts.get(repositoryOf(plan, ticket) ?? '') ?? 0) < this.#most;
+  }
+
+  add(plan: Plan, ticket: Ticket): void {
+    const repository = repositoryOf(plan, ticket);
+    if (repository !== null) this.#counts.set(repository, (this.#counts.get(repository) ?? 0) + 1);
+  }
+}
+
+/** The repository that a ticket works in, as its plan names it: the limit per repository compares these names. */
+export function repositoryOf({ repo }: Plan, ticket: Ticket): string | null {
+  return ticket.repo ?? repo;
 }
 
 /** The first group in which something still moves; later ones wait for it. */

@@ -1,6 +1,6 @@
 import { type Claim, onceEnded, onceLeaseIsOver, sayOther } from '../claim.ts';
 import type { TicketRef } from '../ids-and-branch-names.ts';
-import { type Plan, sharesWorkspace } from '../plan.ts';
+import { type Plan, type PlanKindName, sharesWorkspace } from '../plan.ts';
 import { verdictWithReservation } from '../review-verdict-and-criteria.ts';
 import { type Hold, isCancelled, isMarkedBlocked, openAttempt, type Ticket } from '../ticket.ts';
 
@@ -73,24 +73,31 @@ export function sayOutcome(tickets: readonly Ticket[]): string {
   ].join(', ');
 }
 
-/** The command that answers a gate. */
-export function answerTo({ planId, ticketId }: TicketRef, { kind }: Pick<Plan, 'kind'>): string {
-  return kind === 'spec'
-    ? `signalbox resume ${planId} --answer "…"`
-    : `signalbox respond ${planId} ${ticketId} <decision>`;
+/** The command that answers a gate, with its decision, or all of them to choose from. */
+export function answerTo(ticket: Ticket, plan: Pick<Plan, 'kind'>): string {
+  const { decisions = [] } = openAttempt(ticket) ?? {};
+  const [only, ...others] = decisions;
+  const isOnly = only !== undefined && others.length === 0;
+  return commandToAnswer(ticket, plan, isOnly ? only : `<${decisions.join('|') || 'decision'}>`);
 }
 
-/** What a person needs to answer a gate: where the work can be seen, and a command for each decision. */
-export function howToAnswer(ticket: Ticket, plan: Pick<Plan, 'kind'>): string[] {
-  const url = ticket.context.pr_url;
+function commandToAnswer({ planId, ticketId }: TicketRef, { kind }: Pick<Plan, 'kind'>, decision: string) {
+  return kind === 'spec'
+    ? `signalbox resume ${planId} --answer "…"`
+    : `signalbox respond ${planId} ${ticketId} ${decision}`;
+}
+
+/** The commands that answer a gate: one for each decision. */
+export function answerCommands(ticket: Ticket, plan: Pick<Plan, 'kind'>): string[] {
   const { decisions = [] } = openAttempt(ticket) ?? {};
-  const { planId, ticketId } = ticket;
-  const commands =
-    plan.kind === 'spec' || decisions.length === 0
-      ? [answerTo(ticket, plan)]
-      : decisions.map(
-          (each) => `signalbox respond ${planId} ${ticketId} ${each}${each === 'answer' ? ' "…"' : ''}`,
-        );
+  if (plan.kind === 'spec' || decisions.length === 0) return [answerTo(ticket, plan)];
+  return decisions.map((each) => commandToAnswer(ticket, plan, each === 'answer' ? 'answer "…"' : each));
+}
+
+/** What a person needs to answer a gate: where the work can be seen, and a command for each decision; `brief`: one for all. */
+export function howToAnswer(ticket: Ticket, plan: Pick<Plan, 'kind'>, brief = false): string[] {
+  const url = ticket.context.pr_url;
+  const commands = brief ? [answerTo(ticket, plan)] : answerCommands(ticket, plan);
   return [
     ...(typeof url === 'string' ? [`Pull request: ${url}`] : []),
     ...commands.map((command) => `→ ${command}`),
@@ -127,8 +134,11 @@ function commandOfWorkflow({ error, hold, currentPhase }: Ticket): string | unde
 
 /** The command that continues a plan. */
 export function runCommand({ id, kind }: Plan): string {
-  return kind === 'spec' || kind === 'run' ? `signalbox resume ${id}` : `signalbox run ${id}`;
+  return `signalbox ${(kind && CONTINUED_BY[kind]) ?? 'run'} ${id}`;
 }
+
+/** Kinds that are not in this list, because another program registered them, are run like a plan that a person wrote. */
+const CONTINUED_BY: Readonly<Record<PlanKindName, string>> = { run: 'resume', spec: 'resume' };
 
 function running(ticket: Ticket, plan: Plan, around: Surroundings): Explanation {
   const open = openAttempt(ticket);
@@ -155,9 +165,7 @@ function running(ticket: Ticket, plan: Plan, around: Surroundings): Explanation 
 
 function waiting(ticket: Ticket, plan: Plan, around: Surroundings): Explanation {
   const begun = ticket.phaseHistory.length > 0;
-  // The stored reason may be outdated, so the current one is used.
-  const isOld = ticket.hold?.kind === 'blocked' && ticket.hold.until === null && around.blocked === null;
-  const hold = isOld || isPast(ticket.hold, around.now) ? null : ticket.hold;
+  const hold = currentHold(ticket, around);
   if (plan.status !== 'active' && plan.status !== 'complete') {
     const fix: Record<string, string> = {
       draft: `signalbox plan approve ${plan.id}`,
@@ -172,8 +180,10 @@ function waiting(ticket: Ticket, plan: Plan, around: Surroundings): Explanation 
     };
   if (!begun && around.blocked) return { why: around.blocked, next: '' };
   const then = (what: string) => (around.engine ? what : `${what}, with: ${runCommand(plan)}`);
-  if (hold?.kind === 'limit')
-    return { why: `usage limit: ${hold.reason}`, next: then('continues at the reset') };
+  if (hold?.kind === 'limit') {
+    const now = around.engine ? `; to try now: signalbox retry ${ticket.planId} ${ticket.ticketId}` : '';
+    return { why: `usage limit: ${hold.reason}`, next: `${then('continues at the reset')}${now}` };
+  }
   if (hold?.kind === 'overload')
     return { why: `provider overloaded: ${hold.reason}`, next: then('is tried again') };
   if (hold?.kind === 'shortage') return { why: hold.reason, next: then('is tried again') };
@@ -201,9 +211,18 @@ const ENDS_BY_ITSELF: ReadonlySet<Hold['kind']> = new Set([
   'budget',
 ]);
 
-/** Whether the time of a wait is over. For other kinds, `until` is only the next check. */
-function isPast(hold: Hold | null, now = 0): boolean {
-  return hold !== null && ENDS_BY_ITSELF.has(hold.kind) && Date.parse(hold.until ?? '') <= now;
+/**
+ * The hold of a ticket; null where a wait is over, and the ticket only waits to be driven. For kinds that do not end by
+ * themselves, `until` is only the next check. `blocked`: what blocks the ticket now, which may differ from the stored reason.
+ */
+export function currentHold(
+  { status, hold }: Pick<Ticket, 'status' | 'hold'>,
+  { now = 0, blocked }: Pick<Surroundings, 'now' | 'blocked'>,
+): Hold | null {
+  if (hold === null || (status !== 'ready' && status !== 'queued')) return hold;
+  const isOld = hold.kind === 'blocked' && hold.until === null && blocked === null;
+  const isPast = ENDS_BY_ITSELF.has(hold.kind) && Date.parse(hold.until ?? '') <= now;
+  return isOld || isPast ? null : hold;
 }
 
 /** The ticket as it is shown: a gate that checks for an answer elsewhere still asks. */

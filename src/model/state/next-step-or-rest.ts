@@ -1,3 +1,4 @@
+import type { Plan } from '../plan.ts';
 import { type Attempt, lastAttemptOf, openAttempt, type Ticket, type TicketStatus } from '../ticket.ts';
 import { type Phase, phaseOf, type Workflow } from '../workflow.ts';
 
@@ -60,4 +61,15 @@ export function rests(ticket: Ticket, now: string): boolean {
 export function movesByItself(ticket: Ticket): boolean {
   if (ticket.status === 'needs_attention') return ticket.hold?.kind === 'gate' && ticket.hold.until !== null;
   return ticket.status === 'queued' || ticket.status === 'ready' || ticket.status === 'running';
+}
+
+/** Whether nothing in a plan moves before a person does something. */
+export function isPlanAtRest(plan: Plan, tickets: readonly Ticket[]): boolean {
+  if (plan.status !== 'active') return true;
+  return !tickets.some(
+    ({ status, hold }) =>
+      status === 'running' ||
+      status === 'ready' ||
+      (status === 'queued' && (hold === null || hold.until !== null || hold.kind === 'memory')),
+  );
 }

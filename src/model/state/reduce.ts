@@ -1,5 +1,6 @@
 import type { Claim } from '../claim.ts';
 import { type Attempt, type Hold, isOver, openAttempt, type Ticket, type Usage } from '../ticket.ts';
+import type { HandedOver, WorkPlace } from '../ticket-schema.ts';
 import { edgesOf, type Phase, phaseOf, REFUSED, retryOf, type Workflow } from '../workflow.ts';
 import {
   type AttemptEnd,
@@ -23,14 +24,25 @@ import {
 /** What an engine does to a ticket. What a person does is in commands.ts. */
 export type TicketEvent =
   | { type: 'claim'; claim: Claim; workflowHash: string }
-  | { type: 'base'; base: { ref: string; commit: string }; branch: string; worktree: string }
+  | {
+      type: 'base';
+      base: { ref: string; commit: string };
+      branch: string;
+      worktree: string;
+      /** On a fleet. */
+      machine?: WorkPlace | undefined;
+    }
   | { type: 'start'; attempt: number; agent: string | null }
+  /** The open attempt begins only now: nothing of it has run. */
+  | { type: 'restart' }
   /** Nothing is started now, and why. */
   | { type: 'hold'; hold: Hold }
   | { type: 'session'; sessionId: string }
   | { type: 'usage'; usage: Usage }
   | { type: 'note'; note: string }
   | { type: 'warning'; warning: string }
+  /** Origin has the work of the attempt, or cannot have it. */
+  | { type: 'handOver'; handOver: HandedOver }
   | { type: 'end'; end: AttemptEnd }
   | ({ type: 'unseen' } & Unseen)
   /** The ticket cannot be driven: it is released and waits for a person. */
@@ -56,9 +68,23 @@ export function reduce(workflow: Workflow, ticket: Ticket, event: TicketEvent, n
       return claim(workflow, ticket, event, now);
     case 'base':
       if (isOver(ticket)) return ticket;
-      return { ...ticket, base: event.base, branch: event.branch, worktree: event.worktree };
+      return {
+        ...ticket,
+        base: event.base,
+        branch: event.branch,
+        worktree: event.worktree,
+        ...(event.machine ? { machine: event.machine } : {}),
+        // Agents keep their sessions on the machine where they were made.
+        ...(event.machine && ticket.machine && !isSamePlace(event.machine, ticket.machine)
+          ? { rewound: { at: now, moved: true } }
+          : {}),
+      };
+    case 'handOver':
+      return { ...ticket, handOver: event.handOver };
     case 'start':
       return start(ticket, event, now);
+    case 'restart':
+      return editOpen(ticket, (attempt) => ({ ...attempt, startedAt: now }));
     case 'hold':
       if (ticket.status !== 'running' || openAttempt(ticket)) return ticket;
       return settle(ticket, now, { status: 'ready', hold: event.hold });
@@ -81,6 +107,10 @@ export function reduce(workflow: Workflow, ticket: Ticket, event: TicketEvent, n
   }
 }
 
+function isSamePlace(a: WorkPlace, b: WorkPlace): boolean {
+  return a.host === b.host && a.state === b.state;
+}
+
 function claim(
   workflow: Workflow,
   ticket: Ticket,
@@ -89,7 +119,9 @@ function claim(
 ): Ticket {
   if (isOver(ticket) || ticket.status === 'paused') return ticket;
   if (ticket.status === 'needs_attention' && ticket.hold?.kind !== 'gate') return ticket;
-  const begun = begin(workflow, { ...ticket, claim: event.claim, workflowHash: event.workflowHash }, now);
+  const { claim, workflowHash } = event;
+  const taken = ticket.dispatch ? { dispatch: { ...ticket.dispatch, at: null } } : {};
+  const begun = begin(workflow, { ...ticket, claim, workflowHash, ...taken }, now);
   // A ticket that starts at a terminal, or at an unknown phase, has nothing to run.
   const idle = phaseOf(workflow, begun.currentPhase ?? '')?.type === 'terminal';
   if (idle || isOver(begun) || begun.hold?.kind === 'broken') return { ...begun, claim: null };
@@ -121,8 +153,9 @@ export function leaveUnseen(ticket: Ticket, { reason, worktree }: Unseen, now: s
   if (!openAttempt(ticket)) return ticket;
   const end = { type: 'interrupted', reason, deliberate: true } as const;
   const closed = editOpen(ticket, (attempt) => close(attempt, end, now));
+  if (worktree === null) return { ...closed, unseen: reason };
   // Sessions that know the old tree are of no use in the new one.
-  return worktree === null ? { ...closed, unseen: reason } : { ...closed, worktree, rewound: { at: now } };
+  return worktree === ticket.worktree ? closed : { ...closed, worktree, rewound: { at: now } };
 }
 
 function start(ticket: Ticket, event: { attempt: number; agent: string | null }, now: string): Ticket {

@@ -122,8 +122,8 @@ export function redactor(secrets: readonly string[]): Redact {
 }
 
 /** The same for text that is read line by line: a private key has many lines. */
-export function lineRedactor(redact: Redact): Redact {
-  let inside = false;
+export function lineRedactor(redact: Redact, beginsInside = false): Redact {
+  let inside = beginsInside;
   return (line) => {
     let clean = redact(line);
     if (inside) {

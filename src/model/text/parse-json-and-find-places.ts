@@ -1,9 +1,39 @@
 export type JsonObject = Record<string, unknown>;
 
-/** The value, or undefined when the text is not JSON. */
+/** Far deeper than anything that people or agents write, and far below the depth at which writing it overflows the stack. */
+const MAX_JSON_DEPTH = 1000;
+export const TOO_DEEP = `nested more than ${MAX_JSON_DEPTH} levels deep`;
+
+/** Whether lists and objects of a JSON text are nested deeper than that. A short text cannot be. */
+export function isTooDeep(text: string): boolean {
+  if (text.length < 2 * MAX_JSON_DEPTH) return false;
+  let open = 0;
+  for (let at = 0; at < text.length && open <= MAX_JSON_DEPTH; at += 1) {
+    const sign = text[at];
+    if (sign === '"') at = endOfString(text, at);
+    else if (sign === '[' || sign === '{') open += 1;
+    else if (sign === ']' || sign === '}') open -= 1;
+  }
+  return open > MAX_JSON_DEPTH;
+}
+
+/** Where the string ends that begins at `start`: most of a text is in strings, and nothing in them counts. */
+function endOfString(text: string, start: number): number {
+  let end = text.indexOf('"', start + 1);
+  while (end !== -1 && isEscaped(text, end)) end = text.indexOf('"', end + 1);
+  return end === -1 ? text.length : end;
+}
+
+function isEscaped(text: string, at: number): boolean {
+  let first = at;
+  while (text[first - 1] === '\\') first -= 1;
+  return (at - first) % 2 === 1;
+}
+
+/** The value, or undefined when the text is not JSON or too deep. */
 export function parseJson(text: string): unknown {
   try {
-    return JSON.parse(text) as unknown;
+    return isTooDeep(text) ? undefined : (JSON.parse(text) as unknown);
   } catch {
     return undefined;
   }

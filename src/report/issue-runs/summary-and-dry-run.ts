@@ -3,7 +3,7 @@ import type {
   PlannedIssue,
   RunResult,
 } from '../../features/issue-runs/request-and-result-types.ts';
-import { reasonOf, workedSeconds } from '../../features/issue-runs/results/issue-result.ts';
+import { reasonOf, retryCommand, workedSeconds } from '../../features/issue-runs/results/issue-result.ts';
 import {
   issueName,
   remarksOf,
@@ -11,7 +11,7 @@ import {
 } from '../../features/issue-runs/results/stored-run-time-and-issue-names.ts';
 import type { EngineEvent } from '../../model/events.ts';
 import { dollars, type Forecast, totalUsage } from '../../model/limits/usage-and-cost.ts';
-import { NO_CHECKS } from '../../model/review-verdict-and-criteria.ts';
+import { whyUnchecked } from '../../model/review-verdict-and-criteria.ts';
 import { howToAnswer } from '../../model/state/explain-ticket.ts';
 import type { Ticket } from '../../model/ticket.ts';
 import { readableTicket, type Store } from '../../store/store-interface.ts';
@@ -118,14 +118,24 @@ export function issueSummary(result: RunResult, colors: Style, columns?: number)
   for (const command of forward)
     lines.push(`Merged beside the base branch, which is checked out. Bring it in: ${command}`);
   for (const issue of results) if (issue.notMerged) lines.push(`${nameOf(issue)}: ${issue.notMerged}`);
-  if (planId !== null && !result.config.integrate) lines.push(...diffAndMergeLines(results, planId));
-  const all = result.exitCode >= 130 && planId ? `signalbox resume ${planId}` : '';
-  const retried = failed.filter((issue) => issue.next === retryCommand(issue.id, planId));
-  const isBulk = retried.length > MAX_RETRY_LINES;
+  if (planId !== null && !result.config.integrate)
+    lines.push(...diffAndMergeLines(results, planId, result.cancelled));
+  const all = result.exitCode >= 130 && planId && !result.cancelled ? `signalbox resume ${planId}` : '';
+  const retried = failed.filter(
+    ({ id, next }) => planId !== null && next === retryCommand({ planId, ticketId: id }),
+  );
+  const isBulk = retried.length > MAX_RETRY_LINES || result.cancelled;
   for (const issue of failed)
     if (issue.next !== all && !(isBulk && retried.includes(issue)))
       lines.push(...continueLines(issue, planId, columns));
-  if (isBulk)
+  if (result.cancelled)
+    lines.push(
+      [
+        'This run was cancelled.',
+        ...retried.slice(0, 1).map(({ next }) => `To bring back an issue: ${next}`),
+      ].join(' '),
+    );
+  else if (isBulk)
     lines.push(
       `To retry the ${retried.length} failed: signalbox retry --failed ${planId} && signalbox resume ${planId}`,
     );
@@ -137,36 +147,33 @@ export function issueSummary(result: RunResult, colors: Style, columns?: number)
 /** With more failures than these, one command retries them all. */
 const MAX_RETRY_LINES = 3;
 
-function retryCommand(id: string, planId: string | null): string {
-  return `signalbox retry ${planId} ${id} && signalbox resume ${planId}`;
-}
-
 /** Commands that show and merge work without a pull request. */
-function diffAndMergeLines(results: readonly IssueResult[], planId: string): string[] {
+function diffAndMergeLines(results: readonly IssueResult[], planId: string, cancelled = false): string[] {
   const done = results.filter((issue) => issue.success && issue.branch && !issue.prUrl && !issue.skipped);
   if (done[0] === undefined) return [];
   const [work, it] =
     done.length === 1 ? ['The work is on its branch', 'it'] : ['Work is on its branches', 'one'];
   return [
     `${work}. To look at ${it}: signalbox diff ${planId} ${done[0].id}`,
-    `To merge: signalbox merge ${planId}`,
+    // `merge` takes no archived plan.
+    cancelled
+      ? `To merge ${it}: signalbox integrate ${planId} ${done[0].id}`
+      : `To merge: signalbox merge ${planId}`,
   ];
 }
 
 /** The command that continues an issue; on its own line if the terminal is too narrow. */
 function continueLines(issue: IssueResult, planId: string | null, columns: number | undefined): string[] {
-  const [next = '', ...more] = issue.next?.split('\n') ?? [];
+  const [next = '', ...rest] = issue.next?.split('\n') ?? [];
+  const others = issue.answers?.filter((command) => command !== next) ?? [];
+  const more = [...rest, ...others.map((command) => `or: ${command}`)];
   const name = nameOf(issue);
   if (next === '') return [];
   if (!next.startsWith('signalbox ')) return [`${name}: ${next}`, ...more.map(indented)];
   const logs = issue.phaseResults.length > 0 ? `signalbox logs ${planId} ${issue.id}` : '';
   const line = `${name}: ${logs && `see ${logs}; `}continue with: ${next}`;
   if (columns === undefined || cells(line) <= columns) return [line, ...more.map(indented)];
-  const commands = next.replaceAll(' && ', ' &&\n').split('\n');
-  return [
-    `${name}: continue with:`,
-    ...[...commands, ...more, ...(logs ? ['and see:', logs] : [])].map(indented),
-  ];
+  return [`${name}: continue with:`, ...[next, ...more, ...(logs ? ['and see:', logs] : [])].map(indented)];
 }
 
 const indented = (line: string) => `  ${line}`;
@@ -204,7 +211,7 @@ function groupOf(issue: IssueResult | undefined): SummaryRow['group'] {
 
 function uncheckedIn({ phaseResults }: IssueResult): string {
   const last = phaseResults.findLast(({ phase }) => phase === 'checks');
-  return last?.output?.trim() === NO_CHECKS ? NO_CHECKS : '';
+  return last ? whyUnchecked({ status: 'success', output: last.output ?? null }) : '';
 }
 
 /** `Phase exec failed: nothing was committed`; other reasons need no cause. */
@@ -284,5 +291,5 @@ function estimateText(estimate: Forecast['estimate']): string {
     ? `${unpriced ? 'at least ' : ''}${range(dollars(usd.low), dollars(usd.high))}`
     : 'cost unknown';
   const without = missing.length > 0 ? `, without ${missing.join(', ')}` : '';
-  return `${time}, ${cost}, if nothing has to be repeated${without}`;
+  return `${time}, ${cost}, from no rework to the most so far${without}`;
 }

@@ -1,12 +1,19 @@
 import { groupBy } from '../../model/group-by.ts';
 import { type SpentDollars, spentText } from '../../model/limits/budget.ts';
 import { totalUsage } from '../../model/limits/usage-and-cost.ts';
-import { type Naming, nameOf, startsWithVerb, withNames } from '../../model/state/explain-ticket.ts';
+import {
+  currentHold,
+  type Naming,
+  nameOf,
+  startsWithVerb,
+  withNames,
+} from '../../model/state/explain-ticket.ts';
 import { plural } from '../../model/text/clean-escape-quote-plural.ts';
 import { markOf, progressLines } from '../issue-runs/progress-lines.ts';
 import { oneLine, type Style, untilText, usageText, whichAttempt } from '../style-and-phrases.ts';
 import { cells, cut, padOrCut } from '../table.ts';
-import { answeredGate, type LiveState, type LiveTicket, openGates } from './live-state.ts';
+import { boxLines } from './answer-box.ts';
+import { answeredGate, type LiveState, type LiveTicket, openGates, questionsOf } from './live-state.ts';
 
 interface FrameView extends Naming {
   columns: number;
@@ -51,7 +58,7 @@ export function frame(state: LiveState, view: FrameView, now: number): string[] 
   const { style } = view;
   const rows = foldWaits(tickets.flatMap((ticket) => liveRow(ticket, view, now) ?? []));
   const name = Math.max(0, ...rows.map((row) => cells(row.name)));
-  const box = boxLines(state, view);
+  const box = answerLines(state, view);
   const below = rows.reduce((sum, row) => sum + (row.below?.length ?? 0), 0);
   const lines = rows.length + below + box.length + 3;
   const { width, height, rule } = room(view, lines);
@@ -78,19 +85,11 @@ export function frame(state: LiveState, view: FrameView, now: number): string[] 
 }
 
 /** The answer that is being written, or that there is a key for it. */
-function boxLines(state: LiveState, view: FrameView): string[] {
+function answerLines(state: LiveState, view: FrameView): string[] {
   const gate = answeredGate(state);
   const { box } = state;
-  if (!gate || !box) return view.keys && openGates(state).length > 0 ? [`${GAP}Press a to answer here.`] : [];
-  const more = openGates(state).length - 1;
-  const choices = gate.decisions.map((each) => (each === box.decision ? `[${each}]` : ` ${each} `));
-  const news = box.isSending ? 'Sending…' : box.problem;
-  return [
-    `Answer ${nameOf(gate, view)}: ${oneLine(gate.hold?.reason ?? '', 1000)}`,
-    `${GAP}Decision: ${choices.join(' ')}`,
-    `${GAP}Message, or none: ${oneLine(box.message, 1000)}▏`,
-    `${GAP}${news || `← → choose · Enter sends · Esc leaves${more > 0 ? ` · ↑ ↓ ${plural(more, 'other question')}` : ''}`}`,
-  ];
+  if (gate && box) return boxLines(box, questionsOf(state), nameOf(gate, view));
+  return view.keys && openGates(state).length > 0 ? [`${GAP}Press a to answer here.`] : [];
 }
 
 /**
@@ -183,7 +182,7 @@ interface LiveRow {
 
 /** Undefined for a ticket that neither runs nor waits. */
 export function liveRow(ticket: LiveTicket, naming: Naming, now: number): LiveRow | undefined {
-  const { hold } = ticket;
+  const hold = currentHold(ticket, { now });
   const row = {
     name: nameOf(ticket, naming),
     phase: ticket.phase ?? '',

@@ -4,6 +4,7 @@ import { countUnpriced, isUnpriced, totalUsage } from '../../model/limits/usage-
 import { type PlansView, planOf, ticketsOf } from '../../model/plans/plans-view.ts';
 import { howToAnswer, saysHolder } from '../../model/state/explain-ticket.ts';
 import { type Hold, openAttempt, type Ticket, type TicketStatus, type Usage } from '../../model/ticket.ts';
+import { type Answer, type AnswerBox, emptyBox, pressInBox, type Question } from './answer-box.ts';
 
 /** A ticket in the live view. */
 export interface LiveTicket extends TicketRef {
@@ -30,23 +31,6 @@ export interface LiveTicket extends TicketRef {
   answer: readonly string[];
   /** Of a gate: what can be answered here. */
   decisions: readonly string[];
-}
-
-/** The answer that a person is writing to a gate. */
-export interface AnswerBox {
-  /** The gate's ticket, by refKey. */
-  key: string;
-  /** Undefined until one is chosen: no single key decides. */
-  decision: string | undefined;
-  message: string;
-  isSending: boolean;
-  /** Why nothing was sent. */
-  problem: string;
-}
-
-export interface Answer extends TicketRef {
-  decision: string;
-  message: string;
 }
 
 export interface LiveState {
@@ -113,7 +97,7 @@ function fromStore(ticket: Ticket, seen: number): LiveTicket {
     unpriced: countUnpriced(ticket.phaseHistory),
     agent: open?.agent ?? null,
     decisions: gate && ticket.unit === undefined ? (open?.decisions ?? []) : [],
-    answer: gate ? howToAnswer(ticket, ticket.unit === undefined ? {} : { kind: 'spec' }) : [],
+    answer: gate ? howToAnswer(ticket, ticket.unit === undefined ? {} : { kind: 'spec' }, true) : [],
     used: totalUsage(ticket.phaseHistory.filter((each) => each !== open).map((each) => each.usage)),
     using: open?.usage ?? null,
   };
@@ -134,58 +118,27 @@ export function answeredGate(state: LiveState): LiveTicket | undefined {
   return gate;
 }
 
-const KEYS = {
-  esc: ['\u001b'],
-  enter: ['\r', '\n'],
-  right: ['\u001b[C', '\u001bOC', '\t'],
-  left: ['\u001b[D', '\u001bOD'],
-  up: ['\u001b[A', '\u001bOA'],
-  down: ['\u001b[B', '\u001bOB'],
-  back: ['\u007f', '\b'],
-  clear: ['\u0015'],
-};
+/** Gates as questions. */
+export function questionsOf(state: LiveState): Question[] {
+  return openGates(state).map(({ planId, ticketId, decisions, hold }) => ({
+    planId,
+    ticketId,
+    decisions,
+    text: hold?.reason ?? '',
+  }));
+}
 
 /** Applies keys: `a` opens the answer to the first gate. Returns what is to be sent. */
 export function pressKeys(state: LiveState, keys: string): Answer | undefined {
-  const gates = openGates(state);
-  const [first] = gates;
-  const gate = answeredGate(state);
-  const { box } = state;
-  if (!box || !gate) {
+  const questions = questionsOf(state);
+  const [first] = questions;
+  if (!answeredGate(state) || !state.box) {
     if (keys === 'a' && first) state.box = emptyBox(first);
     return undefined;
   }
-  if (box.isSending) return undefined;
-  box.problem = '';
-  const is = (name: keyof typeof KEYS) => KEYS[name].includes(keys);
-  const { decisions } = gate;
-  const at = decisions.indexOf(box.decision ?? '');
-  const beside = (step: 1 | -1) => gates[(gates.indexOf(gate) + step + gates.length) % gates.length] ?? gate;
-  if (is('esc')) state.box = null;
-  else if (is('right')) box.decision = decisions[(at + 1) % decisions.length];
-  else if (is('left')) box.decision = decisions[(Math.max(at, 0) - 1 + decisions.length) % decisions.length];
-  else if (is('up')) state.box = emptyBox(beside(-1));
-  else if (is('down')) state.box = emptyBox(beside(1));
-  else if (is('back')) box.message = [...box.message].slice(0, -1).join('');
-  else if (is('clear')) box.message = '';
-  else if (is('enter')) {
-    if (box.decision === undefined) box.problem = 'Choose a decision first, with ← and →.';
-    else {
-      box.isSending = true;
-      const { planId, ticketId } = gate;
-      return { planId, ticketId, decision: box.decision, message: box.message.trim() };
-    }
-  }
-  // A text that is pasted may have line ends, which do not send it.
-  else if (!keys.startsWith('\u001b')) box.message += keys.replace(/\p{Cc}+/gu, ' ');
-  return undefined;
-}
-
-/** An open question has only one decision. */
-function emptyBox(gate: LiveTicket): AnswerBox {
-  const { decisions } = gate;
-  const decision = decisions.length === 1 ? decisions[0] : undefined;
-  return { key: refKey(gate), decision, message: '', isSending: false, problem: '' };
+  const { box, send } = pressInBox(state.box, keys, questions);
+  state.box = box;
+  return send;
 }
 
 /** Applies an event. */

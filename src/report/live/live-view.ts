@@ -7,16 +7,9 @@ import type { Ticket } from '../../model/ticket.ts';
 import { lineOf } from '../event-line.ts';
 import type { Lines, Style } from '../style-and-phrases.ts';
 import { cells, width, wrapLines } from '../table.ts';
+import type { Answer } from './answer-box.ts';
 import { frame } from './draw-frame.ts';
-import {
-  type Answer,
-  answeredGate,
-  liveState,
-  observe,
-  openGates,
-  pressKeys,
-  refresh,
-} from './live-state.ts';
+import { answeredGate, liveState, observe, openGates, pressKeys, refresh } from './live-state.ts';
 
 /** The terminal: its size now, and a way to write to it. */
 export interface Screen {
@@ -57,6 +50,10 @@ const SHOWN_IN_ROWS_ONLY: ReadonlySet<EngineEvent['type']> = new Set([
 
 /** Erases from the block's first row down. Erasing the whole screen would make tmux and others keep it in the scrollback. */
 const ERASE = '\r\u001b[2K\u001b[C\u001b[J\r';
+
+/** A key that a terminal sends as a sequence, Esc alone, or text. */
+// biome-ignore lint/suspicious/noControlCharactersInRegex: sequences begin with one
+const SEQUENCE_OR_TEXT = /\u001b(?:\[[\d;]*[A-Z~]|O[A-Z])?|[^\u001b]+/g;
 
 /** Prints events as plain lines, and below them a small block that is redrawn when it changes. */
 export class Live {
@@ -110,10 +107,12 @@ export class Live {
     else this.#redraw();
   }
 
-  /** Applies what was typed. */
-  keys(keys: string): void {
-    const answer = pressKeys(this.#state, keys);
-    if (answer) void this.#send(answer);
+  /** Applies what was typed. On a busy machine several keys come together. */
+  keys(typed: string): void {
+    for (const keys of typed.match(SEQUENCE_OR_TEXT) ?? []) {
+      const answer = pressKeys(this.#state, keys);
+      if (answer) void this.#send(answer);
+    }
     this.#boxChanged();
   }
 

@@ -1,7 +1,7 @@
 import type { Context, Repository } from '../../git/context-and-locks.ts';
 import { cleanEnv } from '../../git/environment.ts';
-import { type GitLocation, realOf } from '../../git/location.ts';
-import { statOf } from '../../machine/files/read-and-remove-files.ts';
+import type { GitLocation } from '../../git/location.ts';
+import { realOf, statOf } from '../../machine/files/read-and-remove-files.ts';
 import {
   isAlive,
   killMarked,

@@ -5,7 +5,7 @@ import type { Context } from '../../git/context-and-locks.ts';
 import { isUnderWay } from '../../git/inspect-worktrees.ts';
 import type { GitLocation } from '../../git/location.ts';
 import { type IndexMarks, readMarks } from '../../git/status-and-index-marks.ts';
-import { unlessCode } from '../../machine/files/read-and-remove-files.ts';
+import { isLink, unlessCode } from '../../machine/files/read-and-remove-files.ts';
 import { INSTALLS } from '../setup/install-packages.ts';
 import { isInside } from '../worktree-paths.ts';
 
@@ -158,10 +158,6 @@ function linkOnWay(root: string, cache: string): string | undefined {
   const parts = cache.split('/').filter((part) => part !== '' && part !== '.');
   const ways = parts.map((_, index) => parts.slice(0, index + 1).join('/'));
   return ways.find((way) => isLink(join(root, way)));
-}
-
-function isLink(path: string): boolean {
-  return lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink() === true;
 }
 
 function dropLink(path: string): void {

@@ -1,3 +1,6 @@
+import { execFileSync } from 'node:child_process';
+import { symlinkSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import { describe, expect } from 'vitest';
 import { it } from '../../support/index.ts';
 
@@ -16,6 +19,45 @@ describe('checks that found nothing to run', () => {
     expect(world.events('p')).toContainEqual(
       expect.objectContaining({ type: 'attempt:end', phase: 'verify', note: NOTHING }),
     );
+  });
+
+  it.for([
+    [
+      'related-tests',
+      { 'notes.txt': 'x' },
+      'No test runner was recognised, so related tests cannot be found.',
+    ],
+    [
+      'related-tests',
+      { 'pytest.ini': '', 'test_a.py': '' },
+      'pytest is not installed, so the tests related to',
+    ],
+    ['checks', { 'pytest.ini': '', 'uv.lock': '' }, 'no tests ran in 0.01s'],
+  ] as const)('say so where %s has %j', async ([action, files, why], { world }) => {
+    // The only pytest of this machine finds no tests.
+    const bin = dirname(world.agent('uv', 'echo "no tests ran in 0.01s"; exit 5'));
+    for (const name of ['node', 'git', 'sh'])
+      symlinkSync(execFileSync('which', [name], { encoding: 'utf8' }).trim(), join(bin, name));
+    world.rehearsal([
+      {
+        when: {},
+        do: [...Object.entries(files).map(([path, text]) => ({ write: { path, text } })), { commit: 'Work' }],
+      },
+    ]);
+    world.workflow('work', [
+      { id: 'build', type: 'agent', prompt: 'Build.', onSuccess: 'verify' },
+      { id: 'verify', type: 'action', action },
+    ]);
+    world.config({ defaultAgent: 'rehearsal' });
+    world.plan('p', { tickets: { a: {} } });
+    const { code, out } = await world.invoke(['run', 'p', '--plain'], { PATH: bin }).ended;
+    expect(code, out).toBe(0);
+    expect(out).toContain(`· a: verify – ${why}`);
+    expect(out).not.toContain('verify ✓');
+    const shown = (await world.cli('status', '--plan', 'p')).out;
+    // Related tests are not all checks: what they left out is no gap of the ticket.
+    if (action === 'checks') expect(shown).toContain(why);
+    else expect(shown).not.toContain(why);
   });
 
   it('are shown as passed once there is something to run', async ({ world }) => {

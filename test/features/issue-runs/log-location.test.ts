@@ -41,9 +41,9 @@ describe.concurrent('a place where nothing can be made', () => {
     expect(refusal(ended)).toContain('--no-log-json');
   });
 
-  it.for([
-    ['a file', 'a.md', 'it is not a directory.'],
+  variants([
     ["git's own directory", '.git/refs/heads', "among git's files."],
+    ['a file', 'a.md', 'it is not a directory.'],
     ['a new directory in there', '.git/new/logs', "among git's files."],
   ] as const)(
     'is refused for the log, %s, on the command line and in code',

@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect } from 'vitest';
 import { IssueWorld } from '../../cli/issue-world.ts';
@@ -87,7 +87,9 @@ describe.concurrent('the checks of a base', () => {
     expect(world.promptOf('p', 'a', 'build.1.1')).toBe('Build.');
   });
 
-  it('refuse the start with `baseCheck: require`, and are asked again after that', async ({ world }) => {
+  it('refuse the start with `baseCheck: require`, and run again only when ten minutes are over', async ({
+    world,
+  }) => {
     prepare(world, { baseCheck: 'require' });
     breakBase(world);
     const { code, err } = await world.cli('run', 'p');
@@ -101,6 +103,13 @@ describe.concurrent('the checks of a base', () => {
     expect(worktreesOf(world.repo)).toEqual([]);
     expect(world.events('p')).toEqual([]);
     expect(onBase(world)).toBe(1);
+    expect(err).toMatch(/They ran at \d\d:\d\d:\d\d and run again ten minutes later\./);
+    const again = await world.cli('run', 'p');
+    expect(again).toMatchObject({ code: 2, err });
+    expect(onBase(world)).toBe(1);
+    const file = join(world.home, 'state', 'bases', 'results.json');
+    const at = new Date(Date.now() - 601_000).toISOString();
+    writeFileSync(file, readFileSync(file, 'utf8').replace(/"at": "[^"]+"/, `"at": "${at}"`));
     expect((await world.cli('run', 'p')).code).toBe(2);
     expect(onBase(world)).toBe(2);
   });
@@ -150,7 +159,16 @@ describe.concurrent('the checks of a base', () => {
     withoutWaits(world);
     world.agent('agent', 'exit 1');
     const before = onBase(world);
-    const skipped = await world.cli('spec', dir, '--no-base-check', '--delay', '0', '--max-attempts', '1');
+    const skipped = await world.cli(
+      'spec',
+      dir,
+      '--no-tmux',
+      '--no-base-check',
+      '--delay',
+      '0',
+      '--max-attempts',
+      '1',
+    );
     expect(skipped).toMatchObject({ code: 2, err: expect.not.stringContaining('Base: ') });
     expect(onBase(world)).toBe(before);
   });
@@ -167,6 +185,9 @@ describe.concurrent('the checks of a base', () => {
       kind: 'broken',
       reason: expect.stringContaining('Base: the checks of main'),
     });
+    world.plan('next', { tickets: { a: { workflow: 'plain' } } });
+    await world.reaches('next', 'a', 'complete');
+    expect(onBase(world)).toBe(1);
     await daemon.kill('SIGTERM');
   });
 

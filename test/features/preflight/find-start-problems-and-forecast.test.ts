@@ -1,6 +1,7 @@
-import { chmodSync, existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { chmodSync, existsSync, mkdirSync, readdirSync, symlinkSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import { describe, expect } from 'vitest';
+import { ADAPTERS } from '../../../src/agents/adapters-and-agent-problems.ts';
 import { agentReadiness, outdated } from '../../../src/agents/installed-agents.ts';
 import { loadSettings } from '../../../src/config/load-settings.ts';
 import { Attempt } from '../../../src/model/ticket-schema.ts';
@@ -330,6 +331,40 @@ describe.concurrent('an agent CLI', () => {
     expect(outdated(claude, '/bin/claude', '10.0.0')).toBeUndefined();
   });
 
+  it('of the package that pi had before is removed first: npm does not replace a command of another package', ({
+    world,
+  }) => {
+    const program = ADAPTERS.pi?.program;
+    if (!program) throw new Error('There is no program pi.');
+    const installed = (name: string) => {
+      const file = join(world.dir, 'lib', 'node_modules', name, 'dist', 'cli.js');
+      mkdirSync(dirname(file), { recursive: true });
+      writeFileSync(file, '');
+      const path = join(world.dir, 'pi');
+      world.remove(path);
+      symlinkSync(file, path);
+      return outdated(program, path, '0.1.0')?.fix;
+    };
+    const install = 'npm install -g @earendil-works/pi-coding-agent@latest';
+    expect(installed('@mariozechner/pi-coding-agent')).toBe(
+      `Update it: npm uninstall -g @mariozechner/pi-coding-agent && ${install}`,
+    );
+    expect(installed('@earendil-works/pi-coding-agent')).toBe(`Update it: ${install}`);
+  });
+
+  it('whose login may be elsewhere is started with a warning', async ({ world }) => {
+    const env = program(
+      world,
+      'codex',
+      '[ "$1" = login ] && echo "Not logged in"; [ "$1" = --version ] && echo codex-cli 999.0.0',
+    );
+    world.workflow('work', [{ ...BUILD, agent: 'codex', maxRetries: 0 }]);
+    world.plan('p', { tickets: { a: {} } });
+    const { out } = await world.invoke(['run', 'p', '--plain'], env).ended;
+    expect(out).toMatch(/✗ p: Agent codex: .*\/codex is not logged in\./);
+    expect(out).toContain('build started (codex)');
+  });
+
   it('is asked for its version outside of the repository, whose settings count for its login alone', async ({
     world,
   }) => {
@@ -411,7 +446,7 @@ describe.concurrent('a dry run', () => {
         'agent       agent',
         'models      build opus (effort high), others as the agent chooses',
         'forge       origin and gh, for open',
-        'estimate    1m 0s to 2m 0s, $2.00 to $4.00, if nothing has to be repeated',
+        'estimate    1m 0s to 4m 30s, $2.00 to $9.00, from no rework to the most so far',
         '',
       ].join('\n'),
     );

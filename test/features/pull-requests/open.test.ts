@@ -219,27 +219,20 @@ describe.concurrent('text from elsewhere', () => {
     expect(body).toMatch(/@scope\/pkg\n```\n<!-- \/signalbox -->$/);
   });
 
-  it('lists every criterion of the ticket, those that nobody judged as such', async ({ world }) => {
-    const bench = new Bench(world);
-    const context = { qa_criteria: [{ criterion: '1. sums', met: true, evidence: 'a test' }] };
-    const acceptanceCriteria = ['Sums', 'Refuses text'];
-    world.plan('p', { tickets: { '12': { ...issue(12), context, acceptanceCriteria } } });
-    await bench.work('12');
-    await bench.open('12');
-    expect(bench.pulls()[0]?.body).toContain('| ✓ | Sums | a test |\n| – | Refuses text | not judged |\n');
-  });
-
-  it('shows criteria, evidence and a verdict that is not a plain yes', async ({ world }) => {
+  it('shows every criterion with its evidence, those that nobody judged as such, and a verdict that is not a plain yes', async ({
+    world,
+  }) => {
     const bench = new Bench(world);
     const context = {
       qa_summary: 'All done.',
       qa_verdict: 'AC_MET_BUT_NOT_A_PLUS',
       qa_criteria: [
-        { criterion: 'Sums a|b', met: true, evidence: '`npm test`: 3 passed' },
+        { criterion: '1. sums a|b', met: true, evidence: '`npm test`: 3 passed' },
         { criterion: 'Refuses\ntext', met: false, evidence: 'no test' },
       ],
     };
-    world.plan('p', { tickets: { '12': { ...issue(12), context } } });
+    const acceptanceCriteria = ['Sums a|b', 'Refuses text', 'Counts'];
+    world.plan('p', { tickets: { '12': { ...issue(12), context, acceptanceCriteria } } });
     await bench.work('12');
     await bench.open('12');
     expect(bench.pulls()[0]?.body).toBe(
@@ -253,6 +246,7 @@ describe.concurrent('text from elsewhere', () => {
         '|---|---|---|',
         '| ✓ | Sums a\\|b | `npm test`: 3 passed |',
         '| ✗ | Refuses text | no test |',
+        '| – | Counts | not judged |',
         '',
         '> **Note:** the review’s verdict is `AC_MET_BUT_NOT_A_PLUS`, not `READY_FOR_MERGE`.',
         '<!-- /signalbox -->',

@@ -1,4 +1,4 @@
-import { writeFileSync } from 'node:fs';
+import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect } from 'vitest';
 import { git, it, progressFile, runSpec, tasks, tree, work, writeSpec } from './support.ts';
@@ -17,6 +17,16 @@ describe.concurrent('the end of a run of a spec', () => {
     expect(work(world)).toEqual([]);
     const again = await world.cli('spec', dir, ...flags);
     expect(again.out).not.toContain('Merge it with');
+  });
+
+  it('says how to merge the work also where its state was lost after the last unit', async ({ world }) => {
+    const dir = writeSpec(world, tasks('One'));
+    expect((await world.cli('spec', dir, ...flags)).code).toBe(0);
+    rmSync(world.stateDir, { recursive: true });
+    const { code, out } = await world.cli('spec', dir, ...flags);
+    expect(code).toBe(0);
+    expect(out).toContain(`Branch: spec/limits\nMerge it with: git -C ${world.repo} merge spec/limits`);
+    expect(work(world)).not.toEqual([]);
   });
 
   it('says where the work is while some of it is left, and in a checkout', { tags: 'full' }, async ({

@@ -1,18 +1,20 @@
+import type { TicketRef } from '../../../model/ids-and-branch-names.ts';
 import { countUnpriced, totalUsage } from '../../../model/limits/usage-and-cost.ts';
-import { type Plan, stoppedTogether } from '../../../model/plan.ts';
+import { isGivenUp, type Plan, stoppedTogether } from '../../../model/plan.ts';
 import {
   isSuccess,
   notMerged,
   verdictOf,
   verdictWithReservation,
 } from '../../../model/review-verdict-and-criteria.ts';
-import { withNames } from '../../../model/state/explain-ticket.ts';
+import { answerCommands, currentHold, withNames } from '../../../model/state/explain-ticket.ts';
 import { type Attempt, isCancelled, isSuperseded, newerRunOf, type Ticket } from '../../../model/ticket.ts';
 import type { IssueResult, PhaseResult, Refused } from '../request-and-result-types.ts';
 import { GATE, storedRun } from './stored-run-time-and-issue-names.ts';
 
 /** The result of an issue. The only place that decides success: true if the ticket is complete. */
-export function issueResult(ticket: Ticket, plan: Plan): IssueResult {
+export function issueResult(stored: Ticket, plan: Plan): IssueResult {
+  const ticket = { ...stored, hold: currentHold(stored, { now: Date.now() }) };
   const { source } = ticket;
   // Leaves out entries that only record that a phase was not entered again.
   const attempts = ticket.phaseHistory.filter(
@@ -55,7 +57,8 @@ export function issueResult(ticket: Ticket, plan: Plan): IssueResult {
     ...(ticket.status === 'paused' || (begun && halted !== null) ? { stopped: true } : {}),
     ...(isSuperseded(ticket) ? { superseded: true } : {}),
     ...(plan.run?.detached && (isWaiting(ticket) || ticket.status === 'running') ? { pending: true } : {}),
-    ...nextOf(ticket, halted !== null),
+    ...(success || !isGivenUp(plan) ? nextOf(ticket, halted !== null) : { next: retryCommand(ticket) }),
+    ...(waiting && !isGivenUp(plan) ? { answers: answersTo(ticket, plan) } : {}),
     usage: totalUsage(attempts.map((entry) => entry.usage)),
     ...(unpriced > 0 ? { unpriced } : {}),
   };
@@ -130,7 +133,7 @@ function nextOf(ticket: Ticket, halted: boolean): { next?: string } {
     case 'needs_attention':
       return ticket.hold?.kind === 'gate'
         ? { next: `signalbox respond ${planId} ${ticketId} approve && ${resume}` }
-        : { next: `signalbox retry ${planId} ${ticketId} && ${resume}` };
+        : { next: retryCommand(ticket) };
     case 'paused':
       return { next: resume };
     default:
@@ -139,11 +142,23 @@ function nextOf(ticket: Ticket, halted: boolean): { next?: string } {
   }
 }
 
+function answersTo(ticket: Ticket, plan: Plan): string[] {
+  return answerCommands(ticket, plan).map((command) => `${command} && signalbox resume ${plan.id}`);
+}
+
+/** Brings back a ticket that failed or was given up; the plan is continued with it. */
+export function retryCommand({ planId, ticketId }: TicketRef): string {
+  return `signalbox retry ${planId} ${ticketId} && signalbox resume ${planId}`;
+}
+
 /** `Phase exec failed`, or why no phase ran. */
 export function reasonOf(ticket: Ticket): string {
   if (ticket.status === 'paused') return ticket.hold?.reason ?? 'paused';
   if (ticket.hold?.kind === 'gate') return 'waits for approval';
-  if (isWaiting(ticket)) return ticket.hold?.reason ?? 'not started';
+  if (isWaiting(ticket))
+    return (
+      ticket.hold?.reason ?? (ticket.phaseHistory.length > 0 ? 'waits for its next phase' : 'not started')
+    );
   // The reason is what sent it back, not that it could not go back once more.
   const sender = ticket.phaseHistory.findLast(
     (entry) => entry.status !== 'skipped' && entry.error?.class !== 'visits',

@@ -1,0 +1,88 @@
+import { useEffect, useState } from 'preact/hooks';
+import { person } from './preferences.ts';
+
+/** A refusal, in the words of the command line. */
+export class ApiError extends Error {
+  readonly status: number;
+  readonly code: string;
+  readonly hint: string | null;
+
+  constructor(
+    status: number,
+    { code, message, hint }: { code: string; message: string; hint: string | null },
+  ) {
+    super(message);
+    this.status = status;
+    this.code = code;
+    this.hint = hint;
+  }
+}
+
+const UNREACHABLE = {
+  code: 'page/unreachable',
+  message: 'The server of this page cannot be reached.',
+  hint: 'Start it again: signalbox web',
+};
+
+async function answerOf<T>(asked: Promise<Response>): Promise<T> {
+  const unreachable = (error: unknown): never => {
+    if (error instanceof DOMException && error.name === 'AbortError') throw error;
+    throw new ApiError(0, UNREACHABLE);
+  };
+  const answer = await asked.catch(unreachable);
+  // An answer can break off in its middle: what is there then is no answer.
+  const body = (await answer.json().catch(unreachable)) as T & {
+    error?: ConstructorParameters<typeof ApiError>[1];
+  };
+  if (answer.ok) return body;
+  throw new ApiError(answer.status, body.error ?? UNREACHABLE);
+}
+
+export function get<T>(path: string, signal?: AbortSignal): Promise<T> {
+  return answerOf<T>(fetch(`/api/v1${path}`, signal ? { signal } : {}));
+}
+
+/** Sends something that changes a ticket or plan, with the name that the person gave. */
+export function post<T>(path: string, body: Record<string, unknown> = {}): Promise<T> {
+  const by = person.value.trim();
+  return send<T>(path, by ? { ...body, by } : body);
+}
+
+export function send<T>(path: string, body: Record<string, unknown>): Promise<T> {
+  return answerOf<T>(
+    fetch(`/api/v1${path}`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', 'x-signalbox': '1' },
+      body: JSON.stringify(body),
+    }),
+  );
+}
+
+export const at = (...parts: string[]) => `/${parts.map(encodeURIComponent).join('/')}`;
+
+export interface Loaded<T> {
+  data: T | undefined;
+  error: ApiError | undefined;
+}
+
+/** What a path answers, asked again whenever `version` is another one. The old answer stays until the new one is there. */
+export function useLoaded<T>(path: string | null, version: unknown = 0): Loaded<T> {
+  const [loaded, setLoaded] = useState<Loaded<T> & { path: string | null }>({
+    path,
+    data: undefined,
+    error: undefined,
+  });
+  useEffect(() => {
+    if (path === null) return;
+    const abort = new AbortController();
+    get<T>(path, abort.signal).then(
+      (data) => setLoaded({ path, data, error: undefined }),
+      (error: unknown) => {
+        if (error instanceof ApiError)
+          setLoaded((old) => ({ path, data: old.path === path ? old.data : undefined, error }));
+      },
+    );
+    return () => abort.abort();
+  }, [path, version]);
+  return loaded.path === path ? loaded : { data: undefined, error: undefined };
+}

@@ -1,0 +1,47 @@
+import { groupBy } from '../../src/model/group-by.ts';
+import type { BoardRow, PlanRow } from '../../src/web/api-schemas.ts';
+
+export const SECTIONS = ['need you', 'running', 'waiting', 'done'] as const;
+export type Section = (typeof SECTIONS)[number];
+
+/** Rows by section, in each by plan, the newest first, then by the name of the ticket. */
+export function bySection(
+  rows: Iterable<BoardRow>,
+  plans: ReadonlyMap<string, PlanRow>,
+  isShown: (row: BoardRow) => boolean = () => true,
+): Record<Section, BoardRow[]> {
+  const sections: Record<Section, BoardRow[]> = { 'need you': [], running: [], waiting: [], done: [] };
+  for (const row of rows) if (isShown(row)) sections[row.section].push(row);
+  const born = (row: BoardRow) => plans.get(row.planId)?.createdAt ?? '';
+  const names = new Intl.Collator('en', { numeric: true });
+  const order = (a: BoardRow, b: BoardRow) =>
+    compare(born(b), born(a)) || compare(a.planId, b.planId) || names.compare(a.ticketId, b.ticketId);
+  for (const section of SECTIONS) sections[section].sort(order);
+  return sections;
+}
+
+const compare = (a: string, b: string) => (a < b ? -1 : a > b ? 1 : 0);
+
+/** From this number on, rows with one reason are one line. */
+const FOLD_FROM = 4;
+
+/** Rows that wait for the same reason, together; the largest groups first, then single ones. */
+export function byReason(rows: readonly BoardRow[]): { why: string; rows: BoardRow[] }[] {
+  const groups = groupBy(rows, ({ why }) => why);
+  const folded = [...groups].filter(([, all]) => all.length >= FOLD_FROM);
+  const single = rows.filter(({ why }) => (groups.get(why)?.length ?? 0) < FOLD_FROM);
+  return [
+    ...folded.sort(([, a], [, b]) => b.length - a.length).map(([why, all]) => ({ why, rows: all })),
+    ...single.map((row) => ({ why: row.why, rows: [row] })),
+  ];
+}
+
+/** Whether all words are in what a row shows. */
+export function isFound(row: BoardRow, words: string): boolean {
+  const text =
+    `${row.planId} ${row.planName} ${row.ticketId} ${row.title} ${row.why} ${row.phase ?? ''} ${row.agent ?? ''} ${row.status} ${row.machine ?? ''}`.toLowerCase();
+  return words
+    .toLowerCase()
+    .split(/\s+/)
+    .every((word) => text.includes(word));
+}

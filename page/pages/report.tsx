@@ -1,0 +1,71 @@
+import type { Report } from '../../src/web/api-schemas.ts';
+import { useLoaded } from '../live/api.ts';
+import { board } from '../live/live.ts';
+import { address, setQuery } from '../live/route.ts';
+import { Command, Empty, Loading, localTimes, ticketAddress } from '../parts/small.tsx';
+import { Choice } from './costs.tsx';
+
+const PERIODS = ['12h', '24h', '3d', '7d'];
+
+/** The morning report: what happened, and what to do about it. */
+export function ReportPage() {
+  const since = address.value.query.get('since') ?? '12h';
+  const counts = JSON.stringify(board.value?.head.counts);
+  const { data, error } = useLoaded<Report>(`/report?since=${encodeURIComponent(since)}`, counts);
+  return (
+    <>
+      <header class="page-head">
+        <h1>Report</h1>
+        <Choice
+          name="Of the last"
+          options={PERIODS}
+          chosen={since}
+          onChoose={(period) => setQuery({ since: period === '12h' ? null : period })}
+        />
+      </header>
+      {data ? <ReportText report={data} /> : <Loading error={error} rows={8} />}
+    </>
+  );
+}
+
+function ReportText({ report: { sentence, period, sections } }: { report: Report }) {
+  return (
+    <article class="report">
+      <p class="sentence">{localTimes(sentence)}</p>
+      <p class="hint">{localTimes(period)}</p>
+      {sections.length === 0 && <Empty>Nothing happened in this time.</Empty>}
+      {sections.map(({ name, heading, items }) => (
+        <section key={name} class="part" aria-labelledby={`report-${name}`}>
+          <h2 id={`report-${name}`}>{heading}</h2>
+          <ul class="report-items">
+            {items.map((item) => (
+              <li key={item.text}>
+                <p>{localTimes(item.text)}</p>
+                {item.details.map((detail) => (
+                  <p key={detail} class="hint prose">
+                    {localTimes(detail)}
+                  </p>
+                ))}
+                {item.tickets.length > 0 && (
+                  <p class="ticket-names">
+                    {item.tickets.map((key) => {
+                      const [planId = '', ticketId = ''] = key.split('/');
+                      return (
+                        <a key={key} href={ticketAddress({ planId, ticketId })}>
+                          {key}
+                        </a>
+                      );
+                    })}
+                  </p>
+                )}
+                {item.commands.map((command) => (
+                  <Command key={command} command={command} />
+                ))}
+              </li>
+            ))}
+          </ul>
+        </section>
+      ))}
+    </article>
+  );
+}

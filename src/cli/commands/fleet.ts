@@ -1,0 +1,118 @@
+import { findStoreAddress } from '../../config/find-store-address.ts';
+import { HeldError, InputError } from '../../model/errors.ts';
+import { refKey } from '../../model/ids-and-branch-names.ts';
+import { style } from '../../report/style-and-phrases.ts';
+import { table } from '../../report/table.ts';
+import { answer, type Io } from '../io.ts';
+import { type GlobalOptions, openState, storeAddress } from '../open-state-and-find-named-tickets.ts';
+
+/** Makes the schemas of a store, or brings them up to date, and prints who needs which rights. */
+export async function fleetInit(io: Io, options: GlobalOptions, given: string | undefined): Promise<void> {
+  const { env, cwd } = io;
+  const address =
+    given === undefined ? storeAddress(io, options) : findStoreAddress({ env, cwd, argument: given });
+  if (!address)
+    throw new InputError('usage', 'Name the address of the store.', {
+      hint: 'signalbox fleet init postgres://owner@host/database   (the password by PGPASSWORD or PGPASSFILE)',
+    });
+  const { initFleet } = await import('../../store/postgres/init-fleet.ts');
+  const made = await initFleet({ address, env, cwd });
+  const step = (name: string, { from, to }: { from: number; to: number }) =>
+    from === to
+      ? `${name}: version ${to}, as it was.`
+      : `${name}: ${from === 0 ? 'made' : `version ${from} →`} version ${to}.`;
+  answer(io, options, made, [
+    `${made.store} is ready.`,
+    step('Plans and tickets (schema signalbox)', made.schema),
+    step('Queue (schema signalbox_queue)', made.queue),
+    '',
+    'Rights, to be given once by the owner, for example with psql:',
+    ...Object.entries(made.grants).flatMap(([role, lines]) => [
+      '',
+      `-- ${ROLES[role as keyof typeof ROLES]}`,
+      ...lines,
+    ]),
+    '',
+    "Then, for each member: create role anna login password '…' in role signalbox_person;",
+    'Use the store with SIGNALBOX_STORE, or with a file that only you can read:',
+    `  (umask 077; cat > ~/.signalbox/store-address)   # one line: postgres://anna:password@host/database`,
+  ]);
+}
+
+const ROLES = {
+  worker: 'Workers: drive tickets',
+  person: 'People: make plans and give commands',
+  viewer: 'Viewers: read only',
+};
+
+/** The part of the store that many machines need. */
+async function openFleet(io: Io, options: GlobalOptions) {
+  const { store, view } = await openState(io, options, (state) => state.glance());
+  const { fleet } = store;
+  if (!fleet)
+    throw new InputError('fleet/none', 'Plans are files here, so there is no fleet.', {
+      hint: 'Name the store with SIGNALBOX_STORE or --store.',
+    });
+  return { fleet, view };
+}
+
+/** Workers, what each of them drives, and when it was last seen. */
+export async function fleetStatus(io: Io, options: GlobalOptions): Promise<void> {
+  const { fleet, view } = await openFleet(io, options);
+  const all = [...view.tickets.values()];
+  const workers = fleet.workers().map(({ token, leaseLeft, silentFor, ...worker }) => ({
+    ...worker,
+    state: leaseLeft <= 0 ? 'gone' : worker.draining ? 'draining' : 'at work',
+    seenSecondsAgo: Math.round(silentFor / 1000),
+    leaseSecondsLeft: Math.round(leaseLeft / 1000),
+    drives: all.flatMap((ticket) => (ticket.claim?.token === token ? [refKey(ticket)] : [])),
+  }));
+  const rows = workers.map(({ id, state, version, slots, labels, drives, seenSecondsAgo }) => [
+    id,
+    state,
+    version,
+    `${drives.length}/${slots}`,
+    labels.join(','),
+    `${seenSecondsAgo}s ago`,
+    drives.join(' '),
+  ]);
+  const header = ['worker', 'state', 'version', 'slots', 'labels', 'seen', 'drives'];
+  const none = ['No worker is known. Start one: signalbox worker'];
+  answer(io, options, workers, rows.length > 0 ? table(header, rows, style(io.color)) : none);
+}
+
+/** The worker takes no more tickets and ends when its phases have ended. */
+export async function fleetDrain(io: Io, options: GlobalOptions, id: string): Promise<void> {
+  const { fleet } = await openFleet(io, options);
+  if (!(await fleet.drain(id))) throw unknownWorker(id, fleet.workers());
+  answer(
+    io,
+    options,
+    { id, draining: true },
+    `Worker ${id} takes no more tickets, and ends when its phases have ended.`,
+  );
+}
+
+/** Forgets a worker that is gone. Its tickets can be taken at once. */
+export async function fleetRemove(io: Io, options: GlobalOptions, id: string): Promise<void> {
+  const { fleet } = await openFleet(io, options);
+  const worker = fleet.workers().find((each) => each.id === id);
+  if (!worker) throw unknownWorker(id, fleet.workers());
+  if (worker.leaseLeft > 0)
+    throw new HeldError(
+      'worker/live',
+      `Worker ${id} may still run agents: its lease ends in ${Math.ceil(worker.leaseLeft / 1000)} s.`,
+      {
+        hint: `Let it end first: signalbox fleet drain ${id}`,
+      },
+    );
+  await fleet.remove(id);
+  answer(io, options, { id, removed: true }, `Worker ${id} is forgotten.`);
+}
+
+function unknownWorker(id: string, workers: readonly { id: string }[]): InputError {
+  const ids = workers.map((each) => each.id).join(', ');
+  return new InputError('worker/unknown', `There is no worker "${id}".`, {
+    hint: ids ? `Workers: ${ids}` : 'No worker is known.',
+  });
+}

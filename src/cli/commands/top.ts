@@ -1,0 +1,84 @@
+import { Machine } from '../../machine/machine.ts';
+import { isInForeground } from '../../machine/process-identity-and-signals.ts';
+import { finishedInstead } from '../../model/plans/choose-plans.ts';
+import { BoardReader, type BoardSource } from '../../report/board/read-board.ts';
+import { style } from '../../report/style-and-phrases.ts';
+import { printBoard } from '../../report/top/draw-board.ts';
+import { readerRedactor } from '../../sandbox/secret-redactors-and-fingerprints.ts';
+import type { Store } from '../../store/store-interface.ts';
+import { type Io, outJson } from '../io.ts';
+import {
+  type GlobalOptions,
+  openLiveStore,
+  openSettings,
+  planNamed,
+  plansHere,
+} from '../open-state-and-find-named-tickets.ts';
+
+interface TopOptions extends GlobalOptions {
+  all?: boolean;
+}
+
+export async function top(io: Io, options: TopOptions, word: string | undefined): Promise<void> {
+  const settings = await openSettings(io, options);
+  const store = await openLiveStore(io, options, settings);
+  const machine = new Machine(settings.stateDir);
+  const scope = scopeOf(io, options, store, word);
+  const redact = readerRedactor(settings, io.env, machine.fingerprints);
+  const startedAt = Date.now();
+  const reader = new BoardReader({ store, settings, machine, redact, startedAt, ...scope });
+  const { terminal } = io.stdout;
+  if (terminal && !options.json && isLive(io))
+    return (await import('./top-live.ts')).showBoard(io, options, {
+      terminal,
+      store,
+      reader,
+      empty: scope.empty,
+    });
+  const board = reader.read(startedAt);
+  if (options.json) return outJson(io, board);
+  const columns = io.columns?.() ?? Number.POSITIVE_INFINITY;
+  const shown = {
+    shown: { filter: '', failuresOnly: false, grouping: 'section' as const },
+    empty: scope.empty,
+  };
+  io.out(printBoard(board, shown, { columns, style: style(io.color), now: startedAt }));
+}
+
+/** Whether a person is at the terminal, and it can move its cursor. */
+function isLive({ env, stdin }: Io): boolean {
+  return env.TERM !== 'dumb' && stdin.isTTY() && stdin.readKeys !== undefined && isInForeground();
+}
+
+/** The plan that was named; else the open plans of this repository, and outside of one all open plans. */
+function scopeOf(
+  io: Io,
+  options: TopOptions,
+  store: Store,
+  word: string | undefined,
+): Pick<BoardSource, 'isShown' | 'finished'> & { empty: string[] } {
+  if (word !== undefined) {
+    const planId = planNamed(io, store, 'top', word);
+    store.plan(planId);
+    return {
+      isShown: ({ id }) => id === planId,
+      finished: [planId],
+      empty: [`Plan ${planId} has no tickets.`],
+    };
+  }
+  const isHere = options.all ? undefined : plansHere(io, store);
+  const isShown = isHere ?? (() => true);
+  const view = store.glance();
+  const latest = finishedInstead(view, isShown);
+  const others = isHere ? view.plans.filter((plan) => !isHere(plan)).length : 0;
+  return {
+    isShown,
+    finished: latest ? [latest.id] : [],
+    empty: [
+      `No open plans${isHere ? ' in this repository' : ''}.`,
+      ...(others > 0
+        ? [`Those of other repositories: signalbox top --all`]
+        : ['Start with: signalbox run --task "Fix the typo in README"']),
+    ],
+  };
+}

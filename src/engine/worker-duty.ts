@@ -1,0 +1,122 @@
+import { realpathSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Settings } from '../config/settings-table.ts';
+import { repositoryName } from '../issues/find-issue-checkouts.ts';
+import { secondsWithSleep } from '../machine/clock-with-sleep.ts';
+import { makeDirectory } from '../machine/files/make-directory-and-handle-storage-errors.ts';
+import { ifPossible } from '../machine/files/read-and-remove-files.ts';
+import { writeAtomic } from '../machine/files/write-atomic-and-note-facts.ts';
+import { ownIdentity } from '../machine/process-identity-and-signals.ts';
+import { digest } from '../model/ids-and-branch-names.ts';
+import type { Delivery, Fleet } from '../store/store-interface.ts';
+import { workIndex } from './claimed-tickets-and-counted-usage.ts';
+import type { EngineContext } from './context.ts';
+
+interface WorkerOptions {
+  slots: number;
+  labels: readonly string[];
+  version: string;
+  /** Ends the jobs of this worker: it was not heard of for so long that others may have its tickets. Resolves when they have ended. */
+  endJobs(): Promise<void>;
+}
+
+/** The part of a lease after which the watchdogs end jobs; the rest is for them to do it. */
+const SAFE_PART = 2 / 3;
+
+/** Names this machine in the fleet. Two state directories on one computer are two machines. */
+export function workerId({ stateDir }: Pick<Settings, 'stateDir'>): string {
+  const { host, machine } = ownIdentity();
+  const name = host.replace(/[^A-Za-z0-9.-]/g, '-').slice(0, 40);
+  return `${name}-${digest(`${machine} ${real(stateDir)}`, 6)}`;
+}
+
+const real = (path: string) => ifPossible(() => realpathSync.native(path)) ?? path;
+
+/** Names and paths of the repositories that the settings of a worker name. It drives no others. */
+export function reposOf({ repos }: Pick<Settings, 'repos'>): string[] {
+  const paths = Object.values(repos);
+  return [...new Set([...Object.keys(repos), ...paths, ...paths.map(real)].map(repositoryName))];
+}
+
+/** What makes a process a worker: its entry in the store, its queue, and the file that lets its jobs run. */
+export class WorkerDuty {
+  readonly id: string;
+  readonly slots: number;
+  readonly #engine: EngineContext;
+  readonly #fleet: Fleet;
+  readonly #options: WorkerOptions;
+  #until = 0;
+  #isEnding: Promise<void> | undefined;
+  #isLeaving = false;
+
+  constructor(engine: EngineContext, fleet: Fleet, options: WorkerOptions) {
+    this.#engine = engine;
+    this.#fleet = fleet;
+    this.#options = options;
+    this.slots = options.slots;
+    this.id = workerId(engine.settings);
+    fleet.onRenewed(engine.holder, (sentAt) => this.#renewed(sentAt));
+  }
+
+  /** First the lease, then work: called when the holder is registered. */
+  async begin(): Promise<void> {
+    const { settings, holder } = this.#engine;
+    const { labels, version } = this.#options;
+    const { host } = ownIdentity();
+    await this.#fleet.join(holder, {
+      id: this.id,
+      host,
+      version,
+      slots: this.slots,
+      labels,
+      repos: reposOf(settings),
+    });
+  }
+
+  /** Takes no more tickets; those that it drives end before their next phase. */
+  async leave(): Promise<void> {
+    this.#isLeaving = true;
+    await this.#fleet.drain(this.id);
+  }
+
+  get isLeaving(): boolean {
+    return this.#isLeaving || this.#fleet.workers().some(({ id, draining }) => id === this.id && draining);
+  }
+
+  /** Jobs that wait for this worker. The store shows whether there are any, so that the queue is not asked for nothing. */
+  async fetch(): Promise<Delivery[]> {
+    if (this.isLeaving) return [];
+    const waiting = [...workIndex(this.#engine).dispatched.values()].filter(
+      ({ dispatch }) => dispatch?.to === this.id,
+    );
+    return waiting.length === 0 ? [] : this.#fleet.fetch(this.id, waiting.length);
+  }
+
+  async endJob({ job }: Delivery): Promise<void> {
+    await this.#fleet.endJob(this.id, job);
+  }
+
+  async end(): Promise<void> {
+    await this.#fleet.remove(this.id).catch(() => undefined);
+  }
+
+  /** Lets jobs run for two thirds of a lease from when the renewal was sent. */
+  #renewed(sentAt: number): void {
+    const until = sentAt + (this.#fleet.leaseMs / 1000) * SAFE_PART;
+    // The watchdogs end what ran before; nothing of it may live on with the new lease.
+    if (this.#until > 0 && secondsWithSleep() > this.#until)
+      this.#isEnding ??= this.#options.endJobs().finally(() => {
+        this.#isEnding = undefined;
+        this.#write(this.#until);
+      });
+    this.#until = until;
+    if (!this.#isEnding) this.#write(until);
+  }
+
+  #write(until: number): void {
+    const { machine } = this.#engine;
+    if (machine.lease === undefined) makeDirectory(machine.stateDir);
+    machine.lease ??= join(machine.stateDir, 'lease');
+    writeAtomic(machine.lease, `${Math.floor(until)}\n`);
+  }
+}

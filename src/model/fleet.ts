@@ -1,0 +1,119 @@
+import type { Plan } from './plan.ts';
+import { plural } from './text/clean-escape-quote-plural.ts';
+import type { Ticket } from './ticket.ts';
+import type { Workflow } from './workflow.ts';
+
+/** A process that drives tickets of a fleet on its machine. Its id is the same after a restart. */
+export interface Worker {
+  id: string;
+  /** Of its present process; claims have the same one. */
+  token: string;
+  host: string;
+  version: string;
+  slots: number;
+  labels: readonly string[];
+  /** Repositories that its own settings name: their names and their paths. */
+  repos: readonly string[];
+  /** It takes no more tickets, and ends when its phases have ended. */
+  draining: boolean;
+  /** Milliseconds until its lease ends; 0: it is over. */
+  leaseLeft: number;
+  /** Milliseconds since it renewed its lease. */
+  silentFor: number;
+}
+
+/** What a ticket asks of its worker. */
+export interface Needs {
+  repo: string | null;
+  labels: readonly string[];
+  /** The worker that has its worktree. Others may continue once that one is gone. */
+  home: string | null;
+  /** The only computer that can continue it, where its work cannot be handed over; null: any. */
+  host: string | null;
+}
+
+/** The labels of a phase count from the ticket's start: a worker drives it as far as it can. */
+export function needsOf(
+  plan: Plan,
+  ticket: Ticket,
+  { workflow, repositoryName }: { workflow?: Workflow | undefined; repositoryName(text: string): string },
+): Needs {
+  const ofPhases =
+    workflow?.phases.flatMap((phase) => (phase.type === 'terminal' ? [] : (phase.workerLabels ?? []))) ?? [];
+  const labels = new Set([...(plan.workerLabels ?? []), ...(ticket.workerLabels ?? []), ...ofPhases]);
+  const home = ticket.base === null ? null : (ticket.dispatch?.to ?? null);
+  const repo = ticket.repo ?? plan.repo;
+  return { repo: repo && repositoryName(repo), labels: [...labels], home, host: boundTo(ticket) };
+}
+
+/** The computer that has the only copy of a ticket's work. */
+function boundTo({ handOver, machine }: Ticket): string | null {
+  return handOver?.onlyHere === undefined ? null : (machine?.host ?? null);
+}
+
+const isAtWork = ({ draining, leaseLeft }: Worker) => !draining && leaseLeft > 0;
+
+/** Workers that may take a ticket, now or when they have a free slot. */
+function fitting(workers: readonly Worker[], { repo, labels, home, host }: Needs): Worker[] {
+  const able = workers.filter(
+    (worker) =>
+      isAtWork(worker) &&
+      (repo === null || worker.repos.includes(repo)) &&
+      (host === null || worker.host === host) &&
+      labels.every((label) => worker.labels.includes(label)),
+  );
+  const own = able.filter(({ id }) => id === home);
+  return own.length > 0 ? own : able;
+}
+
+/** Why no worker can take a ticket, and what to do; undefined: one can. */
+export function whyNoWorker(workers: readonly Worker[], needs: Needs): string | undefined {
+  if (fitting(workers, needs).length > 0) return undefined;
+  const { repo, labels } = needs;
+  const live = workers.filter(isAtWork);
+  const silent = workers.filter(({ leaseLeft }) => leaseLeft <= 0).map(({ id }) => id);
+  const start = `Start one: signalbox worker${labels.length > 0 ? ` --labels ${labels.join(',')}` : ''}`;
+  if (live.length === 0) {
+    const gone = silent.length > 0 ? ` (not seen for longer than their lease: ${silent.join(', ')})` : '';
+    return `no worker is running${gone}. ${start}`;
+  }
+  const has = live.filter(({ repos }) => repo === null || repos.includes(repo));
+  if (has.length === 0)
+    return `none of ${plural(live.length, 'worker')} has the repository ${repo}. Name it under "repos" in the settings of a worker`;
+  const { host } = needs;
+  if (host !== null && !has.some((worker) => worker.host === host))
+    return `only a worker on ${host} can continue it, since its work could not be handed over. Start one there: signalbox worker`;
+  return `no worker with that repository has the labels ${labels.join(', ')}. ${start}`;
+}
+
+/** Which worker gets which ticket. Each call to `place` takes a slot. */
+export class Placement {
+  readonly #workers: readonly Worker[];
+  readonly #used: Map<string, number>;
+
+  /** `used`: slots that are taken already, by worker. */
+  constructor(workers: readonly Worker[], used: ReadonlyMap<string, number>) {
+    this.#workers = workers;
+    this.#used = new Map(used);
+  }
+
+  /** Slots that are free on all workers together. */
+  get free(): number {
+    const all = this.#workers.filter(isAtWork).map((worker) => Math.max(0, this.#freeOf(worker)));
+    return all.reduce((sum, free) => sum + free, 0);
+  }
+
+  /** The worker with the most free slots; undefined if none has one. A check without a slot always finds a place. */
+  place(needs: Needs, slot: boolean): string | undefined {
+    const [best] = fitting(this.#workers, needs).sort(
+      (a, b) => this.#freeOf(b) - this.#freeOf(a) || (a.id < b.id ? -1 : 1),
+    );
+    if (!best || (slot && this.#freeOf(best) <= 0)) return undefined;
+    if (slot) this.#used.set(best.id, (this.#used.get(best.id) ?? 0) + 1);
+    return best.id;
+  }
+
+  #freeOf({ id, slots }: Worker): number {
+    return slots - (this.#used.get(id) ?? 0);
+  }
+}

@@ -1,0 +1,25 @@
+import type { EngineContext } from '../engine/context.ts';
+import { refKey } from '../model/ids-and-branch-names.ts';
+import { runCommand } from '../model/state/explain-ticket.ts';
+import type { Ticket } from '../model/ticket.ts';
+
+type Context = Pick<EngineContext, 'store' | 'holder'>;
+
+/** Where a ticket is after a command, and what continues it. */
+export function sayTicketMoved(engine: Context, ticket: Ticket): string {
+  const { planId, status, currentPhase } = ticket;
+  const at = currentPhase && currentPhase !== status ? ` at ${currentPhase}` : '';
+  const moves = status === 'ready' || status === 'queued' || status === 'running';
+  return `${refKey(ticket)} is ${status.replace('_', ' ')}${at}.${moves ? nextStep(engine, planId) : ''}`;
+}
+
+/** What continues a plan: the daemon or run that has it, or a command. */
+export function nextStep(engine: Context, planId: string): string {
+  const plan = engine.store.plan(planId);
+  const { claim, status } = plan;
+  if (status === 'paused') return ` Its plan is paused. Continue with: signalbox resume ${planId}`;
+  if (claim && engine.holder.isLive(claim)) return ` Its run (pid ${claim.pid}) continues it.`;
+  const daemon = engine.holder.daemon();
+  if (daemon) return ` Daemon ${daemon.pid} continues it.`;
+  return ` ${plan.kind === undefined ? 'Run it' : 'Continue'} with: ${runCommand(plan)}`;
+}

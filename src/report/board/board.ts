@@ -1,0 +1,325 @@
+import type { Claim } from '../../model/claim.ts';
+import { refKey, type TicketRef } from '../../model/ids-and-branch-names.ts';
+import type { AccountLimit } from '../../model/limits/admission.ts';
+import type { SpentToday } from '../../model/limits/budget.ts';
+import { countUnpriced, totalUsage } from '../../model/limits/usage-and-cost.ts';
+import type { Plan } from '../../model/plan.ts';
+import { newestFirst } from '../../model/plans/choose-plans.ts';
+import { legalCommands, type TicketCommand } from '../../model/state/commands.ts';
+import { type Attempt, type Hold, isOver, openAttempt, type Ticket, type Usage } from '../../model/ticket.ts';
+import type { Holder, StoreProblem, StoreView } from '../../store/store-interface.ts';
+import { isIn, type PlanStatus, statusOf, type TicketStatus } from '../status-text.ts';
+
+/** The order of every view: what needs a person comes first. */
+export const BOARD_SECTIONS = ['need you', 'running', 'waiting', 'done'] as const;
+export type BoardSection = (typeof BOARD_SECTIONS)[number];
+
+/** All that a live view shows, at one moment. `signalbox top --json` prints it as it is. */
+export interface Board {
+  at: string;
+  /** Processes that drive tickets. */
+  engines: BoardEngine[];
+  running: number;
+  /** Maximum number of tickets that run at once on this machine. */
+  maximum: number;
+  today: SpentToday;
+  /** Accounts that have met a usage limit which is not over. */
+  limits: LimitedAccount[];
+  counts: Record<BoardSection, number>;
+  /** The plans of the rows, the newest first. */
+  plans: BoardPlan[];
+  /** Ordered by section, in each by plan, the newest first. */
+  rows: BoardRow[];
+  /** Plans and tickets that cannot be read. */
+  problems: StoreProblem[];
+}
+
+type LimitedAccount = { account: string } & AccountLimit;
+
+interface BoardPlan {
+  id: string;
+  name: string;
+  status: Plan['status'];
+  kind: string | null;
+  repo: string | null;
+  workflow: string | null;
+  createdAt: string | null;
+  /** How many tickets it has, and how many of them are complete. */
+  tickets: number;
+  complete: number;
+}
+
+interface BoardEngine {
+  by: string;
+  pid: number;
+  host: string;
+  /** Whether its process is on another machine. */
+  isElsewhere: boolean;
+}
+
+export interface BoardRow extends TicketRef {
+  section: BoardSection;
+  status: Ticket['status'];
+  title: string;
+  planName: string;
+  why: string;
+  next: string;
+  hold: Hold | null;
+  phase: string | null;
+  visit: number;
+  attempt: number;
+  /** When it entered the phase, or came to rest. */
+  since: string | null;
+  agent: string | null;
+  /** The last thing its agent said or did; null unless an engine drives it. */
+  action: string | null;
+  /** When its running attempt last printed something. */
+  printedAt: string | null;
+  /** An attempt that prints nothing for this long is stopped; null: no limit. */
+  idleSeconds: number | null;
+  usage: Usage | null;
+  /** How many attempts have an unknown cost. */
+  unpriced: number;
+  /** The machine that it is on, if that is not this one. */
+  machine: string | null;
+  pullRequest: string | null;
+  /** What a person may answer; empty unless it asks. */
+  decisions: string[];
+  /** What a person may do to it now. */
+  legal: TicketCommand['type'][];
+}
+
+/** What the output of a running attempt shows so far. */
+interface SeenOutput {
+  action: string | null;
+  printedAt: number | null;
+}
+
+export interface BoardInput {
+  view: StoreView;
+  /** Plans to show; others only explain why tickets wait. */
+  isShown(plan: Plan): boolean;
+  holder: Pick<Holder, 'isLive' | 'leaseLeft' | 'daemon'>;
+  now: number;
+  maximum: number;
+  today: SpentToday;
+  limits: LimitedAccount[];
+  output(ticket: Ticket, attempt: Attempt): SeenOutput | undefined;
+  idleSeconds(ticket: Ticket, attempt: Attempt): number | null;
+  /** What a reader that reads again and again keeps between two readings. */
+  kept?: KeptRows;
+}
+
+/** The board, from what is stored and what is seen of running agents. */
+export function boardOf(input: BoardInput): Board {
+  const { view, now, maximum, today, limits } = input;
+  const holder = remembering(input.holder);
+  const daemon = input.holder.daemon();
+  const plans = statusOf({ view, holder, daemon: daemon !== undefined, now });
+  const shown = plans.filter(({ plan }) => input.isShown(plan)).sort((a, b) => newestFirst(a.plan, b.plan));
+  const rows = shown.flatMap(({ plan, tickets }) =>
+    tickets.map((each) => keptRow(each, plan, { ...input, holder })),
+  );
+  const bySection = Object.fromEntries(
+    BOARD_SECTIONS.map((section) => [section, rows.filter((row) => row.section === section)]),
+  ) as Record<BoardSection, BoardRow[]>;
+  const known = new Set(view.plans.map(({ id }) => id));
+  const claims = [...view.plans, ...view.tickets.values()].map(({ claim }) => claim);
+  return {
+    at: new Date(now).toISOString(),
+    engines: enginesOf([daemon ?? null, ...claims], holder),
+    running: plans.reduce((sum, { tickets }) => sum + tickets.filter(isDriven(holder)).length, 0),
+    maximum,
+    today,
+    limits,
+    counts: {
+      'need you': bySection['need you'].length,
+      running: bySection.running.length,
+      waiting: bySection.waiting.length,
+      done: bySection.done.length,
+    },
+    plans: shown.map(planOf),
+    rows: BOARD_SECTIONS.flatMap((section) => bySection[section]),
+    problems: view.problems.filter(
+      ({ planId }) => !known.has(planId) || shown.some(({ plan }) => plan.id === planId),
+    ),
+  };
+}
+
+function planOf({ plan, tickets }: PlanStatus): BoardPlan {
+  const { id, name, status, kind, repo, workflow, createdAt } = plan;
+  return {
+    id,
+    name: name || id,
+    status,
+    kind: kind ?? null,
+    repo: repo ?? null,
+    workflow: workflow ?? null,
+    createdAt: createdAt ?? null,
+    tickets: plan.tickets.length,
+    complete: tickets.filter(({ ticket }) => ticket.status === 'complete').length,
+  };
+}
+
+type Lives = Pick<Holder, 'isLive' | 'leaseLeft'>;
+
+const isDriven =
+  ({ isLive }: Lives) =>
+  ({ ticket }: TicketStatus) =>
+    ticket.status === 'running' && ticket.claim !== null && isLive(ticket.claim);
+
+/** One engine has the claims of many tickets, and its process is searched for once. */
+function remembering(holder: Lives): Lives {
+  const keyOf = ({ token, agent }: Claim) => `${token} ${agent?.pid ?? ''}`;
+  const live = new Map<string, boolean>();
+  const left = new Map<string, number | undefined>();
+  return {
+    isLive(claim) {
+      const known = live.get(keyOf(claim)) ?? holder.isLive(claim);
+      live.set(keyOf(claim), known);
+      return known;
+    },
+    leaseLeft(claim) {
+      const key = keyOf(claim);
+      if (!left.has(key)) left.set(key, holder.leaseLeft(claim));
+      return left.get(key);
+    },
+  };
+}
+
+function enginesOf(claims: readonly (Claim | null)[], { isLive, leaseLeft }: Lives): BoardEngine[] {
+  const engines = new Map<string, Claim>();
+  for (const claim of claims)
+    if (claim && claim.by !== 'session' && !engines.has(claim.token) && isLive(claim))
+      engines.set(claim.token, claim);
+  return [...engines.values()].map((claim) => ({
+    by: claim.by,
+    pid: claim.pid,
+    host: claim.host,
+    isElsewhere: leaseLeft(claim) !== undefined,
+  }));
+}
+
+function sectionOf(ticket: Ticket): BoardSection {
+  if (isIn('need you', ticket)) return 'need you';
+  if (isIn('run', ticket)) return 'running';
+  return isIn('done', ticket) ? 'done' : 'waiting';
+}
+
+interface KeptRow {
+  row: BoardRow;
+  ticket: Ticket;
+}
+
+/** The rows of the last reading, by refKey. */
+export type KeptRows = Map<string, KeptRow>;
+
+/** The same row as before while nothing holds its ticket and nothing about it has changed: a board may have thousands of them. */
+function keptRow(
+  status: TicketStatus,
+  plan: Plan,
+  around: Parameters<typeof rowOf>[2] & { kept?: KeptRows | undefined },
+): BoardRow {
+  const { ticket, why, next } = status;
+  const { kept } = around;
+  if (!kept || ticket.claim !== null) return rowOf(status, plan, around);
+  const key = refKey(ticket);
+  const known = kept.get(key);
+  const isKnown =
+    known !== undefined &&
+    known.row.why === why &&
+    known.row.next === next &&
+    known.row.planName === (plan.name || plan.id) &&
+    isSame(known.ticket, ticket);
+  if (isKnown) return known.row;
+  const row = rowOf(status, plan, around);
+  kept.set(key, { row, ticket });
+  return row;
+}
+
+/** Compares all that a row is made of. The hold may have been explained again. */
+function isSame(a: Ticket, b: Ticket): boolean {
+  const isSameHold =
+    a.hold?.kind === b.hold?.kind && a.hold?.reason === b.hold?.reason && a.hold?.until === b.hold?.until;
+  return (
+    isSameHold &&
+    a.status === b.status &&
+    a.title === b.title &&
+    a.currentPhase === b.currentPhase &&
+    a.since === b.since &&
+    a.phaseHistory === b.phaseHistory &&
+    a.context === b.context &&
+    a.claim === b.claim
+  );
+}
+
+function rowOf(
+  { ticket, why, next }: TicketStatus,
+  plan: Plan,
+  { holder, output, idleSeconds }: Pick<BoardInput, 'output' | 'idleSeconds'> & { holder: Lives },
+): BoardRow {
+  const open = openAttempt(ticket);
+  const isRunning = ticket.status === 'running';
+  const isLive = ticket.claim !== null && holder.isLive(ticket.claim);
+  const seen = isRunning && isLive && open ? output(ticket, open) : undefined;
+  const used = usedBy(ticket);
+  const last = ticket.phaseHistory.at(-1);
+  const url = ticket.context.pr_url;
+  const { claim, planId, ticketId, status, hold } = ticket;
+  const isElsewhere = claim !== null && holder.leaseLeft(claim) !== undefined;
+  const asks = status === 'needs_attention' && hold?.kind === 'gate';
+  return {
+    planId,
+    ticketId,
+    section: sectionOf(ticket),
+    status,
+    title: ticket.title,
+    planName: plan.name || plan.id,
+    why,
+    next,
+    hold,
+    phase: ticket.currentPhase,
+    visit: last?.phase === ticket.currentPhase ? last.visit : 1,
+    attempt: open?.attempt ?? 1,
+    since: sinceOf(ticket),
+    agent: open?.agent ?? ticket.phaseHistory.findLast(({ agent }) => agent !== null)?.agent ?? null,
+    action: seen?.action ?? null,
+    printedAt: seen?.printedAt ? new Date(seen.printedAt).toISOString() : null,
+    idleSeconds: seen && open ? idleSeconds(ticket, open) : null,
+    usage: used.usage,
+    unpriced: used.unpriced,
+    machine: isElsewhere ? claim.host : null,
+    pullRequest: typeof url === 'string' ? url : null,
+    decisions: asks ? (open?.decisions ?? []) : [],
+    legal: legalCommands(ticket),
+  };
+}
+
+/** A phase takes as long as all attempts of its visit; a poll or gate has waited since its attempt started. */
+function sinceOf(ticket: Ticket): string | null {
+  const open = openAttempt(ticket);
+  if (!open || isOver(ticket)) return ticket.since;
+  const first = ticket.phaseHistory.find(({ phase, visit }) => phase === open.phase && visit === open.visit);
+  return first?.startedAt ?? open.startedAt;
+}
+
+type Used = Pick<BoardRow, 'usage' | 'unpriced'>;
+
+const usedByTicket = new WeakMap<Ticket, Used>();
+
+/** Computed once for every stored state: most tickets do not change between two frames. */
+function usedBy(ticket: Ticket): Used {
+  const { phaseHistory } = ticket;
+  const used = usedByTicket.get(ticket) ?? {
+    usage: totalUsage(phaseHistory.map(({ usage }) => usage)),
+    unpriced: countUnpriced(phaseHistory),
+  };
+  usedByTicket.set(ticket, used);
+  return used;
+}
+
+/** Silent for more than a third of its idle limit. */
+export function isTooSilent({ printedAt, since, idleSeconds }: BoardRow, now: number): boolean {
+  const last = printedAt ?? since;
+  return idleSeconds !== null && last !== null && now - Date.parse(last) > (idleSeconds * 1000) / 3;
+}

@@ -1,0 +1,108 @@
+import { refKey, type TicketRef } from '../../model/ids-and-branch-names.ts';
+import { plural } from '../../model/text/clean-escape-quote-plural.ts';
+import { oneLine } from '../style-and-phrases.ts';
+
+/** A gate that can be answered here. */
+export interface Question extends TicketRef {
+  text: string;
+  decisions: readonly string[];
+}
+
+/** The answer that a person is writing to a gate. */
+export interface AnswerBox {
+  /** The gate's ticket, by refKey. */
+  key: string;
+  /** Undefined until one is chosen: no single key decides. */
+  decision: string | undefined;
+  message: string;
+  isSending: boolean;
+  /** Why nothing was sent. */
+  problem: string;
+}
+
+export interface Answer extends TicketRef {
+  decision: string;
+  message: string;
+}
+
+const KEYS = {
+  esc: ['\u001b'],
+  enter: ['\r', '\n'],
+  right: ['\u001b[C', '\u001bOC', '\t'],
+  left: ['\u001b[D', '\u001bOD'],
+  up: ['\u001b[A', '\u001bOA'],
+  down: ['\u001b[B', '\u001bOB'],
+  back: ['\u007f', '\b'],
+  clear: ['\u0015'],
+  pageUp: ['\u001b[5~'],
+  pageDown: ['\u001b[6~'],
+  home: ['\u001b[H', '\u001bOH', '\u001b[1~'],
+  end: ['\u001b[F', '\u001bOF', '\u001b[4~'],
+};
+
+/** Whether what was typed is this key. */
+export function isKey(name: keyof typeof KEYS, keys: string): boolean {
+  return KEYS[name].includes(keys);
+}
+
+/** The text after a key, or after text that was pasted. Line ends in it are no Enter. */
+export function typed(text: string, keys: string): string {
+  if (isKey('back', keys)) return [...text].slice(0, -1).join('');
+  if (isKey('clear', keys)) return '';
+  return keys.startsWith('\u001b') ? text : text + keys.replace(/\p{Cc}+/gu, ' ');
+}
+
+/** The item beside the chosen one, in a circle; without a chosen one the first, or backwards the last. */
+export function beside<T>(items: readonly T[], chosen: T | undefined, step: 1 | -1): T | undefined {
+  const at = chosen === undefined ? -1 : items.indexOf(chosen);
+  return items[(Math.max(at, step === 1 ? -1 : 0) + step + items.length) % items.length];
+}
+
+/** An open question has only one decision. */
+export function emptyBox(question: Question): AnswerBox {
+  const { decisions } = question;
+  const decision = decisions.length === 1 ? decisions[0] : undefined;
+  return { key: refKey(question), decision, message: '', isSending: false, problem: '' };
+}
+
+/** Applies a key to the answer of a question. `box` is null when the person leaves it; `send` is what is to be sent. */
+export function pressInBox(
+  box: AnswerBox,
+  keys: string,
+  questions: readonly Question[],
+): { box: AnswerBox | null; send?: Answer } {
+  const question = questions.find((each) => refKey(each) === box.key);
+  if (!question) return { box: null };
+  if (box.isSending) return { box };
+  const { decisions, planId, ticketId } = question;
+  const calm = { ...box, problem: '' };
+  if (isKey('esc', keys)) return { box: null };
+  if (isKey('right', keys)) return { box: { ...calm, decision: beside(decisions, box.decision, 1) } };
+  if (isKey('left', keys)) return { box: { ...calm, decision: beside(decisions, box.decision, -1) } };
+  if (isKey('up', keys) || isKey('down', keys))
+    return { box: emptyBox(beside(questions, question, isKey('up', keys) ? -1 : 1) ?? question) };
+  if (!isKey('enter', keys)) return { box: { ...calm, message: typed(box.message, keys) } };
+  const { decision } = box;
+  if (decision === undefined) return { box: { ...calm, problem: 'Choose a decision first, with ← and →.' } };
+  return {
+    box: { ...calm, isSending: true },
+    send: { planId, ticketId, decision, message: box.message.trim() },
+  };
+}
+
+const INDENT = '  ';
+
+/** The question, the decisions and the message, a line each. */
+export function boxLines(box: AnswerBox, questions: readonly Question[], name: string): string[] {
+  const question = questions.find((each) => refKey(each) === box.key);
+  if (!question) return [];
+  const more = questions.length - 1;
+  const choices = question.decisions.map((each) => (each === box.decision ? `[${each}]` : ` ${each} `));
+  const news = box.isSending ? 'Sending…' : box.problem;
+  return [
+    `Answer ${name}: ${oneLine(question.text, 1000)}`,
+    `${INDENT}Decision: ${choices.join(' ')}`,
+    `${INDENT}Message, or none: ${oneLine(box.message, 1000)}▏`,
+    `${INDENT}${news || `← → choose · Enter sends · Esc leaves${more > 0 ? ` · ↑ ↓ ${plural(more, 'other question')}` : ''}`}`,
+  ];
+}

@@ -1,0 +1,117 @@
+import { costText, dollars } from '../../model/limits/usage-and-cost.ts';
+import { plural } from '../../model/text/clean-escape-quote-plural.ts';
+import { BOARD_SECTIONS, type Board, type BoardSection } from '../board/board.ts';
+import { clock, oneLine, type Style, sayProblem, statusMark, wholeSeconds } from '../style-and-phrases.ts';
+import { cells, cut, joined } from '../table.ts';
+import { drawRow, headerRow, layOutRows } from './lay-out-rows.ts';
+import { type ListEntry, listEntries, rowNames, type Shown } from './list-rows.ts';
+
+export interface Frame {
+  columns: number;
+  style: Style;
+  now: number;
+}
+
+export interface BoardView {
+  shown: Shown;
+  /** Shown in place of rows if there are none. */
+  empty: readonly string[];
+}
+
+/** The whole board, for a pipe or a file. */
+export function printBoard(board: Board, view: BoardView, frame: Frame): string[] {
+  const { columns: width, style } = frame;
+  const entries = listEntries(board, view.shown);
+  const rows = entries.flatMap((entry) => ('row' in entry ? [entry.row] : []));
+  const options = { nameOf: rowNames(board.rows), now: frame.now };
+  const layout = layOutRows(rows, width, options);
+  return [
+    ...factLines(board, frame),
+    ...countLines(board, view.shown, frame),
+    '',
+    ...(entries.length === 0 ? view.empty : [style.dim(headerRow(layout))]),
+    ...entries.map((entry) =>
+      'row' in entry
+        ? drawRow(entry.row, layout, { ...options, style, width, isSelected: false })
+        : headingLine(entry, frame),
+    ),
+  ];
+}
+
+/** Engines, spending, limits and problems: what a low terminal leaves out. */
+export function factLines(board: Board, { columns: width, style, now }: Frame): string[] {
+  const { engines, running, maximum, today, limits, problems } = board;
+  const spent = today.usd === null && today.unpriced === 0 ? '$0.00' : costText(today.usd, today.unpriced);
+  const facts = [
+    enginesText(engines),
+    `${running} of ${maximum} running`,
+    `${spent}${today.budgetUsd === null ? '' : ` of ${dollars(today.budgetUsd)}`} today`,
+  ];
+  return [
+    ...joined(facts, width).map((line) => style.dim(cut(line, width))),
+    ...limits.map(({ account, until }) => {
+      const left = wholeSeconds(Math.max(0, Date.parse(until) - now));
+      return style.yellow(
+        cut(`Usage limit of ${oneLine(account)} until ${clock(until, now)}, in ${left}`, width),
+      );
+    }),
+    ...problems
+      .slice(0, 2)
+      .map((problem) => `${style.red('✗')} ${cut(oneLine(sayProblem(problem), 300), width - 2)}`),
+  ];
+}
+
+/** The counts, which every terminal shows, and what is left out of the list. */
+export function countLines(board: Board, shown: Shown, { columns: width, style }: Frame): string[] {
+  return [countsLine(board, width, style), ...filterLines(shown, width, style)];
+}
+
+function enginesText(engines: Board['engines']): string {
+  if (engines.length === 0) return 'no engine is running';
+  const names = engines.map(({ by, host, isElsewhere }) => `${by}${isElsewhere ? ` on ${host}` : ''}`);
+  const counts = new Map<string, number>();
+  for (const name of names) counts.set(name, (counts.get(name) ?? 0) + 1);
+  const list = [...counts].map(([name, count]) => (count > 1 ? `${count} × ${name}` : name)).join(', ');
+  return `${plural(engines.length, 'engine')}: ${oneLine(list, 200)}`;
+}
+
+const SIGNS: Record<BoardSection, 'needs_attention' | 'running' | 'ready' | 'complete'> = {
+  'need you': 'needs_attention',
+  running: 'running',
+  waiting: 'ready',
+  done: 'complete',
+};
+
+/** `2 need you · 3 running · 4 waiting · 33 done`, or with marks where that does not fit. */
+function countsLine({ counts }: Board, width: number, style: Style): string {
+  const say = (section: BoardSection) =>
+    `${counts[section]} ${section === 'need you' && counts[section] === 1 ? 'needs you' : section}`;
+  const long = BOARD_SECTIONS.map(say);
+  const paint = (section: BoardSection, text: string) =>
+    counts[section] === 0
+      ? style.dim(text)
+      : section === 'need you'
+        ? style.yellow(style.bold(text))
+        : style.bold(text);
+  if (cells(long.join(' · ')) <= width)
+    return BOARD_SECTIONS.map((section, at) => paint(section, long[at] ?? '')).join(style.dim(' · '));
+  const short = BOARD_SECTIONS.map((section) => `${statusMark(SIGNS[section], style)}${counts[section]}`);
+  return short.join(' ');
+}
+
+function filterLines({ filter, failuresOnly, grouping }: Shown, width: number, style: Style): string[] {
+  const facts = [
+    ...(filter ? [`only “${oneLine(filter)}”`] : []),
+    ...(failuresOnly ? ['only what needs you'] : []),
+    ...(grouping === 'section' ? [] : [`grouped by ${grouping}`]),
+  ];
+  return facts.length === 0 ? [] : [style.cyan(cut(facts.join(' · '), width))];
+}
+
+export function headingLine(
+  { heading, section, count }: Extract<ListEntry, { heading: string }>,
+  { columns, style }: Frame,
+): string {
+  const text = cut(`${oneLine(heading)} (${count})`, columns);
+  return section === 'need you' ? style.yellow(style.bold(text)) : style.bold(text);
+}

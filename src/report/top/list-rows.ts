@@ -1,0 +1,69 @@
+import { refKey, type TicketRef } from '../../model/ids-and-branch-names.ts';
+import { BOARD_SECTIONS, type Board, type BoardRow, type BoardSection } from '../board/board.ts';
+
+export const GROUPINGS = ['section', 'plan', 'agent'] as const;
+type Grouping = (typeof GROUPINGS)[number];
+
+/** What a person has chosen to see. */
+export interface Shown {
+  /** Words that the rows must have; empty: all rows. */
+  filter: string;
+  failuresOnly: boolean;
+  grouping: Grouping;
+}
+
+export type ListEntry = { heading: string; section: BoardSection | null; count: number } | { row: BoardRow };
+
+const HEADINGS: Record<BoardSection, string> = {
+  'need you': 'Need you',
+  running: 'Running',
+  waiting: 'Waiting',
+  done: 'Done',
+};
+
+/** The rows that are shown, below their headings. */
+export function listEntries({ rows }: Pick<Board, 'rows'>, shown: Shown): ListEntry[] {
+  const found = rows.filter((row) => isShown(row, shown));
+  const groups = new Map<string, BoardRow[]>();
+  for (const row of found) {
+    const key = groupOf(row, shown.grouping);
+    const own = groups.get(key);
+    if (own) own.push(row);
+    else groups.set(key, [row]);
+  }
+  return [...groups].flatMap(([key, own]) => {
+    const section = BOARD_SECTIONS.find((each) => shown.grouping === 'section' && each === key) ?? null;
+    const heading = section ? HEADINGS[section] : key;
+    return [{ heading, section, count: own.length }, ...own.map((row) => ({ row }))];
+  });
+}
+
+function groupOf({ section, planId, planName, agent }: BoardRow, grouping: Grouping): string {
+  switch (grouping) {
+    case 'section':
+      return section;
+    case 'plan':
+      return planName === planId ? planId : `${planName} (${planId})`;
+    case 'agent':
+      return agent ?? 'No agent yet';
+  }
+}
+
+function isShown(row: BoardRow, { filter, failuresOnly }: Shown): boolean {
+  if (failuresOnly && row.section !== 'need you') return false;
+  if (filter === '') return true;
+  const { planName, title, phase, agent, why } = row;
+  const text = [refKey(row), planName, title, phase, agent, row.section, why].join('\n').toLowerCase();
+  return filter
+    .toLowerCase()
+    .split(/\s+/)
+    .every((word) => text.includes(word));
+}
+
+/** The id of a ticket, with its plan where another row has the same id. */
+export function rowNames(rows: readonly TicketRef[]): (row: TicketRef) => string {
+  const seen = new Set<string>();
+  const twice = new Set<string>();
+  for (const { ticketId } of rows) (seen.has(ticketId) ? twice : seen).add(ticketId);
+  return (row) => (twice.has(row.ticketId) ? refKey(row) : row.ticketId);
+}

@@ -1,0 +1,295 @@
+import { refKey, type TicketRef } from '../../model/ids-and-branch-names.ts';
+import { illegal, type TicketCommand } from '../../model/state/commands.ts';
+import { attemptKey } from '../../model/ticket.ts';
+import type { Board, BoardRow } from '../board/board.ts';
+import {
+  type AnswerBox,
+  beside,
+  emptyBox,
+  isKey,
+  pressInBox,
+  type Question,
+  typed,
+} from '../live/answer-box.ts';
+import { oneLine } from '../style-and-phrases.ts';
+import { GROUPINGS, type Shown } from './list-rows.ts';
+
+/** What a key does to a ticket after a person has agreed. */
+export type Wish =
+  | { type: 'retry' }
+  | { type: 'pause' }
+  | { type: 'resume' }
+  | { type: 'skip'; phase: string }
+  | { type: 'respond'; decision: string; message: string; attempt: string };
+
+/** What is shown in place of the board, or below it. */
+type Mode =
+  | { kind: 'board' }
+  | { kind: 'help' }
+  /** The filter is being typed; `before` is the one that Esc brings back. */
+  | { kind: 'filter'; before: string }
+  | { kind: 'confirm'; ref: TicketRef; question: string; wish: Wish }
+  | { kind: 'phase'; ref: TicketRef; phases: readonly string[]; chosen: string | undefined }
+  | { kind: 'answer'; box: AnswerBox };
+
+/** What happened to the last key. */
+interface Notice {
+  lines: readonly string[];
+  isProblem: boolean;
+}
+
+export interface TopState {
+  shown: Shown;
+  /** The selected ticket by refKey, and its place among the rows, for when it is gone. */
+  selected: string | null;
+  place: number;
+  mode: Mode;
+  notice: Notice | null;
+}
+
+export type Program = 'log' | 'diff' | 'pull request' | 'shell' | 'session';
+
+/** What a key needs of the world. */
+export type Effect =
+  | { type: 'quit' }
+  | { type: 'start'; program: Program; row: BoardRow }
+  /** The phases of a ticket's workflow are needed, to choose one. */
+  | { type: 'phases'; row: BoardRow }
+  | { type: 'command'; ref: TicketRef; wish: Wish };
+
+interface Pressed {
+  state: TopState;
+  effect?: Effect;
+}
+
+export function startState(): TopState {
+  return {
+    shown: { filter: '', failuresOnly: false, grouping: 'section' },
+    selected: null,
+    place: 0,
+    mode: { kind: 'board' },
+    notice: null,
+  };
+}
+
+/** Where the selected ticket is among the rows; where it is gone, the row that took its place. */
+function selectedPlace({ selected, place }: TopState, rows: readonly BoardRow[]): number {
+  const at = rows.findIndex((row) => refKey(row) === selected);
+  return at >= 0 ? at : Math.max(0, Math.min(place, rows.length - 1));
+}
+
+/** Selects a row that exists, and ends questions that no longer are open. */
+export function settled(state: TopState, rows: readonly BoardRow[], board: Board): TopState {
+  const place = selectedPlace(state, rows);
+  const row = rows[place];
+  const next = { ...state, selected: row ? refKey(row) : null, place };
+  const { mode } = next;
+  if (mode.kind !== 'answer' || mode.box.isSending) return next;
+  if (openQuestions(board).some((each) => refKey(each) === mode.box.key)) return next;
+  const gone = board.rows.find((each) => refKey(each) === mode.box.key);
+  const why = gone?.why ? `: ${oneLine(gone.why, 200)}` : '.';
+  const lines = [mode.box.problem || `${mode.box.key} no longer asks${why}`];
+  return { ...next, mode: { kind: 'board' }, notice: { lines, isProblem: true } };
+}
+
+/** Gates that can be answered here. */
+export function openQuestions({ rows }: Pick<Board, 'rows'>): Question[] {
+  return rows
+    .filter(({ decisions }) => decisions.length > 0)
+    .map(({ planId, ticketId, decisions, hold }) => ({
+      planId,
+      ticketId,
+      decisions,
+      text: hold?.reason ?? '',
+    }));
+}
+
+interface Around {
+  board: Board;
+  /** The rows in the order in which they are shown. */
+  rows: readonly BoardRow[];
+  /** How many rows a page has. */
+  page: number;
+}
+
+/** Applies one key. */
+export function pressKey(state: TopState, key: string, around: Around): Pressed {
+  const { mode } = state;
+  switch (mode.kind) {
+    case 'board':
+      return pressOnBoard({ ...state, notice: null }, key, around);
+    case 'help':
+      return { state: toBoard(state) };
+    case 'filter':
+      return pressInFilter(state, mode.before, key);
+    case 'confirm':
+      return key === 'y' || key === 'Y'
+        ? { state: toBoard(state), effect: { type: 'command', ref: mode.ref, wish: mode.wish } }
+        : { state: say(toBoard(state), 'Nothing was changed.') };
+    case 'phase':
+      return pressInPhases(state, mode, key);
+    case 'answer':
+      return pressInAnswer(state, mode.box, key, around);
+  }
+}
+
+function toBoard(state: TopState): TopState {
+  return { ...state, mode: { kind: 'board' } };
+}
+
+export function say(state: TopState, lines: string | readonly string[], isProblem = false): TopState {
+  return { ...state, notice: { lines: [lines].flat(), isProblem } };
+}
+
+function pressOnBoard(state: TopState, key: string, { rows, board, page }: Around): Pressed {
+  const place = selectedPlace(state, rows);
+  const row = rows[place];
+  const move = (to: number): Pressed => {
+    const at = Math.max(0, Math.min(to, rows.length - 1));
+    const next = rows[at];
+    return { state: { ...state, place: at, selected: next ? refKey(next) : null } };
+  };
+  if (isKey('up', key) || key === 'k') return move(place - 1);
+  if (isKey('down', key) || key === 'j') return move(place + 1);
+  if (isKey('pageUp', key)) return move(place - page);
+  if (isKey('pageDown', key)) return move(place + page);
+  if (isKey('home', key)) return move(0);
+  if (isKey('end', key)) return move(rows.length - 1);
+  const { shown } = state;
+  if (key === 'q') return { state, effect: { type: 'quit' } };
+  if (key === '?') return { state: { ...state, mode: { kind: 'help' } } };
+  if (key === '/') return { state: { ...state, mode: { kind: 'filter', before: shown.filter } } };
+  if (key === 'f') return { state: { ...state, shown: { ...shown, failuresOnly: !shown.failuresOnly } } };
+  if (key === 'g') {
+    const grouping = beside(GROUPINGS, shown.grouping, 1) ?? 'section';
+    return { state: { ...state, shown: { ...shown, grouping } } };
+  }
+  if (isKey('esc', key)) return { state: { ...state, shown: { ...shown, filter: '', failuresOnly: false } } };
+  return row ? pressOnRow(state, key, row, board) : { state };
+}
+
+const PROGRAMS: Readonly<Record<string, Program>> = {
+  d: 'diff',
+  o: 'pull request',
+  w: 'shell',
+  e: 'session',
+};
+
+function pressOnRow(state: TopState, key: string, row: BoardRow, board: Board): Pressed {
+  const program = isKey('enter', key) ? 'log' : PROGRAMS[key];
+  if (row.machine !== null && (program === 'shell' || program === 'session'))
+    return { state: say(state, elsewhere(row, row.machine), true) };
+  if (program) return { state, effect: { type: 'start', program, row } };
+  switch (key) {
+    case 'a':
+      return openAnswer(state, row, board);
+    case 'r':
+      return ask(state, row, { type: 'retry' });
+    case 'p':
+      return ask(state, row, { type: row.status === 'paused' ? 'resume' : 'pause' });
+    case 's':
+      return ifLegal(state, row, 'skip', () => ({ state, effect: { type: 'phases', row } }));
+    default:
+      return { state };
+  }
+}
+
+function elsewhere(row: BoardRow, machine: string): string[] {
+  const name = oneLine(machine);
+  return [
+    `${refKey(row)} is on ${name}: its worktree and its sessions are there.`,
+    `On ${name}: signalbox top ${row.planId}`,
+  ];
+}
+
+/** Refuses with the words of the command line what the ticket does not take now. */
+function ifLegal(state: TopState, row: BoardRow, name: TicketCommand['type'], then: () => Pressed): Pressed {
+  return row.legal.includes(name) ? then() : refuse(state, row, name);
+}
+
+function refuse(state: TopState, row: BoardRow, name: TicketCommand['type']): Pressed {
+  const { message, hint } = illegal(row, name, row.legal);
+  return { state: say(state, hint ? [message, hint] : message, true) };
+}
+
+const CONSEQUENCES: Record<'retry' | 'pause' | 'resume', (row: BoardRow) => string> = {
+  retry: ({ phase }) => (phase === null ? '' : ` It starts again at ${oneLine(phase)}.`),
+  pause: ({ section }) => (section === 'running' ? ' Its agent is stopped.' : ''),
+  resume: () => '',
+};
+
+function ask(state: TopState, row: BoardRow, wish: { type: 'retry' | 'pause' | 'resume' }): Pressed {
+  return ifLegal(state, row, wish.type, () => {
+    const verb = wish.type.replace(/^./, (first) => first.toUpperCase());
+    const question = `${verb} ${called(row)}?${CONSEQUENCES[wish.type](row)}`;
+    return { state: { ...state, mode: { kind: 'confirm', ref: refOf(row), question, wish } } };
+  });
+}
+
+/** `p/a (Fix it)` */
+function called(row: BoardRow): string {
+  const title = oneLine(row.title, 60);
+  return title === '' || title === row.ticketId ? refKey(row) : `${refKey(row)} (${title})`;
+}
+
+function refOf({ planId, ticketId }: TicketRef): TicketRef {
+  return { planId, ticketId };
+}
+
+/** The selected gate; where another row is selected, the first one, as in the live view of a run. */
+function openAnswer(state: TopState, row: BoardRow, board: Board): Pressed {
+  const questions = openQuestions(board);
+  const question = questions.find((each) => refKey(each) === refKey(row)) ?? questions[0];
+  if (!question) return refuse(state, row, 'respond');
+  return {
+    state: { ...state, selected: refKey(question), mode: { kind: 'answer', box: emptyBox(question) } },
+  };
+}
+
+function pressInFilter(state: TopState, before: string, key: string): Pressed {
+  const { shown } = state;
+  if (isKey('enter', key)) return { state: toBoard(state) };
+  if (isKey('esc', key)) return { state: toBoard({ ...state, shown: { ...shown, filter: before } }) };
+  return { state: { ...state, shown: { ...shown, filter: typed(shown.filter, key).trimStart() } } };
+}
+
+/** Asks where a ticket continues. */
+export function choosePhase(state: TopState, row: BoardRow, phases: readonly string[]): TopState {
+  return { ...state, mode: { kind: 'phase', ref: refOf(row), phases, chosen: undefined } };
+}
+
+function pressInPhases(state: TopState, mode: Extract<Mode, { kind: 'phase' }>, key: string): Pressed {
+  const { phases, chosen, ref } = mode;
+  const choose = (step: 1 | -1) => ({
+    state: { ...state, mode: { ...mode, chosen: beside(phases, chosen, step) } },
+  });
+  if (isKey('right', key) || isKey('down', key)) return choose(1);
+  if (isKey('left', key) || isKey('up', key)) return choose(-1);
+  if (!isKey('enter', key))
+    return isKey('esc', key) ? { state: say(toBoard(state), 'Nothing was changed.') } : { state };
+  if (chosen === undefined) return { state: say(state, 'Choose a phase first, with ← and →.', true) };
+  const wish = { type: 'skip' as const, phase: chosen };
+  return { state: toBoard({ ...state, notice: null }), effect: { type: 'command', ref, wish } };
+}
+
+function pressInAnswer(state: TopState, open: AnswerBox, key: string, { board }: Around): Pressed {
+  const { box, send } = pressInBox(open, key, openQuestions(board));
+  if (!box) return { state: toBoard(state) };
+  const next: TopState = { ...state, selected: box.key, mode: { kind: 'answer', box } };
+  if (!send) return { state: next };
+  const { decision, message, ...ref } = send;
+  const gate = board.rows.find((row) => refKey(row) === box.key);
+  const attempt = gate?.phase ? attemptKey({ ...gate, phase: gate.phase }) : '';
+  return {
+    state: next,
+    effect: { type: 'command', ref, wish: { type: 'respond', decision, message, attempt } },
+  };
+}
+
+/** After an answer was sent, or refused: a refused one stays to be read and copied. */
+export function answerEnded(state: TopState, refusal?: string): TopState {
+  const { mode } = state;
+  if (mode.kind !== 'answer' || !mode.box.isSending) return state;
+  if (refusal === undefined) return toBoard(state);
+  return { ...state, mode: { kind: 'answer', box: { ...mode.box, isSending: false, problem: refusal } } };
+}

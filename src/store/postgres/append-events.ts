@@ -1,0 +1,74 @@
+import { InputError } from '../../model/errors.ts';
+import type { StoredEvent } from '../../model/events.ts';
+import type { StoreOptions } from '../store-interface.ts';
+import { hasCode } from './change-plans-and-tickets.ts';
+import { LOCK_CLASSES } from './schema.ts';
+import type { Session } from './session.ts';
+import { APPEND } from './statements.ts';
+
+interface Waiting {
+  planId: string;
+  key: string;
+  doc: string;
+  resolve(): void;
+  reject(error: unknown): void;
+}
+
+interface QueueOptions {
+  session: Session;
+  persist: NonNullable<StoreOptions['persist']>;
+  /** A new text for each event: one that is sent twice is stored once. */
+  key(): string;
+  person: string | null;
+  machine: string;
+}
+
+/** Stores events in their order. Those that come while a statement is under way are stored together by the next one. */
+export class EventQueue {
+  readonly #options: QueueOptions;
+  #waiting: Waiting[] = [];
+  #sending: Promise<void> | undefined;
+
+  constructor(options: QueueOptions) {
+    this.#options = options;
+  }
+
+  append(planId: string, event: StoredEvent): Promise<void> {
+    const doc = JSON.stringify(event);
+    return new Promise((resolve, reject) => {
+      this.#waiting.push({ planId, key: this.#options.key(), doc, resolve, reject });
+      this.#sending ??= this.#send();
+    });
+  }
+
+  async #send(): Promise<void> {
+    while (this.#waiting.length > 0) {
+      const [first] = this.#waiting;
+      const end = this.#waiting.findIndex(({ planId }) => planId !== first?.planId);
+      const batch = this.#waiting.splice(0, end < 0 ? this.#waiting.length : end);
+      try {
+        await this.#store(first?.planId ?? '', batch);
+        for (const each of batch) each.resolve();
+      } catch (error) {
+        for (const each of batch) each.reject(error);
+      }
+    }
+    this.#sending = undefined;
+  }
+
+  /** Resolves when all that was appended is stored, or was refused. */
+  async settled(): Promise<void> {
+    await this.#sending;
+  }
+
+  async #store(planId: string, batch: readonly Waiting[]): Promise<void> {
+    const { session, persist, person, machine } = this.#options;
+    const [keys, docs] = [batch.map(({ key }) => key), batch.map(({ doc }) => doc)];
+    try {
+      await persist(() => session.query(APPEND, [planId, keys, docs, person, machine, LOCK_CLASSES.events]));
+    } catch (error) {
+      if (hasCode(error, '23503')) throw new InputError('plan/unknown', `There is no plan "${planId}".`);
+      throw error;
+    }
+  }
+}

@@ -1,0 +1,39 @@
+import { CHANNEL, QUEUE_SCHEMA, SCHEMA } from './schema.ts';
+
+/** SQL for each of the three roles. */
+export type Grants = Record<'worker' | 'person' | 'viewer', string[]>;
+
+/** What a person writes: plans and what belongs to them. Output and sessions are the workers'. */
+const BY_PEOPLE = ['plans', 'tickets', 'records', 'holders', 'roles', 'workers'];
+const BY_WORKERS = [...BY_PEOPLE, 'output', 'sessions'];
+/** Rows of what has happened are only added, and deleted with their plan. */
+const ONLY_ADDED = ['events', 'notices', 'pins', 'commands'];
+
+/** The statements that the owner of the database runs, once for each role. Only the owner may change a schema. */
+export function grants(): Grants {
+  const role = (name: string, ...more: string[]) => {
+    const to = `${CHANNEL}_${name}`;
+    return [
+      `create role ${to} nologin;`,
+      `grant usage on schema ${SCHEMA} to ${to};`,
+      `grant select on all tables in schema ${SCHEMA} to ${to};`,
+      ...more.map((each) => each.replace('$role', to)),
+    ];
+  };
+  const named = (tables: readonly string[]) => tables.map((table) => `${SCHEMA}.${table}`).join(', ');
+  const write = (tables: readonly string[]) => [
+    `grant insert, update, delete on ${named(tables)} to $role;`,
+    `grant insert on ${named(ONLY_ADDED)} to $role;`,
+  ];
+  return {
+    worker: role(
+      'worker',
+      ...write(BY_WORKERS),
+      `grant usage on schema ${QUEUE_SCHEMA} to $role;`,
+      `grant select, insert, update, delete on all tables in schema ${QUEUE_SCHEMA} to $role;`,
+      `grant usage, select on all sequences in schema ${QUEUE_SCHEMA} to $role;`,
+    ),
+    person: role('person', ...write(BY_PEOPLE)),
+    viewer: role('viewer'),
+  };
+}

@@ -1,0 +1,51 @@
+import { packageDir } from '../../config/find-config-and-state.ts';
+import type { StoreAddress } from '../../config/find-store-address.ts';
+import type { Env } from '../../machine/home-path.ts';
+// Gives the store its schemas.
+import '../open-store.ts';
+import type { StoreOptions } from '../store-interface.ts';
+import { connectionParameters } from './connection-parameters.ts';
+import { findPeer, loadPeer, type PgModule } from './load-peers.ts';
+import { PgStore } from './pg-store.ts';
+import type { BossModule } from './queue.ts';
+
+export interface PostgresPlace {
+  address: StoreAddress;
+  env: Env;
+  cwd: string;
+  /** Where the optional packages are searched for. Default: beside Signalbox. */
+  packages?: string;
+  /** How long a process that does not renew its claims is believed to be alive. Default: a minute. */
+  leaseMs?: number | undefined;
+  /** Where the jobs of this process are. */
+  stateDir?: string | undefined;
+}
+
+/** Loads what is needed to talk to the database of an address. */
+export async function reachPostgres({ address, env, cwd, packages = packageDir() }: PostgresPlace) {
+  const parameters = connectionParameters(address, { env, cwd });
+  const pgFile = findPeer('pg', packages);
+  if (typeof pgFile !== 'string') throw pgFile;
+  return { pg: await loadPeer<PgModule>('pg', packages), pgFile, parameters };
+}
+
+/** The shared state of a fleet, not yet connected: that is done by the first `refresh`, without which there is nothing to read. */
+export async function postgresStore(place: PostgresPlace): Promise<(options: StoreOptions) => PgStore> {
+  const reached = await reachPostgres(place);
+  const { env, leaseMs, stateDir: state, packages = packageDir() } = place;
+  const loadQueue = () => loadPeer<BossModule>('pg-boss', packages);
+  const person = env.USER ?? env.LOGNAME ?? null;
+  return (options) => new PgStore({ ...options, ...reached, loadQueue, leaseMs, state, person });
+}
+
+/** Opens the shared state of a fleet. */
+export async function openPostgres({
+  kinds,
+  persist,
+  ...place
+}: PostgresPlace & StoreOptions): Promise<PgStore> {
+  const make = await postgresStore(place);
+  const store = make({ ...(kinds ? { kinds } : {}), ...(persist ? { persist } : {}) });
+  await store.refresh();
+  return store;
+}

@@ -1,0 +1,258 @@
+import { closeSync, fstatSync, openSync, readSync } from 'node:fs';
+import { join } from 'node:path';
+import { stripVTControlCharacters } from 'node:util';
+import { adapterFor } from '../agents/adapters-and-agent-problems.ts';
+import { readJson } from '../machine/files/read-and-remove-files.ts';
+import type { AgentEvent } from '../model/agent.ts';
+import { endOfCharacter } from '../model/text/clean-escape-quote-plural.ts';
+import { lineRedactor, type Redact } from '../model/text/find-and-redact-secrets.ts';
+import type { Attempt } from '../model/ticket.ts';
+import type { TextWindow, Transcript, TranscriptEntry } from './api-schemas.ts';
+
+/** Which part of a file: the one that ends before an offset (default: its end), or the one that begins at an offset. */
+export interface Wanted {
+  before?: number | undefined;
+  after?: number | undefined;
+  bytes?: number | undefined;
+}
+
+const DEFAULT_BYTES = 128 * 1024;
+const MAX_BYTES = 1024 * 1024;
+/** A window grows up to this size until it has one whole line. Agents print the content of files as one line. */
+const MAX_LINE_BYTES = 8 * 1024 * 1024;
+/** Read in front of a window, because a secret may have begun there; and behind it, because tool calls end there. */
+const LOOK_BEHIND_BYTES = 16 * 1024;
+const LOOK_AHEAD_BYTES = 512 * 1024;
+/** One entry is cut at this length. */
+const MAX_ENTRY_CHARS = 64 * 1024;
+const LINE_FEED = 10;
+
+interface Line {
+  at: number;
+  text: string;
+}
+
+/** The text of a window of a file, without secrets. */
+export function readWindow(file: string, wanted: Wanted, redact: Redact): TextWindow {
+  return withFile(file, { from: 0, to: 0, size: 0, text: '' }, (fd, size) => {
+    const { from, to, lines, earlier } = linesIn(fd, size, wanted, true);
+    const clean = cleaner(redact, earlier);
+    const text = lines.map((line) => clean(line.text)).join('\n');
+    return { from, to, size, text: lines.length > 0 && to < size ? `${text}\n` : text };
+  });
+}
+
+/** What an agent or script printed in a window of its output, as entries. */
+export function readTranscript(dir: string, attempt: Attempt, wanted: Wanted, redact: Redact): Transcript {
+  const ended = attempt.completedAt !== null;
+  const none: Transcript = { from: 0, to: 0, size: 0, ended, entries: [] };
+  return withFile(join(dir, 'stdout'), none, (fd, size) => {
+    const { from, to, lines, earlier } = linesIn(fd, size, wanted, ended);
+    const clean = cleaner(redact, earlier);
+    const entries = new Entries(clean);
+    const read = readerOf(dir, attempt);
+    for (const { at, text } of lines) entries.add(at, read(text));
+    if (entries.hasOpenTools && to < size) {
+      const behind = linesIn(fd, size, { after: to, bytes: LOOK_AHEAD_BYTES }, ended);
+      for (const { text } of behind.lines) entries.endTools(read(text));
+    }
+    return { from, to, size, ended, entries: entries.all };
+  });
+}
+
+/** Turns a line of output into events; output of anything but an agent is one event per line. */
+function readerOf(
+  dir: string,
+  attempt: Attempt,
+): (line: string) => (AgentEvent | { type: 'raw'; text: string })[] {
+  const adapter = readJson<{ agent?: { adapter: string } }>(join(dir, 'command.json'))?.agent?.adapter;
+  if (!attempt.agent || !adapter) return (line) => [{ type: 'raw', text: line }];
+  const reader = adapterFor(adapter).reader({ now: attempt.startedAt, usageBefore: null, wantsData: false });
+  return (line) => reader.line(line);
+}
+
+/** Entries in the order of their lines. A tool call and its end are one entry, at the place of the call. */
+class Entries {
+  readonly all: TranscriptEntry[] = [];
+  readonly #open: { call: string; entry: TranscriptEntry }[] = [];
+  readonly #clean: (text: string) => string;
+
+  constructor(clean: (text: string) => string) {
+    this.#clean = clean;
+  }
+
+  get hasOpenTools(): boolean {
+    return this.#open.length > 0;
+  }
+
+  add(at: number, events: readonly (AgentEvent | { type: 'raw'; text: string })[]): void {
+    let part = 0;
+    for (const event of events) {
+      if (event.type === 'usage' || (event.type === 'tool' && this.#end(event))) continue;
+      const entry = { at, part: part++, ...this.#entryOf(event) };
+      this.all.push(entry);
+      if (event.type === 'tool' && !event.done) this.#open.push({ call: callOf(event), entry });
+    }
+  }
+
+  /** Takes only the ends of calls that are open. */
+  endTools(events: readonly (AgentEvent | { type: 'raw'; text: string })[]): void {
+    for (const event of events) if (event.type === 'tool') this.#end(event);
+  }
+
+  #end(event: Extract<AgentEvent, { type: 'tool' }>): boolean {
+    const index = event.done ? this.#open.findIndex(({ call }) => call === callOf(event)) : -1;
+    const [found] = index < 0 ? [] : this.#open.splice(index, 1);
+    if (!found) return false;
+    Object.assign(found.entry, this.#entryOf(event));
+    return true;
+  }
+
+  #entryOf(event: Exclude<AgentEvent, { type: 'usage' }> | { type: 'raw'; text: string }) {
+    const { text, cut } = this.#cut(textOf(event));
+    const kind = event.type;
+    if (event.type !== 'tool') return { kind, text, tool: null, cut };
+    const output = event.output === undefined ? null : this.#cut(event.output);
+    const { name, done, failed = false } = event;
+    return {
+      kind,
+      text,
+      tool: { name: this.#clean(name), done, failed, output: output?.text ?? null },
+      cut: cut + (output?.cut ?? 0),
+    };
+  }
+
+  #cut(text: string): { text: string; cut: number } {
+    const end = text.length <= MAX_ENTRY_CHARS ? text.length : endOfCharacter(text, MAX_ENTRY_CHARS);
+    return { text: this.#clean(text.slice(0, end)), cut: text.length - end };
+  }
+}
+
+const callOf = ({ name, summary }: Extract<AgentEvent, { type: 'tool' }>) => `${name} ${summary}`;
+
+function textOf(event: Exclude<AgentEvent, { type: 'usage' }> | { type: 'raw'; text: string }): string {
+  switch (event.type) {
+    case 'raw':
+    case 'text':
+      return event.text;
+    case 'session':
+      return event.id;
+    case 'tool':
+      return event.summary;
+    case 'limit':
+    case 'refused':
+    case 'warning':
+      return event.message;
+  }
+}
+
+// biome-ignore lint/suspicious/noControlCharactersInRegex: finding them is the point
+const COLOURS = /\u001b\[([\d;:]{0,40})m/;
+// biome-ignore lint/suspicious/noControlCharactersInRegex: finding them is the point
+const CONTROLS = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]/g;
+
+/** Text of any origin as data: colours stay as they were printed, every other control sequence is taken out. */
+function withColoursOnly(text: string): string {
+  return text
+    .replace(/\r\n?/g, '\n')
+    .split(new RegExp(COLOURS, 'g'))
+    .map((part, at) =>
+      at % 2 === 1 ? `\u001b[${part}m` : stripVTControlCharacters(part).replace(CONTROLS, ''),
+    )
+    .join('');
+}
+
+/** Takes secrets and control sequences out of text, line by line: a private key has many lines. */
+function cleaner(redact: Redact, earlier: readonly Line[]): (text: string) => string {
+  const redactLine = lineRedactor(redact);
+  for (const { text } of earlier) redactLine(text);
+  return (text) => withColoursOnly(text.split('\n').map(redactLine).join('\n'));
+}
+
+function withFile<T>(file: string, none: T, read: (fd: number, size: number) => T): T {
+  let fd: number;
+  try {
+    fd = openSync(file, 'r');
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return none;
+    throw error;
+  }
+  try {
+    const stat = fstatSync(fd);
+    return stat.isFile() ? read(fd, stat.size) : none;
+  } finally {
+    closeSync(fd);
+  }
+}
+
+/** The whole lines of a window, and some in front of it. A line that is not ended yet counts only if nothing more comes. */
+function linesIn(
+  fd: number,
+  size: number,
+  { before, after, bytes = DEFAULT_BYTES }: Wanted,
+  ended: boolean,
+): { from: number; to: number; lines: Line[]; earlier: Line[] } {
+  const length = Math.min(Math.max(bytes, 1), MAX_BYTES);
+  if (after !== undefined) {
+    const from = Math.min(after, size);
+    for (let wanted = length; ; wanted *= 4) {
+      const to = Math.min(size, from + wanted);
+      const buffer = bytesOf(fd, from, to);
+      const last = buffer.lastIndexOf(LINE_FEED);
+      const isWhole = to === size && ended;
+      if (last < 0 && !isWhole && to < size && wanted < MAX_LINE_BYTES) continue;
+      const cut = isWhole || (last < 0 && to < size) ? buffer.length : last + 1;
+      return { ...split(buffer.subarray(0, cut), from), earlier: earlierThan(fd, from) };
+    }
+  }
+  const end = lineEnd(fd, Math.min(before ?? size, size), { ended: ended || before !== undefined });
+  for (let wanted = length; ; wanted *= 4) {
+    const start = Math.max(0, end - wanted);
+    const buffer = bytesOf(fd, start, end);
+    // The byte in front of a line that is in the window as a whole.
+    const first = start === 0 ? -1 : buffer.indexOf(LINE_FEED);
+    const isCut = start > 0 && (first < 0 || first === buffer.length - 1);
+    if (isCut && wanted < MAX_LINE_BYTES) continue;
+    const skipped = isCut ? 0 : first + 1;
+    return { ...split(buffer.subarray(skipped), start + skipped), earlier: earlierThan(fd, start + skipped) };
+  }
+}
+
+/** Where the last whole line in front of an offset ends. */
+function lineEnd(fd: number, offset: number, { ended }: { ended: boolean }): number {
+  if (ended) return offset;
+  for (let from = offset; from > 0 && offset - from < MAX_LINE_BYTES; ) {
+    const start = Math.max(0, from - DEFAULT_BYTES);
+    const last = bytesOf(fd, start, from).lastIndexOf(LINE_FEED);
+    if (last >= 0) return start + last + 1;
+    from = start;
+  }
+  return 0;
+}
+
+function earlierThan(fd: number, from: number): Line[] {
+  const start = Math.max(0, from - LOOK_BEHIND_BYTES);
+  return split(bytesOf(fd, start, from), start).lines;
+}
+
+function bytesOf(fd: number, from: number, to: number): Buffer {
+  const buffer = Buffer.allocUnsafe(Math.max(0, to - from));
+  let count = 0;
+  while (count < buffer.length) {
+    const read = readSync(fd, buffer, count, buffer.length - count, from + count);
+    if (read === 0) break;
+    count += read;
+  }
+  return buffer.subarray(0, count);
+}
+
+function split(buffer: Buffer, from: number): { from: number; to: number; lines: Line[] } {
+  const lines: Line[] = [];
+  for (let at = 0; at < buffer.length; ) {
+    const found = buffer.indexOf(LINE_FEED, at);
+    const end = found < 0 ? buffer.length : found;
+    lines.push({ at: from + at, text: buffer.toString('utf8', at, end) });
+    at = end + 1;
+  }
+  return { from, to: from + buffer.length, lines };
+}

@@ -1,0 +1,163 @@
+import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
+import { openPostgres } from '../../src/store/postgres/open-postgres.ts';
+import type { Store } from '../../src/store/store-interface.ts';
+import { says } from '../support/cli.ts';
+import { type Database, scratchDatabase } from '../support/postgres.ts';
+import { World } from '../support/world.ts';
+
+let database: Database;
+let world: World;
+beforeEach(async () => {
+  database = await scratchDatabase();
+  world = new World();
+  world.workflow('work', [
+    { id: 'decide', type: 'gate', on: { ship: 'done' } },
+    { id: 'done', type: 'terminal' },
+  ]);
+  onTestFinished(() => world.close());
+});
+
+/** The address as an argument may have it. */
+const shown = () => database.address.replace(/:[^:@]*@/, '@');
+/** Runs a command on the store of the test, and sees that nothing shows the password. */
+async function fleet(...args: string[]) {
+  const ended = await world.invoke(args, { SIGNALBOX_STORE: database.address, USER: 'anna' }).ended;
+  expect(ended.out + ended.err).not.toContain(database.server.password);
+  return ended;
+}
+async function store(): Promise<Store> {
+  const address = { text: database.address, from: 'file' } as const;
+  const opened = await openPostgres({ address, env: {}, cwd: '/' });
+  onTestFinished(() => opened.close());
+  return opened;
+}
+
+describe('the address of the store', () => {
+  it('is an argument without a password, a variable, or a file that only its owner can read', async () => {
+    const password = { PGPASSWORD: database.server.password };
+    const none = `No plans in ${shown()}.`;
+    const argument = await world.invoke(['status', '--store', shown()], password).ended;
+    expect(argument).toMatchObject({ code: 0, err: '' });
+    expect(argument.out).toContain(none);
+    expect((await fleet('status')).out).toContain(none);
+    mkdirSync(world.home, { recursive: true });
+    const file = join(world.home, 'store-address');
+    writeFileSync(file, `${database.address}\n`, { mode: 0o600 });
+    expect((await world.cli('status')).out).toContain(none);
+    writeFileSync(`${file}2`, database.address, { mode: 0o644 });
+    const passfile = { PGPASSFILE: `${file}2` };
+    const open = await world.invoke(['status', '--store', shown()], passfile).ended;
+    expect(open).toMatchObject({ code: 2, err: expect.stringContaining('chmod 600') });
+  });
+
+  it('is refused with a password in an argument, and what to do instead is said', async () => {
+    for (const args of [
+      ['status', '--store', database.address],
+      ['fleet', 'init', database.address],
+      ['--store', database.address, 'plan', 'list'],
+    ]) {
+      const { code, out, err } = await world.cli(...args);
+      expect(code).toBe(2);
+      expect(err).toContain('PGPASSFILE');
+      expect(out + err).not.toContain(database.server.password);
+    }
+  });
+
+  it('leads nowhere: says so, with another exit code', async () => {
+    const away = database.address.replace(/:\d+\//, ':1/');
+    const ended = await world.invoke(['status'], { SIGNALBOX_STORE: away }).ended;
+    expect(ended).toMatchObject({ code: 4, err: expect.stringContaining('nothing listens there') });
+    expect(ended.err).not.toContain(database.server.password);
+    const wrong = database.address.replace(/:[^:@]*@/, ':wrong@');
+    const refused = await world.invoke(['status', '--json'], { SIGNALBOX_STORE: wrong }).ended;
+    expect(refused.code).toBe(2);
+    expect(JSON.parse(refused.err)).toMatchObject({ error: { code: 'store/password' } });
+  });
+});
+
+describe('fleet init', () => {
+  it('makes a store that commands can use, and prints the rights of the roles', async () => {
+    database = await scratchDatabase({ empty: true });
+    expect(await fleet('status')).toMatchObject({ code: 2, err: expect.stringContaining('fleet init') });
+    const env = { PGPASSWORD: database.server.password };
+    const made = await world.invoke(['fleet', 'init', shown()], env).ended;
+    expect(made).toMatchObject({ code: 0, err: '' });
+    for (const role of ['worker', 'person', 'viewer'])
+      expect(made.out).toContain(`create role signalbox_${role} nologin;`);
+    expect(await fleet('status')).toMatchObject({ code: 0 });
+    const again = JSON.parse((await fleet('fleet', 'init', '--json')).out) as Record<string, unknown>;
+    expect(again).toMatchObject({ store: shown(), schema: { from: 1, to: 1 } });
+  });
+});
+
+describe('commands on the store', () => {
+  it('make, change and show plans', async () => {
+    expect(await fleet('plan', 'new', 'sprint', '--repo', world.repo)).toMatchObject({ code: 0 });
+    expect(await fleet('plan', 'add', 'sprint', 'A-1', '--title', 'First')).toMatchObject({ code: 0 });
+    expect(await fleet('plan', 'edit', 'sprint', 'A-1', '--title', 'Better')).toMatchObject({ code: 0 });
+    expect((await fleet('plan', 'show', 'sprint')).out).toContain('Better');
+    expect(await fleet('plan', 'approve', 'sprint')).toMatchObject({ code: 0, err: '' });
+    expect((await fleet('status', 'sprint')).out).toContain('A-1');
+    expect(await fleet('stop', 'sprint')).toMatchObject({ code: 0 });
+    const kept = await store();
+    expect(kept.plan('sprint').status).toBe('paused');
+    expect(kept.ticket({ planId: 'sprint', ticketId: 'A-1' }).title).toBe('Better');
+    expect((await fleet('logs', 'sprint')).out).toContain('paused');
+    expect(await fleet('report')).toMatchObject({ code: 0 });
+    expect(await fleet('sessions', 'sprint', 'A-1')).toMatchObject({ code: 0 });
+    expect(await fleet('plan', 'delete', 'sprint')).toMatchObject({ code: 0 });
+    await kept.refresh();
+    expect(kept.hasPlan('sprint')).toBe(false);
+  });
+
+  it('drive no ticket themselves: a run says that no worker is there, and how to start one', async () => {
+    await fleet('plan', 'new', 'sprint', '--repo', world.repo);
+    await fleet('plan', 'add', 'sprint', 'A-1', '--title', 'First');
+    await fleet('plan', 'approve', 'sprint');
+    expect(await fleet('tick')).toMatchObject({ code: 2, err: expect.stringContaining('signalbox worker') });
+    const run = world.invoke(['run', 'sprint', '--plain'], { SIGNALBOX_STORE: database.address });
+    await says(run, 'no worker is running. Start one: signalbox worker');
+    run.kill('SIGINT');
+    expect(await run.ended).toMatchObject({ code: 130 });
+    expect((await store()).plan('sprint')).toMatchObject({ status: 'paused', claim: null });
+  });
+
+  it('need a repository for a worker', async () => {
+    expect(await world.cli('worker')).toMatchObject({
+      code: 2,
+      err: expect.stringContaining('SIGNALBOX_STORE'),
+    });
+    expect(await fleet('worker')).toMatchObject({ code: 2, err: expect.stringContaining('repos:') });
+  });
+});
+
+describe('plans of a home', () => {
+  it('move into the store and back, with their tickets and events, and stay archived where they were', async () => {
+    world.plan('p', { tickets: { a: {}, b: { blockedBy: ['a'] } } });
+    world.plan('busy', { tickets: { a: { status: 'running' } } });
+    const refused = await fleet('fleet', 'import');
+    expect(refused).toMatchObject({ code: 3, err: expect.stringContaining('signalbox pause busy') });
+    const moved = await fleet('fleet', 'import', 'p');
+    expect(moved).toMatchObject({ code: 0, err: '' });
+    expect(moved.out).toContain('1 plan moved to postgres://');
+    expect(world.readPlan('p').status).toBe('archived');
+    const there = await store();
+    expect(there.plan('p')).toMatchObject({
+      status: 'active',
+      tickets: [{ ticketId: 'a' }, { blockedBy: ['a'] }],
+    });
+    expect((await fleet('fleet', 'import', 'p')).err).toContain('A plan "p" already exists');
+    rmSync(world.stateDir, { recursive: true });
+    expect(await fleet('fleet', 'export', 'p')).toMatchObject({ code: 0 });
+    expect(world.readPlan('p').status).toBe('active');
+    expect(world.ticket('p', 'b')).toMatchObject({ title: 'Title of b', status: 'queued' });
+  });
+
+  it('are driven by workers, and doctor says which Node those need', async () => {
+    const { out } = await fleet('doctor');
+    expect(out).toMatch(/fleet +Node \d+\.\d+/);
+    expect(out).toContain('PgBouncer in transaction mode');
+  });
+});

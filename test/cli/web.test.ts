@@ -1,0 +1,132 @@
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { get } from 'node:http';
+import { join } from 'node:path';
+import { describe, expect } from 'vitest';
+import { sendSignal } from '../../src/machine/process-identity-and-signals.ts';
+import { tokenFile } from '../../src/web/token-and-sessions.ts';
+import { writeExecutable } from '../support/agents.ts';
+import { isRunning, it, type World, waitFor } from '../support/index.ts';
+
+interface Start {
+  type: string;
+  url: string;
+  pid: number;
+  running: boolean;
+}
+
+const startIn = (out: string) =>
+  out
+    .split('\n')
+    .filter((line) => line.includes('"web:start"'))
+    .map((line) => JSON.parse(line) as Start);
+
+const token = (world: World) => readFileSync(tokenFile(world.home), 'utf8').trim();
+
+function statusAt(url: string): Promise<number | undefined> {
+  return new Promise((resolve) => {
+    get(url, { agent: false }, (answer) => {
+      answer.resume();
+      resolve(answer.statusCode);
+    }).on('error', () => resolve(undefined));
+  });
+}
+
+describe.concurrent('web', () => {
+  it('serves until it is stopped, and shows its token on terminals only', async ({ world }) => {
+    const web = world.start(['web', '--port', '0', '--qr']);
+    await web.says('The page is at http://127.0.0.1:');
+    await web.says('on a terminal only');
+    const url = /http:\/\/\S+/.exec(web.soFar)?.[0] ?? '';
+    expect(await statusAt(url)).toBe(200);
+    expect(await statusAt(`${url}api/v1/session`)).toBe(401);
+    expect(web.soFar).not.toContain(token(world));
+    const { code, out, err } = await web.kill('SIGTERM');
+    expect(code).toBe(0);
+    expect(out + err).not.toContain(token(world));
+  });
+
+  it('opens a browser without the token in an argument', async ({ world }) => {
+    const seen = join(world.dir, 'opened');
+    const body = `printf '%s' "$*" >"${seen}.args"; cp "$1" "${seen}.html"; touch "${seen}"`;
+    writeExecutable(join(world.dir, 'bin', 'xdg-open'), body, { log: join(world.dir, 'log'), go: world.dir });
+    const PATH = `${join(world.dir, 'bin')}:${process.env.PATH}`;
+    const web = world.invoke(['web', '--port', '0', '--open'], { PATH });
+    await waitFor('the browser', () => existsSync(seen));
+    const file = join(world.home, 'web-open.html');
+    expect(readFileSync(`${seen}.args`, 'utf8')).toBe(file);
+    expect(readFileSync(`${seen}.html`, 'utf8')).toContain(`?token=${token(world)}"`);
+    await web.kill('SIGTERM');
+    await waitFor('the end of the file', () => !existsSync(file));
+  });
+
+  it('says so where no browser can be opened, and serves', { tags: 'full' }, async ({ world }) => {
+    writeExecutable(join(world.dir, 'bin', 'xdg-open'), 'exit 3', {
+      log: join(world.dir, 'log'),
+      go: world.dir,
+    });
+    const PATH = `${join(world.dir, 'bin')}:${process.env.PATH}`;
+    const web = world.invoke(['web', '--port', '0', '--open'], { PATH });
+    await web.says('No browser could be opened');
+    await web.kill('SIGTERM');
+  });
+});
+
+describe('the page of a daemon', () => {
+  it('is a process of its own, which is started again and changes nothing about tickets', {
+    tags: 'full',
+  }, async ({ world }) => {
+    world.agent('agent', 'note working; go; commit');
+    world.workflow('work', [
+      { id: 'build', type: 'agent', prompt: 'build it', onSuccess: 'done' },
+      { id: 'done', type: 'terminal' },
+    ]);
+    world.plan('p', { tickets: { a: {} } });
+    // The usual port may be taken on this machine; the next free one is used then.
+    const daemon = world.start(['daemon', '--web', '--json']);
+    await world.call('working');
+    await daemon.says('"web:start"');
+    const [first] = startIn(daemon.soFar);
+    if (!first) throw new Error(daemon.soFar);
+    expect(first).toMatchObject({ type: 'web:start', running: false });
+    expect(first.pid).not.toBe(daemon.pid);
+    expect(await statusAt(first.url)).toBe(200);
+    const before = world.ticket('p', 'a');
+
+    sendSignal(first.pid, 'SIGKILL');
+    await waitFor('another page', () => startIn(daemon.soFar).length > 1, { state: () => daemon.soFar });
+    const second = startIn(daemon.soFar).at(-1);
+    expect(second?.pid).not.toBe(first.pid);
+    expect(await statusAt(second?.url ?? '')).toBe(200);
+    const { claim, phaseHistory } = world.ticket('p', 'a');
+    expect({ token: claim?.token, attempts: phaseHistory.length }).toEqual({
+      token: before.claim?.token,
+      attempts: before.phaseHistory.length,
+    });
+
+    // One that hangs is killed with the daemon, and holds nothing up before.
+    sendSignal(second?.pid ?? 0, 'SIGSTOP');
+    world.go();
+    await world.reaches('p', 'a', 'complete');
+    const { code } = await daemon.kill('SIGTERM');
+    expect(code).toBe(0);
+    expect(isRunning(second?.pid ?? 0)).toBe(false);
+  });
+
+  it('ends with a daemon that is killed', async ({ world }) => {
+    world.plan('p', { status: 'draft', tickets: { a: {} } });
+    const daemon = world.start(['daemon', '--web', '--json']);
+    await daemon.says('"web:start"');
+    const [start] = startIn(daemon.soFar);
+    await daemon.kill('SIGKILL');
+    await waitFor('the end of the page', () => !isRunning(start?.pid ?? 0));
+  });
+});
+
+it('a file that is no server’s is not believed', async ({ world }) => {
+  const file = join(world.stateDir, 'web.json');
+  world.plan('p', { tickets: { a: {} } });
+  writeFileSync(file, '{"pid": 1, "url": "http://evil.test/"}');
+  const web = world.invoke(['web', '--json']);
+  await web.says('"running":false');
+  await web.kill('SIGTERM');
+});

@@ -1,0 +1,42 @@
+import { describe, expect, it } from 'vitest';
+import { needsOf, Placement, type Worker, whyNoWorker } from '../../src/model/fleet.ts';
+import { plan, ticket } from './build.ts';
+
+const worker = (id: string, host: string): Worker => ({
+  id,
+  host,
+  token: id,
+  version: '1',
+  slots: 1,
+  labels: [],
+  repos: ['acme/api'],
+  draining: false,
+  leaseLeft: 1000,
+  silentFor: 0,
+});
+
+describe('a ticket whose work could not be handed over', () => {
+  const machine = { host: 'vm1', state: '/state' };
+  const bound = ticket({
+    machine,
+    handOver: { commits: null, wip: null, onlyHere: 'its repository has no origin' },
+  });
+  const needs = needsOf(plan({ repo: 'acme/api', tickets: [] }), bound, { repositoryName: (name) => name });
+  const place = (...workers: Worker[]) => new Placement(workers, new Map()).place(needs, true);
+
+  it('is given to a worker of its own computer alone', () => {
+    expect(place(worker('a', 'vm2'), worker('b', 'vm1'))).toBe('b');
+    expect(place(worker('a', 'vm2'))).toBeUndefined();
+  });
+
+  it('says why no worker can take it', () => {
+    expect(whyNoWorker([worker('a', 'vm2')], needs)).toContain('only a worker on vm1 can continue it');
+    expect(whyNoWorker([worker('b', 'vm1')], needs)).toBeUndefined();
+  });
+
+  it('goes to any worker once it is handed over', () => {
+    const handed = { ...bound, handOver: { commits: 'c', wip: 'w' } };
+    const free = needsOf(plan({ repo: 'acme/api', tickets: [] }), handed, { repositoryName: (name) => name });
+    expect(whyNoWorker([worker('a', 'vm2')], free)).toBeUndefined();
+  });
+});

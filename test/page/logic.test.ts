@@ -1,0 +1,261 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { fromSnapshot, newlyAsking, withChange } from '../../page/live/board-state.ts';
+import { routeOf } from '../../page/live/route-of.ts';
+import { byDay, roundTop, sumsBy } from '../../page/logic/add-up-costs.ts';
+import { coloured } from '../../page/logic/ansi.ts';
+import { filesOf } from '../../page/logic/diff.ts';
+import { byReason, bySection, isFound } from '../../page/logic/fold-rows.ts';
+import { layOut } from '../../page/logic/graph-layout.ts';
+import { nextOffset, opened, rangeOf, withEarlier, withLater } from '../../page/logic/transcript-window.ts';
+import type { Board, BoardRow, Transcript } from '../../src/web/api-schemas.ts';
+
+const row = (ticketId: string, more: Partial<BoardRow> = {}): BoardRow => ({
+  ...{
+    planId: 'p',
+    ticketId,
+    section: 'waiting',
+    status: 'queued',
+    title: `Title of ${ticketId}`,
+    planName: 'Plan',
+  },
+  ...{ why: 'it waits', next: '', hold: null, phase: null, visit: 1, attempt: 1, since: null, agent: null },
+  ...{
+    action: null,
+    printedAt: null,
+    idleSeconds: null,
+    usage: null,
+    unpriced: 0,
+    machine: null,
+    pullRequest: null,
+  },
+  ...{ decisions: [], legal: [] },
+  ...more,
+});
+
+const board = (rows: BoardRow[]): Board => ({
+  ...{
+    at: '2026-01-01T00:00:00.000Z',
+    engines: [],
+    running: 0,
+    maximum: 1,
+    limits: [],
+    problems: [],
+    plans: [],
+  },
+  today: { usd: 0, unpriced: 0, budgetUsd: null },
+  counts: { 'need you': 0, running: 0, waiting: 0, done: 0 },
+  rows,
+});
+const change = { at: 'later', plans: [], rows: [], gone: [], events: [] };
+
+describe('the board in the page', () => {
+  it('takes over rows that changed and drops those that are gone', () => {
+    const before = fromSnapshot(board([row('a'), row('b')]));
+    const asks = row('a', { section: 'need you', status: 'failed' });
+    const after = withChange(before, { ...change, rows: [asks], gone: ['p/b'] });
+    expect([...after.rows.values()]).toEqual([asks]);
+    expect(newlyAsking(before, after)).toEqual([asks]);
+    expect(newlyAsking(after, after)).toEqual([]);
+    expect(newlyAsking(null, after)).toEqual([]);
+  });
+
+  it('has sections in their order, tickets by number', () => {
+    const rows = [row('T-10'), row('T-9'), row('x', { section: 'running' })];
+    const sections = bySection(rows, new Map());
+    expect(sections.waiting.map(({ ticketId }) => ticketId)).toEqual(['T-9', 'T-10']);
+    expect(sections.running).toHaveLength(1);
+  });
+
+  it('folds many rows with one reason, and no others', () => {
+    const rows = ['a', 'b', 'c', 'd'].map((id) => row(id, { why: 'usage limit' }));
+    const groups = byReason([row('e'), ...rows, row('f')]);
+    expect(groups.map((group) => group.rows.length)).toEqual([4, 1, 1]);
+  });
+
+  it('finds rows by all words', () => {
+    expect(isFound(row('a', { agent: 'claude' }), 'CLAUDE title')).toBe(true);
+    expect(isFound(row('a'), 'claude')).toBe(false);
+  });
+});
+
+describe('addresses', () => {
+  it.each([
+    ['/', { page: 'board' }],
+    ['/plans', { page: 'plans' }],
+    ['/costs', { page: 'costs' }],
+    ['/report', { page: 'report' }],
+    ['/plans/a%20b', { page: 'plan', plan: 'a b' }],
+    ['/plans/p/tickets/t', { page: 'ticket', plan: 'p', ticket: 't' }],
+    ['/plans/p/tickets/t/more', { page: 'unknown' }],
+    ['/plans/p/other/t', { page: 'unknown' }],
+    ['/%E0', { page: 'unknown' }],
+    ['/elsewhere', { page: 'unknown' }],
+  ])('%s', (path, route) => {
+    expect(routeOf(path)).toEqual(route);
+  });
+});
+
+describe('colours of agents', () => {
+  it('become classes, and everything else stays text', () => {
+    expect(coloured('a\u001b[31mred\u001b[1mbold\u001b[0mplain<b>')).toEqual([
+      { text: 'a', classes: '' },
+      { text: 'red', classes: 'c-red' },
+      { text: 'bold', classes: 'c-red c-bold' },
+      { text: 'plain<b>', classes: '' },
+    ]);
+    expect(coloured('\u001b[38;5;2mg\u001b[39m\u001b[38;2;1;2;3mx\u001b[44my\u001b[m')).toEqual([
+      { text: 'g', classes: 'c-green' },
+      { text: 'x', classes: '' },
+      { text: 'y', classes: 'b-blue' },
+    ]);
+  });
+
+  it('lose no text', () => {
+    fc.assert(
+      fc.property(
+        fc.array(fc.constantFrom('a', '\n', '<', '\u001b[31m', '\u001b[m', '\u001b[1;44m')),
+        (parts) => {
+          const text = parts.join('');
+          const wanted = parts.filter((part) => !part.startsWith('\u001b')).join('');
+          expect(
+            coloured(text)
+              .map((piece) => piece.text)
+              .join(''),
+          ).toBe(wanted);
+        },
+      ),
+    );
+  });
+});
+
+describe('a diff', () => {
+  it('is split into files with numbered lines', () => {
+    const text = [
+      'diff --git a/a.ts b/a.ts',
+      'index 1..2 100644',
+      '--- a/a.ts',
+      '+++ b/a.ts',
+      '@@ -1,3 +1,3 @@ head',
+      ' same',
+      '--- looks like a head',
+      '+++ so does this',
+      ' last',
+      '\\ No newline at end of file',
+      'diff --git a/old.ts b/new.ts',
+      'rename from old.ts',
+      'rename to new.ts',
+      'diff --git a/x.png b/x.png',
+      'new file mode 100644',
+      'Binary files /dev/null and b/x.png differ',
+    ].join('\n');
+    const [first, second, third] = filesOf(text);
+    expect(first).toMatchObject({ name: 'a.ts', added: 1, removed: 1, change: '' });
+    expect(first?.lines.map(({ kind, before, after }) => [kind, before, after])).toEqual([
+      ['hunk', null, null],
+      ['same', 1, 1],
+      ['removed', 2, null],
+      ['added', null, 2],
+      ['same', 3, 3],
+      ['note', null, null],
+    ]);
+    expect(second).toMatchObject({ name: 'new.ts', change: 'was old.ts' });
+    expect(third).toMatchObject({ name: 'x.png', change: 'new', lines: [{ text: 'A binary file.' }] });
+  });
+});
+
+describe('the drawing of dependencies', () => {
+  it('puts everything behind what it needs', () => {
+    const { nodes, edges, columns } = layOut([
+      { id: 'c', needs: ['a', 'b'] },
+      { id: 'a', needs: [] },
+      { id: 'b', needs: ['a'] },
+      { id: 'd', needs: ['of another plan'] },
+    ]);
+    const column = Object.fromEntries(nodes.map((node) => [node.id, node.column]));
+    expect(column).toEqual({ a: 0, b: 1, c: 2, d: 0 });
+    expect(edges).toHaveLength(3);
+    expect(columns).toBe(3);
+  });
+
+  it('ends for circles, too, and gives every node a place of its own', () => {
+    fc.assert(
+      fc.property(fc.array(fc.tuple(fc.nat(12), fc.nat(12)), { maxLength: 40 }), (pairs) => {
+        const nodes = Array.from({ length: 13 }, (_, id) => ({
+          id: String(id),
+          needs: pairs.filter(([to]) => to === id).map(([, from]) => String(from)),
+        }));
+        const placed = layOut(nodes).nodes.map(({ column, row }) => `${column} ${row}`);
+        expect(new Set(placed).size).toBe(13);
+      }),
+    );
+  });
+});
+
+describe('a window of a transcript', () => {
+  const entry = (at: number, done = true) => ({
+    ...{ at, part: 0, kind: 'tool' as const, text: `${at}`, cut: 0 },
+    tool: { name: 'Bash', done, failed: false, output: null },
+  });
+  const part = (from: number, to: number, more: Partial<Transcript> = {}): Transcript => ({
+    ...{ from, to, size: 1_000_000, ended: true, entries: [entry(from)] },
+    ...more,
+  });
+
+  it('keeps a bounded number of parts, and knows where it is', () => {
+    let window = opened(part(900_000, 1_000_000), true);
+    for (let to = 900_000; to > 0; to -= 100_000) window = withEarlier(window, part(to - 100_000, to));
+    expect(rangeOf(window)).toEqual({ from: 0, to: 600_000 });
+    expect(window.pieces).toHaveLength(6);
+    expect(window.atEnd).toBe(false);
+    while (!window.atEnd) {
+      const from = nextOffset(window);
+      window = withLater(window, part(from, Math.min(1_000_000, from + 100_000)));
+    }
+    expect(rangeOf(window)).toEqual({ from: 400_000, to: 1_000_000 });
+  });
+
+  it('replaces a tool call by its end, and takes no part that does not fit', () => {
+    const window = opened(
+      part(0, 20, { size: 20, ended: false, entries: [entry(0), entry(10, false)] }),
+      true,
+    );
+    expect(nextOffset(window)).toBe(10);
+    const later = withLater(window, part(10, 40, { size: 40, entries: [entry(10), entry(30)] }));
+    expect(later.pieces.flatMap(({ entries }) => entries)).toEqual([entry(0), entry(10), entry(30)]);
+    expect(later.atEnd).toBe(true);
+    expect(withLater(window, part(30, 40))).toBe(window);
+    expect(withEarlier(window, part(0, 10))).toBe(window);
+  });
+});
+
+describe('costs', () => {
+  const cost = (day: string, agent: string, usd: number | null) => ({
+    ...{ day, planId: 'p', phase: 'build', agent, attempts: 1, unpriced: usd === null ? 1 : 0, seconds: 60 },
+    usage: { inputTokens: 10, outputTokens: 1, cacheReadTokens: null, cacheWriteTokens: null, costUsd: usd },
+  });
+  const rows = [cost('2026-02-27', 'a', 1), cost('2026-03-01', 'b', 3), cost('2026-03-01', 'a', null)];
+
+  it('are added up, the dearest first', () => {
+    expect(
+      sumsBy(rows, 'agent').map(({ name, usd, unpriced, tokens }) => [name, usd, unpriced, tokens]),
+    ).toEqual([
+      ['b', 3, 0, 11],
+      ['a', 1, 1, 22],
+    ]);
+  });
+
+  it('have every day, also those without any', () => {
+    const days = byDay(rows, 'agent', { to: '2026-03-02' });
+    expect(days.map(({ day, usd }) => [day, usd])).toEqual([
+      ['2026-02-27', 1],
+      ['2026-02-28', 0],
+      ['2026-03-01', 3],
+      ['2026-03-02', 0],
+    ]);
+  });
+
+  it('have a scale that ends with a round number', () => {
+    expect([0, 0.03, 1, 16.4, 250.1].map(roundTop)).toEqual([1, 0.05, 1, 20, 500]);
+  });
+});

@@ -1,0 +1,198 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import type { Board } from '../../../src/report/board/board.ts';
+import { style } from '../../../src/report/style-and-phrases.ts';
+import { cells } from '../../../src/report/table.ts';
+import { drawScreen, listing, type Stale } from '../../../src/report/top/draw-screen.ts';
+import { settled, startState, type TopState } from '../../../src/report/top/top-state.ts';
+import { at, NOW } from '../../model/build.ts';
+import { board, row } from './boards.ts';
+
+const now = Date.parse(NOW);
+
+interface Given {
+  columns?: number;
+  rows?: number;
+  state?: Partial<TopState>;
+  tail?: string[];
+  stale?: Stale;
+  scroll?: number;
+}
+
+function draw(on: Board, { columns = 80, rows = 24, state = {}, tail = [], stale, scroll = 0 }: Given = {}) {
+  const list = listing(on, state.shown ?? startState().shown, columns, now);
+  const input = {
+    board: on,
+    list,
+    state: settled({ ...startState(), ...state }, list.rows, on),
+    tail,
+    stale: stale ?? null,
+    empty: ['No open plans.'],
+    scroll,
+  };
+  return drawScreen(input, { columns, rows, style: style(false), now });
+}
+
+const used = {
+  inputTokens: 123_000,
+  outputTokens: 0,
+  cacheReadTokens: null,
+  cacheWriteTokens: null,
+  costUsd: 1.25,
+};
+const BUSY = board([
+  row('T-1', {
+    section: 'need you',
+    status: 'failed',
+    title: 'Fix the typo',
+    why: 'nothing was committed',
+    next: 'signalbox retry p T-1',
+    phase: 'build',
+    legal: ['retry', 'skip'],
+    usage: used,
+  }),
+  row('T-2', {
+    section: 'running',
+    status: 'running',
+    title: 'Cache it',
+    phase: 'review',
+    visit: 2,
+    since: at(-65),
+    printedAt: at(-20),
+    action: 'Bash npm test',
+    idleSeconds: 30,
+    usage: used,
+  }),
+  row('T-3', { why: 'waits for T-2 (running)', title: 'Later' }),
+]);
+
+describe('the screen of the board', () => {
+  it('shows head, sections, the selected ticket with the end of its log, and the keys', () => {
+    const { lines } = draw(BUSY, { columns: 100, tail: ['── build', 'first', 'last'] });
+    expect(lines.map((line) => line.trimEnd())).toEqual([
+      'no engine is running · 1 of 4 running · $0.00 today',
+      '1 needs you · 1 running · 1 waiting · 0 done',
+      expect.stringMatching(
+        /^ {4}TICKET {2}TITLE +PHASE +TIME +SILENT {2}LAST ACTION OR REASON +TOKENS +COST$/,
+      ),
+      'Need you (1)',
+      expect.stringMatching(/^▸ ✗ T-1 +Fix the typo +build +nothing was committed +123\.0k +\$1\.25$/),
+      'Running (1)',
+      expect.stringMatching(
+        /^ {2}● T-2 +Cache it +review \(2\) +1m 05s +20s {2}Bash npm test +123\.0k +\$1\.25$/,
+      ),
+      'Waiting (1)',
+      expect.stringMatching(/^ {2}◌ T-3 +Later +waits for T-2 \(running\)$/),
+      ...Array.from({ length: 6 }, () => ''),
+      `── p/T-1 · Fix the typo ${'─'.repeat(76)}`,
+      'nothing was committed',
+      '→ signalbox retry p T-1',
+      '── build',
+      'first',
+      'last',
+      '',
+      '',
+      'r retry · s skip · Enter log · d diff · w shell · e session · / filter · ? help · q quit',
+    ]);
+  });
+
+  it('fits every terminal: each line, the number of lines, the counts; the selected row keeps mark, ticket and reason', () => {
+    fc.assert(
+      fc.property(
+        fc.integer({ min: 12, max: 220 }),
+        fc.integer({ min: 3, max: 70 }),
+        fc.nat(60),
+        (columns, rows, selected) => {
+          const many = board(
+            Array.from({ length: 60 }, (_, each) =>
+              row(`T-${each}`, {
+                section: 'need you',
+                status: 'failed',
+                title: 'A title',
+                why: 'because',
+                phase: 'build',
+                usage: used,
+              }),
+            ),
+          );
+          const { lines } = draw(many, {
+            columns,
+            rows,
+            state: { selected: `p/T-${selected}`, place: selected },
+          });
+          expect(lines).toHaveLength(rows);
+          for (const line of lines) expect(cells(line)).toBeLessThanOrEqual(columns);
+          expect(lines.join('\n')).toMatch(/60 need you|!60/);
+          if (selected < 60 && columns >= 24 && rows > 3)
+            expect(lines.find((line) => line.startsWith('▸'))).toMatch(
+              new RegExp(`^▸ ✗ T-${selected} .*because`),
+            );
+        },
+      ),
+      { numRuns: 60 },
+    );
+  });
+
+  it('leaves out tokens first, then the title, never the reason', () => {
+    const head = (columns: number) => draw(BUSY, { columns }).lines[2] ?? '';
+    expect(head(100)).toContain('TOKENS');
+    expect(head(90)).not.toContain('TOKENS');
+    expect(head(90)).toContain('TITLE');
+    expect(head(60)).not.toContain('TITLE');
+    expect(head(60)).toContain('LAST ACTION');
+    const narrow = draw(BUSY, { columns: 36 }).lines;
+    expect(narrow.find((line) => line.startsWith('▸'))).toContain('nothing was committed');
+    expect(narrow.join('\n')).toContain('!1 ●1 ◌1 ✓0');
+  });
+
+  it('scrolls as little as it must, with the heading of the first row, and counts the others', () => {
+    const many = board(Array.from({ length: 50 }, (_, each) => row(`T-${each}`)));
+    const first = draw(many);
+    expect(first.scroll).toBe(0);
+    expect(first.lines.join('\n')).toMatch(/↓ \d+ more/);
+    const last = draw(many, { state: { selected: 'p/T-49' } });
+    expect(last.lines.join('\n')).toMatch(/▸ ◌ T-49[\s\S]*↑ \d+ more$/m);
+    const near = draw(many, { state: { selected: 'p/T-40' }, scroll: last.scroll });
+    expect(near.scroll).toBe(last.scroll);
+    const top = draw(many, { state: { selected: 'p/T-0' }, scroll: last.scroll });
+    expect(top.lines.join('\n')).toMatch(/Waiting \(50\)\n▸ ◌ T-0/);
+  });
+
+  it('marks a board that is old with its age', () => {
+    const stale = { message: 'The store does not answer.', since: now - 65_000 };
+    const { lines } = draw(BUSY, { stale, columns: 120 });
+    expect(lines[0]).toMatch(
+      /^Not up to date: this is from \d\d:\d\d:\d\d, 1m 5s ago\. The store does not answer\.$/,
+    );
+    expect(draw(BUSY, { stale, rows: 5 }).lines[0]).toContain('1m 5s ago');
+  });
+
+  it('says why no row is shown', () => {
+    expect(draw(board([])).lines.join('\n')).toContain('No open plans.');
+    const shown = { filter: 'nothing has this', failuresOnly: false, grouping: 'section' as const };
+    expect(draw(BUSY, { state: { shown } }).lines.join('\n')).toContain('No ticket is shown. Esc shows all.');
+  });
+
+  it('names the ticket in every question, and where the answer goes', () => {
+    const ref = { planId: 'p', ticketId: 'T-1' };
+    const confirm = draw(BUSY, {
+      state: {
+        mode: { kind: 'confirm', ref, question: 'Retry p/T-1 (Fix the typo)?', wish: { type: 'retry' } },
+      },
+    });
+    expect(confirm.lines.slice(-2)).toEqual(['Retry p/T-1 (Fix the typo)?', 'y yes · any other key: no']);
+    const skip = draw(BUSY, {
+      state: { mode: { kind: 'phase', ref, phases: ['review', 'done'], chosen: 'done' } },
+    });
+    expect(skip.lines.slice(-3)).toEqual([
+      'Skip: continue p/T-1 at which phase?',
+      ' review  [done]',
+      '← → choose · Enter continues there · Esc leaves',
+    ]);
+  });
+
+  it('keeps what agents printed inside its row', () => {
+    const { lines } = draw(BUSY, { tail: ['a\tb\u001b[31mred\nnext'] });
+    expect(lines.find((line) => line.startsWith('a '))).toBe('a  bred next');
+  });
+});

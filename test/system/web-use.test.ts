@@ -1,0 +1,418 @@
+import { appendFileSync } from 'node:fs';
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
+import axeCore from 'axe-core';
+import type { Browser, Page } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect } from 'vitest';
+import { it, type World, waitFor } from '../support/index.ts';
+import { fillRichly, HTML, TRANSCRIPT } from '../web/rich-world.ts';
+import { TestSite } from '../web/site.ts';
+import { openBrowser, VERSION, visit } from './browser.ts';
+
+let browser: Browser;
+beforeAll(async () => {
+  browser = await openBrowser();
+});
+afterAll(() => browser.close());
+
+async function rich(world: World, options: Parameters<typeof TestSite.open>[1] = {}): Promise<TestSite> {
+  fillRichly(world);
+  return TestSite.open(world, { version: VERSION, ...options });
+}
+
+const confirm = async (page: Page, name: string) => {
+  await page.getByRole('dialog').getByRole('button', { name, exact: true }).click();
+  await page.getByRole('dialog').waitFor({ state: 'detached' });
+};
+
+describe('decisions', () => {
+  it('are made with the keyboard alone, and shown without a reload', async ({ world }) => {
+    const site = await rich(world);
+    const { page, problems } = await visit(browser, site);
+    await page.locator('.connection.is-live').waitFor();
+    await page.evaluate(() => Object.assign(window, { isTheSame: true }));
+    expect(await page.title()).toBe('(2) Board · Signalbox');
+    expect(await page.locator('link[rel=icon]').getAttribute('href')).toBe('/icon-need.svg');
+    await page.getByRole('button', { name: 'Retry', exact: true }).focus();
+    await page.keyboard.press('Enter');
+    await page.getByRole('heading', { name: 'Retry auth AUTH-2?' }).waitFor();
+    await page.keyboard.press('Escape');
+    expect(world.ticket('auth', 'AUTH-2').status).toBe('failed');
+    await page.getByRole('button', { name: 'Retry', exact: true }).focus();
+    await page.keyboard.press('Enter');
+    await page.getByRole('dialog').getByRole('button', { name: 'Retry', exact: true }).focus();
+    await page.keyboard.press('Enter');
+    await page.locator('#waiting [data-key="auth/AUTH-2"]').waitFor();
+    expect(world.ticket('auth', 'AUTH-2').status).toBe('ready');
+    await page.waitForFunction(() => document.title === '(1) Board · Signalbox');
+    // Another door changes something, and the page shows it.
+    expect((await world.cli('pause', 'auth', 'AUTH-4')).code).toBe(0);
+    await page.locator('[data-key="auth/AUTH-4"].is-paused').waitFor();
+    expect(await page.evaluate(() => 'isTheSame' in window)).toBe(true);
+    expect(problems).toEqual([]);
+    await page.context().close();
+    await site.close();
+  });
+
+  it('about a ticket and a plan do what the command does', async ({ world }) => {
+    const site = await rich(world);
+    const { page } = await visit(browser, site, '/plans/auth/tickets/AUTH-4');
+    const press = async (name: string) => {
+      await page.locator('.page-head').getByRole('button', { name, exact: true }).click();
+      await confirm(page, name);
+    };
+    await press('Pause');
+    await waitFor('the pause', () => world.ticket('auth', 'AUTH-4').status === 'paused');
+    await press('Resume');
+    await waitFor('the end of it', () => world.ticket('auth', 'AUTH-4').status === 'queued');
+    await press('Stop');
+    await waitFor('the stop', () => world.ticket('auth', 'AUTH-4').status === 'paused');
+    await page.locator('.page-head').getByRole('button', { name: 'Continue at…' }).click();
+    await page.getByRole('dialog').getByRole('combobox').selectOption('review');
+    await confirm(page, 'Continue at…');
+    await waitFor('the phase', () => world.ticket('auth', 'AUTH-4').currentPhase === 'review');
+    await press('Cancel');
+    await waitFor('the end', () => world.ticket('auth', 'AUTH-4').cancelledAt !== undefined);
+    await page.goto(`${site.server.url}plans/auth/tickets/AUTH-2`);
+    await page.getByRole('button', { name: 'Retry from checks' }).click();
+    await confirm(page, 'Retry from checks');
+    await waitFor('the retry', () => world.ticket('auth', 'AUTH-2').status !== 'failed');
+    await page.goto(`${site.server.url}plans/draft`);
+    await press('Approve');
+    await waitFor('the approval', () => world.readPlan('draft').status === 'active');
+    await press('Pause');
+    await waitFor('the pause of the plan', () => world.readPlan('draft').status === 'paused');
+    await page.context().close();
+    await site.close();
+  });
+
+  it('of two people about one gate: the second sees who was first', async ({ world }) => {
+    const site = await rich(world);
+    const path = '/plans/auth/tickets/AUTH-3';
+    const phone = { viewport: { width: 360, height: 740 }, hasTouch: true };
+    const [ada, bob] = [await visit(browser, site, path, phone), await visit(browser, site, path)];
+    await Promise.all(
+      [ada, bob].map(({ page }) => page.getByRole('heading', { name: 'It asks you' }).waitFor()),
+    );
+    await bob.page.evaluate(() => localStorage.setItem('signalbox.person', 'Bob'));
+    await ada.page.evaluate(() => localStorage.setItem('signalbox.person', 'Ada'));
+    await Promise.all([ada, bob].map(({ page }) => page.reload()));
+    await Promise.all(
+      [ada, bob].map(({ page }) => page.getByRole('heading', { name: 'It asks you' }).waitFor()),
+    );
+    // Bob's page does not hear of the answer before he presses.
+    await bob.context.route('**/api/v1/plans/**', (route) =>
+      route.request().method() === 'GET' ? route.abort() : route.continue(),
+    );
+    await ada.page.getByRole('link', { name: 'See what it changed' }).tap();
+    await ada.page.getByRole('region', { name: 'Changes of src/session/store.ts' }).waitFor();
+    await ada.page.getByLabel('Message for the agent').fill('Looks right.');
+    await ada.page.getByRole('button', { name: 'approve' }).tap();
+    await waitFor('the answer', () => world.ticket('auth', 'AUTH-3').currentPhase === 'merge');
+    await bob.page.getByRole('button', { name: 'reject' }).click();
+    expect(await bob.page.locator('.gate .problem').textContent()).toContain('Ada');
+    const answered = world.ticket('auth', 'AUTH-3').phaseHistory.find(({ phase }) => phase === 'approve');
+    expect(answered).toMatchObject({ outcome: 'approve', answeredBy: { by: 'Ada', door: 'web' } });
+    await ada.context.close();
+    await bob.context.close();
+    await site.close();
+  });
+
+  it('cannot be made on a page that is read-only', async ({ world }) => {
+    const site = await rich(world, { readOnly: true });
+    const { page } = await visit(browser, site, '/plans/auth/tickets/AUTH-3');
+    await page.getByText('read-only', { exact: true }).waitFor();
+    for (const name of ['approve', 'Retry', 'Cancel'])
+      expect(await page.getByRole('button', { name, exact: true }).isDisabled()).toBe(true);
+    await page.context().close();
+    await site.close();
+  });
+});
+
+describe('a connection', () => {
+  it('that is lost is said with its time, stops decisions, and is found again', async ({ world }) => {
+    const site = await rich(world);
+    const { page } = await visit(browser, site);
+    await page.locator('.connection.is-live').waitFor();
+    const { port } = site.server;
+    await site.close();
+    await page.getByText('No connection: this is from').waitFor();
+    expect(await page.getByRole('button', { name: 'Retry', exact: true }).isDisabled()).toBe(true);
+    expect(await page.locator('link[rel=icon]').getAttribute('href')).toBe('/icon-old.svg');
+    await world.cli('pause', 'auth', 'AUTH-6');
+    const again = await TestSite.open(world, { version: VERSION, port });
+    await page.locator('[data-key="auth/AUTH-6"].is-paused').waitFor();
+    expect(await page.getByText('No connection').count()).toBe(0);
+    await page.context().close();
+    await again.close();
+  });
+
+  it('that breaks off in the middle of an answer is said, and breaks nothing', async ({ world }) => {
+    const site = await rich(world);
+    const { page, problems } = await visit(browser, site);
+    await page.route('**/diff', (route) =>
+      route.fulfill({ contentType: 'application/json', body: '{"text": "diff --gi' }),
+    );
+    await page.goto(`${site.server.url}plans/auth/tickets/AUTH-3?view=diff`);
+    await page.getByText('The server of this page cannot be reached.').waitFor();
+    expect(problems).toEqual([]);
+    await page.context().close();
+    await site.close();
+  });
+
+  it('is made by the tab itself where the worker that tabs share does not start', async ({ world }) => {
+    const site = await rich(world);
+    const { page } = await visit(browser, site);
+    await page.addInitScript(() => {
+      const silent = { port: { start: () => undefined, postMessage: () => undefined } };
+      Object.assign(window, {
+        SharedWorker: function SharedWorker() {
+          return silent;
+        },
+      });
+    });
+    await page.goto(site.server.url);
+    await page.locator('.connection.is-live').waitFor();
+    await page.context().close();
+    await site.close();
+  });
+
+  it('is one for ten tabs, and all of them stay live', async ({ world }) => {
+    const site = await rich(world);
+    const { page, context } = await visit(browser, site);
+    const others = Array.from({ length: 9 }, async () => {
+      const tab = await context.newPage();
+      await tab.goto(site.server.url, { waitUntil: 'commit' });
+      return tab;
+    });
+    const tabs = [page, ...(await Promise.all(others))];
+    await Promise.all(tabs.map((tab) => tab.locator('.connection.is-live').waitFor()));
+    await world.cli('pause', 'auth', 'AUTH-6');
+    await Promise.all(tabs.map((tab) => tab.locator('[data-key="auth/AUTH-6"].is-paused').waitFor()));
+    const connections = await new Promise<number>((resolve) =>
+      site.server.connections((count) => resolve(count)),
+    );
+    expect(connections).toBeLessThanOrEqual(7);
+    await context.close();
+    await site.close();
+  });
+});
+
+describe('what agents print', () => {
+  it('is text, coloured and folded, and grows while it is looked at', async ({ world }) => {
+    const site = await rich(world);
+    const { page, problems } = await visit(browser, site, '/plans/auth/tickets/AUTH-5');
+    const transcript = page.getByRole('region', { name: 'Transcript' });
+    await transcript.getByText('The lifetime is in minutes there.').waitFor();
+    expect(await transcript.textContent()).toContain(HTML);
+    expect(await transcript.locator('img, script').count()).toBe(0);
+    expect(await transcript.getByText('✓ 12 passed').last().getAttribute('class')).toBe('c-green');
+    const failed = transcript.locator('details.is-failure summary');
+    await failed.focus();
+    await page.keyboard.press('Enter');
+    await transcript.getByText('expected 3600 to be 60').waitFor();
+    const more = `${JSON.stringify({ type: 'assistant', message: { content: [{ type: 'text', text: 'One more thing.' }] } })}\n`;
+    appendFileSync(join(world.stateDir, 'jobs', 'auth', 'AUTH-5', 'implement.1.1', 'stdout'), more);
+    await transcript.getByText('One more thing.').waitFor();
+    await page.goto(`${site.server.url}plans/draft`);
+    await page.locator('.ticket-link', { hasText: 'D-2' }).waitFor();
+    expect(await page.title()).toContain('draft');
+    expect(await page.locator('main img, main script').count()).toBe(0);
+    expect(problems).toEqual([]);
+    await page.context().close();
+    await site.close();
+  });
+
+  it('opens at its end, however long it is, in a bounded number of elements', async ({ world }) => {
+    const site = await rich(world);
+    const file = join(world.stateDir, 'jobs', 'auth', 'AUTH-3', 'implement.1.1', 'stdout');
+    for (let count = 0; count < 3; count++)
+      appendFileSync(file, TRANSCRIPT.repeat(Math.ceil(4e6 / TRANSCRIPT.length)));
+    appendFileSync(
+      file,
+      `${JSON.stringify({ type: 'assistant', message: { content: [{ type: 'text', text: 'The very end.' }] } })}\n`,
+    );
+    const { page } = await visit(browser, site, '/plans/auth/tickets/AUTH-3?attempt=implement%231%231');
+    const transcript = page.getByRole('region', { name: 'Transcript' });
+    await transcript.getByText('The very end.').waitFor();
+    // Scrolling up reads more, and drops what is far below.
+    await page.waitForFunction(
+      () => {
+        const box = document.querySelector('.scroller');
+        if (box) box.scrollTop = 0;
+        return box !== null && !box.textContent?.includes('The very end.');
+      },
+      null,
+      { polling: 20 },
+    );
+    expect(await transcript.locator('.entry').count()).toBeLessThan(6_000);
+    await page.getByRole('button', { name: 'To the beginning' }).click();
+    await transcript.getByText('Beginning').waitFor();
+    await page.getByRole('button', { name: 'To the end' }).click();
+    await transcript.getByText('The very end.').waitFor();
+    await page.context().close();
+    await site.close();
+  });
+});
+
+describe('a stranger', () => {
+  it('without a session or with a wrong token sees nothing, and can sign in with the token', async ({
+    world,
+  }) => {
+    const site = await rich(world);
+    const context = await browser.newContext();
+    const page = await context.newPage();
+    await page.goto(`${site.server.url}?token=wrong`);
+    await page.getByText('not valid any more').waitFor();
+    expect(await page.content()).not.toContain('AUTH-1');
+    await page.getByLabel('Or paste the link or its token').fill('wrong');
+    await page.getByRole('button', { name: 'Open' }).click();
+    await page.getByText('The token is wrong.').waitFor();
+    await page.getByLabel('Or paste the link or its token').fill(`${site.server.url}?token=${site.token}`);
+    await page.getByRole('button', { name: 'Open' }).click();
+    await page.locator('.connection.is-live').waitFor();
+    expect(page.url()).not.toContain('token');
+    await context.close();
+    await site.close();
+  });
+
+  it('on another page, port or name reaches nothing', async ({ world }) => {
+    const site = await rich(world);
+    const evil = await listening();
+    const { page, context } = await visit(browser, site);
+    await page.locator('.connection.is-live').waitFor();
+    const { port } = evil.address() as AddressInfo;
+    const target = `${site.server.url}api/v1/plans/auth/tickets/AUTH-4/pause`;
+    const other = await context.newPage();
+    // The same site as far as cookies are concerned, and another site.
+    for (const host of ['127.0.0.1', 'localhost']) {
+      await other.goto(`http://${host}:${port}/`);
+      const results = await other.evaluate(async (url) => {
+        const ways: RequestInit[] = [
+          { method: 'POST', mode: 'no-cors', credentials: 'include', body: '{}' },
+          {
+            method: 'POST',
+            credentials: 'include',
+            headers: { 'content-type': 'application/json', 'x-signalbox': '1' },
+            body: '{}',
+          },
+        ];
+        const read = await fetch(url.replace(/plans.*/, 'board'), { credentials: 'include' }).then(
+          () => 'read',
+          () => 'refused',
+        );
+        const sent = await Promise.all(
+          ways.map((way) =>
+            fetch(url, way).then(
+              (answer) => answer.type,
+              () => 'refused',
+            ),
+          ),
+        );
+        const frame = document.createElement('iframe');
+        frame.src = url.replace(/api.*/, '');
+        document.body.append(frame);
+        return [read, ...sent];
+      }, target);
+      expect(results[0]).toBe('refused');
+      expect(results[2]).toBe('refused');
+      await other.evaluate((url) => {
+        const form = document.createElement('form');
+        Object.assign(form, { method: 'POST', action: url, enctype: 'text/plain' });
+        document.body.append(form);
+        form.submit();
+      }, target);
+      await other.waitForURL(target);
+      expect(await other.textContent('body')).toContain('web/origin');
+    }
+    expect(world.ticket('auth', 'AUTH-4').status).toBe('queued');
+    const { hostname } = new URL(site.server.url);
+    const renamed = await openBrowser([`--host-resolver-rules=MAP rebound.test ${hostname}`]);
+    const trap = await renamed.newPage();
+    await trap.goto(`http://rebound.test:${site.server.port}/?token=${site.token}`);
+    expect(await trap.textContent('body')).toContain('web/host');
+    await renamed.close();
+    evil.close();
+    await context.close();
+    await site.close();
+  });
+});
+
+function listening(): Promise<Server> {
+  const server = createServer((_, response) => {
+    response.setHeader('content-type', 'text/html');
+    response.end('<!doctype html><title>evil</title><body>');
+  });
+  return new Promise((resolve) => server.listen(0, () => resolve(server)));
+}
+
+describe('every page', () => {
+  it('has no serious finding of axe, in both themes and on a phone', async ({ world }) => {
+    const site = await rich(world);
+    const paths = [
+      '/',
+      '/plans',
+      '/plans/auth',
+      '/plans/auth/tickets/AUTH-3',
+      '/plans/auth/tickets/AUTH-2',
+      '/plans/auth/tickets/AUTH-3?view=diff',
+      '/plans/auth/tickets/AUTH-3?view=about',
+      '/costs',
+      '/report',
+    ];
+    for (const options of [
+      { colorScheme: 'light', viewport: { width: 1280, height: 860 } },
+      { colorScheme: 'dark', viewport: { width: 360, height: 740 } },
+    ] as const) {
+      const { page, context } = await visit(browser, site, '/', {
+        ...options,
+        reducedMotion: 'reduce',
+        bypassCSP: true,
+      });
+      const some =
+        options.colorScheme === 'light' ? paths : paths.filter((_, at) => at % 2 === 0 || at === 5);
+      for (const path of some) {
+        await page.goto(`${site.server.url.slice(0, -1)}${path}`);
+        await page.locator('h1').first().waitFor();
+        await page.locator('.loading').waitFor({ state: 'detached' });
+        await page.addScriptTag({ content: axeCore.source });
+        const found = await page.evaluate(async () => {
+          const { axe } = window as unknown as { axe: typeof axeCore };
+          const { violations } = await axe.run(document, { resultTypes: ['violations'] });
+          return violations
+            .filter(({ impact }) => impact === 'serious' || impact === 'critical')
+            .map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html).join(' ')}`.slice(0, 400));
+        });
+        expect(found, `${path} ${options.colorScheme}`).toEqual([]);
+        const overflow = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
+        expect(overflow, path).toBeLessThanOrEqual(0);
+      }
+      await context.close();
+    }
+    await site.close();
+  });
+
+  it('does not jump while what runs says something new', async ({ world }) => {
+    const site = await rich(world);
+    const { page } = await visit(browser, site);
+    await page.locator('#running .action').first().waitFor();
+    await page.evaluate(() => {
+      const shifts: number[] = [];
+      Object.assign(window, { shifts });
+      new PerformanceObserver((list) => {
+        for (const entry of list.getEntries()) shifts.push((entry as unknown as { value: number }).value);
+      }).observe({ type: 'layout-shift' } as unknown as PerformanceObserverInit);
+    });
+    const file = join(world.stateDir, 'jobs', 'auth', 'AUTH-5', 'implement.1.1', 'stdout');
+    const text = `A long sentence that would need two lines ${'and more '.repeat(60)}`;
+    appendFileSync(
+      file,
+      `${JSON.stringify({ type: 'assistant', message: { content: [{ type: 'text', text }] } })}\n`,
+    );
+    await page.getByText('A long sentence').waitFor();
+    expect(await page.evaluate(() => (window as unknown as { shifts: number[] }).shifts)).toEqual([]);
+    await page.context().close();
+    await site.close();
+  });
+});

@@ -1,0 +1,341 @@
+import { appendFileSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect } from 'vitest';
+import type { Ticket } from '../../src/model/ticket.ts';
+import type { PlanPage, TicketPage, Transcript } from '../../src/web/api-schemas.ts';
+import { ROUTES, type RouteName } from '../../src/web/routes.ts';
+import { it, type World } from '../support/index.ts';
+import { within } from '../support/within.ts';
+import { TestSite } from './site.ts';
+
+const GATE = { id: 'ask', type: 'gate', prompt: 'Go on?', on: { approve: 'second', reject: 'done' } };
+const SECOND = { id: 'second', type: 'gate', prompt: 'Really?', on: { approve: 'done', reject: 'done' } };
+const TICKET = '/plans/p/tickets/a';
+
+const WORKFLOW = [
+  { id: 'build', type: 'agent', prompt: 'build <it>', onSuccess: 'ask' },
+  GATE,
+  SECOND,
+  { id: 'done', type: 'terminal' },
+];
+
+/** A plan whose ticket has worked with an agent and waits at a gate. */
+async function afterRun(world: World): Promise<TestSite> {
+  world.agent('agent', 'commit');
+  world.workflow('work', WORKFLOW);
+  world.plan('p', { tickets: { a: { title: 'First' }, b: { blockedBy: ['a'] } } });
+  expect((await world.cli('run', 'p')).code).toBe(1);
+  return TestSite.open(world);
+}
+
+const OUTPUT = '\u001b[32mgreen\u001b[0m <b>bold</b>\u001b[2J\u0007\n';
+
+/** The same as it would be stored, without the time that a run takes. */
+async function atGate(world: World): Promise<TestSite> {
+  const startedAt = new Date().toISOString();
+  world.workflow('work', WORKFLOW);
+  const build = {
+    phase: 'build',
+    status: 'success',
+    outcome: 'success',
+    agent: 'agent',
+    completedAt: startedAt,
+  };
+  const ask = {
+    phase: 'ask',
+    status: 'running',
+    asks: 'Go on? (approve | reject)',
+    decisions: ['approve', 'reject'],
+  };
+  world.plan('p', {
+    tickets: {
+      a: {
+        title: 'First',
+        status: 'needs_attention',
+        currentPhase: 'ask',
+        hold: { kind: 'gate', reason: ask.asks },
+        phaseHistory: [build, ask].map((each) => ({ ...each, startedAt })),
+        visits: { build: 1, ask: 1 },
+      } as unknown as Partial<Ticket>,
+      b: { blockedBy: ['a'] },
+    },
+  });
+  const dir = join(world.stateDir, 'jobs', 'p', 'a', 'build.1.1');
+  mkdirSync(dir, { recursive: true });
+  for (const [name, text] of Object.entries({ stdout: OUTPUT, stderr: '', 'prompt.md': 'build <it>' }))
+    writeFileSync(join(dir, name), text);
+  return TestSite.open(world);
+}
+
+const shapeOf = (name: RouteName) => {
+  const route = ROUTES[name];
+  if (!('answers' in route)) throw new Error(`${name} has no answer`);
+  return route.answers;
+};
+
+describe.concurrent('every read', () => {
+  it('has the shape that the API describes, and what the command line prints', async ({ world }) => {
+    const site = await afterRun(world);
+    const attempt = `${TICKET}/attempts/${encodeURIComponent('build#1#1')}`;
+    const paths: [RouteName, string][] = [
+      ['session', '/session'],
+      ['board', '/board'],
+      ['status', '/status'],
+      ['status', '/status?all=true'],
+      ['plans', '/plans'],
+      ['plan', '/plans/p'],
+      ['events', '/plans/p/events'],
+      ['events', '/plans/p/events?ticket=a&last=2'],
+      ['ticket', TICKET],
+      ['transcript', `${attempt}/transcript`],
+      ['output', `${attempt}/output?stream=stderr`],
+      ['prompt', `${attempt}/prompt`],
+      ['diff', `${TICKET}/diff`],
+      ['diff', `${TICKET}/diff?stat=true`],
+      ['costs', '/costs'],
+      ['costs', '/costs?since=12h&plan=p'],
+      ['stats', '/stats'],
+      ['report', '/report'],
+      ['report', '/report?plan=p'],
+    ];
+    for (const [name, path] of paths) {
+      const result = shapeOf(name).safeParse(await site.get(path));
+      expect(result.error?.issues, path).toBeUndefined();
+    }
+    expect(site.errors).toEqual([]);
+    expect(await site.get('/status?all=true')).toEqual(await world.json('status'));
+    const { at: _, ...board } = await site.get<Record<string, unknown>>('/board');
+    const { at: __, ...top } = await world.json<Record<string, unknown>>('top', '--all');
+    expect(board).toEqual(top);
+    const { cut, ...diff } = await site.get<{ cut: number }>(`${TICKET}/diff`);
+    expect(cut).toBe(0);
+    expect(diff).toEqual(await world.json('diff', 'p', 'a'));
+    const { out } = await world.cli('logs', 'p', '--json');
+    expect(await site.get('/plans/p/events')).toEqual(
+      out
+        .trim()
+        .split('\n')
+        .map((line) => JSON.parse(line)),
+    );
+    const {
+      period: _p,
+      since: _s,
+      until: _u,
+      ...report
+    } = await site.get<Record<string, unknown>>('/report?plan=p');
+    // A question gets older between the two.
+    const ageless = (value: unknown) => JSON.parse(JSON.stringify(value).replaceAll(/open for \w+/g, 'open'));
+    expect(ageless(await world.json('report', '--plan', 'p'))).toMatchObject(ageless(report));
+    await site.close();
+  });
+
+  it('shows a ticket with its phases, its gate, and commands to copy', async ({ world }) => {
+    const site = await atGate(world);
+    const page = await site.get<TicketPage>(TICKET);
+    expect(page.phases.map(({ id, attempts }) => [id, attempts])).toEqual([
+      ['build', ['build#1#1']],
+      ['ask', ['ask#1#1']],
+      ['second', []],
+      ['done', []],
+    ]);
+    expect(page.gate).toEqual({ key: 'ask#1#1', asks: 'Go on?', decisions: ['approve', 'reject'] });
+    expect(page.legal).toEqual(['respond', 'retry', 'skip', 'pause', 'cancel']);
+    expect(page.attempts[0]).toMatchObject({ key: 'build#1#1', hasPrompt: true });
+    expect(page.commands.map(({ command }) => command)).toContain('signalbox logs p a -f');
+    const plan = await site.get<PlanPage>('/plans/p');
+    expect(plan.legal).toEqual(['pause', 'cancel']);
+    expect(plan.commands.map(({ command }) => command)).toContain('signalbox merge p');
+    await site.close();
+  });
+
+  it('refuses what does not exist in the words of the command line', async ({ world }) => {
+    const site = await atGate(world);
+    for (const [path, ...words] of [
+      ['/plans/nope', 'status', 'nope', 'x'],
+      ['/plans/p/tickets/nope', 'status', 'p', 'nope'],
+      ['/plans/..%2f..%2fx', 'plan', 'show', '../../x'],
+    ]) {
+      const answer = await site.send(`/api/v1${path}`);
+      const told = JSON.parse((await world.cli(...words, '--json')).err) as { error: { message: string } };
+      expect([400, 404]).toContain(answer.status);
+      expect(answer.json<{ error: object }>().error).toMatchObject({ message: told.error.message });
+    }
+    const attempts = `/api/v1${TICKET}/attempts/`;
+    for (const key of ['nope', '..%2f..%2fstate', 'build%231%232'])
+      expect((await site.send(`${attempts}${key}/transcript`)).status).toBe(404);
+    await site.close();
+  });
+});
+
+describe.concurrent('a decision', () => {
+  it('answers a gate, and is recorded with its door and its person', async ({ world }) => {
+    const site = await atGate(world);
+    const answer = await site.post(`${TICKET}/respond`, {
+      decision: 'approve',
+      message: 'fine\u001b[2J',
+      attempt: 'ask#1#1',
+      by: 'Grace',
+    });
+    expect(answer.json()).toMatchObject({
+      ticket: { status: 'ready', currentPhase: 'second' },
+      text: 'p/a is ready at second. Run it with: signalbox run p',
+    });
+    expect(world.ticket('p', 'a').phaseHistory[1]).toMatchObject({
+      outcome: 'approve',
+      output: 'fine',
+      answeredBy: { by: 'Grace', door: 'web' },
+    });
+    expect(world.events('p').findLast(({ type }) => type === 'command')).toMatchObject({
+      command: 'respond',
+      by: 'Grace',
+      door: 'web',
+    });
+    await world.cli('pause', 'p', 'a');
+    expect(world.events('p').findLast(({ type }) => type === 'command')).toMatchObject({ door: 'cli' });
+    await site.close();
+  });
+
+  it('of the second person is refused and names the first', async ({ world }) => {
+    const site = await atGate(world);
+    const send = (by: string, decision: string) =>
+      site.post(`${TICKET}/respond`, { decision, attempt: 'ask#1#1', by });
+    const both = await Promise.all([send('Ada', 'approve'), send('Bob', 'reject')]);
+    const [won, lost] = both[0].status === 200 ? both : both.toReversed();
+    expect([won?.status, lost?.status]).toEqual([200, 409]);
+    const first = both[0].status === 200 ? 'approve by Ada' : 'reject by Bob';
+    expect(lost?.json<{ error: { code: string; message: string } }>().error).toMatchObject({
+      code: 'gate/answered',
+      message: expect.stringContaining(`Gate "ask" of p/a was already answered: ${first} (web) at `),
+    });
+    const told = await world.cli('respond', 'p', 'a', 'approve');
+    expect(told.err).toContain(`Gate "ask" of p/a was already answered: ${first} (web) at `);
+    await site.close();
+  });
+
+  it('is refused in the words of the command line', async ({ world }) => {
+    const site = await atGate(world);
+    const cases: [string, object, string[]][] = [
+      ['resume', {}, ['resume', 'p', 'a']],
+      ['stop', {}, ['stop', 'p', 'a']],
+      ['skip', { phase: 'nowhere' }, ['skip', 'p', 'a', 'nowhere']],
+      ['retry', { phase: 'nowhere' }, ['skip', 'p', 'a', 'nowhere']],
+      ['respond', { decision: 'maybe', attempt: 'ask#1#1' }, ['respond', 'p', 'a', 'maybe']],
+    ];
+    for (const [name, body, words] of cases) {
+      const { status, json } = await site.post(`${TICKET}/${name}`, body);
+      const told = JSON.parse((await world.cli(...words, '--json')).err) as object;
+      expect(status).toBe(409);
+      expect(json()).toEqual(told);
+    }
+    const approve = await site.post('/plans/p/approve', {});
+    expect(approve.json()).toEqual(JSON.parse((await world.cli('plan', 'approve', 'p', '--json')).err));
+    await site.close();
+  });
+
+  it('retries, retries from a phase, skips, pauses, resumes and cancels', async ({ world }) => {
+    const site = await atGate(world);
+    const does = async (path: string, body: object) => (await site.post(path, body)).json<object>();
+    expect(await does(`${TICKET}/retry`, { phase: 'build' })).toMatchObject({
+      ticket: { status: 'ready', currentPhase: 'build' },
+      text: 'p/a is ready at build. Run it with: signalbox run p',
+    });
+    expect(await does(`${TICKET}/pause`, {})).toMatchObject({ ticket: { status: 'paused' } });
+    expect(await does(`${TICKET}/resume`, {})).toMatchObject({ ticket: { status: 'ready' } });
+    expect(await does(`${TICKET}/stop`, {})).toMatchObject({ ticket: { status: 'paused' } });
+    expect(await does(`${TICKET}/skip`, { phase: 'done' })).toMatchObject({ ticket: { status: 'complete' } });
+    expect(await does(`${TICKET}/cancel`, {})).toMatchObject({
+      error: { message: 'Cannot cancel p/a: it is complete, and stays as it is.' },
+    });
+    expect(await does('/plans/p/pause', { by: 'Ada' })).toMatchObject({ plan: { status: 'paused' } });
+    expect(world.events('p').at(-1)).toMatchObject({ type: 'plan:status', by: 'Ada', door: 'web' });
+    expect(await does('/plans/p/resume', {})).toMatchObject({ plan: { status: 'active' } });
+    expect(await does('/plans/p/tickets/b/cancel', {})).toMatchObject({
+      ticket: { status: 'failed' },
+      text: 'p/b is cancelled.',
+    });
+    expect(await does('/plans/p/cancel', {})).toMatchObject({ plan: { status: 'archived' } });
+    world.plan('q', { status: 'draft', tickets: { c: {} } });
+    expect(await does('/plans/q/approve', {})).toMatchObject({ plan: { status: 'active' } });
+    expect(site.errors).toEqual([]);
+    await site.close();
+  });
+
+  it('of a job is refused, on the command line and on the page', async ({ world }) => {
+    const site = await atGate(world);
+    const job = { SIGNALBOX_JOB: join(world.stateDir, 'jobs', 'p', 'a', 'build.1.1') };
+    for (const words of [
+      ['respond', 'p', 'a', 'approve'],
+      ['retry', 'p', 'a'],
+      ['skip', 'p', 'a', 'done'],
+      ['pause', 'p', 'a'],
+      ['stop', 'p'],
+      ['cancel', 'p', 'a', '--yes'],
+      ['cancel', 'p', '--yes'],
+      ['plan', 'approve', 'p'],
+    ]) {
+      const { code, err } = await world.invoke([...words, '--json'], job).ended;
+      expect([code, JSON.parse(err).error.code], words.join(' ')).toEqual([1, 'job/decides']);
+    }
+    expect(world.ticket('p', 'a').status).toBe('needs_attention');
+    // A job of another Signalbox, in which someone works on this one.
+    const other = { SIGNALBOX_JOB: '/elsewhere/state/jobs/x' };
+    expect((await world.invoke(['respond', 'p', 'a', 'reject'], other).ended).code).toBe(0);
+    await site.close();
+  });
+
+  it.runIf(process.platform === 'linux')('of a job does not even reach the page', async ({ world }) => {
+    world.workflow('work', [
+      { id: 'try', type: 'script', command: 'try.sh', onSuccess: 'done', onFailure: 'done' },
+      { id: 'done', type: 'terminal' },
+    ]);
+    const site = await TestSite.open(world);
+    const url = `http://127.0.0.1:${site.server.port}/api/v1/session`;
+    const ask = `fetch(process.argv[1], { headers: { authorization: 'Bearer ${site.token}' } })
+      .then((answer) => console.log('reached', answer.status), () => console.log('cut off'))`;
+    writeFileSync(join(world.dir, 'ask.mjs'), ask);
+    const node = `"${process.execPath}" "${join(world.dir, 'ask.mjs')}" ${url}`;
+    world.script('try.sh', `${node}; env -u SIGNALBOX_JOB ${node}; true`);
+    world.plan('j', { tickets: { a: {} } });
+    expect((await world.cli('run', 'j')).code).toBe(0);
+    const [output] = world.jobDirs().map((dir) => readFileSync(join(dir, 'stdout'), 'utf8'));
+    expect(output).toBe('cut off\ncut off\n');
+    await site.close();
+  });
+});
+
+describe.concurrent('a transcript', () => {
+  it('keeps colours and leaves everything else as text', async ({ world }) => {
+    const site = await atGate(world);
+    const { entries, ended } = await site.get<Transcript>(`${TICKET}/attempts/build%231%231/transcript`);
+    expect(ended).toBe(true);
+    expect(entries[0]).toMatchObject({ text: '\u001b[32mgreen\u001b[0m <b>bold</b>', tool: null });
+    const prompt = await site.get<{ text: string }>(`${TICKET}/attempts/build%231%231/prompt`);
+    expect(prompt.text).toContain('build <it>');
+    await site.close();
+  });
+
+  it('of 50 MB is read in windows from its end, and only these', async ({ world }) => {
+    const site = await atGate(world);
+    const dir = join(world.stateDir, 'jobs', 'p', 'a', 'build.1.1');
+    const line = (n: number) => `${String(n).padStart(9, '0')} ${'x'.repeat(1013)}\n`;
+    writeFileSync(join(dir, 'stdout'), '');
+    for (let n = 0; n < 51_200; n += 1024)
+      appendFileSync(join(dir, 'stdout'), Array.from({ length: 1024 }, (_, at) => line(n + at)).join(''));
+    const at = (query: string) => site.get<Transcript>(`${TICKET}/attempts/build%231%231/transcript${query}`);
+    const began = performance.now();
+    const end = await at('');
+    expect(performance.now() - began).toBeLessThan(within(1000));
+    expect(end).toMatchObject({ size: 51_200 * 1024, to: end.size, ended: true });
+    expect(end.entries.at(-1)?.text).toContain('000051199 ');
+    const above = await at(`?before=${end.from}`);
+    expect(above.to).toBe(end.from);
+    const numberOf = (text: string | undefined) => Number(text?.slice(0, 9));
+    expect(numberOf(above.entries.at(-1)?.text)).toBe(numberOf(end.entries[0]?.text) - 1);
+    const below = await at(`?after=${above.from}&bytes=${above.to - above.from}`);
+    expect(below.entries).toEqual(above.entries);
+    const first = await at('?after=0&bytes=5000');
+    expect(first).toMatchObject({ from: 0, to: 4096 });
+    expect(await at('?before=0')).toMatchObject({ from: 0, to: 0, entries: [] });
+    await site.close();
+  });
+});

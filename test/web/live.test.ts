@@ -1,0 +1,128 @@
+import { describe, expect } from 'vitest';
+import type { StoredEvent } from '../../src/model/events.ts';
+import {
+  type Board,
+  Board as BoardSchema,
+  type Change,
+  Change as ChangeSchema,
+} from '../../src/web/api-schemas.ts';
+import { LiveFeed } from '../../src/web/live-feed.ts';
+import { it, type World } from '../support/index.ts';
+import { Stream, TestSite } from './site.ts';
+
+async function opened(world: World): Promise<TestSite> {
+  world.workflow('work', [
+    { id: 'ask', type: 'gate', prompt: 'Go on?', on: { approve: 'done', reject: 'done' } },
+    { id: 'done', type: 'terminal' },
+  ]);
+  world.plan('p', { tickets: { a: {}, b: {} } });
+  return TestSite.open(world);
+}
+
+const event = (status: string): StoredEvent => ({
+  type: 'plan:status',
+  planId: 'p',
+  status,
+  v: 1,
+  at: 'now',
+});
+
+describe.concurrent('the stream', () => {
+  it('begins with everything and continues with what changes', async ({ world }) => {
+    const site = await opened(world);
+    const stream = new Stream(site);
+    const board = await stream.next<Board>('snapshot');
+    BoardSchema.parse(board);
+    expect(board.rows.map(({ ticketId, status }) => `${ticketId} ${status}`)).toEqual([
+      'a queued',
+      'b queued',
+    ]);
+    await site.post('/plans/p/tickets/a/pause', { by: 'Grace' });
+    const change = await stream.next<Change>('change', ({ events }) => events.length > 0);
+    ChangeSchema.parse(change);
+    expect(change.rows).toMatchObject([{ ticketId: 'a', status: 'paused' }]);
+    expect(change.events[0]).toMatchObject({ type: 'command', command: 'pause', by: 'Grace', door: 'web' });
+    stream.close();
+    await site.close();
+  });
+
+  it('continues after a break where it was', async ({ world }) => {
+    const site = await opened(world);
+    const first = new Stream(site);
+    await first.next('snapshot');
+    const lastId = first.last?.id ?? '';
+    first.close();
+    await site.post('/plans/p/tickets/b/pause', {});
+    const second = new Stream(site, { lastId });
+    const change = await second.next<Change>('change', ({ rows }) => rows.length > 0);
+    expect(change.rows).toMatchObject([{ ticketId: 'b', status: 'paused' }]);
+    expect(second.messages.map((each) => each.event)).not.toContain('snapshot');
+    second.close();
+    await site.close();
+  });
+
+  it('begins again with an id of another server', async ({ world }) => {
+    const site = await opened(world);
+    for (const lastId of ['0123456789ab.5', 'nonsense', '1.', '-1', 'x'.repeat(500)]) {
+      const stream = new Stream(site, { lastId });
+      await stream.next('snapshot');
+      expect(stream.messages.slice(0, 2)).toMatchObject([
+        { event: 'reset', data: { reason: 'restarted' } },
+        { event: 'snapshot' },
+      ]);
+      stream.close();
+    }
+    await site.close();
+  });
+
+  it('reports plans and tickets that are gone', async ({ world }) => {
+    const site = await opened(world);
+    world.plan('q', { status: 'draft', tickets: { c: {} } });
+    const stream = new Stream(site);
+    await stream.next<Board>('snapshot', ({ plans }) => plans.length === 2);
+    expect((await world.cli('plan', 'delete', 'q')).code).toBe(0);
+    const change = await stream.next<Change>('change', ({ gone }) => gone.length > 0);
+    expect(change.gone.sort()).toEqual(['q', 'q/c']);
+    stream.close();
+    await site.close();
+  });
+});
+
+describe('the feed', () => {
+  const row = (ticketId: string, why = '') => ({ planId: 'p', ticketId, why }) as Board['rows'][number];
+  const board = (rows: Board['rows']) =>
+    ({ at: '', rows, plans: [], running: 0, counts: {} }) as unknown as Board;
+
+  it('keeps of every row the latest state only', () => {
+    const feed = new LiveFeed();
+    feed.update(board([row('a')]));
+    const { id } = feed.snapshot('now');
+    for (let n = 0; n < 10; n++) feed.update(board([row('a', String(n))]));
+    expect(feed.since(id)).toMatchObject({ rows: [{ ticketId: 'a', why: '9' }] });
+    expect(feed.since(feed.id)).toMatchObject({ rows: [], gone: [], events: [] });
+    expect(feed.update(board([row('a', '9')]))).toBe(false);
+  });
+
+  it('asks a reader that has missed events, or rows that are gone, to begin again', () => {
+    const feed = new LiveFeed();
+    feed.update(board([row('a')]));
+    const { id } = feed.snapshot('now');
+    for (let n = 0; n < 2000; n++) feed.addEvent(event(String(n)));
+    expect(feed.since(id)).toMatchObject({ rows: [] });
+    feed.addEvent(event('one more'));
+    expect(feed.since(id)).toBe('too old');
+    const later = feed.id;
+    feed.update(board(Array.from({ length: 3000 }, (_, n) => row(`t${n}`))));
+    feed.update(board([]));
+    expect(feed.since(later)).toBe('too old');
+    expect(feed.since(feed.id)).toMatchObject({ rows: [] });
+  });
+
+  it('does not keep more events than a few megabytes', () => {
+    const feed = new LiveFeed();
+    feed.update(board([]));
+    const { id } = feed.snapshot('now');
+    for (let n = 0; n < 100; n++) feed.addEvent(event('x'.repeat(100_000)));
+    expect(feed.since(id)).toBe('too old');
+  });
+});
