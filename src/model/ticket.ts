@@ -71,7 +71,7 @@ export function isMarkedBlocked({ status, hold }: Pick<Ticket, 'status' | 'hold'
 
 /** Required tasks of a complete unit whose boxes are open: not selected, or inside a parent that is ticked. */
 export function openTasksOf({ status, unit }: Pick<Ticket, 'status' | 'unit'>): string[] {
-  return status === 'complete' ? [...(unit?.leftOut ?? []), ...(unit?.unticked ?? [])] : [];
+  return unit && status === 'complete' ? [...(unit.leftOut ?? []), ...(unit.unticked ?? [])] : [];
 }
 
 /** The last commit of a complete ticket's work, where it is known. */

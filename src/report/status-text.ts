@@ -104,10 +104,12 @@ function commandToFree(
 
 /** Shows a gate that an engine is checking right now as the question that it is. */
 function withShownGates(view: StoreView, holder: StatusInput['holder']): StoreView {
-  const shown = [...view.tickets.values()].flatMap((ticket) => {
-    const asked = ticket.claim ? asShown(ticket) : ticket;
-    return asked !== ticket && ticket.claim && holder.isLive(ticket.claim) ? [asked] : [];
-  });
+  const shown: Ticket[] = [];
+  for (const ticket of view.tickets.values()) {
+    if (!ticket.claim) continue;
+    const asked = asShown(ticket);
+    if (asked !== ticket && holder.isLive(ticket.claim)) shown.push(asked);
+  }
   if (shown.length === 0) return view;
   return {
     ...view,
@@ -192,13 +194,17 @@ export function planLines(
   return lines;
 }
 
-const SECTIONS = {
-  'need you': ['needs_attention', 'failed'],
-  run: ['running'],
-  wait: ['ready', 'queued', 'paused'],
-  done: ['complete'],
-} satisfies Record<string, Ticket['status'][]>;
-type Section = keyof typeof SECTIONS;
+type Section = 'need you' | 'run' | 'wait' | 'done';
+const SECTION_BY_STATUS: Record<Ticket['status'], Section> = {
+  needs_attention: 'need you',
+  failed: 'need you',
+  running: 'run',
+  ready: 'wait',
+  queued: 'wait',
+  paused: 'wait',
+  complete: 'done',
+};
+/** In the order in which they are shown. */
 const HEADINGS: Record<Section, string> = {
   'need you': 'Need you',
   run: 'Running',
@@ -208,16 +214,20 @@ const HEADINGS: Record<Section, string> = {
 
 /** Whether a ticket belongs to a section. What was given up needs no one any more. */
 export function isIn(section: Section, ticket: Ticket): boolean {
-  const status = isCancelled(ticket) ? 'complete' : ticket.status;
-  return (SECTIONS[section] as Ticket['status'][]).includes(status);
+  return sectionOf(ticket) === section;
+}
+
+function sectionOf(ticket: Ticket): Section {
+  return SECTION_BY_STATUS[isCancelled(ticket) ? 'complete' : ticket.status];
 }
 
 const MAX_IDS = 8;
 
 /** What needs a person, what runs, what waits, what is done. Those with the same reason are together, unless each is wanted. */
 function inSections(tickets: readonly TicketStatus[], each: boolean) {
-  return (Object.keys(SECTIONS) as Section[]).flatMap((name) => {
-    const section = tickets.filter(({ ticket }) => isIn(name, ticket));
+  const bySection = groupBy(tickets, ({ ticket }) => sectionOf(ticket));
+  return (Object.keys(HEADINGS) as Section[]).flatMap((name) => {
+    const section = bySection.get(name) ?? [];
     const equal = groupBy(section, ({ ticket, why }) => `${ticket.status} ${why}`);
     const rows = [...equal.values()].flatMap((same) =>
       !each && isFolded(same) ? [same] : same.map((one) => [one]),

@@ -77,16 +77,18 @@ export function fold(text: string, room: number): string[] {
 }
 
 /** Where a command to be copied begins, up to the end of its line. An arrow before it belongs to it. */
-const COMMAND = new RegExp(
-  `(?:^| )(?=(?:${ANSI.source})*(?:→ (?:${ANSI.source})*)?(?:(?:signalbox|git -C|git merge|gh pr) |git branch -)\\S)`,
-);
+let command: RegExp | undefined;
+const commandPattern = () =>
+  (command ??= new RegExp(
+    `(?:^| )(?=(?:${ANSI.source})*(?:→ (?:${ANSI.source})*)?(?:(?:signalbox|git -C|git merge|gh pr) |git branch -)\\S)`,
+  ));
 
 /**
  * Breaks a text between words. A command is never broken, however long it is: it gets a line of its own, which the terminal wraps,
  * so that it can be copied.
  */
 export function foldProse(text: string, room: number): string[] {
-  const at = text.search(COMMAND);
+  const at = text.search(commandPattern());
   if (at < 0) return fold(text, room);
   const lines = at === 0 ? [] : fold(text.slice(0, at), room);
   const command = text.slice(at).trimStart();

@@ -102,6 +102,7 @@ export function dependencyProblems(
         path: `tickets[${index}]`,
       });
     seen.add(ticketId);
+    if (entry.blockedBy.length === 0) continue;
     const before = new Set<string>();
     for (const [place, text] of entry.blockedBy.entries()) {
       const ref = parseRef(text, plan.id);
