@@ -41,8 +41,19 @@ export interface RunOptions {
 
 /** Runs a plan, or some of its tickets, until nothing can continue without a person. Claims the plan for that time. */
 export async function runPlan(engine: EngineContext, options: RunOptions): Promise<RunResult> {
+  const fetching = new AbortController();
+  try {
+    checkRunnable(engine, options.planId, options.ticketIds);
+    // The preflight takes about as long as fetching, so both begin now.
+    if (!engine.store.fleet) fetchRepositories(engine, { ...options, signal: fetching.signal });
+    return await checkAndRun(engine, options);
+  } finally {
+    fetching.abort();
+  }
+}
+
+async function checkAndRun(engine: EngineContext, options: RunOptions): Promise<RunResult> {
   const { planId, ticketIds } = options;
-  checkRunnable(engine, planId, ticketIds);
   const { fleet } = engine.store;
   // On a fleet, each worker checks whether it is ready.
   if (!options.isReady && !fleet) {
@@ -54,8 +65,6 @@ export async function runPlan(engine: EngineContext, options: RunOptions): Promi
   }
   await claimPlan(engine, planId);
   reportHolds(engine, planId, ticketIds);
-  const warming = new AbortController();
-  if (!fleet) fetchRepositories(engine, { ...options, signal: warming.signal });
   const scope: EngineOptions['scope'] = ticketIds ? { planId, ticketIds } : { planId };
   const { maxConcurrency, checkEveryMs = options.lookEveryMs ?? engine.settings.pollInterval * 1000 } =
     options;
@@ -89,7 +98,6 @@ export async function runPlan(engine: EngineContext, options: RunOptions): Promi
     throw error;
   } finally {
     options.signal.removeEventListener('abort', interrupt);
-    warming.abort();
   }
   await release();
   return resultOf(engine, planId, ticketIds);
@@ -148,7 +156,7 @@ function reportHolds(
   }
 }
 
-/** Fetches the repositories while workflows are read, because new worktrees start from origin's present state. */
+/** Fetches the repositories, because new worktrees start from origin's present state. */
 function fetchRepositories(
   engine: EngineContext,
   { planId, ticketIds, signal }: Pick<RunOptions, 'planId' | 'ticketIds' | 'signal'>,
