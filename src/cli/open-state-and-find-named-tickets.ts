@@ -10,6 +10,7 @@ import type { EngineEvent } from '../model/events.ts';
 import type { TicketRef } from '../model/ids-and-branch-names.ts';
 import type { Plan } from '../model/plan.ts';
 import { latestFinished, latestPlan } from '../model/plans/choose-plans.ts';
+import { nearest } from '../model/text/nearest-word.ts';
 import { openForReading } from '../store/open-for-reading.ts';
 import type { Store, StoreView } from '../store/store-interface.ts';
 import type { Io } from './io.ts';
@@ -248,8 +249,14 @@ export function ticketNamed(
     const [only] = ids;
     if (only !== undefined && ids.length === 1 && READ_ONLY_COMMANDS.has(command))
       return { ref: { planId, ticketId: only }, rest: [] };
+    const shown = ids.slice(0, MAX_CANDIDATES);
     throw new InputError('usage', `Which ticket of "${planId}"?`, {
-      hint: `signalbox ${command} ${planId} <ticket>\nTickets: ${ids.slice(0, 20).join(', ')}${ids.length > 20 ? ', …' : ''}`,
+      hint: [
+        ...shown.map((id) => `signalbox ${command} ${planId} ${id}`),
+        ...(ids.length > shown.length
+          ? [`and ${ids.length - shown.length} more: signalbox status ${planId}`]
+          : []),
+      ].join('\n'),
     });
   }
   const view = store.glance();
@@ -257,10 +264,23 @@ export function ticketNamed(
   const having = view.plans.filter(has);
   const isOlder = having.length === 0 && READ_ONLY_COMMANDS.has(command);
   const [plan, ...more] = isOlder ? latestFinished(view, has).slice(0, 1) : having;
-  // There is no such plan either, which this reports.
-  if (plan === undefined) return { ref: { planId: store.plan(first).id, ticketId: first }, rest: others };
-  // With one word more, the first was meant as a plan. There is none, which this reports.
-  if (others.length > (WORDS_BEHIND[command] ?? 0)) store.plan(first);
+  if (plan === undefined) {
+    const near = nearest(
+      first,
+      new Set(view.plans.flatMap(({ tickets }) => tickets.map((each) => each.ticketId))),
+    );
+    if (near !== undefined)
+      throw new InputError('plan/unknown', `There is no plan and no open ticket "${first}".`, {
+        hint: `Did you mean: signalbox ${[command, near, ...others].join(' ')}`,
+      });
+    // There is no such plan either, which this reports.
+    return { ref: { planId: store.plan(first).id, ticketId: first }, rest: others };
+  }
+  // With one word more, the first was meant as a plan.
+  if (others.length > (WORDS_BEHIND[command] ?? 0))
+    throw new InputError('plan/unknown', `There is no plan "${first}".`, {
+      hint: `It is a ticket: signalbox ${command} ${plan.id} ${first}`,
+    });
   if (more.length === 0) return { ref: { planId: plan.id, ticketId: first }, rest: others };
   throw new InputError('ticket/ambiguous', `${having.length} open plans have a ticket "${first}".`, {
     hint: having.map(({ id }) => `signalbox ${[command, id, first, ...others].join(' ')}`).join('\n'),

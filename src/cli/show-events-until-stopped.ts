@@ -221,7 +221,10 @@ export async function untilStopped<T>(
       setTimeout(() => leave(signalCode(signal)), LAST_WORDS_MS).unref();
       return;
     }
-    view.err(['', `Stopping ${typeof what === 'string' ? what : what()}… (again to leave at once)`]);
+    view.err([
+      '',
+      `Stopping ${typeof what === 'string' ? what : what()}… (press Ctrl-C again to leave at once)`,
+    ]);
     abort.abort(signal);
   });
   try {

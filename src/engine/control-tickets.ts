@@ -45,8 +45,8 @@ const STOP_TIMEOUT_MS = 30_000;
 const SILENT_MS = 1_500;
 /** How long an answer waits for a check that cannot be seen from here, and of which only the end of a lease may tell. */
 const UNSEEN_MS = 5_000;
-/** How long a skip may take after the ticket's processes have ended. */
-const SKIP_MARGIN_MS = 10_000;
+/** How long a skip or cancel may take after the ticket's processes have ended. */
+const NEXT_STEP_MS = 10_000;
 
 /** Carries out a person's command and returns when it is true: the processes of a paused ticket have ended. */
 export async function carryOutCommand(
@@ -75,8 +75,7 @@ export async function carryOutCommand(
   if (wish.type === 'skip' && before.status === 'running') {
     // Checked first, so that an unknown phase does not stop anything.
     command(workflow, { ...before, status: 'ready', phaseHistory: [] }, cmd, now());
-    const goesOnBy = new Date(Date.parse(now()) + STOP_TIMEOUT_MS + SKIP_MARGIN_MS).toISOString();
-    await carryOutCommand(engine, ref, { type: 'pause', goesOnBy }, by);
+    await pauseBriefly(engine, ref, by);
   }
   const restart = wish.type === 'retry' && hasPrerequisites(plan, ref);
   const move = (ticket: Ticket) => {
@@ -195,6 +194,12 @@ function commandOf(engine: EngineContext, wish: Wish, by: string, ready: boolean
 function isUnblocked(engine: EngineContext, plan: Plan, ref: TicketRef): boolean {
   const entry = entryOf(plan, ref);
   return !entry || blockedBy(engine.store.glance(), plan, entry) === null;
+}
+
+/** Pauses a ticket as a step of another command, so that a run waits for that command and does not end. */
+export async function pauseBriefly(engine: EngineContext, ref: TicketRef, by: string): Promise<void> {
+  const goesOnBy = new Date(Date.parse(engine.now()) + STOP_TIMEOUT_MS + NEXT_STEP_MS).toISOString();
+  await carryOutCommand(engine, ref, { type: 'pause', goesOnBy }, by);
 }
 
 /** Waits until the engine that drives the ticket has released it; without one, does what that engine would do. */

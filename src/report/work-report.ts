@@ -221,7 +221,8 @@ function waiting(tickets: readonly TicketStatus[], now: number): Item[] {
     const [first] = same;
     const keys = same.map(({ ticket }) => refKey(ticket));
     const shown = keys.length > 8 ? `${keys.slice(0, 8).join(', ')}, …` : keys.join(', ');
-    const until = first ? untilNote(first.ticket.hold, now) : '';
+    const hold = first?.ticket.hold;
+    const until = hold && first.why.includes(hold.reason) ? untilNote(hold, now) : '';
     const next = first?.next ? [first.next] : [];
     const isCommand = first?.next.startsWith('signalbox') ?? false;
     return item(

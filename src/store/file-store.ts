@@ -14,7 +14,7 @@ import type { StoredEvent } from '../model/events.ts';
 import { jsonText } from '../model/extra-fields.ts';
 import { type Changed, idProblem, type StateRef, type TicketRef } from '../model/ids-and-branch-names.ts';
 import type { Plan } from '../model/plan.ts';
-import { isFinished } from '../model/plans/choose-plans.ts';
+import { isFinished, unknownPlan } from '../model/plans/choose-plans.ts';
 import type { Ticket } from '../model/ticket.ts';
 import { FileHolder } from './file-claims.ts';
 import { distrustFinishedIndex } from './finished-index.ts';
@@ -116,13 +116,7 @@ export class FileStore implements Store {
 
   plan(id: string): Plan {
     const file = this.#layout.planFile(id);
-    if (!entryExists(file)) {
-      const known = directories(this.#layout.plans).sort();
-      throw new InputError('plan/unknown', `There is no plan "${id}".`, {
-        hint: known.length > 0 ? `Plans: ${known.slice(0, 20).join(', ')}.` : 'There are no plans yet.',
-        details: { path: file },
-      });
-    }
+    if (!entryExists(file)) throw unknownPlan(id, directories(this.#layout.plans).sort(), { path: file });
     return this.#reader.plan(file, id);
   }
 

@@ -67,8 +67,11 @@ export async function baseToMergeInto(
   if (name !== undefined) return { ...base, name };
   throw new WorkspaceError(
     'workspace/no-base-branch',
-    'The work started from a commit on no branch: there is nothing to merge it into.',
-    { hint: 'Set `base` of the plan to a branch.', details: { base: base.ref } },
+    'The work started from a commit on no branch, so it has no base branch to merge into.',
+    {
+      hint: 'Check out the branch that should get it, then run git merge with the branch of the work.',
+      details: { base: base.ref },
+    },
   );
 }
 

@@ -111,9 +111,9 @@ describe('merge', () => {
     expect(none.code).toBe(0);
     expect(none.out).toContain(
       [
-        'No checks ran; only the merge itself was tried. No checks are configured and the project has none of its own.',
-        'Name them in your settings, for example: checks: [npm test]',
-        `For signalbox.yaml also: signalbox config trust ${world.repo}`,
+        'No checks ran on the merged work. No checks are configured and the project has none of its own.',
+        'To add checks, name them in your settings, for example: checks: [npm test]',
+        `Checks in signalbox.yaml need your trust: signalbox config trust ${world.repo}`,
         '',
       ].join('\n'),
     );
@@ -121,7 +121,7 @@ describe('merge', () => {
     await world.cli('config', 'trust', world.repo);
     complete(world, { t: { files: { t: '1' } } }, { id: 't' });
     const trusted = (await world.cli('merge', 't')).out;
-    expect(trusted).toContain('Name them in your settings');
+    expect(trusted).toContain('To add checks, name them in your settings');
     expect(trusted).not.toContain('config trust');
     world.config({ checks: [] });
     complete(world, { b: { files: { b: '1' } } }, { id: 'q' });

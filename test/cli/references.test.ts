@@ -52,13 +52,16 @@ describe.concurrent('a ticket', () => {
     plans(world);
     expect(errorIn(await world.cli('retry', 'a', 'b', '--json')).code).toBe('plan/unknown');
     expect(errorIn(await world.cli('skip', 'a', 'b', 'review', '--json')).code).toBe('plan/unknown');
+    expect((await world.cli('logs', 'a', 'implement')).err).toContain('It is a ticket: signalbox logs old a\n');
     expect(world.ticket('old', 'a').status).toBe('failed');
   });
 
   it('is asked for where only its plan is named, or nothing', async ({ world }) => {
     plans(world);
     expect((await world.cli('retry', 'old')).err).toContain('Which ticket of "old"?');
-    expect((await world.cli('retry', 'old')).err).toContain('Tickets: a, b');
+    expect((await world.cli('retry', 'old')).err).toContain(
+      '   signalbox retry old a\n   signalbox retry old b\n',
+    );
     expect((await world.cli('retry')).err).toContain('Name a ticket, or a plan and a ticket.');
     expect((await world.cli('skip', 'c')).err).toContain(
       'Name the phase to continue at.\n   signalbox skip new c <phase>',
@@ -67,6 +70,17 @@ describe.concurrent('a ticket', () => {
       'Cannot respond to old/a: it is at no gate that asks for a decision.',
     );
     expect(errorIn(await world.cli('pause', 'nothing', '--json')).code).toBe('plan/unknown');
+  });
+
+  it('with a typing error gets the command with the nearest one', async ({ world }) => {
+    workflow(world);
+    world.plan('night', { tickets: { 'add-a-greeting': FAILED } });
+    expect((await world.cli('diff', 'add-greeting')).err).toBe(
+      '❌ There is no plan and no open ticket "add-greeting".\n   Did you mean: signalbox diff add-a-greeting\n',
+    );
+    expect((await world.cli('status', 'nihgt')).err).toBe(
+      '❌ There is no plan "nihgt".\n   Did you mean: night\n   Plans: night.\n',
+    );
   });
 
   it('is one of the latest plan with @last; logs and diff need no name', async ({ world }) => {

@@ -146,7 +146,7 @@ describe.concurrent('Ctrl-C', () => {
     const { pid } = await world.call('working');
     const { code, err, out } = await run.kill('SIGINT');
     expect(code).toBe(130);
-    expect(err).toContain('Stopping the agents… (again to leave at once)');
+    expect(err).toContain('Stopping the agents… (press Ctrl-C again to leave at once)');
     expect(out).toContain('Stopped. Continue with: signalbox resume p');
     expect(processStart(pid)).toBeUndefined();
     expect(world.ticket('p', 'a')).toMatchObject({ status: 'paused', claim: null });

@@ -51,7 +51,7 @@ describe('untilStopped', () => {
       return signal.reason;
     };
     expect(await untilStopped(io, { view, what: 'the agents', stateDir: '/nowhere' }, work)).toBe('SIGINT');
-    expect(said).toEqual([['', 'Stopping the agents… (again to leave at once)'], 'closed']);
+    expect(said).toEqual([['', 'Stopping the agents… (press Ctrl-C again to leave at once)'], 'closed']);
     expect(emitter.eventNames()).toEqual([]);
   });
 });

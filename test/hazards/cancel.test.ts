@@ -81,6 +81,16 @@ describe('cancel', () => {
     expect(git(world.repo, 'for-each-ref', '--format=%(refname)')).toBe('refs/heads/main');
   });
 
+  it.concurrent('of one ticket is waited for by its run, whose summary says so', async ({ world }) => {
+    prepare(world);
+    const run = world.invoke(['run', 'p']);
+    await world.call('working');
+    expect((await world.cli('cancel', 'p', 'a', '--yes')).code).toBe(0);
+    const { out } = await run.ended;
+    expect(out).toContain('cancelled by a person');
+    expect(out.slice(out.indexOf('of 2 done'))).not.toContain('paused');
+  });
+
   for (const [index, point] of CANCEL_CRASH_POINTS.entries())
     it.concurrent(
       `killed at ${point}: nothing is lost, and another cancel does the rest`,

@@ -88,9 +88,9 @@ const events: StoredEvent[] = [
   },
   { type: 'command', command: 'retry', detail: {}, planId: 'p', ticketId: 'f1', v: 1, at: ago(20) },
 ];
-const made = () =>
+const made = (own: (typeof tickets)[number][] = tickets) =>
   workReport({
-    plans: [{ plan: plan(), tickets, problems: [] }],
+    plans: [{ plan: plan(), tickets: own, problems: [] }],
     since: now - 12 * 3_600_000,
     now,
     period: 'the last 12 hours',
@@ -100,6 +100,14 @@ const made = () =>
   });
 
 describe('the report', () => {
+  it('gives no time of an earlier wait to a ticket of a paused plan', () => {
+    const hold = { kind: 'limit', reason: 'usage limit', until: ago(-1) } as const;
+    const limited = { ticket: ticket({ ticketId: 'l', status: 'queued', hold }), next: 'signalbox resume p' };
+    const text = (why: string) => reportText(made([{ ...limited, why }]), style(false)).join('\n');
+    expect(text('the plan is paused')).toContain('    the plan is paused\n    → signalbox resume p');
+    expect(text('usage limit')).toContain('    usage limit (until ');
+  });
+
   it('begins with outcome and cost, then what needs a person, in one order', async () => {
     const report = await made();
     expect(report.sentence).toBe('1 of 6 done, 4 need you, 1 waiting · 2.0k tokens · at least $9.00');

@@ -113,9 +113,11 @@ function trainText(result: TrainResult, { trusted, here }: { trusted: boolean; h
   if (landed.length > 0) lines.push(`${target} is now at ${commit.slice(0, 10)}.`);
   if (unchecked !== null)
     lines.push(
-      `No checks ran; only the merge itself was tried. ${unchecked}`,
-      'Name them in your settings, for example: checks: [npm test]',
-      ...(trusted ? [] : [`For signalbox.yaml also: signalbox config trust ${shellWord(result.repo)}`]),
+      `No checks ran on the merged work. ${unchecked}`,
+      'To add checks, name them in your settings, for example: checks: [npm test]',
+      ...(trusted
+        ? []
+        : [`Checks in signalbox.yaml need your trust: signalbox config trust ${shellWord(result.repo)}`]),
     );
   if (fastForward)
     lines.push(`To bring it into your checkout: ${fastForward.replace(`-C ${shellWord(here)} `, '')}`);

@@ -8,6 +8,7 @@ import {
   runStats,
   storedLogs,
 } from '../../features/issue-runs/logs/run-stats.ts';
+import { ifWritable } from '../../machine/files/make-directory-and-handle-storage-errors.ts';
 import { noteFact, readFacts } from '../../machine/files/write-atomic-and-note-facts.ts';
 import { InputError, messageOf } from '../../model/errors.ts';
 import { costText } from '../../model/limits/usage-and-cost.ts';
@@ -130,7 +131,9 @@ export async function report(io: Io, options: ReportOptions): Promise<void> {
     planId,
     isWanted: scope ? plansHere(place, engine.store) : undefined,
   });
-  if (given === undefined && planId === undefined) noteFact(looked, scope ?? 'all', { at: made.until }, 1000);
+  // A report can be read where nothing can be written.
+  if (given === undefined && planId === undefined)
+    ifWritable(() => noteFact(looked, scope ?? 'all', { at: made.until }, 1000));
   if (options.json) return outJson(io, made);
   if (options.html) return io.out(reportHtml(made));
   io.out(options.md ? reportMarkdown(made) : wrapLines(reportText(made, style(io.color)), io.columns?.()));

@@ -3,6 +3,7 @@ import { keepUsage } from '../../engine/claimed-tickets-and-counted-usage.ts';
 import { decider, type EngineContext, emit, type TicketPlace } from '../../engine/context.ts';
 import {
   carryOutCommand,
+  pauseBriefly,
   pausePlan,
   refuseInSession,
   refuseInsideJob,
@@ -89,8 +90,7 @@ async function giveUp(engine: EngineContext, ref: TicketRef): Promise<Remains> {
   const found = store.ticket(ref);
   refuseInSession(engine, found);
   const canRun = found.claim !== null || openAttempt(found) !== undefined || found.base !== null;
-  if (canRun && legalCommands(found).includes('pause'))
-    await carryOutCommand(engine, ref, { type: 'pause' }, 'a person');
+  if (canRun && legalCommands(found).includes('pause')) await pauseBriefly(engine, ref, 'a person');
   engine.crash('cancel:stopped');
   const ticket = store.ticket(ref);
   const workspace = ifUsable(() => workspaceFor(ticket, plan, settings, store.glance()));

@@ -24,13 +24,14 @@ function makeOne(dir: string, wanted: string, mode: number): void {
     if (code === 'EEXIST' && lstatSync(dir).isSymbolicLink())
       throw cannotCreate(wanted, `${dir} is a link that leads nowhere`, error);
     if (code === 'ENOENT') throw cannotCreate(wanted, `${dirname(dir)} takes no directories`, error);
+    if (code === 'ENOTDIR') throw cannotCreate(wanted, `${dirname(dir)} is not a directory`, error);
     throw error;
   }
 }
 
 function cannotCreate(path: string, why: string, cause: unknown): SignalboxError {
   return new SignalboxError('state/storage', `Cannot create the directory ${path}: ${why}.`, {
-    hint: 'Fix that, or choose another place.',
+    hint: 'Choose another directory in your settings, or another home with SIGNALBOX_HOME.',
     details: { path },
     cause,
   });
@@ -145,7 +146,7 @@ export function ifWritable(write: () => void): void {
   try {
     write();
   } catch (error) {
-    if (!isStorageTrouble(error)) throw error;
+    if (!isStorageTrouble(error) && !isStorageError(error)) throw error;
   }
 }
 

@@ -1,4 +1,6 @@
+import { InputError } from '../errors.ts';
 import type { Plan } from '../plan.ts';
+import { nearest } from '../text/nearest-word.ts';
 import type { PlansView } from './plans-view.ts';
 
 /** Finished plans are not run any more. */
@@ -47,4 +49,22 @@ export function countHidden({ plans, finished }: PlansView, shown: readonly Plan
     open: plans.filter((plan) => !isFinished(plan) && !shown.includes(plan)).length,
     finished: [...(finished?.ids() ?? [])].length - shown.filter(isFinished).length,
   };
+}
+
+/** Maximum number of plans that an error names. */
+const MAX_NAMED = 20;
+
+/** The error for a plan that does not exist. Ids of runs begin with their time, so the last ones are the latest. */
+export function unknownPlan(
+  id: string,
+  known: readonly string[],
+  details: Record<string, unknown> = {},
+): InputError {
+  const near = nearest(id, known);
+  const more = known.length > MAX_NAMED ? ` and ${known.length - MAX_NAMED} more` : '';
+  const hint = [
+    ...(near === undefined ? [] : [`Did you mean: ${near}`]),
+    known.length > 0 ? `Plans: ${known.slice(-MAX_NAMED).join(', ')}${more}.` : 'There are no plans yet.',
+  ];
+  return new InputError('plan/unknown', `There is no plan "${id}".`, { hint: hint.join('\n'), details });
 }

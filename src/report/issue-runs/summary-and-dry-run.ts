@@ -124,7 +124,7 @@ export function issueSummary(result: RunResult, colors: Style, columns?: number)
   const retried = failed.filter(
     ({ id, next }) => planId !== null && next === retryCommand({ planId, ticketId: id }),
   );
-  const isBulk = retried.length > MAX_RETRY_LINES || result.cancelled;
+  const isBulk = retried.length > 1 || result.cancelled;
   for (const issue of failed)
     if (issue.next !== all && !(isBulk && retried.includes(issue)))
       lines.push(...continueLines(issue, planId, columns));
@@ -137,15 +137,13 @@ export function issueSummary(result: RunResult, colors: Style, columns?: number)
     );
   else if (isBulk)
     lines.push(
+      `To see why: signalbox logs --failed ${planId}`,
       `To retry the ${retried.length} failed: signalbox retry --failed ${planId} && signalbox resume ${planId}`,
     );
   if (all) lines.push(`Stopped. Continue with: ${all}`);
   if (result.logPath) lines.push(colors.dim(`Log: ${result.logPath}`));
   return wrapLines(lines, columns);
 }
-
-/** With more failures than these, one command retries them all. */
-const MAX_RETRY_LINES = 3;
 
 /** Commands that show and merge work without a pull request. */
 function diffAndMergeLines(results: readonly IssueResult[], planId: string, cancelled = false): string[] {

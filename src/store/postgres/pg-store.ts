@@ -12,6 +12,7 @@ import {
   type TicketRef,
 } from '../../model/ids-and-branch-names.ts';
 import type { Plan } from '../../model/plan.ts';
+import { unknownPlan } from '../../model/plans/choose-plans.ts';
 import type { Ticket } from '../../model/ticket.ts';
 import { claimLines, type NoticeLine } from '../sent-notices.ts';
 import { missing } from '../state-file-io.ts';
@@ -237,11 +238,7 @@ export class PgStore implements Store {
         details,
       });
     }
-    const known = this.#mirror.ids().slice(0, 20);
-    return new InputError('plan/unknown', `There is no plan "${planId}".`, {
-      hint: known.length > 0 ? `Plans: ${known.join(', ')}.` : 'There are no plans yet.',
-      details,
-    });
+    return unknownPlan(planId, this.#mirror.ids(), details);
   }
 
   create(plan: Plan, tickets: readonly Ticket[]): Promise<void> {
