@@ -6,7 +6,7 @@ import type { Plan } from '../model/plan.ts';
 import { planOf } from '../model/plans/plans-view.ts';
 import { repositoryOf } from '../model/state/eligible.ts';
 import { isDue, next, type Step } from '../model/state/next-step-or-rest.ts';
-import { broken, leaveUnseen as leftUnseen } from '../model/state/reduce.ts';
+import { broken, closeUnseenAttempt as leftUnseen } from '../model/state/reduce.ts';
 import { attemptKey, type Hold, openAttempt, type Ticket } from '../model/ticket.ts';
 import { type Fleet, readableTicket } from '../store/store-interface.ts';
 import { claimedTickets } from './claimed-tickets-and-counted-usage.ts';
@@ -93,7 +93,7 @@ export async function driveTicket(
 async function driveClaimed(engine: EngineContext, drive: Drive): Promise<void> {
   const { plan, writer, found, reporter } = drive;
   if (isOfGoneWorker(engine, found)) await writer.apply({ type: 'end', end: GONE });
-  await leaveUnseen(engine, plan, writer);
+  await closeUnseenAttempt(engine, plan, writer);
   const workspace = workspaceFor(writer.ticket, plan, engine.settings, engine.store.glance());
   const hooks = hooksOf(engine, plan);
   const hold = await hooks.mayDrive?.(plan, writer.ticket, workspace);
@@ -127,7 +127,7 @@ function isOfGoneWorker({ machine }: EngineContext, ticket: Ticket): boolean {
  * Leaves the job of a dead engine that cannot be seen from here. While such a job may write in a tree that others use, too, the
  * ticket waits for a person.
  */
-async function leaveUnseen(engine: EngineContext, plan: Plan, writer: TicketWriter): Promise<void> {
+async function closeUnseenAttempt(engine: EngineContext, plan: Plan, writer: TicketWriter): Promise<void> {
   const unseen = await unseenJob(engine, plan, writer.ticket);
   if (unseen) await writer.apply({ type: 'unseen', ...unseen });
   const { ticket } = writer;

@@ -17,7 +17,7 @@ export interface WorkflowChanges {
 }
 
 /** The workflow as this run wants it. It is pinned like any other, so it stays what it was when the run is resumed. */
-export function specialise(workflow: Workflow, changes: WorkflowChanges): Workflow {
+export function applyChanges(workflow: Workflow, changes: WorkflowChanges): Workflow {
   return { ...workflow, phases: workflow.phases.map((phase) => adapt(phase, changes)) };
 }
 

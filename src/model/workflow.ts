@@ -319,7 +319,7 @@ export function actionOf(phase: Phase): ActionName | undefined {
 }
 
 /** Whether a phase gets its answer from a script or an action that checks something outside. */
-export function looksOutside(phase: Phase): boolean {
+export function hasCheck(phase: Phase): boolean {
   return commandOf(phase) !== undefined || actionOf(phase) !== undefined;
 }
 

@@ -1,7 +1,7 @@
 import type { JobResult } from '../machine/jobs/follow-job.ts';
 import { EXIT } from '../model/actions.ts';
 import type { AttemptEnd } from '../model/state/attempt-end-types-and-waits.ts';
-import { decisionsOf, looksOutside, ownOutcomes, type PhaseOf } from '../model/workflow.ts';
+import { decisionsOf, hasCheck, ownOutcomes, type PhaseOf } from '../model/workflow.ts';
 import { renderArg } from '../workflows/templates/render-template.ts';
 import { variablesOf } from './attempt-variables-and-environment.ts';
 import { capture, excerpt, lastWords } from './capture-and-excerpt-output.ts';
@@ -88,7 +88,7 @@ export async function performGate(context: Gate): Promise<AttemptEnd> {
     const message = `no answer for ${phase.timeoutSeconds} s`;
     return { type: 'failed', outcome: 'timeout', error: { class: 'timeout', message } };
   }
-  const looks = looksOutside(phase);
+  const looks = hasCheck(phase);
   const seen = looks ? await checkForAnswer(context) : null;
   if (seen && 'decision' in seen) {
     const { decision, message } = seen;
@@ -108,7 +108,7 @@ export async function performGate(context: Gate): Promise<AttemptEnd> {
 
 function nextCheck({ phase, settings, now }: Gate, deadline: number | null): string | null {
   const interval = Math.max(phase.intervalSeconds ?? settings.pollInterval, 0.05) * 1000;
-  const times = [deadline, looksOutside(phase) ? Date.parse(now()) + interval : null];
+  const times = [deadline, hasCheck(phase) ? Date.parse(now()) + interval : null];
   const [first] = times.filter((time) => time !== null).sort((a, b) => a - b);
   return first === undefined ? null : new Date(first).toISOString();
 }

@@ -16,6 +16,7 @@ import { type Changed, idProblem, type StateRef, type TicketRef } from '../model
 import type { Plan } from '../model/plan.ts';
 import { isFinished, unknownPlan } from '../model/plans/choose-plans.ts';
 import type { Ticket } from '../model/ticket.ts';
+import { claimLines, type NoticeLine } from './claim-notifications.ts';
 import { FileHolder } from './file-claims.ts';
 import { distrustFinishedIndex } from './finished-index.ts';
 import {
@@ -28,7 +29,6 @@ import {
   readView,
 } from './layout-and-view.ts';
 import { quickTicket } from './parse-without-zod.ts';
-import { claimLines, type NoticeLine } from './sent-notices.ts';
 import { appendLines, linesAfter, readLines, stateBytes, stateText, unwritable } from './state-file-io.ts';
 import { StateReader, stampOf } from './state-reader.ts';
 import type {

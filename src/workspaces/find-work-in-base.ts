@@ -37,7 +37,7 @@ export async function hasWork(repo: Repository, commit: string, work: string): P
 export type Whereabouts = 'branch' | 'merged' | 'kept' | 'gone';
 
 /** `tip` is the last commit of the work, if known. */
-export async function whereabouts(
+export async function findWorkInBase(
   context: Context,
   spec: BranchSpec & { tip: string | null },
 ): Promise<Whereabouts> {

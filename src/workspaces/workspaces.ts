@@ -20,7 +20,7 @@ import {
   shortStats,
   takeFingerprint,
 } from './evidence-and-diff.ts';
-import { baseHas, branchWithSameChanges, whereabouts } from './find-work-in-base.ts';
+import { baseHas, branchWithSameChanges, findWorkInBase } from './find-work-in-base.ts';
 import { findObstacles } from './find-worktree-obstacles.ts';
 import {
   fetchHandedOver,
@@ -237,7 +237,7 @@ function callsOf(context: Context) {
     fetchHandedOver: bind(fetchHandedOver),
     catchUp: bind(catchUp),
     branchAhead: bind(branchAhead),
-    whereabouts: bind(whereabouts),
+    findWorkInBase: bind(findWorkInBase),
     branchHas: bind(branchHas),
     checkBase: bind(checkBase),
     basedOn: bind(basedOn),

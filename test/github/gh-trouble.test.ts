@@ -1,5 +1,5 @@
 import { describe, expect } from 'vitest';
-import { temporaryTroubleOf } from '../../src/features/pull-requests/ticket-pull-request-and-errors.ts';
+import { temporaryTroubleOf } from '../../src/features/pull-requests/temporary-and-final-errors.ts';
 import { GhError } from '../../src/github/gh/run-gh.ts';
 import { RateLimitFile } from '../../src/github/rate-limit.ts';
 import { WorkspaceError } from '../../src/model/errors.ts';

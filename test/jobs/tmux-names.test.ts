@@ -1,15 +1,14 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { socketOf, tmuxOff } from '../../src/machine/tmux/run-tmux.ts';
 import {
   exactSession,
   literal,
   renamedText,
   sessionName,
-  socketOf,
-  tmuxOff,
   tmuxWord,
   windowName,
-} from '../../src/machine/tmux/run-tmux.ts';
+} from '../../src/machine/tmux/tmux-names-and-escapes.ts';
 
 describe('the name of a session', () => {
   it.each([

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { positiveEdge, Workflow } from '../../src/model/workflow.ts';
-import { specialise, type WorkflowChanges } from '../../src/model/workflow-variants.ts';
+import { applyChanges, type WorkflowChanges } from '../../src/model/workflow-variants.ts';
 import { phaseIn, script, workflow } from './build.ts';
 
 const none: WorkflowChanges = { models: {}, efforts: {}, timeoutSeconds: null, retry: true, loops: null };
@@ -12,13 +12,13 @@ const flow = workflow(
   { id: 'end', type: 'terminal' },
 );
 
-describe('specialise', () => {
+describe('applyChanges', () => {
   it('changes nothing without a wish', () => {
-    expect(specialise(flow, none)).toEqual(flow);
+    expect(applyChanges(flow, none)).toEqual(flow);
   });
 
   it('can leave a gate to people alone', () => {
-    const { phases } = specialise(flow, { ...none, gatesPoll: false });
+    const { phases } = applyChanges(flow, { ...none, gatesPoll: false });
     expect(phases.find(({ id }) => id === 'ask')).toEqual({ id: 'ask', type: 'gate', on: { yes: 'end' } });
   });
 
@@ -46,7 +46,7 @@ describe('specialise', () => {
     ],
     ['a bound on a loop', { loops: { phase: 'check', visits: 2 } }, { check: { maxVisits: 2 } }],
   ])('%s', (_name, changes, expected) => {
-    const special = specialise(flow, { ...none, ...changes });
+    const special = applyChanges(flow, { ...none, ...changes });
     for (const [id, fields] of Object.entries(expected)) expect(phaseIn(special, id)).toMatchObject(fields);
     expect(Workflow.parse(JSON.parse(JSON.stringify(special)))).toBeDefined();
     expect(phaseIn(special, 'ask')).toEqual(phaseIn(flow, 'ask'));

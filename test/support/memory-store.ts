@@ -12,7 +12,7 @@ import {
 } from '../../src/model/ids-and-branch-names.ts';
 import type { Plan } from '../../src/model/plan.ts';
 import type { Ticket } from '../../src/model/ticket.ts';
-import { claimLines, type NoticeLine } from '../../src/store/sent-notices.ts';
+import { claimLines, type NoticeLine } from '../../src/store/claim-notifications.ts';
 import type { Holder, NoticeWish, Store, StoreView, Wanted } from '../../src/store/store-interface.ts';
 import { ChangeLog, keyOf } from '../../src/store/watch-plans.ts';
 

@@ -312,7 +312,7 @@ describe('finished work', () => {
     const { repo, workspaces } = bench();
     const tip = branchWith(repo, 'a', { a: '1' });
     const where = (of: string | null = tip) =>
-      workspaces.whereabouts({ repo, branch: 'a', base: null, recordedBase: null, tip: of });
+      workspaces.findWorkInBase({ repo, branch: 'a', base: null, recordedBase: null, tip: of });
     expect(await where()).toBe('branch');
     git(repo, 'branch', '-m', 'a', 'other');
     expect([await where(), await where(null)]).toEqual(['kept', 'gone']);

@@ -1,7 +1,8 @@
 import { spawn } from 'node:child_process';
 import { Machine, type TmuxRecord } from '../../machine/machine.ts';
-import { exactSession, socketArgs, socketOf, tmuxClient } from '../../machine/tmux/run-tmux.ts';
+import { socketArgs, socketOf, tmuxClient } from '../../machine/tmux/run-tmux.ts';
 import { readSession, type TmuxSession } from '../../machine/tmux/session-windows-and-panes.ts';
+import { exactSession } from '../../machine/tmux/tmux-names-and-escapes.ts';
 import { InputError } from '../../model/errors.ts';
 import { rests } from '../../model/state/next-step-or-rest.ts';
 import type { Redact } from '../../model/text/find-and-redact-secrets.ts';

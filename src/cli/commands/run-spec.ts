@@ -10,7 +10,8 @@ import { type SpecRunRequest, updateSpecPlan } from '../../features/spec-runs/sp
 import { answerHalt, startSpecRun, takeSpec } from '../../features/spec-runs/start-spec-run.ts';
 import type { UnitOptions } from '../../kiro/group-tasks-into-units.ts';
 import { findExecutable } from '../../machine/find-and-probe-program.ts';
-import { renamedText, tmuxOff } from '../../machine/tmux/run-tmux.ts';
+import { tmuxOff } from '../../machine/tmux/run-tmux.ts';
+import { renamedText } from '../../machine/tmux/tmux-names-and-escapes.ts';
 import { InputError } from '../../model/errors.ts';
 import type { EngineEvent } from '../../model/events.ts';
 import { forecastLines } from '../../report/issue-runs/summary-and-dry-run.ts';

@@ -14,7 +14,7 @@ import {
   openSettings,
   ticketNamed,
 } from '../open-state-and-find-named-tickets.ts';
-import { pageLines } from '../page-lines.ts';
+import { pageLines } from '../show-in-pager.ts';
 
 export async function checks(io: Io, options: GlobalOptions & { related?: boolean }): Promise<void> {
   const cwd = io.env.SIGNALBOX_WORKTREE ?? io.cwd;

@@ -12,7 +12,7 @@ import { planOf } from '../../model/plans/plans-view.ts';
 import { isOver, isSuperseded, type Ticket } from '../../model/ticket.ts';
 import { TicketBase } from '../../model/ticket-schema.ts';
 import { phasesAhead } from '../../model/workflow.ts';
-import { specialise } from '../../model/workflow-variants.ts';
+import { applyChanges } from '../../model/workflow-variants.ts';
 import { pinWorkflow } from '../../workflows/pin-workflow-and-render-prompts.ts';
 import { resolveWorkflow } from '../../workflows/resolve-workflow.ts';
 import { fetchOptions, finishedOutside, withDependencies } from './dependencies-outside-run.ts';
@@ -42,7 +42,7 @@ export async function prepareIssueRun(engine: EngineContext, request: IssueRunRe
   for (const item of items) {
     const place = places.get(item.key);
     if (!place) continue;
-    const variant = specialise(workflow, workflowChangesOf(config, item, place));
+    const variant = applyChanges(workflow, workflowChangesOf(config, item, place));
     const skipped = skippedPhases(config, item, place);
     const wanted = phasesAhead(variant, skipped);
     const tickets = await earlier.of(item.key, place.repo);

@@ -18,7 +18,7 @@ import {
   isLeftOver,
   ownBaseOf,
   ticketPull,
-} from '../pull-requests/ticket-pull-request-and-errors.ts';
+} from '../pull-requests/ticket-on-github.ts';
 import { EarlierIssues, sourceKey, wasAlreadyComplete } from './earlier-work-on-issues.ts';
 
 /** After a push, origin is not asked again for this time. */

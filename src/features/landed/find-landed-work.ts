@@ -3,12 +3,7 @@ import type { PullRequest } from '../../github/pull-request.ts';
 import { ignoring, SignalboxError } from '../../model/errors.ts';
 import { endedMerged, type Ticket, tipOf } from '../../model/ticket.ts';
 import type { BranchSpec, Whereabouts } from '../../workspaces/workspaces.ts';
-import {
-  forgeJournal,
-  forgeWork,
-  mergedPull,
-  pullNumberOf,
-} from '../pull-requests/ticket-pull-request-and-errors.ts';
+import { forgeJournal, forgeWork, mergedPull, pullNumberOf } from '../pull-requests/ticket-on-github.ts';
 
 /** The work of one branch: the tickets that did it, and the commit that it ends with. */
 export interface Work extends BranchSpec {
@@ -88,7 +83,7 @@ export async function whereIsWork(
   spec: BranchSpec,
 ): Promise<Whereabouts> {
   try {
-    const place = await engine.workspaces.whereabouts({ ...spec, tip: tipOf(ticket) });
+    const place = await engine.workspaces.findWorkInBase({ ...spec, tip: tipOf(ticket) });
     if (place !== 'gone' || pullNumberOf(ticket) === null) return place;
     return (await mergedPullOf(engine, ticket)) ? 'merged' : 'gone';
   } catch (error) {

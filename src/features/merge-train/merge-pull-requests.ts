@@ -10,7 +10,7 @@ import { messageOf, SignalboxError } from '../../model/errors.ts';
 import { refKey } from '../../model/ids-and-branch-names.ts';
 import type { Track, TrackSpec, Trains } from '../../workspaces/workspaces.ts';
 import { byPullRequest } from '../landed/find-landed-work.ts';
-import { forgeWork, mergedPull } from '../pull-requests/ticket-pull-request-and-errors.ts';
+import { forgeWork, mergedPull } from '../pull-requests/ticket-on-github.ts';
 import { isStackedOn } from '../pull-requests/ticket-stack.ts';
 import { type AlreadyMerged, isReady, type LeftOut, leaveOut, type TrainCar } from './collect-branches.ts';
 import { carsThatNeed, type Placed } from './find-bad-branches.ts';

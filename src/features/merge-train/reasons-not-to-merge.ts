@@ -5,7 +5,8 @@ import { objectionTo, pendingChecks } from '../../github/pull-request-state-and-
 import type { Watch, Watched } from '../../github/query-pull-requests.ts';
 import { SignalboxError } from '../../model/errors.ts';
 import { refKey } from '../../model/ids-and-branch-names.ts';
-import { type ForgeWork, temporaryTroubleOf } from '../pull-requests/ticket-pull-request-and-errors.ts';
+import { temporaryTroubleOf } from '../pull-requests/temporary-and-final-errors.ts';
+import type { ForgeWork } from '../pull-requests/ticket-on-github.ts';
 import { watchPull } from '../pull-requests/watch-pull-request.ts';
 import type { TrainCar } from './collect-branches.ts';
 

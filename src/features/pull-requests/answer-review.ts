@@ -9,7 +9,7 @@ import { writeAtomic } from '../../machine/files/write-atomic-and-note-facts.ts'
 import { digest, refKey, type TicketRef } from '../../model/ids-and-branch-names.ts';
 import { openPullRequest } from './open-pull-request.ts';
 import { livePull } from './push-sync-merge.ts';
-import { type ForgeWork, forgeWork, localTip } from './ticket-pull-request-and-errors.ts';
+import { type ForgeWork, forgeWork, localTip } from './ticket-on-github.ts';
 
 export interface AnsweredReview {
   number: number;

@@ -25,13 +25,7 @@ import { pageAddress, refKey, type TicketRef } from '../../model/ids-and-branch-
 import { judgedIn, judgementOf, textOf } from '../../model/review-verdict-and-criteria.ts';
 import type { Json, Ticket } from '../../model/ticket.ts';
 import { push } from './push-sync-merge.ts';
-import {
-  type ForgeWork,
-  forgeWork,
-  localWork,
-  mergedPull,
-  ownBaseOf,
-} from './ticket-pull-request-and-errors.ts';
+import { type ForgeWork, forgeWork, localWork, mergedPull, ownBaseOf } from './ticket-on-github.ts';
 import { isStackedOn, type Stack, stackOf } from './ticket-stack.ts';
 
 export interface OpenedPullRequest {

@@ -6,7 +6,7 @@ import type { CaughtUp } from '../../workspaces/workspaces.ts';
 import { answerReview } from './answer-review.ts';
 import { openPullRequest } from './open-pull-request.ts';
 import { mergeTicketPull, pushTicket, syncTicket } from './push-sync-merge.ts';
-import { isFinalRefusal, temporaryTroubleOf } from './ticket-pull-request-and-errors.ts';
+import { isFinalRefusal, temporaryTroubleOf } from './temporary-and-final-errors.ts';
 import { reviewOf, watchPull } from './watch-pull-request.ts';
 
 type Call = Pick<ActionCall, 'engine' | 'ref' | 'inputs'> & {

@@ -11,7 +11,7 @@ import {
   localTip,
   ownBaseOf,
   ticketPull,
-} from './ticket-pull-request-and-errors.ts';
+} from './ticket-on-github.ts';
 
 /** Pushes a ticket's branch and nothing else. */
 export async function pushTicket(

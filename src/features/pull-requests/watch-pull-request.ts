@@ -12,6 +12,7 @@ import { planOf } from '../../model/plans/plans-view.ts';
 import { shellWord } from '../../model/text/quote-values-for-shell.ts';
 import type { Ticket } from '../../model/ticket.ts';
 import { keepFeedback } from './answer-review.ts';
+import { temporaryTroubleOf } from './temporary-and-final-errors.ts';
 import {
   type ForgeWork,
   forgeWork,
@@ -20,9 +21,8 @@ import {
   ownBaseOf,
   ownWork,
   pullNumberOf,
-  temporaryTroubleOf,
   ticketPull,
-} from './ticket-pull-request-and-errors.ts';
+} from './ticket-on-github.ts';
 
 /** `unsolved`: answered several times without a change. */
 type Watching =

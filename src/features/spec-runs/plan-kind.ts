@@ -8,9 +8,9 @@ import type { Plan, SpecRunPlan } from '../../model/plan.ts';
 import { type PlansView, ticketsOf } from '../../model/plans/plans-view.ts';
 import type { Ticket } from '../../model/ticket.ts';
 import type { EvidenceRules } from '../../phases/perform-phase.ts';
+import { ownersOf } from './assign-agents-to-units.ts';
 import { bringPending } from './bring-spec-into-worktree.ts';
 import { unlockSpec, waitForLock } from './spec-lock.ts';
-import { ownersOf } from './unit-owners.ts';
 import { SpecFiles } from './write-state-files.ts';
 
 /** Plans that were made from a spec: units that work on one branch, one after the other. */

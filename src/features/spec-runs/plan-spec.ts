@@ -12,8 +12,8 @@ import { SpecRunPlan } from '../../model/plan-schema.ts';
 import { editOpen } from '../../model/state/enter-and-leave-phases.ts';
 import { isOver, markedBlocked, openTasksOf, type Ticket } from '../../model/ticket.ts';
 import { type TicketUnit, UnitTicket } from '../../model/ticket-schema.ts';
+import { withAssignment, withPersonsAssignment } from './assign-agents-to-units.ts';
 import { type EarlierRun, type SpecRunRequest, ticksOf } from './spec-run-request-and-state.ts';
-import { withAssignment, withPersonsAssignment } from './unit-owners.ts';
 
 export const SPEC_WORKFLOW = 'spec-task';
 

@@ -14,6 +14,13 @@ import type { Ticket } from '../../model/ticket.ts';
 import { canAskForOthers, specialiseSpec } from '../../model/workflow-variants.ts';
 import { pinWorkflow } from '../../workflows/pin-workflow-and-render-prompts.ts';
 import { resolveWorkflow } from '../../workflows/resolve-workflow.ts';
+import {
+  groupsOf,
+  knownOwners,
+  ownersInStateFile,
+  ownersOf,
+  unknownOwner,
+} from './assign-agents-to-units.ts';
 import { placeInTree } from './bring-spec-into-worktree.ts';
 import { emptyCheckpoints } from './checkpoints-without-checks.ts';
 import {
@@ -39,7 +46,6 @@ import {
 } from './refuse-spec-run.ts';
 import { refuseLocked } from './spec-lock.ts';
 import { engineTicks, type SpecRunRequest } from './spec-run-request-and-state.ts';
-import { groupsOf, knownOwners, ownersInStateFile, ownersOf, unknownOwner } from './unit-owners.ts';
 import { stateFilesDir } from './write-state-files.ts';
 
 export interface PreparedSpec {

@@ -130,7 +130,7 @@ export async function refuseLost(
   const branch = last?.branch;
   if (!repo || !branch || workspace === 'checkout' || (await workspaces.tip({ repo, branch }))) return;
   const tip = tipOf(last);
-  const place = await workspaces.whereabouts({ repo, branch, base, recordedBase: null, tip });
+  const place = await workspaces.findWorkInBase({ repo, branch, base, recordedBase: null, tip });
   if (place === 'merged') return;
   const from = place === 'branch' ? `origin/${branch}` : tip;
   const units = done.length === 1 ? '1 unit that is' : `${done.length} units that are`;

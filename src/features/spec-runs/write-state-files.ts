@@ -17,10 +17,16 @@ import { digest } from '../../model/ids-and-branch-names.ts';
 import type { Plan, PlanSpec } from '../../model/plan.ts';
 import { isPlanAtRest } from '../../model/state/next-step-or-rest.ts';
 import { type Attempt, openAttempt, type Ticket } from '../../model/ticket.ts';
+import {
+  assignmentOf,
+  ownersInStateFile,
+  ownersOf,
+  storeOwners,
+  unknownOwner,
+} from './assign-agents-to-units.ts';
 import { PROGRESS_FILE, STATE_FILE } from './bring-spec-into-worktree.ts';
 import { unlockSpec } from './spec-lock.ts';
 import { haltedTicket, haltReason, WORK_PHASES } from './spec-run-request-and-state.ts';
-import { assignmentOf, ownersInStateFile, ownersOf, storeOwners, unknownOwner } from './unit-owners.ts';
 
 const WRITTEN_ON: ReadonlySet<EngineEvent['type']> = new Set([
   'attempt:start',

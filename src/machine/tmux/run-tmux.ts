@@ -64,35 +64,6 @@ function tmuxEnv(env: Env): Env {
   return Object.fromEntries(Object.entries(env).filter(([name]) => KEPT.test(name)));
 }
 
-const MAX_NAME = 80;
-
-/** A session's name as tmux will have it: it turns dots and colons into "_", and everything that means something to it goes. */
-export function sessionName(text: string, fallback = 'signalbox'): string {
-  const name = text
-    .normalize('NFC')
-    .replace(/[.:]/g, '_')
-    .replace(/[^\p{L}\p{N}_-]+/gu, '-')
-    .replace(/^-+/, '');
-  return [...name].slice(0, MAX_NAME).join('').replace(/-+$/, '') || fallback;
-}
-
-/** A note about a session name that tmux cannot use; undefined when it can. */
-export function renamedText(wanted: string): string | undefined {
-  const name = sessionName(wanted);
-  return name === wanted
-    ? undefined
-    : `the session is called ${name}: tmux cannot have ${JSON.stringify(wanted)}`;
-}
-
-/** A target for exactly this session: a plain name also matches sessions that begin with it. */
-export function exactSession(session: string): string {
-  return `=${session}:`;
-}
-
-export function windowName(ticketId: string): string {
-  return `task-${ticketId}`;
-}
-
 /** Whether the user wants no tmux, and by which variable. */
 export function tmuxOff(env: Env): boolean {
   return /^(1|true|yes|on)$/i.test(env.CODEAGENT_NO_TMUX?.trim() ?? '');
@@ -101,14 +72,4 @@ export function tmuxOff(env: Env): boolean {
 /** The socket of the tmux server that this process runs in, so that its user can switch to the session. */
 export function socketOf(env: Env): string | undefined {
   return env.TMUX?.replace(/(?:,[^,]*){2}$/, '') || undefined;
-}
-
-/** Escapes a trailing ";", which would end the tmux command. */
-export function tmuxWord(text: string): string {
-  return text.endsWith(';') ? `${text.slice(0, -1)}\\;` : text;
-}
-
-/** Escapes tmux formats: "#(…)" would be run. */
-export function literal(text: string): string {
-  return tmuxWord(text.replaceAll('#', '##'));
 }

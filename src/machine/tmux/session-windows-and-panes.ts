@@ -1,4 +1,5 @@
-import { exactSession, literal, type Tmux, TmuxError, tmuxWord, windowName } from './run-tmux.ts';
+import { type Tmux, TmuxError } from './run-tmux.ts';
+import { exactSession, literal, tmuxWord, windowName } from './tmux-names-and-escapes.ts';
 
 /** One pane of a session. Signalbox's panes have a ticket; a person may have others beside them. */
 export interface TmuxPane {

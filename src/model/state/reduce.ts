@@ -99,7 +99,7 @@ export function reduce(workflow: Workflow, ticket: Ticket, event: TicketEvent, n
     case 'end':
       return end(workflow, ticket, event.end, now);
     case 'unseen':
-      return leaveUnseen(ticket, event, now);
+      return closeUnseenAttempt(ticket, event, now);
     case 'broken':
       return broken(ticket, event.reason, now);
     case 'release':
@@ -149,7 +149,7 @@ export function broken(ticket: Ticket, reason: string, now: string): Ticket {
 }
 
 /** Closes an attempt whose process may still write. Needs no workflow, which may be broken. */
-export function leaveUnseen(ticket: Ticket, { reason, worktree }: Unseen, now: string): Ticket {
+export function closeUnseenAttempt(ticket: Ticket, { reason, worktree }: Unseen, now: string): Ticket {
   if (!openAttempt(ticket)) return ticket;
   const end = { type: 'interrupted', reason, deliberate: true } as const;
   const closed = editOpen(ticket, (attempt) => close(attempt, end, now));

@@ -1,14 +1,12 @@
 import type { Env } from '../../machine/home-path.ts';
 import { Machine } from '../../machine/machine.ts';
 import {
-  sessionName,
   TMUX_TIMEOUT_MS,
   type Tmux,
   TmuxError,
   tmuxClient,
   tmuxOff,
   tooSlow,
-  windowName,
 } from '../../machine/tmux/run-tmux.ts';
 import {
   closePanes,
@@ -20,6 +18,7 @@ import {
   type TmuxPane,
   type TmuxSession,
 } from '../../machine/tmux/session-windows-and-panes.ts';
+import { sessionName, windowName } from '../../machine/tmux/tmux-names-and-escapes.ts';
 import { explained } from '../../model/errors.ts';
 import type { EngineEvent } from '../../model/events.ts';
 import { digest, refKey, type TicketRef } from '../../model/ids-and-branch-names.ts';

@@ -14,7 +14,7 @@ import {
 import type { Plan } from '../../model/plan.ts';
 import { unknownPlan } from '../../model/plans/choose-plans.ts';
 import type { Ticket } from '../../model/ticket.ts';
-import { claimLines, type NoticeLine } from '../sent-notices.ts';
+import { claimLines, type NoticeLine } from '../claim-notifications.ts';
 import { missing } from '../state-file-io.ts';
 import { OWN_KINDS } from '../state-reader.ts';
 import type { NoticeWish, Store, StoreOptions, StoreView, Wanted } from '../store-interface.ts';

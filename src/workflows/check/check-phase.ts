@@ -6,7 +6,7 @@ import {
   actionOf,
   EXIT_OUTCOMES,
   edgesOf,
-  looksOutside,
+  hasCheck,
   ownOutcomes,
   type Phase,
   type PhaseOf,
@@ -155,7 +155,7 @@ function checkGate(phase: PhaseOf<'gate'>, at: Path): Finding[] {
   }
   // How to poll means nothing on a gate that never polls.
   for (const key of ['args', 'intervalSeconds', 'found'] as const) {
-    const polls = key === 'args' ? phase.command !== undefined : looksOutside(phase);
+    const polls = key === 'args' ? phase.command !== undefined : hasCheck(phase);
     if (phase[key] === undefined || polls) continue;
     const needed = key === 'args' ? '"command"' : '"command" or an "action"';
     findings.push(

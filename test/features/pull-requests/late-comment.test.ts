@@ -1,6 +1,6 @@
 import { describe, expect } from 'vitest';
 import { commentOnPull } from '../../../src/features/pull-requests/answer-review.ts';
-import { forgeJournal } from '../../../src/features/pull-requests/ticket-pull-request-and-errors.ts';
+import { forgeJournal } from '../../../src/features/pull-requests/ticket-on-github.ts';
 import { markOf } from '../../../src/github/pull-request.ts';
 import { it, waitFor } from '../../support/index.ts';
 import { Bench } from './bench.ts';

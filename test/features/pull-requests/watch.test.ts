@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { describe, expect } from 'vitest';
 import { openEngine } from '../../../src/api/open-engine-with-features.ts';
 import { loadSettings } from '../../../src/config/load-settings.ts';
-import { forgeJournal } from '../../../src/features/pull-requests/ticket-pull-request-and-errors.ts';
+import { forgeJournal } from '../../../src/features/pull-requests/ticket-on-github.ts';
 import { watchPull } from '../../../src/features/pull-requests/watch-pull-request.ts';
 import { ENDINGS } from '../../support/gh/fake-gh.ts';
 import { it } from '../../support/index.ts';

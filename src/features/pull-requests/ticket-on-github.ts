@@ -3,7 +3,7 @@ import type { EngineContext } from '../../engine/context.ts';
 import { workspaceFor } from '../../engine/ticket-workspace.ts';
 import { ForgeJournal } from '../../github/effect-journal.ts';
 import { parseRemote } from '../../github/gh/repository-name.ts';
-import { GhError, type GhFailure, type GhOptions } from '../../github/gh/run-gh.ts';
+import type { GhOptions } from '../../github/gh/run-gh.ts';
 import { KnownRepositories, ownRepository } from '../../github/own-repository.ts';
 import {
   findPullRequests,
@@ -13,10 +13,8 @@ import {
   type PullRequest,
 } from '../../github/pull-request.ts';
 import { forgetPull } from '../../github/pull-request-cache.ts';
-import { RateLimitFile, rateLimitReset } from '../../github/rate-limit.ts';
 import { MARKER } from '../../machine/jobs/start-and-read-job.ts';
 import type { PullWait } from '../../model/actions.ts';
-import { ignoring, SignalboxError, WorkspaceError } from '../../model/errors.ts';
 import type { TicketRef } from '../../model/ids-and-branch-names.ts';
 import { snapshotOf, ticketOf } from '../../model/plans/plans-view.ts';
 import type { Ticket } from '../../model/ticket.ts';
@@ -66,7 +64,7 @@ export async function forgeWork(engine: EngineContext, ref: TicketRef): Promise<
 }
 
 /** How gh is run: in a phase it carries the mark of the phase's job, and ends with it. */
-function ghOptions({ settings, env, job, signal }: EngineContext, cwd: string): GhOptions {
+export function ghOptions({ settings, env, job, signal }: EngineContext, cwd: string): GhOptions {
   const marked = job === undefined ? env : { ...env, [MARKER]: job };
   return { gh: settings.ghCommand, cwd, env: marked, ...(signal ? { signal } : {}) };
 }
@@ -139,50 +137,4 @@ export async function isLeftOver(
   // Commits that people saw on the branch and removed before the merge were removed on purpose.
   const heads = work.journal.heads();
   return !heads.some(({ commit, at }) => commit === tip && Date.parse(at) <= Date.parse(mergedAt));
-}
-
-/** Failures of gh that are temporary. */
-const TEMPORARY_FAILURES = new Set<GhFailure>(['network', 'timeout', 'server', 'rate-limited']);
-/** What git prints when the other side cannot be reached. */
-const UNREACHABLE =
-  /could not resolve host|name resolution|connection (refused|reset|timed out|closed)|timed out|network is unreachable|no route to host|failed to connect|hung up unexpectedly|early EOF|HTTP 5\d\d|error: 5\d\d/i;
-const PAUSE_MS = 60_000;
-
-/** Why nothing can be done on GitHub now, and when to try again; undefined for errors that waiting does not fix. */
-export async function temporaryTroubleOf(
-  engine: EngineContext,
-  error: unknown,
-): Promise<{ reason: string; until: string } | undefined> {
-  const soon = () => new Date(Date.parse(engine.now()) + PAUSE_MS).toISOString();
-  if (error instanceof WorkspaceError) {
-    const { stderr } = error.details;
-    const unreachable = typeof stderr === 'string' && UNREACHABLE.test(stderr);
-    return unreachable ? { reason: error.message, until: soon() } : undefined;
-  }
-  if (!(error instanceof GhError) || !TEMPORARY_FAILURES.has(error.failure)) return undefined;
-  if (error.failure !== 'rate-limited') return { reason: error.message, until: soon() };
-  const { host } = error.details;
-  const where = typeof host === 'string' ? host : 'github.com';
-  const until = error.resetAt ?? (await endOfLimit(engine, where)) ?? soon();
-  new RateLimitFile(engine.machine.githubCache).exhausted(where, until, engine.now());
-  return { reason: `GitHub accepts no more requests until ${until}: rate limit`, until };
-}
-
-/** Undefined: a gh that cannot answer this either is asked again after the pause. */
-function endOfLimit(engine: EngineContext, host: string): Promise<string | undefined> {
-  return ignoring(GhError, () => rateLimitReset(host, ghOptions(engine, engine.settings.packageDir)));
-}
-
-/** Errors after a decision of people on GitHub: a retry would end the same way. */
-const FINAL_REFUSALS = new Set([
-  'forge/closed',
-  'forge/nothing',
-  'workspace/base-not-pushed',
-  'workspace/branch-is-base',
-  'workspace/push-deleted',
-  'workspace/push-rejected',
-]);
-
-export function isFinalRefusal(error: unknown): error is SignalboxError {
-  return error instanceof SignalboxError && FINAL_REFUSALS.has(error.code);
 }
