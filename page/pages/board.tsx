@@ -1,8 +1,8 @@
 import { memo } from 'preact/compat';
 import { useEffect, useRef, useState } from 'preact/hooks';
-import { costText } from '../../src/model/limits/usage-and-cost.ts';
+import { costText, dollars } from '../../src/model/limits/usage-and-cost.ts';
 import { isTooSilent } from '../../src/report/board/board.ts';
-import { rounded, wholeSeconds } from '../../src/report/style-and-phrases.ts';
+import { enginesText, rounded, wholeSeconds } from '../../src/report/style-and-phrases.ts';
 import type { BoardRow } from '../../src/web/api-schemas.ts';
 import { keyOf } from '../live/board-state.ts';
 import { board, now } from '../live/live.ts';
@@ -55,7 +55,7 @@ function Head() {
   const head = board.value?.head;
   if (!head) return null;
   const { counts, running, maximum, today, limits, engines } = head;
-  const budget = today.budgetUsd === null ? '' : ` of $${today.budgetUsd}`;
+  const budget = today.budgetUsd === null ? '' : ` of ${dollars(today.budgetUsd)}`;
   return (
     <>
       <nav class="counts" aria-label="Sections">
@@ -75,16 +75,14 @@ function Head() {
           <span class="number">
             {running} of {maximum}
           </span>{' '}
-          running on this machine
+          running
         </span>
         <span>
           <span class="number">{costText(today.usd ?? (today.unpriced ? null : 0), today.unpriced)}</span>
           {budget} today
         </span>
         <span title={engines.map(({ by, pid, host }) => `${by} ${pid} on ${host}`).join('\n')}>
-          {engines.length === 0
-            ? 'no engine is running'
-            : engines.map(({ by, host, isElsewhere }) => (isElsewhere ? `${by} on ${host}` : by)).join(', ')}
+          {enginesText(engines)}
         </span>
       </p>
       {limits.map(({ account, until, reason }) => (

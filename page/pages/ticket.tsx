@@ -4,7 +4,7 @@ import { costText } from '../../src/model/limits/usage-and-cost.ts';
 import { duration, usageText } from '../../src/report/style-and-phrases.ts';
 import type { BoardRow, TicketPage as Page } from '../../src/web/api-schemas.ts';
 import { ApiError, at, post, useLoaded } from '../live/api.ts';
-import { board, canAct, latest, link } from '../live/live.ts';
+import { board, canAct, latest, link, now } from '../live/live.ts';
 import { address, setQuery } from '../live/route.ts';
 import { ActButton, say, whyNot } from '../parts/act.tsx';
 import { DiffView } from '../parts/diff.tsx';
@@ -182,6 +182,9 @@ function chosenAttempt({ attempts, ticket }: Page, wanted: string | null): Attem
   );
 }
 
+/** How often output on another machine is asked for. */
+const ELSEWHERE_MS = 5_000;
+
 const OUTPUTS = [
   ['transcript', 'Transcript'],
   ['prompt', 'Prompt'],
@@ -271,6 +274,8 @@ function AttemptPanel({
   const show = outputs.find(([name]) => name === wanted)?.[0] ?? 'transcript';
   const base = `${path}/attempts/${encodeURIComponent(key)}`;
   const phase = page.phases.find(({ id }) => id === attempt.phase);
+  // What an agent on another machine prints changes nothing on the board.
+  const printed = row.machine && !attempt.completedAt ? Math.floor(now.value / ELSEWHERE_MS) : row.printedAt;
   const canRetry = page.legal.includes('skip') && phase?.type !== 'terminal' && phase?.type !== 'unknown';
   return (
     <section class="attempt" aria-labelledby="attempt-name">
@@ -323,7 +328,7 @@ function AttemptPanel({
             ))}
           </nav>
           {show === 'transcript' && (
-            <TranscriptView path={base} news={`${row.printedAt} ${attempt.status} ${stdoutBytes}`} />
+            <TranscriptView path={base} news={`${printed} ${attempt.status} ${stdoutBytes}`} />
           )}
           {show === 'prompt' && <TextFile path={`${base}/prompt`} name="Prompt" from="beginning" />}
           {(show === 'stdout' || show === 'stderr') && (

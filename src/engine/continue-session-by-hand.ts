@@ -8,7 +8,7 @@ import type { Store } from '../store/store-interface.ts';
 import { readPinned } from '../workflows/pin-workflow-and-render-prompts.ts';
 import { refuseHeldTicket } from './claim-and-complete-plan.ts';
 import type { EngineContext } from './context.ts';
-import { workspaceFor } from './ticket-workspace.ts';
+import { isMadeAt, thisMachine, workspaceFor } from './ticket-workspace.ts';
 
 /** Attempts with a session, oldest first. */
 export function sessionsOf(ticket: Ticket, phase?: string): Attempt[] {
@@ -63,6 +63,15 @@ export function planSession(
       { hint: known ? `Its sessions: ${known}.` : `See: signalbox status --plan ${ref.planId}` },
     );
   }
+  const { machine } = ticket;
+  if (machine && !isMadeAt(ticket, thisMachine(settings)))
+    throw new IllegalMoveError(
+      'session/elsewhere',
+      `The sessions of ${refKey(ref)} are on ${machine.host}.`,
+      {
+        hint: `Run there: signalbox resume-session ${ref.planId} ${ref.ticketId}`,
+      },
+    );
   const name = entry.agent ?? settings.defaultAgent;
   const agent = Object.hasOwn(settings.agents, name) ? settings.agents[name] : undefined;
   const argv = agent && adapterFor(agent.adapter).interactive(agent, entry.sessionId);

@@ -51,7 +51,7 @@ function boundTo({ handOver, machine }: Ticket): string | null {
   return handOver?.onlyHere === undefined ? null : (machine?.host ?? null);
 }
 
-const isAtWork = ({ draining, leaseLeft }: Worker) => !draining && leaseLeft > 0;
+export const isAtWork = ({ draining, leaseLeft }: Worker) => !draining && leaseLeft > 0;
 
 /** Workers that may take a ticket, now or when they have a free slot. */
 function fitting(workers: readonly Worker[], { repo, labels, home, host }: Needs): Worker[] {

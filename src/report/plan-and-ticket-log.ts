@@ -135,7 +135,9 @@ export function attemptLog(
 const LINE_FEED = 10;
 
 /** Where the output of an attempt is read from. */
-interface OutputSource {
+export interface OutputSource {
+  /** The directory of its files; null where it is on another machine, and every reading asks the store. */
+  readonly dir: string | null;
   /** Bytes of stdout. */
   readonly size: number;
   /** How an agent's output is to be read, once that is known. */
@@ -147,6 +149,7 @@ interface OutputSource {
 /** The files of a job on this machine. */
 export function outputInFiles(dir: string): OutputSource {
   return {
+    dir,
     get size() {
       return statSync(join(dir, 'stdout'), { throwIfNoEntry: false })?.size ?? 0;
     },
@@ -169,6 +172,7 @@ function outputInStore(output: OutputLog, ref: TicketRef, attempt: string): Outp
     }
   };
   return {
+    dir: null,
     get size() {
       update();
       return bytesOf('stdout');
@@ -186,7 +190,7 @@ function outputInStore(output: OutputLog, ref: TicketRef, attempt: string): Outp
 }
 
 /** A job's own files where it ran on this machine, else what the store has of its output. */
-function outputOf(store: Store, machine: Machine, ref: TicketRef, attempt: Attempt): OutputSource {
+export function outputOf(store: Store, machine: Machine, ref: TicketRef, attempt: Attempt): OutputSource {
   const dir = machine.job(ref, attempt);
   return store.output && !existsSync(dir)
     ? outputInStore(store.output, ref, attemptKey(attempt))

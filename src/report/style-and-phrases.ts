@@ -1,7 +1,7 @@
 import { stripVTControlCharacters } from 'node:util';
 import { jsonText } from '../model/extra-fields.ts';
 import { costText, countUnpriced, totalUsage } from '../model/limits/usage-and-cost.ts';
-import { endOfCharacter } from '../model/text/clean-escape-quote-plural.ts';
+import { endOfCharacter, plural } from '../model/text/clean-escape-quote-plural.ts';
 import type { Attempt, Hold, TicketStatus } from '../model/ticket.ts';
 
 /** Colours; plain text when they are off. */
@@ -234,4 +234,14 @@ export function untilNote(hold: Hold | null, now: number): string {
 
 function polls(hold: Hold): boolean {
   return hold.looks === true || POLLS.has(hold.kind);
+}
+
+/** `2 engines: daemon, worker on build-2` */
+export function enginesText(engines: readonly { by: string; host: string; isElsewhere: boolean }[]): string {
+  if (engines.length === 0) return 'no engine is running';
+  const names = engines.map(({ by, host, isElsewhere }) => `${by}${isElsewhere ? ` on ${host}` : ''}`);
+  const counts = new Map<string, number>();
+  for (const name of names) counts.set(name, (counts.get(name) ?? 0) + 1);
+  const list = [...counts].map(([name, count]) => (count > 1 ? `${count} × ${name}` : name)).join(', ');
+  return `${plural(engines.length, 'engine')}: ${oneLine(list, 200)}`;
 }

@@ -1,5 +1,4 @@
 import { hostname } from 'node:os';
-import { join } from 'node:path';
 import type { z } from 'zod';
 import type { EngineContext } from '../engine/context.ts';
 import type { Redact } from '../model/text/find-and-redact-secrets.ts';
@@ -61,17 +60,17 @@ export const ANSWERS: Answers = {
   events: ({ engine }, { params, query }) => eventPage(engine, params.plan ?? '', query),
   ticket: (at, { params }) => ticketPage(at.engine, ticketIn(params), boardReader(at, params.plan)),
   transcript: ({ engine, redact }, { params, query }) => {
-    const { dir, attempt } = attemptOf(engine, ticketIn(params), params.attempt ?? '');
-    return readTranscript(dir, attempt, query, redact);
+    const { source, attempt } = attemptOf(engine, ticketIn(params), params.attempt ?? '');
+    return readTranscript(source, attempt, query, redact);
   },
   output: ({ engine, redact }, { params, query: { stream = 'stdout', ...wanted } }) => {
-    const { dir } = attemptOf(engine, ticketIn(params), params.attempt ?? '');
-    return readWindow(join(dir, stream), wanted, redact);
+    const { source } = attemptOf(engine, ticketIn(params), params.attempt ?? '');
+    return readWindow(source, stream, wanted, redact);
   },
   prompt: ({ engine, redact }, { params, query }) => {
-    const { dir } = attemptOf(engine, ticketIn(params), params.attempt ?? '');
+    const { source } = attemptOf(engine, ticketIn(params), params.attempt ?? '');
     const wanted = query.before === undefined && query.after === undefined ? { ...query, after: 0 } : query;
-    return readWindow(join(dir, 'prompt.md'), wanted, redact);
+    return readWindow(source, 'prompt.md', wanted, redact);
   },
   diff: ({ engine }, { params, query }) =>
     diffPage(engine, ticketIn(params), { stat: query.stat === 'true' }),

@@ -64,7 +64,9 @@ export const BoardHead = z
       .array(z.object({ by: z.string(), pid: z.number(), host: z.string(), isElsewhere: z.boolean() }))
       .describe('Processes that drive tickets'),
     running: z.number(),
-    maximum: z.number().describe('Maximum number of tickets that run at once on this machine'),
+    maximum: z
+      .number()
+      .describe('Maximum number of tickets that run at once: on this machine, or on all workers of a fleet'),
     today: z.object({
       usd: z.number().nullable(),
       unpriced: z.number(),

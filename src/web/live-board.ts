@@ -1,4 +1,5 @@
 import type { BoardReader } from '../report/board/read-board.ts';
+import { StoreConnection } from '../report/board/store-connection.ts';
 import type { Store } from '../store/store-interface.ts';
 import { LiveFeed } from './live-feed.ts';
 
@@ -21,6 +22,10 @@ export class LiveBoard {
   readonly #cursors = new Map<string, string>();
   #feed = new LiveFeed();
   #unwatch: (() => void) | undefined;
+  #connection: StoreConnection | undefined;
+  /** Plans that have changed: on a fleet, only their events are asked for. Those of an event may be stored after those of its change. */
+  #changed = new Set<string>();
+  #changedBefore = new Set<string>();
   #timer: NodeJS.Timeout | undefined;
   #linger: NodeJS.Timeout | undefined;
   #dueAt = 0;
@@ -40,7 +45,9 @@ export class LiveBoard {
 
   /** When the state was last read; null while it can be read. */
   get oldSince(): string | null {
-    return this.#problem === undefined ? null : this.#readAt;
+    if (this.#problem === undefined) return null;
+    const answeredAt = this.#connection?.answeredAt ?? Date.now();
+    return new Date(Math.min(Date.parse(this.#readAt), answeredAt)).toISOString();
   }
 
   /** Calls back after every change, until the returned function is called. The board is up to date when this returns. */
@@ -50,11 +57,14 @@ export class LiveBoard {
     if (!this.#unwatch) {
       this.#unwatch = this.#store.watch((changed) => {
         this.#reader.changed(changed);
+        const plans = changed === 'unknown' ? this.#cursors.keys() : changed.map(({ planId }) => planId);
+        for (const planId of plans) this.#changed.add(planId);
         this.#schedule(COLLECT_MS);
       });
+      this.#connection = new StoreConnection(this.#store, () => this.#schedule(0));
       this.#read();
     }
-    if (this.#problem !== undefined) throw this.#problem;
+    if (this.#problem !== undefined && !this.#feed.hasBoard) throw this.#problem;
     this.#listeners.add(onChange);
     return () => {
       this.#listeners.delete(onChange);
@@ -68,6 +78,7 @@ export class LiveBoard {
     clearTimeout(this.#linger);
     this.#unwatch?.();
     this.#unwatch = undefined;
+    this.#connection?.close();
     this.#timer = undefined;
     this.#linger = undefined;
     this.#dueAt = 0;
@@ -91,8 +102,10 @@ export class LiveBoard {
   #read(): void {
     try {
       const board = this.#reader.read(Date.now());
-      const isBehind = this.#readEvents(board.plans.map(({ id }) => id));
       this.#feed.update(board);
+      this.#readAt ||= board.at;
+      this.#connection?.refuseIfLost();
+      const isBehind = this.#readEvents(board.plans.map(({ id }) => id));
       this.#problem = undefined;
       this.#readAt = board.at;
       const isRunning = board.rows.some(({ status }) => status === 'running');
@@ -108,7 +121,9 @@ export class LiveBoard {
   /** Takes over new events of the plans on the board; true if there are more. */
   #readEvents(plans: readonly string[]): boolean {
     let isBehind = false;
-    for (const planId of plans) {
+    const mayHaveMore = (id: string) =>
+      !this.#store.fleet || !this.#cursors.has(id) || this.#changed.has(id) || this.#changedBefore.has(id);
+    for (const planId of plans.filter(mayHaveMore)) {
       for (let pieces = 0; ; pieces++) {
         const known = this.#cursors.get(planId);
         const { events, cursor } = this.#store.eventsAfter(planId, known);
@@ -122,6 +137,7 @@ export class LiveBoard {
       }
     }
     for (const planId of this.#cursors.keys()) if (!plans.includes(planId)) this.#cursors.delete(planId);
+    if (!isBehind) [this.#changedBefore, this.#changed] = [this.#changed, new Set()];
     return isBehind;
   }
 }

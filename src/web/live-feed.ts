@@ -43,6 +43,10 @@ export class LiveFeed {
     return `${this.#epoch}.${this.#seq}`;
   }
 
+  get hasBoard(): boolean {
+    return this.#head !== undefined;
+  }
+
   /** Takes over the board as it is now; true if something has changed. */
   update(board: Board): boolean {
     const before = this.#seq;

@@ -18,6 +18,7 @@ import { type Attempt, attemptKey, openAttempt, type Ticket } from '../model/tic
 import { decisionsOf, phaseOf, type Workflow } from '../model/workflow.ts';
 import type { BoardReader } from '../report/board/read-board.ts';
 import { makeReport, periodOf, timeOf } from '../report/make-report.ts';
+import { type OutputSource, outputOf } from '../report/plan-and-ticket-log.ts';
 import {
   type PlanStatus,
   problemsWithoutPlan,
@@ -192,19 +193,19 @@ function ticketCommands(ticket: Ticket, { id }: Plan): TicketPage['commands'] {
   ];
 }
 
-/** The directory and the record of an attempt; only attempts that the ticket lists have one. */
+/** The output and the record of an attempt; only attempts that the ticket lists have them. */
 export function attemptOf(
   engine: EngineContext,
   ref: TicketRef,
   key: string,
-): { dir: string; attempt: Attempt } {
+): { source: OutputSource; attempt: Attempt } {
   const { phaseHistory } = engine.store.ticket(ref);
   const attempt = phaseHistory.find((each) => attemptKey(each) === key);
   if (!attempt)
     throw new InputError('attempt/unknown', `${refKey(ref)} has no attempt "${key}".`, {
       hint: `Its attempts: ${phaseHistory.slice(-20).map(attemptKey).join(', ')}.`,
     });
-  return { dir: engine.machine.job(ref, attempt), attempt };
+  return { source: outputOf(engine.store, engine.machine, ref, attempt), attempt };
 }
 
 export function eventPage(

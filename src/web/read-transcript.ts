@@ -2,11 +2,11 @@ import { closeSync, fstatSync, openSync, readSync } from 'node:fs';
 import { join } from 'node:path';
 import { stripVTControlCharacters } from 'node:util';
 import { adapterFor } from '../agents/adapters-and-agent-problems.ts';
-import { readJson } from '../machine/files/read-and-remove-files.ts';
 import type { AgentEvent } from '../model/agent.ts';
 import { endOfCharacter } from '../model/text/clean-escape-quote-plural.ts';
 import { lineRedactor, type Redact } from '../model/text/find-and-redact-secrets.ts';
 import type { Attempt } from '../model/ticket.ts';
+import type { OutputSource } from '../report/plan-and-ticket-log.ts';
 import type { TextWindow, Transcript, TranscriptEntry } from './api-schemas.ts';
 
 /** Which part of a file: the one that ends before an offset (default: its end), or the one that begins at an offset. */
@@ -32,10 +32,22 @@ interface Line {
   text: string;
 }
 
-/** The text of a window of a file, without secrets. */
-export function readWindow(file: string, wanted: Wanted, redact: Redact): TextWindow {
-  return withFile(file, { from: 0, to: 0, size: 0, text: '' }, (fd, size) => {
-    const { from, to, lines, earlier } = linesIn(fd, size, wanted, true);
+/** A file of a job, or what the store has of it. */
+interface Printed {
+  size: number;
+  bytes(from: number, to: number): Buffer;
+}
+
+/** The text of a window of a job's file, without secrets. */
+export function readWindow(
+  source: OutputSource,
+  name: 'stdout' | 'stderr' | 'prompt.md',
+  wanted: Wanted,
+  redact: Redact,
+): TextWindow {
+  return withPrinted(source, name, { from: 0, to: 0, size: 0, text: '' }, (printed) => {
+    const { size } = printed;
+    const { from, to, lines, earlier } = linesIn(printed, wanted, true);
     const clean = cleaner(redact, earlier);
     const text = lines.map((line) => clean(line.text)).join('\n');
     return { from, to, size, text: lines.length > 0 && to < size ? `${text}\n` : text };
@@ -43,17 +55,23 @@ export function readWindow(file: string, wanted: Wanted, redact: Redact): TextWi
 }
 
 /** What an agent or script printed in a window of its output, as entries. */
-export function readTranscript(dir: string, attempt: Attempt, wanted: Wanted, redact: Redact): Transcript {
+export function readTranscript(
+  source: OutputSource,
+  attempt: Attempt,
+  wanted: Wanted,
+  redact: Redact,
+): Transcript {
   const ended = attempt.completedAt !== null;
   const none: Transcript = { from: 0, to: 0, size: 0, ended, entries: [] };
-  return withFile(join(dir, 'stdout'), none, (fd, size) => {
-    const { from, to, lines, earlier } = linesIn(fd, size, wanted, ended);
+  return withPrinted(source, 'stdout', none, (printed) => {
+    const { size } = printed;
+    const { from, to, lines, earlier } = linesIn(printed, wanted, ended);
     const clean = cleaner(redact, earlier);
     const entries = new Entries(clean);
-    const read = readerOf(dir, attempt);
+    const read = readerOf(source, attempt);
     for (const { at, text } of lines) entries.add(at, read(text));
     if (entries.hasOpenTools && to < size) {
-      const behind = linesIn(fd, size, { after: to, bytes: LOOK_AHEAD_BYTES }, ended);
+      const behind = linesIn(printed, { after: to, bytes: LOOK_AHEAD_BYTES }, ended);
       for (const { text } of behind.lines) entries.endTools(read(text));
     }
     return { from, to, size, ended, entries: entries.all };
@@ -62,10 +80,9 @@ export function readTranscript(dir: string, attempt: Attempt, wanted: Wanted, re
 
 /** Turns a line of output into events; output of anything but an agent is one event per line. */
 function readerOf(
-  dir: string,
+  { adapter }: OutputSource,
   attempt: Attempt,
 ): (line: string) => (AgentEvent | { type: 'raw'; text: string })[] {
-  const adapter = readJson<{ agent?: { adapter: string } }>(join(dir, 'command.json'))?.agent?.adapter;
   if (!attempt.agent || !adapter) return (line) => [{ type: 'raw', text: line }];
   const reader = adapterFor(adapter).reader({ now: attempt.startedAt, usageBefore: null, wantsData: false });
   return (line) => reader.line(line);
@@ -169,17 +186,29 @@ function cleaner(redact: Redact, earlier: readonly Line[]): (text: string) => st
   return (text) => withColoursOnly(text.split('\n').map(redactLine).join('\n'));
 }
 
-function withFile<T>(file: string, none: T, read: (fd: number, size: number) => T): T {
+function withPrinted<T>(
+  source: OutputSource,
+  name: 'stdout' | 'stderr' | 'prompt.md',
+  none: T,
+  read: (printed: Printed) => T,
+): T {
+  if (source.dir === null) {
+    const chunks: Buffer[] = [];
+    if (name !== 'prompt.md') source.read(name, 0, (chunk) => void chunks.push(chunk));
+    const all = Buffer.concat(chunks);
+    return read({ size: all.length, bytes: (from, to) => all.subarray(from, to) });
+  }
   let fd: number;
   try {
-    fd = openSync(file, 'r');
+    fd = openSync(join(source.dir, name), 'r');
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return none;
     throw error;
   }
   try {
     const stat = fstatSync(fd);
-    return stat.isFile() ? read(fd, stat.size) : none;
+    if (!stat.isFile()) return none;
+    return read({ size: stat.size, bytes: (from, to) => bytesOf(fd, from, to) });
   } finally {
     closeSync(fd);
   }
@@ -187,52 +216,53 @@ function withFile<T>(file: string, none: T, read: (fd: number, size: number) => 
 
 /** The whole lines of a window, and some in front of it. A line that is not ended yet counts only if nothing more comes. */
 function linesIn(
-  fd: number,
-  size: number,
+  printed: Printed,
   { before, after, bytes = DEFAULT_BYTES }: Wanted,
   ended: boolean,
 ): { from: number; to: number; lines: Line[]; earlier: Line[] } {
+  const { size } = printed;
   const length = Math.min(Math.max(bytes, 1), MAX_BYTES);
   if (after !== undefined) {
     const from = Math.min(after, size);
     for (let wanted = length; ; wanted *= 4) {
       const to = Math.min(size, from + wanted);
-      const buffer = bytesOf(fd, from, to);
+      const buffer = printed.bytes(from, to);
       const last = buffer.lastIndexOf(LINE_FEED);
       const isWhole = to === size && ended;
       if (last < 0 && !isWhole && to < size && wanted < MAX_LINE_BYTES) continue;
       const cut = isWhole || (last < 0 && to < size) ? buffer.length : last + 1;
-      return { ...split(buffer.subarray(0, cut), from), earlier: earlierThan(fd, from) };
+      return { ...split(buffer.subarray(0, cut), from), earlier: earlierThan(printed, from) };
     }
   }
-  const end = lineEnd(fd, Math.min(before ?? size, size), { ended: ended || before !== undefined });
+  const end = lineEnd(printed, Math.min(before ?? size, size), { ended: ended || before !== undefined });
   for (let wanted = length; ; wanted *= 4) {
     const start = Math.max(0, end - wanted);
-    const buffer = bytesOf(fd, start, end);
+    const buffer = printed.bytes(start, end);
     // The byte in front of a line that is in the window as a whole.
     const first = start === 0 ? -1 : buffer.indexOf(LINE_FEED);
     const isCut = start > 0 && (first < 0 || first === buffer.length - 1);
     if (isCut && wanted < MAX_LINE_BYTES) continue;
     const skipped = isCut ? 0 : first + 1;
-    return { ...split(buffer.subarray(skipped), start + skipped), earlier: earlierThan(fd, start + skipped) };
+    const from = start + skipped;
+    return { ...split(buffer.subarray(skipped), from), earlier: earlierThan(printed, from) };
   }
 }
 
 /** Where the last whole line in front of an offset ends. */
-function lineEnd(fd: number, offset: number, { ended }: { ended: boolean }): number {
+function lineEnd(printed: Printed, offset: number, { ended }: { ended: boolean }): number {
   if (ended) return offset;
   for (let from = offset; from > 0 && offset - from < MAX_LINE_BYTES; ) {
     const start = Math.max(0, from - DEFAULT_BYTES);
-    const last = bytesOf(fd, start, from).lastIndexOf(LINE_FEED);
+    const last = printed.bytes(start, from).lastIndexOf(LINE_FEED);
     if (last >= 0) return start + last + 1;
     from = start;
   }
   return 0;
 }
 
-function earlierThan(fd: number, from: number): Line[] {
+function earlierThan(printed: Printed, from: number): Line[] {
   const start = Math.max(0, from - LOOK_BEHIND_BYTES);
-  return split(bytesOf(fd, start, from), start).lines;
+  return split(printed.bytes(start, from), start).lines;
 }
 
 function bytesOf(fd: number, from: number, to: number): Buffer {

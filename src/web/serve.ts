@@ -5,6 +5,7 @@ import { gzip } from 'node:zlib';
 import { issueSentence } from '../config/schema-issues.ts';
 import { isConnectedToJob } from '../machine/find-connected-job.ts';
 import { HeldError, IllegalMoveError, InputError, SignalboxError } from '../model/errors.ts';
+import { refreshSoon } from '../report/board/store-connection.ts';
 import { safeJson } from '../report/style-and-phrases.ts';
 import { ANSWERS, type Answering, boardReader, sessionOf } from './answer-request.ts';
 import {
@@ -230,6 +231,7 @@ class Site {
       return this.#json(request, response, { ended: true });
     }
     if (name === 'live') throw new Error('The stream is answered elsewhere.');
+    await refreshSoon(this.#options.engine.store);
     const answer = ANSWERS[name] as (at: Answering, call: object) => unknown;
     await this.#json(request, response, await answer(this.#options, { params, query, body }));
   }
@@ -350,7 +352,7 @@ function refusalOf(error: unknown): { status: number; code: string; message: str
 }
 
 function statusOf(error: SignalboxError): number {
-  if (error.code === 'state/storage') return 503;
+  if (/^(state\/storage$|store\/)/.test(error.code)) return 503;
   if (/\/(unknown|missing)$/.test(error.code)) return 404;
   if (error instanceof IllegalMoveError || error instanceof HeldError) return 409;
   return error instanceof InputError ? 400 : 409;

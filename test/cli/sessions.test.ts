@@ -285,6 +285,13 @@ describe.concurrent('resume-session', () => {
       hint: 'Read it instead: signalbox logs q b --phase implement',
     });
     expect((await world.cli('resume-session', 'q', 'c')).err).toContain('q/c has no session yet.');
+    const here = world.ticket('p', 'a');
+    world.writeTicket('p', 'a', { ...here, machine: { host: 'build-2', state: '/state' } });
+    expect(errorIn(await world.cli('resume-session', 'p', 'a', '--json'))).toMatchObject({
+      code: 'session/elsewhere',
+      hint: 'Run there: signalbox resume-session p a',
+    });
+    world.writeTicket('p', 'a', { ...here });
 
     world.config({ agents: { claude: { command: 'no-such-claude', adapter: 'claude' } } });
     const absent = await world.cli('resume-session', 'p', 'a');

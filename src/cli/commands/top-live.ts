@@ -10,6 +10,7 @@ import { refKey, type TicketRef } from '../../model/ids-and-branch-names.ts';
 import { sayTicketMoved } from '../../report/after-a-command.ts';
 import type { BoardRow } from '../../report/board/board.ts';
 import type { BoardReader } from '../../report/board/read-board.ts';
+import { refreshSoon, StoreConnection } from '../../report/board/store-connection.ts';
 import { inLocalTime, type Lines, printable, style } from '../../report/style-and-phrases.ts';
 import {
   answerEnded,
@@ -23,7 +24,7 @@ import { TopView } from '../../report/top/top-view.ts';
 import type { Store } from '../../store/store-interface.ts';
 import { exitOf, type Io, inherited, type Terminal } from '../io.ts';
 import { openInBrowser } from '../open-in-browser.ts';
-import { type GlobalOptions, openEngine, storeAddress } from '../open-state-and-find-named-tickets.ts';
+import { type GlobalOptions, openEngine } from '../open-state-and-find-named-tickets.ts';
 import { hideWhileSuspended, keyReader, signalCode } from '../show-events-until-stopped.ts';
 import { pageLines, pagerOf } from '../show-in-pager.ts';
 import { logs } from './attach-and-logs.ts';
@@ -49,7 +50,7 @@ class LiveTop {
   readonly #shown: BoardShown;
   readonly #view: TopView;
   readonly #keys: ReturnType<typeof keyReader>;
-  readonly #connection: Connection;
+  readonly #connection: StoreConnection;
   #engine: Promise<EngineContext> | undefined;
   readonly #pending = new Set<Promise<void>>();
   /** A program has the terminal. */
@@ -62,8 +63,7 @@ class LiveTop {
     this.#io = io;
     this.#options = { ...options, json: false };
     this.#shown = shown;
-    const isRemote = storeAddress(io, options) !== undefined;
-    this.#connection = new Connection(store, isRemote, () => this.#view.changed());
+    this.#connection = new StoreConnection(store, () => this.#view.changed());
     this.#keys = keyReader(io, (typed) => this.#view.keys(typed));
     this.#view = new TopView({
       screen: { columns: terminal.columns, rows: terminal.rows, write: (text) => io.stdout.write(text) },
@@ -164,7 +164,7 @@ class LiveTop {
     this.#engine ??= openEngine(this.#io, this.#options, 'top');
     try {
       const engine = await this.#engine;
-      await engine.store.refresh();
+      await refreshSoon(engine.store);
       return engine;
     } catch (error) {
       this.#engine = undefined;
@@ -365,57 +365,4 @@ function nested(io: Io): { io: Io; said: string[]; close(): Promise<void> } {
       await Promise.all(endings.map((end) => end()));
     },
   };
-}
-
-const PROBE_MS = 5000;
-const ANSWER_MS = 4000;
-
-/** Whether a store on another computer answers. Files always do, or reading them fails. */
-class Connection {
-  readonly #store: Store;
-  readonly #onChange: () => void;
-  #problem: unknown;
-  #answeredAt = Date.now();
-  #timer: NodeJS.Timeout | undefined;
-  readonly #isRemote: boolean;
-
-  constructor(store: Store, isRemote: boolean, onChange: () => void) {
-    this.#store = store;
-    this.#onChange = onChange;
-    this.#isRemote = isRemote;
-    if (isRemote) this.#probeLater();
-  }
-
-  get answeredAt(): number {
-    return this.#isRemote ? this.#answeredAt : Date.now();
-  }
-
-  refuseIfLost(): void {
-    if (this.#problem !== undefined) throw this.#problem;
-  }
-
-  close(): void {
-    clearTimeout(this.#timer);
-    this.#timer = undefined;
-  }
-
-  #probeLater(): void {
-    this.#timer = setTimeout(() => void this.#probe(), PROBE_MS);
-  }
-
-  async #probe(): Promise<void> {
-    const before = this.#problem;
-    const silent = delay(ANSWER_MS, undefined, { ref: false }).then(() => {
-      throw new Error('The store does not answer.');
-    });
-    try {
-      await Promise.race([this.#store.refresh(), silent]);
-      this.#problem = undefined;
-      this.#answeredAt = Date.now();
-    } catch (error) {
-      this.#problem = error;
-    }
-    if (before !== this.#problem) this.#onChange();
-    if (this.#timer) this.#probeLater();
-  }
 }

@@ -1,21 +1,26 @@
 import { type Stats, statSync } from 'node:fs';
 import { join } from 'node:path';
 import type { AgentEvent } from '../../model/agent.ts';
+import { SignalboxError } from '../../model/errors.ts';
 import type { Redact } from '../../model/text/find-and-redact-secrets.ts';
 import type { Attempt } from '../../model/ticket.ts';
-import { attemptLog, outputInFiles } from '../plan-and-ticket-log.ts';
+import { attemptLog, type OutputSource } from '../plan-and-ticket-log.ts';
 import { oneLine, style } from '../style-and-phrases.ts';
 
 /** Of a long output only the end is read. One line of an agent can be as long as a file that it has read. */
 const TAIL_BYTES = 256 * 1024;
 const MAX_LINES = 200;
 const MAX_ACTION_CHARS = 400;
+/** Output on another machine is asked for in the store, which blocks this process for a moment. */
+const ASK_MS = 2000;
 
 /** The end of what an attempt printed, and the last thing its agent did. Each update reads only what is new. */
 export class AttemptTail {
-  readonly #dir: string;
+  readonly #source: OutputSource;
   readonly #redact: Redact;
-  readonly #more: ReturnType<typeof attemptLog>;
+  #more: ReturnType<typeof attemptLog> | undefined;
+  readonly #worktree: string | null;
+  #askedAt = Number.NEGATIVE_INFINITY;
   #size = -1;
   #isEnded = false;
   #said: string | null = null;
@@ -24,16 +29,14 @@ export class AttemptTail {
   /** The last lines, as `signalbox logs` shows them. */
   lines: readonly string[] = [];
 
-  constructor(dir: string, { worktree, redact }: { worktree: string | null; redact: Redact }) {
-    this.#dir = dir;
+  constructor(source: OutputSource, { worktree, redact }: { worktree: string | null; redact: Redact }) {
+    this.#source = source;
     this.#redact = redact;
-    this.#more = attemptLog(outputInFiles(dir), worktree, {
-      json: false,
-      style: style(false),
-      redact,
-      tailBytes: TAIL_BYTES,
-      onEvent: (event) => this.#note(event),
-    });
+    this.#worktree = worktree;
+  }
+
+  get isElsewhere(): boolean {
+    return this.#source.dir === null;
   }
 
   /** The last thing its agent said or did; of a script, the last line. */
@@ -42,19 +45,42 @@ export class AttemptTail {
   }
 
   update(attempt: Attempt): void {
-    const files = ['stdout', 'stderr'].flatMap((name) => this.#stat(name) ?? []);
+    const { dir } = this.#source;
+    if (dir === null) {
+      this.#ask(attempt);
+      return;
+    }
+    const files = ['stdout', 'stderr'].flatMap((name) => stat(join(dir, name)) ?? []);
     this.printedAt = files.length === 0 ? null : Math.max(...files.map(({ mtimeMs }) => mtimeMs));
     const size = files.reduce((sum, each) => sum + each.size, 0);
     const isEnded = attempt.completedAt !== null;
     if (size === this.#size && isEnded === this.#isEnded) return;
     this.#size = size;
     this.#isEnded = isEnded;
-    const fresh = this.#more(attempt);
-    if (fresh.length > 0) this.lines = [...this.lines, ...fresh].slice(-MAX_LINES);
+    this.#read(attempt);
   }
 
-  #stat(name: string): Stats | undefined {
-    return statSync(join(this.#dir, name), { throwIfNoEntry: false });
+  /** A store that does not answer leaves what is known; the board says how old that is. */
+  #ask(attempt: Attempt): void {
+    if (performance.now() - this.#askedAt < ASK_MS) return;
+    try {
+      this.#read(attempt);
+    } catch (error) {
+      if (!(error instanceof SignalboxError)) throw error;
+    }
+    this.#askedAt = performance.now();
+  }
+
+  #read(attempt: Attempt): void {
+    this.#more ??= attemptLog(this.#source, this.#worktree, {
+      json: false,
+      style: style(false),
+      redact: this.#redact,
+      tailBytes: TAIL_BYTES,
+      onEvent: (event) => this.#note(event),
+    });
+    const fresh = this.#more(attempt);
+    if (fresh.length > 0) this.lines = [...this.lines, ...fresh].slice(-MAX_LINES);
   }
 
   #note(event: AgentEvent): void {
@@ -67,4 +93,8 @@ export class AttemptTail {
     const line = oneLine(this.#redact(text), MAX_ACTION_CHARS);
     if (line !== '') this.#said = line;
   }
+}
+
+function stat(file: string): Stats | undefined {
+  return statSync(file, { throwIfNoEntry: false });
 }

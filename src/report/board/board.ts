@@ -20,7 +20,7 @@ export interface Board {
   /** Processes that drive tickets. */
   engines: BoardEngine[];
   running: number;
-  /** Maximum number of tickets that run at once on this machine. */
+  /** Maximum number of tickets that run at once: on this machine, or on all workers of a fleet. */
   maximum: number;
   today: SpentToday;
   /** Accounts that have met a usage limit which is not over. */
@@ -80,7 +80,7 @@ export interface BoardRow extends TicketRef {
   usage: Usage | null;
   /** How many attempts have an unknown cost. */
   unpriced: number;
-  /** The machine that it is on, if that is not this one. */
+  /** The machine that drives it or has its worktree, if that is not this one. */
   machine: string | null;
   pullRequest: string | null;
   /** What a person may answer; empty unless it asks. */
@@ -100,6 +100,8 @@ export interface BoardInput {
   /** Plans to show; others only explain why tickets wait. */
   isShown(plan: Plan): boolean;
   holder: Pick<Holder, 'isLive' | 'leaseLeft' | 'daemon'>;
+  /** Whether a ticket's worktree would be on this machine. */
+  isHere(ticket: Ticket): boolean;
   now: number;
   maximum: number;
   today: SpentToday;
@@ -249,6 +251,7 @@ function isSame(a: Ticket, b: Ticket): boolean {
     a.since === b.since &&
     a.phaseHistory === b.phaseHistory &&
     a.context === b.context &&
+    a.machine === b.machine &&
     a.claim === b.claim
   );
 }
@@ -256,7 +259,14 @@ function isSame(a: Ticket, b: Ticket): boolean {
 function rowOf(
   { ticket, why, next }: TicketStatus,
   plan: Plan,
-  { holder, output, idleSeconds }: Pick<BoardInput, 'output' | 'idleSeconds'> & { holder: Lives },
+  {
+    holder,
+    isHere,
+    output,
+    idleSeconds,
+  }: Pick<BoardInput, 'isHere' | 'output' | 'idleSeconds'> & {
+    holder: Lives;
+  },
 ): BoardRow {
   const open = openAttempt(ticket);
   const isRunning = ticket.status === 'running';
@@ -288,7 +298,7 @@ function rowOf(
     idleSeconds: seen && open ? idleSeconds(ticket, open) : null,
     usage: used.usage,
     unpriced: used.unpriced,
-    machine: isElsewhere ? claim.host : null,
+    machine: isElsewhere ? claim.host : isHere(ticket) ? null : (ticket.machine?.host ?? null),
     pullRequest: typeof url === 'string' ? url : null,
     decisions: asks ? (open?.decisions ?? []) : [],
     legal: legalCommands(ticket),

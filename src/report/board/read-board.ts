@@ -1,7 +1,10 @@
+import { existsSync } from 'node:fs';
 import type { Settings } from '../../config/settings-table.ts';
 import { spentAndLimits } from '../../engine/claimed-tickets-and-counted-usage.ts';
+import { isMadeAt, thisMachine } from '../../engine/ticket-workspace.ts';
 import type { Machine } from '../../machine/machine.ts';
 import { ifUsable } from '../../model/errors.ts';
+import { isAtWork } from '../../model/fleet.ts';
 import { type Changed, refKey, type TicketRef } from '../../model/ids-and-branch-names.ts';
 import type { Plan } from '../../model/plan.ts';
 import type { Redact } from '../../model/text/find-and-redact-secrets.ts';
@@ -9,6 +12,7 @@ import { type Attempt, attemptKey, openAttempt, type Ticket } from '../../model/
 import { phaseOf, type Workflow } from '../../model/workflow.ts';
 import { type Holder, readableTicket, type Store, type StoreView } from '../../store/store-interface.ts';
 import { readPinned } from '../../workflows/pin-workflow-and-render-prompts.ts';
+import { outputOf } from '../plan-and-ticket-log.ts';
 import { AttemptTail } from './attempt-tail.ts';
 import { type Board, boardOf, type KeptRows } from './board.ts';
 
@@ -48,18 +52,23 @@ export class BoardReader {
 
   read(now: number): Board {
     const { settings, isShown } = this.#source;
+    const here = thisMachine(settings);
     const seen = new Set<string>();
     const board = boardOf({
       view: this.#view(),
       isShown,
       holder: this.#holder,
+      isHere: (ticket) => ticket.machine === undefined || isMadeAt(ticket, here),
       now,
-      maximum: settings.maxConcurrency,
+      maximum: this.#maximum(),
       kept: this.#rows,
       ...this.#spentAndLimits(now),
       output: (ticket, attempt) => {
         seen.add(tailKey(ticket, attempt));
-        return this.#tail(ticket, attempt);
+        const tail = this.#tail(ticket, attempt);
+        if (tail.isElsewhere) return undefined;
+        tail.update(attempt);
+        return tail;
       },
       idleSeconds: (ticket, attempt) => this.#idleSeconds(ticket, attempt),
     });
@@ -75,7 +84,9 @@ export class BoardReader {
     const attempt = ticket && (openAttempt(ticket) ?? ticket.phaseHistory.at(-1));
     if (!ticket || !attempt) return [];
     this.#shownTail = tailKey(ticket, attempt);
-    return this.#tail(ticket, attempt).lines;
+    const tail = this.#tail(ticket, attempt);
+    tail.update(attempt);
+    return tail.lines;
   }
 
   /** To be called with what the store reports to have changed. */
@@ -105,6 +116,18 @@ export class BoardReader {
     return view;
   }
 
+  /** On a fleet, all workers together. */
+  #maximum(): number {
+    const { store, settings } = this.#source;
+    if (!store.fleet) return settings.maxConcurrency;
+    const slots = store.fleet
+      .workers()
+      .filter(isAtWork)
+      .map((worker) => worker.slots);
+    const all = slots.reduce((sum, each) => sum + each, 0);
+    return Math.min(all, settings.fleet.maxConcurrency ?? all);
+  }
+
   #spentAndLimits(now: number): ReturnType<typeof spentAndLimits> {
     const { store, settings } = this.#source;
     if (this.#spent && Math.abs(now - this.#spentAt) < SPENT_MS) return this.#spent;
@@ -114,13 +137,15 @@ export class BoardReader {
   }
 
   #tail(ticket: Ticket, attempt: Attempt): AttemptTail {
-    const { machine, redact } = this.#source;
+    const { store, machine, redact } = this.#source;
     const key = tailKey(ticket, attempt);
+    const known = this.#tails.get(key);
+    // An attempt is recorded before its job has files.
+    const isStarted = known?.isElsewhere && existsSync(machine.job(ticket, attempt));
     const tail =
-      this.#tails.get(key) ??
-      new AttemptTail(machine.job(ticket, attempt), { worktree: ticket.worktree, redact });
+      (isStarted ? undefined : known) ??
+      new AttemptTail(outputOf(store, machine, ticket, attempt), { worktree: ticket.worktree, redact });
     this.#tails.set(key, tail);
-    tail.update(attempt);
     return tail;
   }
 

@@ -1,7 +1,14 @@
 import { costText, dollars } from '../../model/limits/usage-and-cost.ts';
-import { plural } from '../../model/text/clean-escape-quote-plural.ts';
 import { BOARD_SECTIONS, type Board, type BoardSection } from '../board/board.ts';
-import { clock, oneLine, type Style, sayProblem, statusMark, wholeSeconds } from '../style-and-phrases.ts';
+import {
+  clock,
+  enginesText,
+  oneLine,
+  type Style,
+  sayProblem,
+  statusMark,
+  wholeSeconds,
+} from '../style-and-phrases.ts';
 import { cells, cut, joined } from '../table.ts';
 import { drawRow, headerRow, layOutRows } from './lay-out-rows.ts';
 import { type ListEntry, listEntries, rowNames, type Shown } from './list-rows.ts';
@@ -64,15 +71,6 @@ export function factLines(board: Board, { columns: width, style, now }: Frame): 
 /** The counts, which every terminal shows, and what is left out of the list. */
 export function countLines(board: Board, shown: Shown, { columns: width, style }: Frame): string[] {
   return [countsLine(board, width, style), ...filterLines(shown, width, style)];
-}
-
-function enginesText(engines: Board['engines']): string {
-  if (engines.length === 0) return 'no engine is running';
-  const names = engines.map(({ by, host, isElsewhere }) => `${by}${isElsewhere ? ` on ${host}` : ''}`);
-  const counts = new Map<string, number>();
-  for (const name of names) counts.set(name, (counts.get(name) ?? 0) + 1);
-  const list = [...counts].map(([name, count]) => (count > 1 ? `${count} × ${name}` : name)).join(', ');
-  return `${plural(engines.length, 'engine')}: ${oneLine(list, 200)}`;
 }
 
 const SIGNS: Record<BoardSection, 'needs_attention' | 'running' | 'ready' | 'complete'> = {

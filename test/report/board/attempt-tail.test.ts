@@ -2,6 +2,7 @@ import { appendFileSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect } from 'vitest';
 import { AttemptTail } from '../../../src/report/board/attempt-tail.ts';
+import { outputInFiles } from '../../../src/report/plan-and-ticket-log.ts';
 import { attempt, NOW } from '../../model/build.ts';
 import { it } from '../../support/index.ts';
 
@@ -14,7 +15,7 @@ function job(dir: string, adapter: string) {
   mkdirSync(place);
   writeFileSync(join(place, 'command.json'), JSON.stringify({ agent: { adapter } }));
   const print = (text: string) => appendFileSync(join(place, 'stdout'), text);
-  return { print, tail: new AttemptTail(place, { worktree: '/w', redact }), place };
+  return { print, tail: new AttemptTail(outputInFiles(place), { worktree: '/w', redact }), place };
 }
 
 const said = (...content: object[]) =>
@@ -51,7 +52,7 @@ describe('the end of what an attempt printed', () => {
     const { print, place } = job(world.dir, 'custom');
     print(`first one\n${'x'.repeat(99)}\n`.repeat(4000));
     print('last\n');
-    const tail = new AttemptTail(place, { worktree: null, redact });
+    const tail = new AttemptTail(outputInFiles(place), { worktree: null, redact });
     tail.update({ ...RUNNING, agent: null });
     expect(tail.lines).toHaveLength(200);
     expect(tail.lines.at(-1)).toBe('last');
@@ -66,7 +67,7 @@ describe('the end of what an attempt printed', () => {
     print(
       `-----BEGIN PRIVATE KEY-----\n${`${'Ab0+'.repeat(16)}\n`.repeat(6000)}-----END PRIVATE KEY-----\nafter it\n`,
     );
-    const tail = new AttemptTail(place, { worktree: null, redact });
+    const tail = new AttemptTail(outputInFiles(place), { worktree: null, redact });
     tail.update({ ...RUNNING, agent: null });
     expect(tail.lines.at(-1)).toBe('after it');
     expect(tail.lines.join('\n')).not.toContain('Ab0+');

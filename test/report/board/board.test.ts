@@ -33,6 +33,7 @@ function board(view: StoreView, more: Partial<BoardInput> = {}) {
     view,
     isShown: () => true,
     holder: { isLive: () => true, leaseLeft: () => undefined, daemon: () => undefined },
+    isHere: () => true,
     now,
     maximum: 4,
     today: { usd: null, unpriced: 0, budgetUsd: null },
@@ -108,12 +109,16 @@ describe('the board', () => {
     expect(running).toBe(1);
   });
 
-  it('names the machine of a ticket whose engine cannot be seen from here', () => {
+  it('names the machine of a ticket whose engine cannot be seen from here, or whose worktree is elsewhere', () => {
     const holder = { isLive: () => true, leaseLeft: () => 30_000, daemon: () => undefined };
     const claim = { ...CLAIM, host: 'builder-2' };
     const { rows, engines } = board(viewOf({ id: 'p', tickets: { a: { ...RUNNING, claim } } }), { holder });
     expect(rows).toMatchObject([{ machine: 'builder-2' }]);
     expect(engines).toMatchObject([{ host: 'builder-2', isElsewhere: true }]);
+    const machine = { host: 'builder-3', state: '/state' };
+    const rested = viewOf({ id: 'p', tickets: { a: { status: 'failed', machine } } });
+    expect(board(rested, { isHere: () => false }).rows).toMatchObject([{ machine: 'builder-3' }]);
+    expect(board(rested).rows).toMatchObject([{ machine: null }]);
   });
 
   it('counts engines that are alive once each, and no person in a session', () => {
