@@ -52,7 +52,10 @@ function failedTicketsInWorktree(plan: Plan, { engine, ticket, workspace }: Tick
     .tickets(plan)
     .filter(
       ({ status, base, worktree, ticketId }) =>
-        status === 'failed' && base !== null && worktree === workspace.path && ticketId !== ticket.ticketId,
+        status === 'failed' &&
+        base !== null &&
+        (worktree === workspace.path || engine.handOver !== undefined) &&
+        ticketId !== ticket.ticketId,
     );
 }
 

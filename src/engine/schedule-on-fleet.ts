@@ -3,6 +3,7 @@ import { type Needs, needsOf, Placement } from '../model/fleet.ts';
 import { refKey } from '../model/ids-and-branch-names.ts';
 import type { Plan } from '../model/plan.ts';
 import type { Decision, Limits } from '../model/state/eligible.ts';
+import { lastInTree } from '../model/state/shared-workspace-turns.ts';
 import type { Ticket } from '../model/ticket.ts';
 import { type Fleet, type Order, SCHEDULER } from '../store/store-interface.ts';
 import { workIndex } from './claimed-tickets-and-counted-usage.ts';
@@ -28,7 +29,8 @@ export function underWay(engine: EngineContext, fleet: Fleet): Ticket[] {
 
 /** What a ticket asks of its worker. The labels of its workflow are known once a worker has begun it. */
 export function needsIn(engine: EngineContext, plan: Plan, ticket: Ticket): Needs {
-  return needsOf(plan, ticket, { workflow: knownPinned(engine, ticket)?.workflow, repositoryName });
+  const { workflow } = knownPinned(engine, ticket) ?? {};
+  return needsOf(plan, ticket, { workflow, repositoryName, before: lastInTree(engine.store.glance(), plan) });
 }
 
 /** Gives tickets to workers while this process has the scheduler's lease. Any worker and the daemon may have it. */

@@ -2,16 +2,17 @@ import { existsSync, statSync } from 'node:fs';
 import { basename, dirname, isAbsolute, join, resolve } from 'node:path';
 import type { Settings } from '../config/settings-table.ts';
 import { parseRemote, parseRepository } from '../github/gh/repository-name.ts';
-import { mappedPath } from '../issues/find-issue-checkouts.ts';
-import { readText, statIfVisible } from '../machine/files/read-and-remove-files.ts';
+import { mappedPath, repositoryName } from '../issues/find-issue-checkouts.ts';
+import { readText, realOf, statIfVisible } from '../machine/files/read-and-remove-files.ts';
 import { ownIdentity } from '../machine/process-identity-and-signals.ts';
-import { InputError } from '../model/errors.ts';
+import { InputError, ignoring, WorkspaceError } from '../model/errors.ts';
 import { branchProblem, defaultBranch, digest, refKey } from '../model/ids-and-branch-names.ts';
 import { type Plan, removedTickets, sharesWorkspace } from '../model/plan.ts';
 import { blockersOf, endedInBase, type PlansView, planOf } from '../model/plans/plans-view.ts';
 import { type Ticket, tipOf } from '../model/ticket.ts';
 import type { WorkPlace } from '../model/ticket-schema.ts';
-import type { WorkspaceSpec } from '../workspaces/workspaces.ts';
+import type { Store } from '../store/store-interface.ts';
+import type { WorkspaceSpec, Workspaces } from '../workspaces/workspaces.ts';
 
 /** A ticket's workspace, and how it relates to those of the other tickets. */
 export interface TicketWorkspace extends WorkspaceSpec {
@@ -26,7 +27,8 @@ export function repoOf(ticket: Ticket, plan: Plan, settings: Settings): string {
       hint: 'Set "repo" in plan.json to the path of a git repository.',
     });
   }
-  const path = mappedPath(settings.repos, repo) ?? expand(repo, settings);
+  const name = plan.repositories?.[repo] ?? null;
+  const path = mappedPath(settings.repos, repo) ?? mappedPath(settings.repos, name) ?? expand(repo, settings);
   if (isNameOfRepository(repo) && !isAbsolute(path))
     throw new InputError(
       'ticket/repo',
@@ -41,6 +43,39 @@ export function repoOf(ticket: Ticket, plan: Plan, settings: Settings): string {
     });
   }
   return resolve(path);
+}
+
+interface NamingContext {
+  store: Store;
+  settings: Settings;
+  workspaces: Workspaces;
+}
+
+/** The plan with the names of its repositories, by which the other machines of a fleet find their own clones. */
+export async function withRepositoryNames<P extends Plan>(
+  context: NamingContext,
+  plan: P,
+  tickets: readonly Ticket[],
+): Promise<P> {
+  if (!context.store.fleet) return plan;
+  const repositories: Record<string, string> = {};
+  for (const path of new Set([plan.repo, ...tickets.map(({ repo }) => repo)])) {
+    const name = path && !isNameOfRepository(path) ? await sharedName(context, path) : undefined;
+    if (path && name !== undefined) repositories[path] = name;
+  }
+  return { ...plan, repositories };
+}
+
+/** The address of a repository, or its name in the settings. */
+export async function sharedName(
+  { settings, workspaces }: NamingContext,
+  path: string,
+): Promise<string | undefined> {
+  const own = expand(path, settings);
+  const name = Object.entries(settings.repos).find(([, each]) => realOf(each) === realOf(own))?.[0];
+  const address = await ignoring(WorkspaceError, () => workspaces.originAddress(own));
+  if (name && address && repositoryName(name) === repositoryName(address)) return address;
+  return name ?? (address && isNameOfRepository(address) ? address : undefined);
 }
 
 /** Whether a repository is named by its address or as `owner/name`, for many machines, and not by a path. */

@@ -24,7 +24,8 @@ export interface Worker {
 
 /** What a ticket asks of its worker. */
 export interface Needs {
-  repo: string | null;
+  /** Names of its repository, each of which a worker may have; none: it names no repository. */
+  repos: readonly string[];
   labels: readonly string[];
   /** The worker that has its worktree. Others may continue once that one is gone. */
   home: string | null;
@@ -36,29 +37,42 @@ export interface Needs {
 export function needsOf(
   plan: Plan,
   ticket: Ticket,
-  { workflow, repositoryName }: { workflow?: Workflow | undefined; repositoryName(text: string): string },
+  {
+    workflow,
+    repositoryName,
+    before,
+  }: {
+    workflow?: Workflow | undefined;
+    repositoryName(text: string): string;
+    /** The ticket that used the worktree last, where several share one. */
+    before?: Ticket | undefined;
+  },
 ): Needs {
   const ofPhases =
     workflow?.phases.flatMap((phase) => (phase.type === 'terminal' ? [] : (phase.workerLabels ?? []))) ?? [];
   const labels = new Set([...(plan.workerLabels ?? []), ...(ticket.workerLabels ?? []), ...ofPhases]);
-  const home = ticket.base === null ? null : (ticket.dispatch?.to ?? null);
-  const repo = ticket.repo ?? plan.repo;
-  return { repo: repo && repositoryName(repo), labels: [...labels], home, host: boundTo(ticket) };
+  const path = ticket.repo ?? plan.repo;
+  const name = path && plan.repositories?.[path];
+  const repos = [path, name].flatMap((each) => (each ? [repositoryName(each)] : []));
+  return { repos, labels: [...labels], ...placeOfWork(before ?? ticket) };
 }
 
-/** The computer that has the only copy of a ticket's work. */
-function boundTo({ handOver, machine }: Ticket): string | null {
-  return handOver?.onlyHere === undefined ? null : (machine?.host ?? null);
+/** The worker that has a ticket's worktree, and the computer that has the only copy of its work. */
+function placeOfWork({ base, dispatch, handOver, machine }: Ticket): Pick<Needs, 'home' | 'host'> {
+  return {
+    home: base === null ? null : (dispatch?.to ?? null),
+    host: handOver?.onlyHere === undefined ? null : (machine?.host ?? null),
+  };
 }
 
 export const isAtWork = ({ draining, leaseLeft }: Worker) => !draining && leaseLeft > 0;
 
 /** Workers that may take a ticket, now or when they have a free slot. */
-function fitting(workers: readonly Worker[], { repo, labels, home, host }: Needs): Worker[] {
+function fitting(workers: readonly Worker[], { repos, labels, home, host }: Needs): Worker[] {
   const able = workers.filter(
     (worker) =>
       isAtWork(worker) &&
-      (repo === null || worker.repos.includes(repo)) &&
+      hasRepository(worker, repos) &&
       (host === null || worker.host === host) &&
       labels.every((label) => worker.labels.includes(label)),
   );
@@ -66,10 +80,14 @@ function fitting(workers: readonly Worker[], { repo, labels, home, host }: Needs
   return own.length > 0 ? own : able;
 }
 
+function hasRepository(worker: Worker, names: readonly string[]): boolean {
+  return names.length === 0 || names.some((name) => worker.repos.includes(name));
+}
+
 /** Why no worker can take a ticket, and what to do; undefined: one can. */
 export function whyNoWorker(workers: readonly Worker[], needs: Needs): string | undefined {
   if (fitting(workers, needs).length > 0) return undefined;
-  const { repo, labels } = needs;
+  const { repos, labels } = needs;
   const live = workers.filter(isAtWork);
   const silent = workers.filter(({ leaseLeft }) => leaseLeft <= 0).map(({ id }) => id);
   const start = `Start one: signalbox worker${labels.length > 0 ? ` --labels ${labels.join(',')}` : ''}`;
@@ -77,9 +95,9 @@ export function whyNoWorker(workers: readonly Worker[], needs: Needs): string | 
     const gone = silent.length > 0 ? ` (not seen for longer than their lease: ${silent.join(', ')})` : '';
     return `no worker is running${gone}. ${start}`;
   }
-  const has = live.filter(({ repos }) => repo === null || repos.includes(repo));
+  const has = live.filter((worker) => hasRepository(worker, repos));
   if (has.length === 0)
-    return `none of ${plural(live.length, 'worker')} has the repository ${repo}. Name it under "repos" in the settings of a worker`;
+    return `none of ${plural(live.length, 'worker')} has the repository ${repos.at(-1)}. Name it under "repos" in the settings of a worker`;
   const { host } = needs;
   if (host !== null && !has.some((worker) => worker.host === host))
     return `only a worker on ${host} can continue it, since its work could not be handed over. Start one there: signalbox worker`;

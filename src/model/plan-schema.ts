@@ -42,6 +42,12 @@ export const PlanBase = z.object({
     .nullable()
     .default(null)
     .describe('Path of the git repository; tickets may name their own'),
+  repositories: z
+    .record(z.string(), z.string())
+    .optional()
+    .describe(
+      'On a fleet: names or addresses of repositories, by their path on the machine that made the plan. Owned by the runner',
+    ),
   workflow: z.string().nullable().default(null).describe('Workflow of tickets that name none'),
   agent: z.string().nullable().default(null).describe('Agent of tickets and phases that name none'),
   workerLabels: z
@@ -206,6 +212,10 @@ export const PlanSpec = z.object({
     .string()
     .optional()
     .describe('An edited tasks.md that is committed when the unit in the worktree is done'),
+  carried: z
+    .record(z.string(), z.string())
+    .optional()
+    .describe('On a fleet: the other files, until a worker has brought them into its worktree'),
   base: z.string().nullable().describe('Where the spec’s branch began'),
   startedAt: z.string(),
   aside: z

@@ -122,6 +122,12 @@ function callsOf(context: Context) {
       const { stdout } = await git(['remote'], { at: await context.repo(path) });
       return stdout.split('\n').includes('origin');
     },
+    /** The address of `origin` without a login; undefined where there is none. */
+    async originAddress(path: string) {
+      const options = { at: await context.repo(path), ok: [0, 2, 128] };
+      const { code, stdout } = await git(['remote', 'get-url', 'origin'], options);
+      return code === 0 ? stdout.trim().replace(/^(https?:\/\/)[^@/]*@/i, '$1') : undefined;
+    },
     /** True when the user's checkout has uncommitted or untracked files. */
     async isDirty(path: string) {
       const status = await readStatus(git, await context.repo(path), { all: true });

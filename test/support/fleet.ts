@@ -1,10 +1,11 @@
-import { cpSync } from 'node:fs';
+import { cpSync, existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
 import { openPostgres } from '../../src/store/postgres/open-postgres.ts';
 import type { PgStore } from '../../src/store/postgres/pg-store.ts';
 import { type Running, says } from './cli.ts';
 import { type Database, scratchDatabase } from './postgres.ts';
+import { git } from './repo.ts';
 import { waitFor } from './wait-for.ts';
 import { World } from './world.ts';
 
@@ -62,6 +63,23 @@ export class FleetWorld {
       recursive: true,
       filter: (path) => !path.startsWith(this.world.stateDir),
     });
+    return home;
+  }
+
+  /** The home of a new machine with a clone and worktrees of its own. It shares nothing but the store and origin. */
+  machineWithClone(): string {
+    const origin = join(this.world.dir, 'origin.git');
+    if (!existsSync(origin)) {
+      git(this.world.dir, 'clone', '--quiet', '--bare', this.world.repo, origin);
+      git(this.world.repo, 'remote', 'add', 'origin', origin);
+    }
+    const home = this.machine();
+    const clone = `${home}-clone`;
+    git(this.world.dir, 'clone', '--quiet', origin, clone);
+    const file = join(home, 'config.yaml');
+    const config = JSON.parse(readFileSync(file, 'utf8')) as object;
+    const own = { repos: { 'acme/scratch': clone }, worktreeRoot: `${home}-trees` };
+    writeFileSync(file, JSON.stringify({ ...config, ...own }));
     return home;
   }
 

@@ -217,6 +217,11 @@ export async function handOver(
   return undefined;
 }
 
+/** What a command says that leaves a plan to the workers of a fleet. */
+export function leftToWorkers(planId: string): string {
+  return `The workers of the fleet continue ${planId}. Watch it with: signalbox status --plan ${planId}`;
+}
+
 export function handedOver(daemon: number, planId: string | null, watch: string): string {
   return `Daemon ${daemon} continues ${planId}. Watch it with: signalbox ${watch} ${planId}`;
 }

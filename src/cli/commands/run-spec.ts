@@ -12,7 +12,6 @@ import type { UnitOptions } from '../../kiro/group-tasks-into-units.ts';
 import { findExecutable } from '../../machine/find-and-probe-program.ts';
 import { tmuxOff } from '../../machine/tmux/run-tmux.ts';
 import { renamedText } from '../../machine/tmux/tmux-names-and-escapes.ts';
-import { InputError } from '../../model/errors.ts';
 import type { EngineEvent } from '../../model/events.ts';
 import { forecastLines } from '../../report/issue-runs/summary-and-dry-run.ts';
 import { specProblemText, specSummary, specText, summaryFacts } from '../../report/spec-text.ts';
@@ -29,10 +28,9 @@ import {
   openState,
   ownCommand,
   positiveInteger,
-  storeAddress,
 } from '../open-state-and-find-named-tickets.ts';
 import { type EventView, eventView, signalCode, untilStopped } from '../show-events-until-stopped.ts';
-import { handedOver, handOver } from './daemon-and-tick.ts';
+import { handedOver, handOver, leftToWorkers } from './daemon-and-tick.ts';
 
 export interface SpecRunOptions extends GlobalOptions {
   delay?: string;
@@ -79,7 +77,9 @@ export async function runSpec(
     },
     async (signal) => {
       const isDetached = options.detach === true;
-      await requireReady(engine, { plan, tickets: left, pinned: prepared.pinned, isDetached, signal });
+      // On a fleet, each worker checks whether it is ready.
+      if (!engine.store.fleet)
+        await requireReady(engine, { plan, tickets: left, pinned: prepared.pinned, isDetached, signal });
       return signal.aborted ? signalCode(signal.reason) : null;
     },
   );
@@ -97,10 +97,6 @@ export async function runSpec(
 
 /** An engine whose events go to the view, and to tmux windows once they are asked for. */
 async function openWithWindows(view: EventView, options: SpecRunOptions, io: Io) {
-  if (storeAddress(io, options))
-    throw new InputError('fleet/spec', 'A spec is run by one machine: its task list is a file there.', {
-      hint: 'Run it with the plans of this machine: without --store and SIGNALBOX_STORE, and without the file store-address.',
-    });
   let tmux: TmuxView | undefined;
   const listen = (event: EngineEvent) => {
     if (!options.detach) view.listen(event);
@@ -109,7 +105,8 @@ async function openWithWindows(view: EventView, options: SpecRunOptions, io: Io)
   const engine = await openRunner(io, options, 'spec', { listen, flags: baseCheckFlag(options) });
   const { stateDir, configFile } = engine.settings;
   const windows = (name: string, planId: string): TmuxView | undefined => {
-    if (options.tmux === false) return undefined;
+    // The output of agents on other machines is shown by `logs`.
+    if (options.tmux === false || engine.store.fleet) return undefined;
     const renamed = renamedText(options.tmuxSession ?? '');
     const isShown = !tmuxOff(io.env) && findExecutable('tmux', io.env);
     if (options.tmuxSession && renamed && isShown) view.err(`tmux: ${renamed}`);
@@ -178,7 +175,8 @@ export async function resumeSpec(
   const view = await eventView(io, { ...options, withPlan: false });
   const { engine, windows } = await openWithWindows(view, options, io);
   const plan = engine.store.plan(planId);
-  await requireReady(engine, { plan, tickets: startableTickets(engine.store.tickets(plan)) });
+  if (!engine.store.fleet)
+    await requireReady(engine, { plan, tickets: startableTickets(engine.store.tickets(plan)) });
   if (options.answer !== undefined) await answerHalt(engine, planId, options.answer);
   const { name } = await takeSpec(engine, planId);
   await follow(engine, planId, { view, windows: windows(name, planId) }, options, io);
@@ -193,7 +191,8 @@ async function detach(
 ): Promise<void> {
   const { TMUX, TMUX_TMPDIR } = io.env;
   const session = sessionOf(options, name);
-  const shown = options.tmux !== false && !tmuxOff(io.env);
+  const isFleet = engine.store.fleet !== undefined;
+  const shown = options.tmux !== false && !tmuxOff(io.env) && !isFleet;
   const renamed = renamedText(session);
   if (shown && options.tmuxSession && renamed) io.err(`tmux: ${renamed}`);
   const windows = shown ? { session, cwd: io.cwd, env: { TMUX, TMUX_TMPDIR } } : null;
@@ -206,6 +205,11 @@ async function detach(
   }));
   await releasePlanClaim(engine, planId);
   await engine.flush(planId);
+  if (isFleet) {
+    if (options.json) io.out(safeJson({ type: 'result', ok: true, planId, detached: true, daemon: null }));
+    else io.out(leftToWorkers(planId));
+    return;
+  }
   const daemon = await handOver(planId, options, io, 5);
   if (daemon === undefined) return;
   if (options.json) io.out(safeJson({ type: 'result', ok: true, planId, detached: true, daemon }));

@@ -32,7 +32,7 @@ import {
   trusted,
 } from '../open-state-and-find-named-tickets.ts';
 import { eventView, signalCode, untilStopped } from '../show-events-until-stopped.ts';
-import { handedOver, handOver } from './daemon-and-tick.ts';
+import { handedOver, handOver, leftToWorkers } from './daemon-and-tick.ts';
 
 interface Options extends IssueOptions {
   plan?: string;
@@ -356,10 +356,6 @@ async function watched(
     if (result.planId !== null && !result.detached && !result.dryRun)
       await (await import('./stats-and-report.ts')).reportAtEnd(io, options, result.planId);
   });
-}
-
-function leftToWorkers(planId: string): string {
-  return `The workers of the fleet continue ${planId}. Watch it with: signalbox status --plan ${planId}`;
 }
 
 function resultLine(result: RunResult, daemon: number | undefined): string {

@@ -171,14 +171,18 @@ async function engines(
 ): Promise<Pick<Parameters<typeof statusOf>[0], 'daemon' | 'whyNoWorker'>> {
   const { fleet } = store;
   if (!fleet) return { daemon };
-  const [{ needsOf, whyNoWorker }, { repositoryName }] = await Promise.all([
+  const [{ needsOf, whyNoWorker }, { lastInTree }, { repositoryName }] = await Promise.all([
     import('../../model/fleet.ts'),
+    import('../../model/state/shared-workspace-turns.ts'),
     import('../../issues/find-issue-checkouts.ts'),
   ]);
   const workers = fleet.workers();
   return {
     daemon: workers.some(({ leaseLeft }) => leaseLeft > 0),
-    whyNoWorker: (plan, ticket) => whyNoWorker(workers, needsOf(plan, ticket, { repositoryName })),
+    whyNoWorker: (plan, ticket) => {
+      const before = lastInTree(store.glance(), plan);
+      return whyNoWorker(workers, needsOf(plan, ticket, { repositoryName, before }));
+    },
   };
 }
 

@@ -138,7 +138,9 @@ export class HandOverThroughGit implements HandOver {
     }
     return {
       finish: async () => {
-        if (theirs) await workspaces.restoreUncommitted({ path, branch, wip: theirs.wip });
+        // What the ticket before left uncommitted in a shared worktree is not this one's.
+        const isBegun = ticket.base !== null;
+        if (theirs && isBegun) await workspaces.restoreUncommitted({ path, branch, wip: theirs.wip });
         this.#remember(ticket, origin);
         // From now on the machine that had the ticket before is refused.
         await this.#push(plan, at, true);
@@ -149,7 +151,8 @@ export class HandOverThroughGit implements HandOver {
   /** A worker keeps a clone of its own of every repository that it works in. */
   async #cloneIfMissing(plan: Plan, { ticket, workspace }: TicketPlace): Promise<void> {
     const { machine, workspaces } = this.#engine;
-    const url = ticket.repo ?? plan.repo ?? '';
+    const named = ticket.repo ?? plan.repo ?? '';
+    const url = plan.repositories?.[named] ?? named;
     const { repo: path } = workspace;
     const isMissing = () => isNameOfRepository(url) && !existsSync(path);
     if (!isMissing()) return;

@@ -1,7 +1,7 @@
 import { releasePlanClaim } from '../../engine/claim-and-complete-plan.ts';
 import { type EngineContext, emit } from '../../engine/context.ts';
 import { reportStatus } from '../../engine/report-status-changes.ts';
-import { workspaceFor } from '../../engine/ticket-workspace.ts';
+import { withRepositoryNames, workspaceFor } from '../../engine/ticket-workspace.ts';
 import { sayItem, sayReference } from '../../issues/work-item.ts';
 import { explained } from '../../model/errors.ts';
 import type { Plan } from '../../model/plan.ts';
@@ -24,10 +24,11 @@ export async function startIssueRun(
 ): Promise<boolean> {
   const { store, holder } = engine;
   for (const { hash, text } of workflows) await store.pin(hash, text);
+  const named = await withRepositoryNames(engine, plan, tickets);
   // Checking who has an issue and taking it are one step for all runs of this state directory.
   const created = await store.alone('runs', async () => {
     if (await isTaken(engine, plan, tickets)) return false;
-    await store.create({ ...plan, claim: holder.claim(engine.now()) }, tickets);
+    await store.create({ ...named, claim: holder.claim(engine.now()) }, tickets);
     return true;
   });
   if (!created) return false;
@@ -42,7 +43,9 @@ export async function startIssueRun(
     for (const ticket of tickets) await supersede(engine, ticket);
     const first = plan.tickets.filter((entry) => entry.blockedBy.length === 0 && entry.group === 0);
     const groups = plan.concurrency === 1 ? first.slice(0, 1) : first;
-    await Promise.all(groups.map((entry) => makeWorkspace(engine, plan, entry.ticketId, signal)));
+    // On a fleet, the worker makes it on its own machine.
+    if (!store.fleet)
+      await Promise.all(groups.map((entry) => makeWorkspace(engine, plan, entry.ticketId, signal)));
   } catch (error) {
     await releasePlanClaim(engine, plan.id);
     throw error;

@@ -1,5 +1,6 @@
 import { basename, resolve } from 'node:path';
 import type { EngineContext } from '../../engine/context.ts';
+import { withRepositoryNames } from '../../engine/ticket-workspace.ts';
 import { collectWork } from '../../issues/collect-issues-and-spec-units.ts';
 import { placeItems } from '../../issues/find-issue-checkouts.ts';
 import { type SourceProblem, sayItem, type WorkItem } from '../../issues/work-item.ts';
@@ -59,7 +60,8 @@ export async function draftPlan(engine: EngineContext, request: DraftRequest): P
     .map((item) => `${sayItem(item)} is done and left out.`);
   const repos = root === null ? new Map<string, string>() : await reposOf(engine, root, open);
   const drafted = plannedWork({ request, root, items: open, known: items, repos, now: engine.now() });
-  await store.create(drafted.plan, drafted.tickets);
+  const plan = await withRepositoryNames(engine, drafted.plan, drafted.tickets);
+  await store.create(plan, drafted.tickets);
   return { ...drafted, notes: [...notes, ...said, ...drafted.notes] };
 }
 

@@ -54,6 +54,7 @@ export async function bringSpec(
     return { ...kept, tracked: await isTracked(), text: readFileSync(original, 'utf8'), list: place().name };
   const text = given ?? readFileSync(original, 'utf8');
   const tracked = existsSync(join(spec.path, name)) && (await isTracked());
+  if (!tracked && engine.store.fleet) throw untracked(name, 'the branch that it starts from');
   if (!tracked) {
     mkdirSync(dir, { recursive: true });
     writeAt(place().file, readFileSync(original));
@@ -81,6 +82,13 @@ export async function bringSpec(
   return brought;
 }
 
+/** Only what git has reaches the other machines of a fleet. */
+export function untracked(name: string, where: string): InputError {
+  return new InputError('spec/untracked', `${name} is not in git, in ${where}: workers could not read it.`, {
+    hint: 'Commit the spec and bring it to origin, then run it again. Or run it with the plans of this machine, without the store.',
+  });
+}
+
 /** Brings a task list that was edited while a unit's work was in the worktree to the branch. True: there was one. */
 export async function bringPending(
   engine: EngineContext,
@@ -90,9 +98,11 @@ export async function bringPending(
   const plan = engine.store.plan(id);
   if (plan.spec?.pending === undefined) return false;
   const { pending, ...kept } = plan.spec;
+  kept.base ??= (await engine.workspaces.head(workspace.path)).commit;
   const ticks = engineTicks(plan, engine.store.tickets(plan));
   const brought = await bringSpec(engine, workspace, kept, ticks, pending);
-  await updateSpecPlan(engine, id, (latest) => ({ ...latest, spec: brought }));
+  const { carried: _, ...spec } = brought;
+  await updateSpecPlan(engine, id, (latest) => ({ ...latest, spec }));
   return true;
 }
 
@@ -108,8 +118,9 @@ async function bringOthers(
   const brought: Record<string, string> = {};
   for (const other of kept.files.others) {
     const original = join(kept.dir, other);
-    if (!existsSync(original)) continue;
-    const mine = readFileSync(original);
+    const carried = kept.carried?.[other];
+    if (carried === undefined && !existsSync(original)) continue;
+    const mine = carried === undefined ? readFileSync(original) : Buffer.from(carried);
     brought[other] = digest(mine);
     const place = placeOfFile(spec.path, join(kept.inTree, other), original);
     const isThere = existsSync(place.file);

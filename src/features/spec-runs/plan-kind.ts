@@ -53,6 +53,8 @@ async function takeFailedUnitOut(
   ticket: Ticket,
   workspace: TicketWorkspace,
 ): Promise<void> {
+  // On a fleet, the ticket is free by now, and the next unit may be on another machine.
+  if (engine.store.fleet) return;
   if (plan.stopOnFailure || ticket.status !== 'failed' || ticket.base === null) return;
   try {
     await putBack({ engine, ticket, workspace });

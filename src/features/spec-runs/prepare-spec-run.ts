@@ -2,12 +2,13 @@ import { realpathSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import type { EngineContext } from '../../engine/context.ts';
 import { hasUnreadJob } from '../../engine/jobs-of-ticket.ts';
+import { sharedName } from '../../engine/ticket-workspace.ts';
 import { type Unit, type UnitOptions, unitsOf } from '../../kiro/group-tasks-into-units.ts';
 import { readSpec, type Spec, withTasks } from '../../kiro/read-spec.ts';
 import type { SpecProblem } from '../../kiro/task.ts';
 import { type TaskIdentity, takeBack, tickedIn, withTicks } from '../../kiro/tick-and-merge-tasks.ts';
 import { InputError } from '../../model/errors.ts';
-import type { PlanSpec } from '../../model/plan.ts';
+import type { Plan, PlanSpec } from '../../model/plan.ts';
 import { ticketsOf } from '../../model/plans/plans-view.ts';
 import { plural } from '../../model/text/clean-escape-quote-plural.ts';
 import type { Ticket } from '../../model/ticket.ts';
@@ -43,6 +44,7 @@ import {
   refuseHeld,
   refuseLost,
   refuseMoved,
+  refuseOnFleet,
 } from './refuse-spec-run.ts';
 import { refuseLocked } from './spec-lock.ts';
 import { engineTicks, type SpecRunRequest } from './spec-run-request-and-state.ts';
@@ -89,7 +91,12 @@ export async function prepareSpecRun(engine: EngineContext, request: SpecRunRequ
   const assignments = knownOwners(seen, hashes, stated.assignments);
   const undecided = units.filter(({ id }) => !assignments.has(id));
   const workflows = await pinWorkflows(engine, request, undecided, hashes);
-  const tree = inPlace ? { worktree: root, notes: [] } : await freeTree(engine, place);
+  const isFleet = engine.store.fleet !== undefined;
+  const tree = inPlace
+    ? { worktree: root, notes: [] }
+    : isFleet
+      ? { worktree: null, notes: [] }
+      : await freeTree(engine, place);
   const prepared = planSpec({
     ...place,
     ...workflows,
@@ -103,13 +110,15 @@ export async function prepareSpecRun(engine: EngineContext, request: SpecRunRequ
     isAtWork: (ticket) => hasUnreadJob(engine, ticket),
     now: engine.now(),
   });
+  if (isFleet) await refuseOnFleet(engine, request, prepared);
   if (inPlace) await refuseDirty(engine, prepared.plan, before?.tickets ?? []);
   else {
     await refuseCheckedOut(engine, prepared, branch);
     await refuseBranchAbove(engine, root, branch);
     await checkBase(engine, root, request.base);
   }
-  if (before && prepared.plan.status !== 'complete') await refuseLost(engine, before.plan, before.tickets);
+  if (before && prepared.plan.status !== 'complete' && !isFleet)
+    await refuseLost(engine, before.plan, before.tickets);
   const found = plural(ticked.length, 'ticked task');
   const lost =
     ticked.length > 0
@@ -161,9 +170,12 @@ async function placeOfRun(engine: EngineContext, request: SpecRunRequest, origin
   const root = await repositoryOf(engine, request, dir);
   checkAgents(engine, request);
   const view = engine.store.view();
-  const found = view.plans.find(
-    (plan) => plan.spec?.dir === dir && plan.repo === root && plan.status !== 'archived',
-  );
+  const shared = engine.store.fleet && (await sharedName(engine, root));
+  const inTree = placeInTree(dir, root);
+  const isSame = ({ spec, repo, repositories }: Plan) =>
+    (spec?.dir === dir && repo === root) ||
+    (shared !== undefined && repositories?.[repo ?? ''] === shared && spec?.inTree === inTree);
+  const found = view.plans.find((plan) => isSame(plan) && plan.status !== 'archived');
   const seen = found ? ticketsOf(view, found) : [];
   if (found) {
     refuseHeld(engine, found);

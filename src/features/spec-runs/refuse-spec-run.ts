@@ -1,4 +1,4 @@
-import { dirname } from 'node:path';
+import { dirname, join } from 'node:path';
 import { refuseHeld as refuseHeldPlan } from '../../engine/claim-and-complete-plan.ts';
 import type { EngineContext } from '../../engine/context.ts';
 import { usersChanges } from '../../engine/users-changes-in-checkout.ts';
@@ -9,6 +9,8 @@ import type { Plan } from '../../model/plan.ts';
 import { runCommand } from '../../model/state/explain-ticket.ts';
 import { didYouMean } from '../../model/text/nearest-word.ts';
 import { isMarkedBlocked, type Ticket, tipOf } from '../../model/ticket.ts';
+import { untracked } from './bring-spec-into-worktree.ts';
+import type { SpecPlan } from './plan-spec.ts';
 import type { EarlierRun, SpecRunRequest } from './spec-run-request-and-state.ts';
 
 export function checkAgents({ settings }: EngineContext, { backend, assignBackend }: SpecRunRequest): void {
@@ -101,6 +103,27 @@ export async function refuseCheckedOut(
       details: { root, branch },
     },
   );
+}
+
+/** Refuses what needs files that only this machine has. */
+export async function refuseOnFleet(
+  { workspaces }: EngineContext,
+  { inPlace }: SpecRunRequest,
+  { plan: { repo, spec }, aside }: SpecPlan,
+): Promise<void> {
+  if (inPlace)
+    throw new InputError('fleet/checkout', 'The workers of a fleet cannot work in your checkout.', {
+      hint: 'Leave out --in-place.',
+    });
+  const name = spec ? join(spec.inTree, spec.files.tasks) : '';
+  if (repo && spec && !(await workspaces.isTracked(repo, name))) throw untracked(name, repo);
+  const [left] = aside;
+  if (left)
+    throw new InputError(
+      'spec/aside',
+      `Unit ${left.unit?.id ?? left.ticketId} has begun, and its work is in the worktree of a worker.`,
+      { hint: 'Let this run have that unit, too; or start over with --fresh.' },
+    );
 }
 
 /** Refuses a checkout with the user's uncommitted changes: they must not be mixed with the agent's. */

@@ -41,12 +41,13 @@ export function placeOf(plan: Plan, branch: string | null): SpecPlace | undefine
 
 /** Refuses a spec whose directory or tree another run has, also one with another state directory. */
 export async function refuseLocked(engine: EngineContext, planId: string, place: SpecPlace): Promise<void> {
+  if (engine.store.fleet) return;
   for (const file of await filesOf(engine, place)) refuse(engine, planId, place, file);
 }
 
 /**
  * Locks a spec and its tree for this process. Calling it again changes nothing. With `first` the plan does not exist yet, so
- * its claim cannot stop a second run that begins at the same time.
+ * its claim cannot stop a second run that begins at the same time. On a fleet, the claims in the store are enough.
  */
 export async function lockSpec(
   engine: EngineContext,
@@ -55,7 +56,7 @@ export async function lockSpec(
   { first = false } = {},
 ): Promise<void> {
   const key = keyOf(engine, planId);
-  if (held.has(key)) return;
+  if (held.has(key) || engine.store.fleet) return;
   const files = await filesOf(engine, place);
   const lock: SpecLock = {
     ...engine.holder.claim(engine.now()),

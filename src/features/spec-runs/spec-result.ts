@@ -8,6 +8,7 @@ import { identityOf, withTicks } from '../../kiro/tick-and-merge-tasks.ts';
 import { countUnpriced, totalUsage } from '../../model/limits/usage-and-cost.ts';
 import type { Plan } from '../../model/plan.ts';
 import { isOverload } from '../../model/state/attempt-end-types-and-waits.ts';
+import { lastInTree } from '../../model/state/shared-workspace-turns.ts';
 import { shellWord } from '../../model/text/quote-values-for-shell.ts';
 import { isMarkedBlocked, openTasksOf, type Ticket, type Usage } from '../../model/ticket.ts';
 import { tickedUnchecked } from './checkpoints-without-checks.ts';
@@ -119,22 +120,29 @@ type Work = Pick<SpecResult, 'changes' | 'branchGone' | 'path' | 'merge'>;
 
 /** Where the work is, what it changes and how to merge it. */
 async function workOf(
-  { settings, store, workspaces }: EngineContext,
+  engine: EngineContext,
   plan: Plan,
   tickets: readonly Ticket[],
   isComplete: boolean,
 ): Promise<Work> {
+  const { settings, store, workspaces } = engine;
   const base = plan.spec?.base;
-  const [ticket] = tickets;
+  const ticket = lastInTree(store.view(plan.id), plan) ?? tickets[0];
   const none = { changes: '', branchGone: false, path: null, merge: null };
   if (!ticket) return none;
   const spec = workspaceFor(ticket, plan, settings, store.glance());
   const { repo, branch } = spec;
+  const git = `git -C ${shellWord(repo)}`;
+  const handed = await engine.handOver?.ofOtherMachine(plan, { engine, ticket, workspace: spec });
+  if (handed !== undefined) {
+    const merge = `${git} fetch origin refs/signalbox/${plan.id}/@tree && ${git} merge FETCH_HEAD`;
+    const changes = base ? (await workspaces.diff(spec, base, 'stat', handed)).trimEnd() : '';
+    return { ...none, changes, merge: isComplete ? merge : null };
+  }
   const { commit, branch: current } = await workspaces.head(repo);
   const found = await workspaces.branchAhead({ repo, branch, of: commit });
   if (!found) return { ...none, branchGone: base !== undefined };
   const isNew = !spec.inPlace && found.ahead !== 0;
-  const git = `git -C ${shellWord(repo)}`;
   const onto = plan.base && plan.base !== current ? `${git} switch ${shellWord(plan.base)} && ` : '';
   return {
     changes: base ? (await workspaces.diff(spec, base, 'stat')).trimEnd() : '',

@@ -6,7 +6,7 @@ import { type EngineContext, emit } from '../../engine/context.ts';
 import { carryOutCommand } from '../../engine/control-tickets.ts';
 import { putBack, takeOut } from '../../engine/hand-over-worktree.ts';
 import { releaseWorkspace } from '../../engine/prepare-release-diff-workspace.ts';
-import { workspaceFor } from '../../engine/ticket-workspace.ts';
+import { withRepositoryNames, workspaceFor } from '../../engine/ticket-workspace.ts';
 import { keepUsersCommits } from '../../engine/users-changes-in-checkout.ts';
 import { mergedTasks } from '../../kiro/tick-and-merge-tasks.ts';
 import { stopJob } from '../../machine/jobs/stop-job.ts';
@@ -64,7 +64,7 @@ async function create(engine: EngineContext, plan: Plan, tickets: readonly Ticke
       hint: 'Run the spec again to continue where that one stopped.',
     });
   }
-  await engine.store.create(plan, tickets);
+  await engine.store.create(await withRepositoryNames(engine, plan, []), tickets);
 }
 
 /** Changes the plan of an earlier run into that of this one. */
@@ -83,7 +83,8 @@ async function update(engine: EngineContext, { prepared }: PreparedSpec, claim: 
         ? latest
         : { ...ticket, base: ticket.base && latest.base, rev: latest.rev },
     );
-  await store.updatePlan(plan.id, (latest) => ({ ...plan, claim, rev: latest.rev }), added);
+  const named = await withRepositoryNames(engine, plan, []);
+  await store.updatePlan(plan.id, (latest) => ({ ...named, claim, rev: latest.rev }), added);
   await keepUsage(engine, [...dropped, ...aside]);
   for (const ticket of [...dropped, ...aside]) await store.removeTicket(ticket);
 }
@@ -134,6 +135,10 @@ async function prepareTree(engine: EngineContext, planId: string): Promise<void>
   const open = tickets.find((ticket) => ticket.status !== 'complete');
   const ticket = open ?? tickets[0];
   if (!kept || !plan.repo || !ticket) return;
+  if (store.fleet) {
+    if (open) await carrySpec(engine, planId, kept);
+    return;
+  }
   if (!open && !(await branchLacksEdits(engine, plan, kept, tickets))) return;
   const { root, commonDir } = await workspaces.checkRepo(plan.repo);
   excludeFiles(commonDir, root, stateFilesDir(kept));
@@ -151,6 +156,15 @@ async function prepareTree(engine: EngineContext, planId: string): Promise<void>
   const now = { ...brought, base, pending: undefined };
   await updateSpecPlan(engine, planId, (latest) => ({ ...latest, spec: now }));
   if (!open) await releaseWorkspace({ engine, ticket, workspace });
+}
+
+/** Puts the spec's files into the plan: the worker of the next unit brings them into its worktree. */
+async function carrySpec(engine: EngineContext, planId: string, kept: PlanSpec): Promise<void> {
+  const textOf = (name: string) => readFileSync(join(kept.dir, name), 'utf8');
+  const there = kept.files.others.filter((name) => existsSync(join(kept.dir, name)));
+  const carried = Object.fromEntries(there.map((name) => [name, textOf(name)]));
+  const spec = { ...kept, pending: textOf(kept.files.tasks), carried };
+  await updateSpecPlan(engine, planId, (latest) => ({ ...latest, spec }));
 }
 
 /** Whether the branch of a complete spec lacks edits of the user's copy. A deleted branch lacks nothing. */
@@ -208,7 +222,7 @@ async function refuseChanged(engine: EngineContext, plan: Plan): Promise<void> {
   const claims = [plan.claim, ...own.map(({ claim }) => claim)];
   if (claims.some((claim) => claim && engine.holder.isLive(claim))) return;
   if (plan.workspace === 'checkout') await refuseDirty(engine, plan, own);
-  else await refuseLost(engine, plan, own);
+  else if (!engine.store.fleet) await refuseLost(engine, plan, own);
 }
 
 function specPlan(engine: EngineContext, planId: string): Plan {

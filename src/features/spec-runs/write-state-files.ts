@@ -36,6 +36,8 @@ const WRITTEN_ON: ReadonlySet<EngineEvent['type']> = new Set([
   'command',
 ]);
 
+const DRIVERS: ReadonlySet<string> = new Set(['worker', 'daemon']);
+
 /**
  * Keeps the two files beside a spec up to date while anything happens to its plan. A file that was deleted or broken is
  * written again with the next event.
@@ -68,8 +70,9 @@ export class SpecFiles {
   async #write(planId: string): Promise<void> {
     this.#waiting.delete(planId);
     try {
-      const { store } = this.#engine;
-      if (!store.hasPlan(planId)) return;
+      const { store, holder } = this.#engine;
+      // On a fleet, the spec is on the machine of the person who runs it.
+      if (!store.hasPlan(planId) || (store.fleet && DRIVERS.has(holder.by))) return;
       const plan = store.plan(planId);
       if (!plan.spec) this.#others.add(planId);
       if (!plan.spec || plan.status === 'archived') return;

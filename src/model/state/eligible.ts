@@ -351,8 +351,9 @@ class RepositoryCount {
 }
 
 /** The repository that a ticket works in, as its plan names it: the limit per repository compares these names. */
-export function repositoryOf({ repo }: Plan, ticket: Ticket): string | null {
-  return ticket.repo ?? repo;
+export function repositoryOf({ repo, repositories }: Plan, ticket: Ticket): string | null {
+  const named = ticket.repo ?? repo;
+  return named && (repositories?.[named] ?? named);
 }
 
 /** The first group in which something still moves; later ones wait for it. */

@@ -17,6 +17,15 @@ export function ticketInTree(picture: PlansView, plan: Plan): Ticket | undefined
   return ticketsOf(picture, plan).find((ticket) => !isYetToBegin(plan, ticket) && !isOver(ticket));
 }
 
+/** Of a plan that shares its tree, the ticket that worked in it last. */
+export function lastInTree(picture: PlansView, plan: Plan): Ticket | undefined {
+  if (!sharesWorkspace(plan)) return undefined;
+  const timeOf = ({ phaseHistory }: Ticket) => phaseHistory.at(-1)?.startedAt ?? '';
+  return ticketsOf(picture, plan)
+    .filter(({ base, dispatch }) => base !== null && dispatch !== undefined)
+    .reduce<Ticket | undefined>((a, b) => (a && timeOf(a) >= timeOf(b) ? a : b), undefined);
+}
+
 /**
  * Why the next ticket of a plan does not start yet: a hold to report, or `null` if another ticket is running. Undefined when it
  * is its turn. Each plan is searched once, for all of its tickets.
