@@ -182,7 +182,7 @@ function lastPlan(io: Io, store: Store, command: string): Plan {
       ].join('\n'),
     });
   throw new InputError('plan/none', 'There are no plans yet.', {
-    hint: 'Make one with: signalbox run --task "Fix the typo in README"',
+    hint: 'Start with: signalbox run --task "Fix the typo in README"',
   });
 }
 

@@ -45,7 +45,7 @@ export function findConfig(where: Where): ConfigFile | null {
     if (text !== undefined) return { file, kind, text };
     if (kind === 'given')
       throw new InputError('config/missing', `There is no config file ${file}.`, {
-        hint: 'Name an existing file with -C (or SIGNALBOX_CONFIG), or none at all; `signalbox init` makes one.',
+        hint: 'Name an existing file with -C (or SIGNALBOX_CONFIG), or none at all; `signalbox init` creates one.',
         details: { file },
       });
   }

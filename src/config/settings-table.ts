@@ -104,7 +104,7 @@ export const TABLE = {
   'fleet.leaseSeconds': row(
     whole({ min: 10 }),
     60,
-    'How long a process of a fleet that is not heard of is believed to be alive. The same on all machines.',
+    'How long a silent process of a fleet counts as alive. The same on all machines.',
     { flag: null },
   ),
   ghCommand: row(command, 'gh', 'The GitHub CLI.', { runs: true }),

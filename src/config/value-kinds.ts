@@ -124,10 +124,13 @@ type FieldsOf<F> = {
 
 /** What the names in a record look like. */
 export const KEYS = {
-  name: { pattern: '^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$', text: 'may only hold letters, digits, "_" and "-"' },
+  name: {
+    pattern: '^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$',
+    text: 'may contain only letters, digits, "_" and "-"',
+  },
   variable: {
     pattern: '^[A-Za-z_][A-Za-z0-9_]*$',
-    text: 'may only hold letters, digits and "_", not a digit first',
+    text: 'may contain only letters, digits and "_", not a digit first',
   },
   repository: {
     pattern:

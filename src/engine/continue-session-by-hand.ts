@@ -30,7 +30,7 @@ export function checkPhase(store: Pick<Store, 'pinned'>, ticket: Ticket, phase: 
 function noSessionOf(ticket: Ticket, phase: string): InputError {
   const phases = [...new Set(sessionsOf(ticket).map((entry) => entry.phase))];
   return new InputError('session/phase', `${refKey(ticket)} has no session of phase "${phase}".`, {
-    hint: phases.length > 0 ? `It has sessions of: ${phases.join(', ')}.` : 'It has none of any phase yet.',
+    hint: phases.length > 0 ? `It has sessions of: ${phases.join(', ')}.` : 'It has no sessions yet.',
   });
 }
 

@@ -83,7 +83,7 @@ export async function usersChanges(
   if (owner) await recordKnown(engine, owner, left ?? { head: now.head, files: {} });
   const named = `${files.slice(0, 5).join(', ')}${files.length > 5 ? ', …' : ''}`;
   const what = unsure
-    ? `has changes that may be yours or of ${owner.ticketId}, which was cut off`
+    ? `has changes that may be yours or belong to ${owner.ticketId}, which was interrupted`
     : 'has changes that are not committed';
   return { message: `The checkout ${path} ${what}: ${named}.`, files, owner };
 }

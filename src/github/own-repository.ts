@@ -28,7 +28,7 @@ export async function ownRepository(options: GhOptions, memory?: KnownRepositori
   }
   const remotes = await readRemotes(options);
   if (!remotes)
-    throw unknown(`${options.cwd} is not in a git repository, so a plain issue number says too little.`);
+    throw unknown(`${options.cwd} is not in a git repository, so a plain issue number is not enough.`);
   const local = remotes.resolved ?? parseRemote(remotes.origin ?? '');
   if (!local?.host.includes('.')) {
     const address = remotes.origin ?? options.cwd;
@@ -78,7 +78,7 @@ async function askGh(options: GhOptions): Promise<RepositoryName> {
   }
   const failure = ghFailure(result, { what: 'the repository of this directory' });
   if (failure.failure !== 'unknown' && failure.failure !== 'not-found') throw failure;
-  throw unknown(`${options.cwd} has no remote on GitHub, so a plain issue number says too little.`);
+  throw unknown(`${options.cwd} has no remote on GitHub, so a plain issue number is not enough.`);
 }
 
 function unknown(message: string): InputError {

@@ -15,7 +15,7 @@ export function idProblem(text: string): string | undefined {
   if (text.length > MAX_ID_CHARS)
     return `is ${text.length} characters long; at most ${MAX_ID_CHARS} are allowed`;
   if (!ID.test(text))
-    return 'may only hold letters, digits, ".", "_" and "-", and must start with a letter or digit';
+    return 'may contain only letters, digits, ".", "_" and "-", and must start with a letter or digit';
   if (text.includes('..')) return 'must not contain ".."';
   if (text.endsWith('.lock') || text.endsWith('.')) return 'must not end in ".lock" or "."';
   return undefined;

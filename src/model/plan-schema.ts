@@ -82,7 +82,7 @@ export const PlanBase = z.object({
     .optional()
     .describe('At most `max` tickets begin after `since`. Owned by the runner'),
   budget: Budget.optional().describe(
-    'What the agents of all its tickets may use together; goes before the setting budgets.plan',
+    'What the agents of all its tickets may use together; overrides the setting budgets.plan',
   ),
   install: z
     .boolean()

@@ -231,9 +231,7 @@ export const TicketBase = z.object({
     .array(z.string())
     .default([])
     .describe('Phases that are recorded as skipped and follow their success edge'),
-  budget: Budget.optional().describe(
-    'What its agents may use in all; goes before the setting budgets.ticket',
-  ),
+  budget: Budget.optional().describe('What its agents may use in all; overrides the setting budgets.ticket'),
   goAhead: z
     .string()
     .optional()

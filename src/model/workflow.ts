@@ -145,7 +145,7 @@ export const AgentPhase = z.strictObject({
   allowedTools: z.array(Name).optional().describe('Tools the agent may use without asking'),
   maxTurns: z.number().int().positive().optional().describe('Most model turns in one attempt'),
   budget: Budget.optional().describe(
-    'What all attempts at this phase of a ticket may use; goes before the setting budgets.phase',
+    'What all attempts at this phase of a ticket may use; overrides the setting budgets.phase',
   ),
   fallback: z
     .boolean()

@@ -52,7 +52,7 @@ export async function renderPhasePrompt(
   const text = phase.prompt ?? (name === undefined ? undefined : pinned.prompts[name]);
   if (text === undefined) {
     throw new InputError('prompt/missing', `Phase "${phase.id}" has no prompt${name ? ` "${name}"` : ''}.`, {
-      hint: '`signalbox workflow check` says what is missing.',
+      hint: '`signalbox workflow check` shows what is missing.',
     });
   }
   const label = name ? `prompt "${name}"` : `the prompt of phase "${phase.id}"`;

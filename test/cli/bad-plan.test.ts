@@ -100,7 +100,7 @@ describe.concurrent('a plan file that cannot be used holds back that plan alone'
       JSON.stringify({ ...plan, id: 'q' }),
       '"q" but its directory is "bad2"',
     ],
-    ['lists an id with a slash', entries('a/b'), 'tickets[0].ticketId: id "a/b" may only hold'],
+    ['lists an id with a slash', entries('a/b'), 'tickets[0].ticketId: id "a/b" may contain only'],
     ['lists an id with ..', entries('..'), 'tickets[0].ticketId: id ".."'],
     ['lists an id with a newline', entries('a\nb'), 'tickets[0].ticketId: id "a\\nb"'],
     ['lists an id of 300 characters', entries('x'.repeat(300)), 'is 300 characters long'],

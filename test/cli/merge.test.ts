@@ -232,14 +232,14 @@ describe('merge', () => {
     expect(code).toBe(1);
     expect(ids(trains[0]?.landed)).toEqual(['a', 'c', 'e']);
     expect(ids(trains[0]?.returned)).toEqual(['b', 'd']);
-    expect(err.split('\n').filter((line) => /^(Red|Green|Checking)/.test(line))).toEqual([
+    expect(err.split('\n').filter((line) => /^(The checks|Checking)/.test(line))).toEqual([
       'Checking 5 branches on main…',
-      'Red. Checking main by itself…',
-      'Green. Checking the first 2…',
-      'Red. Checking the first 1…',
+      'The checks failed. Checking main by itself…',
+      'The checks passed. Checking the first 2…',
+      'The checks failed. Checking the first 1…',
       'Checking 4 branches on main…',
-      'Red. Checking the first 2…',
-      'Green. Checking the first 3…',
+      'The checks failed. Checking the first 2…',
+      'The checks passed. Checking the first 3…',
       'Checking 3 branches on main…',
     ]);
   });

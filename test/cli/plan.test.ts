@@ -273,7 +273,7 @@ describe.concurrent('plan', () => {
     expect(await world.json('plan', 'archive', 'p')).toMatchObject({ id: 'p', status: 'archived' });
     const ended = await world.cli('run', 'p', '--json');
     expect(ended.code).toBe(1);
-    expect(errorIn(ended).hint).toBe('An archived plan is not run any more.');
+    expect(errorIn(ended).hint).toBe('An archived plan cannot be run.');
     expect((await world.cli('tick')).code).toBe(0);
     expect(world.calls()).toEqual([]);
   });

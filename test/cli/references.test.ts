@@ -52,7 +52,9 @@ describe.concurrent('a ticket', () => {
     plans(world);
     expect(errorIn(await world.cli('retry', 'a', 'b', '--json')).code).toBe('plan/unknown');
     expect(errorIn(await world.cli('skip', 'a', 'b', 'review', '--json')).code).toBe('plan/unknown');
-    expect((await world.cli('logs', 'a', 'implement')).err).toContain('It is a ticket: signalbox logs old a\n');
+    expect((await world.cli('logs', 'a', 'implement')).err).toContain(
+      'It is a ticket: signalbox logs old a\n',
+    );
     expect(world.ticket('old', 'a').status).toBe('failed');
   });
 

@@ -220,7 +220,10 @@ describe('bad settings', () => {
     ],
     ['agents:\n  x:\n    comand: y', '3:5: unknown key "comand"; did you mean "command"?'],
     ['agents:\n  x:\n    model: y', '2:3: agents.x has no "command".'],
-    ['agents:\n  "a/b":\n    command: y', '2:3: the name "a/b" may only hold letters, digits, "_" and "-".'],
+    [
+      'agents:\n  "a/b":\n    command: y',
+      '2:3: the name "a/b" may contain only letters, digits, "_" and "-".',
+    ],
     [
       'agents: {x: {command: y, adapter: claud}}',
       '1:35: agents.x.adapter: found the text "claud"; allowed is one of claude, codex, opencode, pi, gemini, rehearsal, custom.',

@@ -107,7 +107,7 @@ describe('a Markdown file', () => {
     ['---\n\ntitle: [\n---\n', /my-issue\.md:\d+:\d+: /],
     ['---\ntitle: x\nlabel: y\n---\n', /my-issue\.md:3:1: Unknown field "label"/],
     ['---\ndepends_on: y\n---\n', /my-issue\.md:2:1: Unknown field "depends_on"/],
-    ['---\nid: ../x\n---\n', /my-issue\.md:2:5: The id "\.\.\/x" may only hold/],
+    ['---\nid: ../x\n---\n', /my-issue\.md:2:5: The id "\.\.\/x" may contain only/],
     ['---\nid: [1]\n---\n', /my-issue\.md:2:5: The field "id" must be a text/],
     ['---\ntitle:\n---\n', /my-issue\.md:2:1: The field "title" has no value/],
     ['---\nlabels: {a: 1}\n---\n', /my-issue\.md:2:9: The field "labels" must be a list of texts/],

@@ -80,7 +80,7 @@ describe('legal commands', () => {
           : `Cannot respond to p/t: it ${status === 'complete' ? is : 'is at no gate that asks for a decision'}.`,
       );
       expect(error.hint).toBe(
-        legal.length > 0 ? `Possible now: ${legal.join(', ')}.` : 'Nothing can be done with it any more.',
+        legal.length > 0 ? `Possible now: ${legal.join(', ')}.` : 'It accepts no more commands.',
       );
     }
   });
@@ -294,7 +294,7 @@ describe('skip', () => {
 
   it.each([
     ['end', 'complete', null],
-    ['help', 'needs_attention', 'help: a person must look'],
+    ['help', 'needs_attention', 'help: a person must check it'],
   ])('to the terminal %s ends the ticket', (phase, status, error) => {
     for (const from of [ticket(), atGate(), ticket({ status: 'failed', error: 'old' })]) {
       expect(run(from, { type: 'skip', phase, ready: false })).toMatchObject({ status, error, hold: null });

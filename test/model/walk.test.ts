@@ -140,7 +140,7 @@ describe('enter', () => {
   });
 
   it.each([
-    [null, 'help: a person must look'],
+    [null, 'help: a person must check it'],
     ['a: broke', 'a: broke'],
   ])('asks for a person at a terminal that notifies; error %j', (error, expected) => {
     expect(enter(flow, running('a', { error }), 'help', NOW)).toMatchObject({

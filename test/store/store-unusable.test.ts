@@ -116,7 +116,7 @@ describe('files that cannot be used', () => {
         planId: 'a b',
         ticketId: null,
         path: state.path('a b'),
-        message: expect.stringMatching(/may only hold letters/),
+        message: expect.stringMatching(/may contain only letters/),
       },
       {
         planId: 'empty',

@@ -191,7 +191,7 @@ describe('issues through the real GitHub CLI', () => {
       expect((JSON.parse(out) as Listed).items).toMatchObject([{ id: '3', title: 'Write' }]);
       git(world.repo, 'remote', 'set-url', 'origin', join(world.dir, 'origin.git'));
       const none = await run('import', '3');
-      expect(none.err).toContain('has no remote on GitHub, so a plain issue number says too little.');
+      expect(none.err).toContain('has no remote on GitHub, so a plain issue number is not enough.');
     } finally {
       await api.close();
     }

@@ -212,7 +212,7 @@ describe('fields that would do nothing', () => {
     [agent(', expect: {}'), ['"expect" names nothing to look for.']],
     [agent(', expect: {own: true}'), ['"own" says which commits count and needs "commits".']],
     [agent(', expect: {own: true, commits: 1}'), []],
-    [agent(', repair: false'), ['"repair" needs "output": without it there is no result to put right.']],
+    [agent(', repair: false'), ['"repair" needs "output": without it there is no result to correct.']],
     [agent(', repair: false, output: {type: object}'), []],
     [
       script(', retry: {max: 0, delaySeconds: 5}'),

@@ -133,7 +133,7 @@ async function showLogs(
   if (ticketId && options.phase && !options.follow && !seen.includes(options.phase))
     throw new InputError('logs/phase', `${ticketId} has no attempt of phase "${options.phase}".`, {
       hint:
-        seen.length > 0 ? `It has attempts of: ${[...new Set(seen)].join(', ')}.` : 'It has not begun yet.',
+        seen.length > 0 ? `It has attempts of: ${[...new Set(seen)].join(', ')}.` : 'It has not started yet.',
     });
   const { failed = false, full = false } = options;
   const shown = { json: options.json === true, style: style(io.color), failed, full };

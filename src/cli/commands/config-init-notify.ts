@@ -68,7 +68,7 @@ export async function configPath(io: Io, options: GlobalOptions): Promise<void> 
   if (options.json) outJson(io, { configFile, searched });
   else if (configFile !== null) io.out(configFile);
   if (configFile !== null) return;
-  if (!options.json) io.err(`No config file; defaults are in force. Looked for ${searched.join(' and ')}.`);
+  if (!options.json) io.err(`No config file; defaults apply. Looked for ${searched.join(' and ')}.`);
   io.exit(1);
 }
 

@@ -130,7 +130,7 @@ function ownDirectory(path: string): string {
 
 function unsafeDirectory(path: string, why: string): InputError {
   return new InputError('planner/directory', `The directory ${path} ${why}.`, {
-    hint: 'Move it away: a planning session makes its own.',
+    hint: 'Move it away: a planning session creates its own.',
     details: { path },
   });
 }

@@ -124,7 +124,7 @@ function trainText(result: TrainResult, { trusted, here }: { trusted: boolean; h
   for (const planId of plansOf(left.filter(({ pending }) => pending)))
     lines.push(`Once the checks are done: signalbox merge ${planId} --pr`);
   for (const planId of plansOf(returned.filter(({ phase }) => phase !== null)))
-    lines.push(`Continue what went back with: signalbox run ${planId}`);
+    lines.push(`To continue the tickets that were sent back: signalbox run ${planId}`);
   for (const { planId, ticketId } of returned)
     lines.push(`The log of ${ticketId}: signalbox logs ${planId} ${ticketId}`);
   return lines;

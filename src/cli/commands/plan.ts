@@ -144,7 +144,7 @@ export async function planNew(io: Io, flags: Flags, planId: string): Promise<voi
 export async function planAdd(io: Io, flags: Flags, planId: string, ticketId: string): Promise<void> {
   const { title, ...rest } = ticketFields(flags, io);
   if (title === undefined || title.trim() === '')
-    throw new InputError('usage', 'A ticket needs a title.', { hint: 'Say it with --title "…"' });
+    throw new InputError('usage', 'A ticket needs a title.', { hint: 'Add one with --title "…"' });
   const engine = await openEngine(io, flags, 'add');
   const { addTicket } = await import('../../features/plans/edit-plan.ts');
   const ticket = await addTicket(engine, { planId, ticketId }, { ...rest, title }, entryFields(flags));
@@ -265,7 +265,7 @@ function pathOrNull(path: string | undefined, io: Io): string | null | undefined
 function descriptionOf({ description, descriptionFile }: Flags, io: Io): string | undefined {
   if (descriptionFile === undefined) return description;
   if (description !== undefined)
-    throw new InputError('usage', 'Say --description or --description-file, not both.');
+    throw new InputError('usage', 'Use --description or --description-file, not both.');
   try {
     return readFileSync(descriptionFile === '-' ? io.stdin.fd : resolve(io.cwd, descriptionFile), 'utf8');
   } catch (error) {

@@ -79,7 +79,7 @@ function refuseMisplaced(list: string | undefined, options: Options): void {
   };
   const [wrong] = (of[list ?? 'references'] ?? []).filter((name) => options[name] !== undefined);
   if (wrong)
-    throw new InputError('usage', `--${wrong} has no meaning for ${list ?? 'single issues and files'}.`, {
+    throw new InputError('usage', `--${wrong} does not apply to ${list ?? 'single issues and files'}.`, {
       hint: list
         ? 'signalbox import --help'
         : 'To list issues: signalbox import github, or signalbox import linear',

@@ -66,7 +66,7 @@ export async function run(io: Io, given: Options, what: string[]): Promise<void>
   if (/^#?\d+$/.test(first) || existsSync(resolve(io.cwd, first)))
     throw new InputError(
       'usage',
-      `"${first}" is a plan and could be an issue. Say --plan ${first}, or ${/^\d+$/.test(first) ? `'#${first}'` : `./${first}`}.`,
+      `"${first}" is a plan and could be an issue. Use --plan ${first}, or ${/^\d+$/.test(first) ? `'#${first}'` : `./${first}`}.`,
     );
   const asked = planOptions(options);
   const isPlain = asked.concurrency === undefined && !asked.agent && !asked.verbose && !asked.dryRun;
@@ -129,7 +129,7 @@ function planOptions(options: IssueOptions): IssueOptions {
   if (other)
     throw new InputError(
       'usage',
-      `${flagOfOption(other)} is for runs of issues; a plan says it in plan.json.`,
+      `${flagOfOption(other)} is for runs of issues; for a plan, set it in plan.json.`,
     );
   return options;
 }
@@ -346,7 +346,7 @@ async function watched(
     closing.close();
     io.exit(result.exitCode === 130 ? signalCode(signal.reason) : result.exitCode);
     // Stopped while issues were still being read: there is no run to show.
-    if (signal.aborted && result.planId === null && !json) return io.err('Stopped. Nothing was begun.');
+    if (signal.aborted && result.planId === null && !json) return io.err('Stopped before anything started.');
     const run = result.detached ? result.planId : null;
     const daemon = run === null || store.fleet ? undefined : await handOver(run, options, io);
     if (run !== null && store.fleet && !json) io.out(leftToWorkers(run));

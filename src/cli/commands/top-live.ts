@@ -250,7 +250,7 @@ class LiveTop {
     const ticket = store.ticket(row);
     const name = refKey(row);
     if (ticket.phaseHistory.length === 0)
-      throw new InputError('workspace/none', `${name} has no worktree yet: it has not begun.`);
+      throw new InputError('workspace/none', `${name} has no worktree yet: it has not started.`);
     const { path: cwd } = workspaceFor(ticket, store.plan(row.planId), settings, store.glance());
     const argv = [this.#io.env.SHELL || '/bin/sh'];
     const { env } = this.#io;

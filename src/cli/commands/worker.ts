@@ -102,7 +102,7 @@ async function untilDrained(
       view.err(['', 'Stopping the agents…']);
       return stop.abort(signal);
     }
-    view.err(['', 'No more tickets are taken; running phases end first… (again to stop them)']);
+    view.err(['', 'No more tickets are taken; running phases end first… (press Ctrl-C again to stop them)']);
     drain.abort(signal);
   });
   try {

@@ -66,7 +66,7 @@ export function configFinding({
   configError,
 }: Pick<DoctorOptions, 'settings' | 'configError'>): DoctorFinding {
   if (configError) return finding('bad', 'config', configError.message, configError.hint);
-  return finding('ok', 'config', settings.configFile ?? 'no file; defaults are in force');
+  return finding('ok', 'config', settings.configFile ?? 'no file; defaults apply');
 }
 
 /** Misspelt variables have no effect. */

@@ -103,7 +103,7 @@ async function repositoryAt(engine: EngineContext, cwd: string): Promise<string>
     const elsewhere = code === 'workspace/not-a-repo' || code === 'workspace/repo-missing';
     const owned = error.hint?.startsWith('Git refuses');
     const hint =
-      elsewhere && !owned ? 'Issues are run inside the repository that the work is for.' : error.hint;
+      elsewhere && !owned ? 'Run this command inside the repository that the work is for.' : error.hint;
     throw new InputError(code, message, { hint, details });
   }
 }

@@ -118,7 +118,7 @@ class Prerequisites {
       return await answer;
     } catch (error) {
       if (this.#spec.signal?.aborted || !(error instanceof SignalboxError)) throw error;
-      this.#report(`What became of ${branch} on origin could not be checked: ${explained(error)}`);
+      this.#report(`The state of ${branch} on origin could not be checked: ${explained(error)}`);
       return 'unknown';
     }
   }
@@ -165,11 +165,11 @@ class Prerequisites {
           },
         );
       }
-      this.#report(`Begins with ${branch} as it was rewritten on origin.`);
+      this.#report(`Starts from ${branch} as it was rewritten on origin.`);
       return { commit: there, replacesLocal: true };
     }
     if (await has(here, there)) return undefined;
-    this.#report(`Begins with what other people pushed to ${branch}.`);
+    this.#report(`Starts from what other people pushed to ${branch}.`);
     return { commit: there, replacesLocal: await has(there, here) };
   }
 

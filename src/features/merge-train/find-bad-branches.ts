@@ -51,7 +51,7 @@ export async function findPassingCars(cars: readonly TrainCar[], options: SortOp
   const given = options.check;
   const check = async (commit: string) => {
     const verdict = given ? await given(commit) : ({ green: true } as const);
-    last = verdict.green ? 'Green.' : 'Red.';
+    last = verdict.green ? 'The checks passed.' : 'The checks failed.';
     return verdict;
   };
   const sorted: Sorted = { placed: [], faults: [], left: [], already: [] };
@@ -75,7 +75,7 @@ export async function findPassingCars(cars: readonly TrainCar[], options: SortOp
     const verdict = await check(culprit.commit);
     if (verdict.green)
       throw new SignalboxError('merge/unsteady', 'The checks failed, then passed on the same commit.', {
-        hint: 'Fix the check that is not steady, then run the merge again.',
+        hint: 'Fix the flaky check, then run the merge again.',
       });
     const faulty = todo.indexOf(culprit.car);
     // The cars before the failing one are done; the rest is tried again without it.
@@ -98,13 +98,17 @@ async function requirePassingBase(
   { tip, from }: Pick<Track, 'tip' | 'from'>,
   say: (line: string) => void,
 ): Promise<void> {
-  say(`Red. Checking ${from} by itself…`);
+  say(`The checks failed. Checking ${from} by itself…`);
   const verdict = await check(tip);
   if (verdict.green) return;
-  throw new SignalboxError('merge/base-red', `${from} is red without any of them: ${verdict.message}.`, {
-    hint: 'Fix it first; nothing was merged.',
-    details: { log: verdict.tail },
-  });
+  throw new SignalboxError(
+    'merge/base-red',
+    `The checks fail on ${from} without any of these branches: ${verdict.message}.`,
+    {
+      hint: 'Fix it first; nothing was merged.',
+      details: { log: verdict.tail },
+    },
+  );
 }
 
 /** Merges the cars one by one. Leaves out those that conflict, and those that need them. */

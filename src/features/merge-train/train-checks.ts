@@ -75,7 +75,7 @@ export class TrainChecks {
     const verdict = await runCheck(this.#engine, check, { dir, cwd, signal });
     this.#unlessStopped();
     if (verdict) return verdict;
-    throw new SignalboxError('merge/lost', `${command} was killed from outside, so nothing is known.`, {
+    throw new SignalboxError('merge/lost', `${command} was killed from outside, so its result is unknown.`, {
       hint: 'Run the merge again.',
     });
   }

@@ -111,7 +111,7 @@ export class Notifier implements Notifications {
   #later(queue: string, work: () => Promise<void>): void {
     const before = this.#tails.get(queue) ?? Promise.resolve();
     const tail = before.then(work).catch((error: unknown) => {
-      this.#problem('store', null, `notifications cannot be remembered: ${messageOf(error)}`);
+      this.#problem('store', null, `sent notifications cannot be recorded: ${messageOf(error)}`);
     });
     this.#tails.set(queue, tail);
     void tail.then(() => {

@@ -69,7 +69,7 @@ export async function checkPlan(engine: EngineContext, planId: string): Promise<
       add(ticketId, {
         place: 'acceptanceCriteria',
         message: 'The ticket has no acceptance criteria.',
-        hint: 'Say how one can tell that it is done; agents and reviews go by it.',
+        hint: 'Describe how to tell that it is done; agents and reviews use it.',
         severity: 'warning',
       });
   }
@@ -77,7 +77,7 @@ export async function checkPlan(engine: EngineContext, planId: string): Promise<
     add(b, {
       place: 'paths',
       message: `${a} and ${b} may run at once and both will change ${[...new Set(paths)].join(' and ')}.`,
-      hint: `Let one wait for the other (blockedBy), or cut the work differently.`,
+      hint: `Let one wait for the other (blockedBy), or divide the work differently.`,
       severity: 'warning',
     });
   return problems;
@@ -164,8 +164,8 @@ function ticketNeedsPerson(ticket: Ticket): Finding[] {
     (status === 'failed' && !isCancelled(ticket)) || (status === 'needs_attention' && hold?.kind !== 'gate');
   if (!waits) return [];
   const word = status === 'failed' ? 'has failed' : 'needs attention';
-  const message = `The ticket ${word}: ${error ?? hold?.reason ?? 'a person must look'}`;
-  const hint = `Once that is put right: signalbox retry ${planId} ${ticketId}`;
+  const message = `The ticket ${word}: ${error ?? hold?.reason ?? 'a person must check it'}`;
+  const hint = `Once that is fixed: signalbox retry ${planId} ${ticketId}`;
   return [{ place: 'status', message, hint, severity: 'warning' }];
 }
 

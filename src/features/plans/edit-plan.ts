@@ -151,9 +151,13 @@ function checkTitle({ title }: TicketEdit): void {
 
 function checkUnbegun(ticket: Ticket): void {
   if (!hasBegun(ticket) && ticket.status !== 'complete') return;
-  throw new IllegalMoveError('ticket/begun', `${ticket.ticketId} has begun and stays in its plan.`, {
-    hint: `Pause it (signalbox pause ${ticket.planId} ${ticket.ticketId}), or put the plan away: signalbox plan archive ${ticket.planId}`,
-  });
+  throw new IllegalMoveError(
+    'ticket/begun',
+    `${ticket.ticketId} has started and cannot be removed from its plan.`,
+    {
+      hint: `Pause it (signalbox pause ${ticket.planId} ${ticket.ticketId}), or put the plan away: signalbox plan archive ${ticket.planId}`,
+    },
+  );
 }
 
 function withEntry(entry: PlanEntry): (plan: Plan) => Plan {
@@ -191,8 +195,8 @@ export function parsed<T>(schema: Schema<T>, value: unknown, by: 'new' | 'add' |
   const result = schema.safeParse(raw);
   if (result.success) return keepExtra(raw, result.data);
   const [issue] = result.error.issues;
-  const message = issue ? issueSentence(issue, raw) : 'The value does not fit.';
+  const message = issue ? issueSentence(issue, raw) : 'The value is not valid.';
   throw new InputError('plan/value', message, {
-    hint: `signalbox plan ${by} --help says what is taken.`,
+    hint: `signalbox plan ${by} --help lists what is allowed.`,
   });
 }

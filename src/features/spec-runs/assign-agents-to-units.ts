@@ -184,12 +184,12 @@ export function ownersInStateFile(
   try {
     const { assignments, problems, unnamed } = readAssignments(readStateText(file), name, file);
     const notes = problems.map(
-      ({ id, message }) => `${file}: the assignment of ${id} is left out: ${message}`,
+      ({ id, message }) => `${file}: the assignment of ${id} is ignored: ${message}`,
     );
     if (!unnamed) return { assignments, notes };
     return {
       assignments: new Map(),
-      notes: [...notes, `${file} does not say whose its assignments are; they are left out.`],
+      notes: [...notes, `${file} does not name the spec of its assignments; they are ignored.`],
     };
   } catch (error) {
     if (!(error instanceof InputError)) throw error;

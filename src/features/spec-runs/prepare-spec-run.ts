@@ -121,9 +121,7 @@ export async function prepareSpecRun(engine: EngineContext, request: SpecRunRequ
     await refuseLost(engine, before.plan, before.tickets);
   const found = plural(ticked.length, 'ticked task');
   const lost =
-    ticked.length > 0
-      ? [`${branch} has ${found} of a run whose state is gone: no agent does that again.`]
-      : [];
+    ticked.length > 0 ? [`${branch} has ${found} of a run whose state is gone: it is not done again.`] : [];
   return {
     spec,
     units,

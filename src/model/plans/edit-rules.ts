@@ -33,15 +33,13 @@ export function hasBegun(ticket: Ticket): boolean {
 export function checkEdit(ticket: Ticket, fields: readonly string[]): void {
   const name = refKey(ticket);
   if (ticket.status === 'running' || ticket.claim)
-    throw new IllegalMoveError('ticket/busy', `${name} is running; its file is the runner's meanwhile.`, {
+    throw new IllegalMoveError('ticket/busy', `${name} is running and cannot be edited meanwhile.`, {
       hint: `Pause it first: signalbox pause ${ticket.planId} ${ticket.ticketId}`,
     });
   if (ticket.status === 'complete')
-    throw new IllegalMoveError(
-      'ticket/over',
-      `${name} is complete; what it was about is not changed any more.`,
-      { hint: 'Add another ticket for what is left to do.' },
-    );
+    throw new IllegalMoveError('ticket/over', `${name} is complete and can no longer be changed.`, {
+      hint: 'Add another ticket for what is left to do.',
+    });
   const fixed = fields.filter((field) => FIXED_AT_START.includes(field));
   if (fixed.length > 0 && hasBegun(ticket))
     throw new IllegalMoveError(

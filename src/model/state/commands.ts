@@ -139,7 +139,7 @@ function refuseAnswered(
 }
 
 function possible(legal: readonly string[]): string {
-  return legal.length > 0 ? `Possible now: ${legal.join(', ')}.` : 'Nothing can be done with it any more.';
+  return legal.length > 0 ? `Possible now: ${legal.join(', ')}.` : 'It accepts no more commands.';
 }
 
 const VERBS: Readonly<Record<string, string>> = { respond: 'respond to' };

@@ -147,7 +147,7 @@ function finish(ticket: Ticket, phase: Extract<Phase, { type: 'terminal' }>, now
 
 /** The workflow's description of an end, with the ticket's own ids in the commands. */
 function aboutEnd({ description }: Extract<Phase, { type: 'terminal' }>, ticket: Ticket): string {
-  if (!description) return 'a person must look';
+  if (!description) return 'a person must check it';
   return description.replaceAll('<plan>', ticket.planId).replaceAll('<ticket>', ticket.ticketId);
 }
 

@@ -121,7 +121,7 @@ function attention(ticket: Ticket, plan: Plan, names: string): Explanation {
     return { why: `blocked: ${ticket.hold?.reason}`, next };
   }
   return {
-    why: ticket.error ?? ticket.hold?.reason ?? 'a person must look',
+    why: ticket.error ?? ticket.hold?.reason ?? 'a person must check it',
     next: commandOfWorkflow(ticket) ?? `signalbox retry ${names}`,
   };
 }

@@ -116,7 +116,9 @@ export function issueSummary(result: RunResult, colors: Style, columns?: number)
   lines.push(...joined(facts.filter(Boolean), columns).map(colors.bold));
   const forward = new Set(results.flatMap((issue) => issue.fastForward ?? []));
   for (const command of forward)
-    lines.push(`Merged beside the base branch, which is checked out. Bring it in: ${command}`);
+    lines.push(
+      `Merged next to the base branch, which is checked out. To bring it into your checkout: ${command}`,
+    );
   for (const issue of results) if (issue.notMerged) lines.push(`${nameOf(issue)}: ${issue.notMerged}`);
   if (planId !== null && !result.config.integrate)
     lines.push(...diffAndMergeLines(results, planId, result.cancelled));

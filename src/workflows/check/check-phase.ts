@@ -162,7 +162,7 @@ function checkGate(phase: PhaseOf<'gate'>, at: Path): Finding[] {
       atKey(
         [...at, key],
         `"${key}" of a gate needs a ${needed}.`,
-        'Name what looks for an answer, or delete it.',
+        'Name what checks for an answer, or delete it.',
       ),
     );
   }
@@ -204,7 +204,7 @@ function checkEvidence({ expect, output, repair }: PhaseOf<'agent'>, at: Path): 
     );
   if (repair !== undefined && !output)
     findings.push(
-      atKey([...at, 'repair'], '"repair" needs "output": without it there is no result to put right.'),
+      atKey([...at, 'repair'], '"repair" needs "output": without it there is no result to correct.'),
     );
   return findings;
 }

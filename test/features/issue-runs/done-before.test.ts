@@ -104,7 +104,9 @@ describe.concurrent('an issue is done before', () => {
     expect((await issues.cli('run', 'a.md', '--base', 'nosuch', ...EXEC_FLAGS)).code).toBe(2);
     const merged = await issues.cli('run', 'a.md', '--integrate', ...EXEC_FLAGS);
     expect(merged.code).toBe(0);
-    expect(merged.out).toContain(`Bring it in: git -C ${world.repo} merge --ff-only signalbox/main\n`);
+    expect(merged.out).toContain(
+      `To bring it into your checkout: git -C ${world.repo} merge --ff-only signalbox/main\n`,
+    );
     const tip = git(world.repo, 'rev-parse', 'feature/a-a');
     git(world.repo, 'merge-base', '--is-ancestor', tip, 'signalbox/main');
   });

@@ -188,12 +188,12 @@ describe.concurrent('an issue whose predecessor somebody pushed to', () => {
     const { origin, gh } = stacked.issues.bench;
     git(world.repo, 'remote', 'set-url', 'origin', join(world.dir, 'nowhere.git'));
     const { out } = await stacked.run('2', '--no-pr');
-    expect(out).toContain(`What became of ${ONE} on origin could not be checked: `);
+    expect(out).toContain(`The state of ${ONE} on origin could not be checked: `);
     expect(stacked.file('one.txt')).toBe('one');
     git(world.repo, 'remote', 'set-url', 'origin', origin);
     gh.fail({ call: 'pr list', times: null, ...ENDINGS.network });
     const forced = await stacked.run('2', '--no-pr', '--force');
-    expect(forced.out).toContain(`What became of ${ONE} on origin could not be checked: `);
+    expect(forced.out).toContain(`The state of ${ONE} on origin could not be checked: `);
     expect(stacked.file('one.txt')).toBe('one, reviewed');
   });
 });

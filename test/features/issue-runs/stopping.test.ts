@@ -125,7 +125,7 @@ describe.concurrent('Ctrl-C while issues are still being read', () => {
     await waitFor('gh to be asked', () => issues.bench.gh.calls('api graphql').length > 0);
     const ended = await running.kill('SIGINT');
     expect(ended.code).toBe(130);
-    expect(ended.err).toMatch(/Stopped\. Nothing was begun\.\n$/);
+    expect(ended.err).toMatch(/Stopped before anything started\.\n$/);
     expect(issues.runs()).toEqual([]);
   });
 });

@@ -79,7 +79,7 @@ describe.concurrent('contract 8: an assignment', () => {
     );
     const { code, err } = await runSpec(world, dir);
     expect(code).toBe(0);
-    expect(err).toContain('the assignment of 2 is left out');
+    expect(err).toContain('the assignment of 2 is ignored');
     expect(story(world.ticket('spec-limits', '1'))[0]).toBe('review success');
     expect(story(world.ticket('spec-limits', '2'))[0]).toBe('assign success');
     expect(stateFile(world)).toMatchObject({

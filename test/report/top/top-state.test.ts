@@ -133,7 +133,7 @@ describe('keys of the board', () => {
     const done = board([row('e', { section: 'done', status: 'complete' })]);
     expect(press(['a'], done).state.notice?.lines).toEqual([
       'Cannot respond to p/e: it is complete.',
-      'Nothing can be done with it any more.',
+      'It accepts no more commands.',
     ]);
   });
 
