@@ -40,6 +40,8 @@ export interface EngineContext {
   person?: string | undefined;
   /** Ends what an action has under way; only an action's own context has it. */
   signal?: AbortSignal | undefined;
+  /** On a fleet, throws a HeldError where another worker may have the ticket; only an action's own context has it. */
+  mayAct?: (() => Promise<void>) | undefined;
   /** Bundled steps that phases of type `action` name. */
   actions: Actions;
   now(): string;
@@ -299,7 +301,9 @@ export function emit(engine: EngineContext, original: EngineEvent): void {
   if (!TRANSIENT.has(event.type)) {
     const stored = { ...event, v: 1, at: engine.now() } as const;
     const { planId } = event;
-    engine.store.append(planId, stored).catch((error: unknown) => {
+    // Only the process that drives a ticket reports its attempts.
+    const claim = 'attempt' in event ? { ticketId: event.ticketId, token: engine.holder.token } : undefined;
+    engine.store.append(planId, stored, claim).catch((error: unknown) => {
       // The storage error itself has been reported.
       if (engine.machine.storage.trouble) return;
       const message = `an event was not stored: ${messageOf(error)}`;

@@ -505,7 +505,9 @@ export class Engine {
   #reportStorage({ message }: SignalboxError): void {
     const planId = this.#options.scope?.planId ?? '';
     const { waitSeconds } = this.#engine.settings.storage;
-    const what = `${message} Nothing new starts until it can be written; running jobs continue. Waiting up to ${waitSeconds} s.`;
+    // A worker waits as long as it takes; its watchdogs end what outlives the lease.
+    const wait = this.#options.fleet ? '' : ` Waiting up to ${waitSeconds} s.`;
+    const what = `${message} Nothing new starts until it can be written; running jobs continue.${wait}`;
     this.#engine.listen({ type: 'problem', planId, ticketId: null, message: what, path: null });
   }
 

@@ -3,7 +3,7 @@ import { loadSettings } from '../config/load-settings.ts';
 import { fullDisk, makeDirectory } from '../machine/files/make-directory-and-handle-storage-errors.ts';
 import { lastOutputAt, MARKER, readIdentity, readJob } from '../machine/jobs/start-and-read-job.ts';
 import { ACTIONS, scriptInstead } from '../model/actions.ts';
-import { InputError, ifUsable, shortageOf } from '../model/errors.ts';
+import { HeldError, InputError, ifUsable, shortageOf } from '../model/errors.ts';
 import { refKey, refOf, type TicketRef } from '../model/ids-and-branch-names.ts';
 import type { Plan } from '../model/plan.ts';
 import { planOf } from '../model/plans/plans-view.ts';
@@ -356,6 +356,12 @@ function ensuresWorktreeRoot({ repo, worktreeRoot }: TicketWorkspace): boolean {
   }
 }
 
+/** What is done outside of git and the store cannot be fenced, so the claim is checked immediately before. */
+async function requireClaim({ store, holder }: EngineContext, ref: TicketRef): Promise<void> {
+  if (store.fleet && !(await store.fleet.keepsClaim(holder, ref)))
+    throw new HeldError('claim/lost', `Another engine has taken ${refKey(ref)}.`);
+}
+
 /** Runs an action with what the command line in a script of the phase would have had. */
 async function runAction(
   engine: EngineContext,
@@ -370,7 +376,7 @@ async function runAction(
   const env = { ...Object.fromEntries(own), [MARKER]: jobDir };
   const workspaces = engine.workspaces.patient({ signal, strict: true, env });
   const end = await run({
-    engine: { ...engine, settings, job: jobDir, signal, workspaces },
+    engine: { ...engine, settings, job: jobDir, signal, workspaces, mayAct: () => requireClaim(engine, ref) },
     ref,
     phase,
     place,

@@ -19,16 +19,21 @@ type ForgeEffect = (typeof FORGE_EFFECTS)[number];
 export type ForgeCrashPoint = `forge:${ForgeEffect}-${'meant' | 'done'}`;
 type Crash = (point: ForgeCrashPoint) => void;
 
+interface JournalOptions {
+  now(): string;
+  crash?: Crash | undefined;
+  /** Called immediately before each change; throws where it must not be made. */
+  mayAct?: (() => Promise<void>) | undefined;
+}
+
 /** Intents and results, line by line: after a crash it shows what may have happened on GitHub. */
 export class ForgeJournal {
   readonly #file: string;
-  readonly #now: () => string;
-  readonly #crash: Crash;
+  readonly #options: JournalOptions;
 
-  constructor(file: string, now: () => string, crash: Crash = () => undefined) {
+  constructor(file: string, options: JournalOptions) {
     this.#file = file;
-    this.#now = now;
-    this.#crash = crash;
+    this.#options = options;
   }
 
   async record<T extends object>(
@@ -36,11 +41,13 @@ export class ForgeJournal {
     about: Record<string, unknown>,
     work: () => Promise<T>,
   ): Promise<T> {
+    const { crash, mayAct } = this.#options;
     this.#write({ what, state: 'intent', ...about });
-    this.#crash(`forge:${what}-meant`);
+    crash?.(`forge:${what}-meant`);
     try {
+      await mayAct?.();
       const done = await work();
-      this.#crash(`forge:${what}-done`);
+      crash?.(`forge:${what}-done`);
       this.#write({ what, state: 'done', ...about, result: done });
       return done;
     } catch (error) {
@@ -111,6 +118,6 @@ export class ForgeJournal {
 
   #write(line: Record<string, unknown>): void {
     makeDirectory(dirname(this.#file));
-    appendFileSync(this.#file, `${JSON.stringify({ at: this.#now(), ...line })}\n`, { mode: 0o600 });
+    appendFileSync(this.#file, `${JSON.stringify({ at: this.#options.now(), ...line })}\n`, { mode: 0o600 });
   }
 }

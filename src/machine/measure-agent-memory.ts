@@ -225,7 +225,7 @@ function fromProc(): Row[] {
 
 /** The size of a memory page, from this process's own size in pages and in bytes. */
 function pageSize(): number {
-  const pages = Number(readFileSync('/proc/self/statm', 'latin1').split(' ')[1]);
+  const pages = Number(ifPossible(() => readFileSync('/proc/self/statm', 'latin1'))?.split(' ')[1]);
   const ratio = process.memoryUsage.rss() / pages;
   return Number.isFinite(ratio) && ratio > 0 ? 2 ** Math.round(Math.log2(ratio)) : 4096;
 }

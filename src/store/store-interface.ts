@@ -173,6 +173,8 @@ export interface Fleet {
   tidyQueue(): Promise<void>;
   /** Claims a ticket in one transaction that counts what is claimed, of all machines together. */
   claim(ref: TicketRef, claim: FleetClaim): Promise<Ticket>;
+  /** Whether a ticket's claim is still this holder's. If so, its lease begins anew, so that no other process takes the ticket meanwhile. */
+  keepsClaim(holder: Holder, ref: TicketRef): Promise<boolean>;
   /** Events of a plan that other processes stored, behind the number of the last one that is known; without one, none, and the last number. */
   eventsOfOthers(planId: string, after?: number): Promise<{ events: StoredEvent[]; last: number }>;
   /** Called after each renewal of the holder's lease, with the time at which it was sent, in seconds by the clock of the watchdogs. */
@@ -200,6 +202,12 @@ export interface OutputLog {
   after(ref: TicketRef, attempt: string, known: Readonly<Record<string, number>>): OutputPiece[];
   /** Deletes what attempts of finished plans printed before that time. */
   deleteBefore(time: string): Promise<void>;
+}
+
+/** A ticket and the token of the claim that its writer believes to have. */
+export interface HeldTicket {
+  ticketId: string;
+  token: string;
 }
 
 /**
@@ -256,8 +264,11 @@ export interface Store {
   restoreTicket(ticket: Ticket): Promise<void>;
   deletePlan(id: string): Promise<void>;
 
-  /** Calls of one process are kept in their order, also when it does not await them. */
-  append(planId: string, event: StoredEvent): Promise<void>;
+  /**
+   * Calls of one process are kept in their order, also when it does not await them. With a claim, the event is stored only while the ticket has
+   * that one, where other machines could have taken it.
+   */
+  append(planId: string, event: StoredEvent, claim?: HeldTicket): Promise<void>;
   events(planId: string): StoredEvent[];
   /**
    * The next events behind a cursor, in pieces: a piece may be a part of them, and the last one is empty. Without a cursor, or

@@ -1,3 +1,4 @@
+import { renameSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { type Context, createTurns } from '../git/context-and-locks.ts';
 import { rememberTrunk } from '../git/fetch-and-find-trunk.ts';
@@ -8,6 +9,7 @@ import { branchRef, readRef } from '../git/refs.ts';
 import { type CallLimits, type CreateGit, createGit, type Git, GitError } from '../git/run-git.ts';
 import { readStatus } from '../git/status-and-index-marks.ts';
 import { makeDirectory } from '../machine/files/make-directory-and-handle-storage-errors.ts';
+import { removeTree } from '../machine/files/read-and-remove-files.ts';
 import { catchUp } from './catch-up-with-origin.ts';
 import { commitPaths, isTracked, readCommitted } from './commit-and-read-files.ts';
 import { ensureWorkspace, refreshWorkspace } from './ensure-workspace.ts';
@@ -197,12 +199,15 @@ function callsOf(context: Context) {
       return (await resolveBase(await context.repo(path), base, { fetch: false })).ref;
     },
     withTrainLock: <T>(path: string, fn: () => Promise<T>) => withTrainLock(context, path, fn),
-    /** Clones a repository to a path where nothing is yet. */
+    /** Clones a repository to a path where nothing is yet. The clone is there as a whole or not at all. One at a time. */
     async clone({ url, path }: { url: string; path: string }) {
       makeDirectory(dirname(path), 0o777);
-      const args = ['clone', '--quiet', '--no-recurse-submodules', '--', url, path];
+      const unfinished = `${path}.unfinished`;
+      await removeTree(unfinished);
+      const args = ['clone', '--quiet', '--no-recurse-submodules', '--', url, unfinished];
       const { code, stderr } = await git.discover(args, dirname(path));
       if (code !== 0) throw new GitError(args, { code, stderr });
+      renameSync(unfinished, path);
     },
     isReady,
     endSetup,

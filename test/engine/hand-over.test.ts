@@ -3,7 +3,7 @@ import { dirname, join } from 'node:path';
 import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import { openEngine } from '../../src/api/open-engine-with-features.ts';
 import { loadSettings } from '../../src/config/load-settings.ts';
-import type { EngineContext } from '../../src/engine/context.ts';
+import type { Action, EngineContext } from '../../src/engine/context.ts';
 import { carryOutCommand } from '../../src/engine/control-tickets.ts';
 import { runWorker } from '../../src/engine/run-worker.ts';
 import { workspaceFor } from '../../src/engine/ticket-workspace.ts';
@@ -51,17 +51,21 @@ class TestMachine {
   /** Is a worker of the fleet until the ticket cannot continue without a person. */
   async run(): Promise<void> {
     const stop = new AbortController();
-    const working = runWorker(this.engine, {
-      slots: 1,
-      labels: [],
-      version: '1',
-      drain: new AbortController().signal,
-      stop: stop.signal,
-      checkEveryMs: 1000,
-    });
+    const working = this.work(stop.signal);
     await waitFor('the ticket to rest', () => !isMoving(this.ticket) && this.ticket.claim === null);
     stop.abort();
     await working;
+  }
+
+  /** Is a worker of the fleet until it is stopped. */
+  work(stop: AbortSignal): Promise<void> {
+    const drain = new AbortController().signal;
+    return runWorker(this.engine, {
+      ...{ slots: 1, labels: [], version: '1' },
+      drain,
+      stop,
+      checkEveryMs: 1000,
+    });
   }
 
   get ticket(): Ticket {
@@ -247,6 +251,35 @@ describe('a ticket on two machines that share a database and an origin', () => {
     const late = one.engine.handOver?.publish(plan, { engine: one.engine, ticket: one.ticket, workspace });
     await expect(late).rejects.toMatchObject({ code: 'claim/lost' });
     expect(refs()).toBe(before);
+  });
+
+  it('of which another worker has taken the claim is neither written nor acted for', {
+    tags: 'full',
+  }, async () => {
+    const done: string[] = [];
+    // A step that begins while it has the claim, and has lost it when it is about to act.
+    const push: Action = async ({ engine, ref }) => {
+      done.push('begun');
+      await other.engine.store.updateTicket(ref, (ticket) => ({
+        ...ticket,
+        claim: other.engine.holder.claim('2026-01-01'),
+      }));
+      await engine.mayAct?.();
+      done.push('pushed');
+      return { exit: 0 };
+    };
+    one.world.workflow('work', [{ id: 'push', type: 'action', action: 'integrate' }]);
+    one.engine.actions = { ...one.engine.actions, integrate: push };
+    const stop = new AbortController();
+    const working = one.work(stop.signal);
+    await waitFor('the step', () => done.length > 0);
+    stop.abort();
+    await working;
+    await other.engine.store.refresh();
+    expect(done).toEqual(['begun']);
+    const { claim, status, phaseHistory } = other.ticket;
+    expect([claim?.token, status]).toEqual([other.engine.holder.token, 'running']);
+    expect(phaseHistory.map((attempt) => attempt.status)).toEqual(['running']);
   });
 
   it('stays on its machine where its repository has no origin, and says so', { tags: 'full' }, async () => {

@@ -1,5 +1,6 @@
 import { describe, expect } from 'vitest';
 import { commitsOf, it, story, waitFor, worktreesOf } from '../support/index.ts';
+import { randomFrom } from '../support/random.ts';
 import { firstOnly } from '../support/tiers.ts';
 
 const ROUNDS = 4;
@@ -40,12 +41,3 @@ describe('kill -9 at any moment', () => {
     });
   }
 });
-
-/** A small generator of numbers between 0 and 1 that can be repeated. */
-function randomFrom(seed: number): () => number {
-  let state = seed * 2_654_435_761;
-  return () => {
-    state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;
-    return state / 2 ** 32;
-  };
-}

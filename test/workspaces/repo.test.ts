@@ -1,4 +1,4 @@
-import { mkdirSync, rmSync, symlinkSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, rmSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { createWorkspaces } from '../../src/workspaces/workspaces.ts';
@@ -101,4 +101,24 @@ describe('isDirty', () => {
     rmSync(join(repo, 'a.txt'));
     expect(await workspaces.isDirty(repo)).toBe(true);
   });
+});
+
+it('a clone is there as a whole or not at all, also after one that was cut off', async () => {
+  const { repo, root, workspaces } = bench();
+  const path = join(root, 'clones', 'copy');
+  write(`${path}.unfinished`, { 'half.txt': 'half' });
+  let isDone = false;
+  const cloning = workspaces.clone({ url: repo, path }).finally(() => {
+    isDone = true;
+  });
+  const seen: string[][] = [];
+  while (!isDone) {
+    if (existsSync(path)) seen.push(readdirSync(path));
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+  await cloning;
+  const whole = readdirSync(path);
+  expect(whole).toEqual(expect.arrayContaining(['.git', 'dir']));
+  expect(seen.filter((names) => names.length < whole.length)).toEqual([]);
+  expect(readdirSync(join(root, 'clones'))).toEqual(['copy']);
 });

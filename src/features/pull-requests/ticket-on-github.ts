@@ -70,7 +70,8 @@ export function ghOptions({ settings, env, job, signal }: EngineContext, cwd: st
 }
 
 export function forgeJournal(engine: EngineContext, ref: TicketRef): ForgeJournal {
-  return new ForgeJournal(join(engine.machine.jobsOf(ref), 'forge.jsonl'), engine.now, engine.crash);
+  const { now, crash, mayAct } = engine;
+  return new ForgeJournal(join(engine.machine.jobsOf(ref), 'forge.jsonl'), { now, crash, mayAct });
 }
 
 /** The number in the address that the workflow captured as `pr_url`. */

@@ -233,7 +233,8 @@ function timeOf(path: string): Date | undefined {
  * it to the engine that started it and tries again until it is written, it is stopped or the directory is gone. The pauses carry
  * no mark, since that engine ends what the command left running.
  * On a fleet it has a watchdog beside the command, which lives through the same signals. Once the time in the lease's file is over, by a clock
- * that counts the time in which the machine sleeps, everything with the mark of the job is killed but the supervisor, which records the exit.
+ * that counts the time in which the machine sleeps, everything with the mark of the job is killed but the supervisor, which records the exit. A
+ * worker that slept between the record of an attempt and its start finds the lease over: then the command does not begin.
  */
 const SUPERVISOR = `
 d=$1; in=$2; u=$3; l=$4; x=; w=; shift 4
@@ -248,15 +249,15 @@ marked() {
   if [ -d /proc/self ]; then grep -lszFx "${MARKER}=$d" /proc/[0-9]*/environ | tr -dc '0-9\\n'
   else ps -Eww -ax -o pid=,command= | grep -F "${MARKER}=$d " | while read -r p n; do echo "$p"; done; fi
 }
+late() { until=0; read -r until n < "$l"; clock; [ "$n" -ge "\${until%.*}" ]; }
+lose() { true > "$d/lost"; (set -C; printf '{"reason":"lost"}' > "$d/stop.json"); }
 watchdog() {
   trap '' TERM INT HUP QUIT
   cd /
   if [ -r /proc/self/stat ]; then read -r me n < /proc/self/stat; else me=$(exec sh -c 'echo $PPID'); fi
   while ${MARKER}= sleep 1; do
-    until=0; read -r until n < "$l"; clock
-    [ "$n" -ge "\${until%.*}" ] || continue
-    true > "$d/lost"
-    (set -C; printf '{"reason":"lost"}' > "$d/stop.json")
+    late || continue
+    lose
     for i in 1 2 3 4 5 6 7 8 9; do
       for p in $(marked); do [ "$p" = "$$" ] || [ "$p" = "$me" ] || kill -9 "$p"; done
       ${MARKER}= sleep 0.1
@@ -264,10 +265,13 @@ watchdog() {
     exit
   done
 }
-if [ -n "$l" ]; then watchdog > /dev/null 2>&1 & w=$!; fi
-(exec < "$in" > "$d/stdout" 2> "$d/stderr"; umask "$u"; exec "$@")
-c=$?
-if [ -e "$d/lost" ]; then wait "$w"; elif [ -n "$w" ]; then kill -9 "$w" 2> /dev/null; fi
+if [ -n "$l" ] && late; then lose; c=137
+else
+  if [ -n "$l" ]; then watchdog > /dev/null 2>&1 & w=$!; fi
+  (exec < "$in" > "$d/stdout" 2> "$d/stderr"; umask "$u"; exec "$@")
+  c=$?
+fi
+if [ -e "$d/lost" ]; then wait $w; elif [ -n "$w" ]; then kill -9 "$w" 2> /dev/null; fi
 until printf '{"code":%-54d}\\n' "$c" 1<> "$d/${RESERVE}"; do
   printf '%d\\n' "$c"
   [ -d "$d" ] && [ -z "$x" ] || exit 0

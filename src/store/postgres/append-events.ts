@@ -1,6 +1,6 @@
 import { InputError } from '../../model/errors.ts';
 import type { StoredEvent } from '../../model/events.ts';
-import type { StoreOptions } from '../store-interface.ts';
+import type { HeldTicket, StoreOptions } from '../store-interface.ts';
 import { hasCode } from './change-plans-and-tickets.ts';
 import { LOCK_CLASSES } from './schema.ts';
 import type { Session } from './session.ts';
@@ -10,6 +10,8 @@ interface Waiting {
   planId: string;
   key: string;
   doc: string;
+  /** An event that only the holder of a ticket's claim may store. */
+  claim: HeldTicket | undefined;
   resolve(): void;
   reject(error: unknown): void;
 }
@@ -33,10 +35,10 @@ export class EventQueue {
     this.#options = options;
   }
 
-  append(planId: string, event: StoredEvent): Promise<void> {
+  append(planId: string, event: StoredEvent, claim?: HeldTicket): Promise<void> {
     const doc = JSON.stringify(event);
     return new Promise((resolve, reject) => {
-      this.#waiting.push({ planId, key: this.#options.key(), doc, resolve, reject });
+      this.#waiting.push({ planId, key: this.#options.key(), doc, claim, resolve, reject });
       this.#sending ??= this.#send();
     });
   }
@@ -63,9 +65,18 @@ export class EventQueue {
 
   async #store(planId: string, batch: readonly Waiting[]): Promise<void> {
     const { session, persist, person, machine } = this.#options;
-    const [keys, docs] = [batch.map(({ key }) => key), batch.map(({ doc }) => doc)];
+    const values = [
+      planId,
+      batch.map(({ key }) => key),
+      batch.map(({ doc }) => doc),
+      person,
+      machine,
+      LOCK_CLASSES.events,
+      batch.map(({ claim }) => claim?.ticketId ?? null),
+      batch.map(({ claim }) => claim?.token ?? null),
+    ];
     try {
-      await persist(() => session.query(APPEND, [planId, keys, docs, person, machine, LOCK_CLASSES.events]));
+      await persist(() => session.query(APPEND, values));
     } catch (error) {
       if (hasCode(error, '23503')) throw new InputError('plan/unknown', `There is no plan "${planId}".`);
       throw error;

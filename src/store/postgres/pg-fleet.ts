@@ -18,9 +18,9 @@ import {
 import type { RowChanges } from './change-plans-and-tickets.ts';
 import type { Leases, PgHolder } from './pg-holder.ts';
 import type { Queue } from './queue.ts';
-import { SCHEMA } from './schema.ts';
-import type { Query, Session } from './session.ts';
-import { EVENTS, HELD_ROLE, JOIN, LAST_EVENT, WORKERS } from './statements.ts';
+import { LOCKS, SCHEMA } from './schema.ts';
+import { inTransaction, type Query, type Session } from './session.ts';
+import { EVENTS, HELD_ROLE, JOIN, KEEP_CLAIM, LAST_EVENT, WORKERS } from './statements.ts';
 
 interface FleetOptions {
   session: Session;
@@ -146,6 +146,16 @@ export class PgFleet implements Fleet {
 
   claim(ref: TicketRef, claim: FleetClaim): Promise<Ticket> {
     return this.#options.changes.claim(ref, claim);
+  }
+
+  async keepsClaim({ token }: Holder, { planId, ticketId }: TicketRef): Promise<boolean> {
+    return this.#write((query) =>
+      inTransaction(query, async () => {
+        // A process that takes the ticket does so before or after this, never in between.
+        await query('select pg_advisory_xact_lock($1, $2)', [LOCKS.class, LOCKS.changes]);
+        return (await query(KEEP_CLAIM, [token, planId, ticketId])).length > 0;
+      }),
+    );
   }
 
   async eventsOfOthers(planId: string, after?: number): Promise<{ events: StoredEvent[]; last: number }> {

@@ -17,7 +17,7 @@ import type { Ticket } from '../../model/ticket.ts';
 import { claimLines, type NoticeLine } from '../claim-notifications.ts';
 import { missing } from '../state-file-io.ts';
 import { OWN_KINDS } from '../state-reader.ts';
-import type { NoticeWish, Store, StoreOptions, StoreView, Wanted } from '../store-interface.ts';
+import type { HeldTicket, NoticeWish, Store, StoreOptions, StoreView, Wanted } from '../store-interface.ts';
 import { keyOf } from '../watch-plans.ts';
 import { EventQueue } from './append-events.ts';
 import { putRecord, RowChanges } from './change-plans-and-tickets.ts';
@@ -249,7 +249,9 @@ export class PgStore implements Store {
     return this.#changes.updatePlan(id, change, added);
   }
 
-  updateTicket(ref: TicketRef, change: (ticket: Ticket) => Ticket): Promise<Ticket> {
+  async updateTicket(ref: TicketRef, change: (ticket: Ticket) => Ticket): Promise<Ticket> {
+    // Events of an attempt are stored while the ticket is claimed, and the change may release it.
+    await this.#events.settled();
     return this.#changes.updateTicket(ref, change);
   }
 
@@ -266,8 +268,8 @@ export class PgStore implements Store {
     return this.#changes.remove({ planId: id, ticketId: null });
   }
 
-  append(planId: string, event: StoredEvent): Promise<void> {
-    return this.#events.append(requireId(planId, 'plan'), event);
+  append(planId: string, event: StoredEvent, claim?: HeldTicket): Promise<void> {
+    return this.#events.append(requireId(planId, 'plan'), event, claim);
   }
 
   events(planId: string): StoredEvent[] {

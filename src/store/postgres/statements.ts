@@ -82,11 +82,14 @@ on conflict (plan_id, ticket_id) do update
 set rev = greatest(excluded.rev, ${SCHEMA}.tickets.rev + 1), doc = excluded.doc, claim = excluded.claim, repo = excluded.repo, writer = excluded.writer
 returning ticket_id, rev, changed::double precision as changed`;
 
-/** Events of one plan get their numbers in the order of the commits, so that a reader can ask for those after the last one it knows. */
+/** Late events of a process that has lost the ticket are left out. Events of one plan get their numbers in the order of the commits, so that a reader can ask for those after the last one it knows. */
 export const APPEND = `
 insert into ${SCHEMA}.events (plan_id, key, doc, person, machine)
 select $1, each.key, each.doc, $4, $5
-from (select pg_advisory_xact_lock($6, hashtext($1))) as turn, unnest($2::text[], $3::text[]) with ordinality as each(key, doc, place)
+from (select pg_advisory_xact_lock($6, hashtext($1))) as turn,
+  unnest($2::text[], $3::text[], $7::text[], $8::text[]) with ordinality as each(key, doc, ticket, token, place)
+where each.token is null
+  or exists (select from ${SCHEMA}.tickets t where t.plan_id = $1 and t.ticket_id = each.ticket and t.claim = each.token)
 order by each.place
 on conflict (key) do nothing`;
 export const EVENTS = `select number::double precision as number, doc, key from ${SCHEMA}.events where plan_id = $1 and number > $2 order by number`;
@@ -118,6 +121,10 @@ export const REGISTER = `
 insert into ${SCHEMA}.holders (token, by, identity, person, started, lease_ms) values ($1, $2, $3, $4, $5, $6)
 on conflict (token) do update set seen = clock_timestamp(), started = ${SCHEMA}.holders.started or excluded.started`;
 export const RENEW = `update ${SCHEMA}.holders set seen = clock_timestamp() where token = $1 returning token`;
+/** Renews a lease only if its holder still has a ticket's claim. */
+export const KEEP_CLAIM = `
+update ${SCHEMA}.holders set seen = clock_timestamp() where token = $1
+and exists (select from ${SCHEMA}.tickets t where t.plan_id = $2 and t.ticket_id = $3 and t.claim = $1) returning token`;
 /** Those that are gone for a day; a claim without a holder is as dead as one with such a holder. */
 export const FORGET_HOLDERS = `
 delete from ${SCHEMA}.holders where seen < clock_timestamp() - interval '1 day'

@@ -32,7 +32,7 @@ describe('kill -9 around a deed on the forge', () => {
           const crash = { ...bench.env, SIGNALBOX_CRASH_AT: `forge:${deed}-${moment}` };
           expect(await world.start(command, crash).ended).toMatchObject({ signal: 'SIGKILL' });
           const file = join(world.stateDir, 'jobs', 'p', 'a', 'forge.jsonl');
-          const journal = new ForgeJournal(file, () => '');
+          const journal = new ForgeJournal(file, { now: () => '' });
           expect(journal.unsettled()).toMatchObject([{ what: deed, state: 'intent' }]);
           for (let times = 0; times < 2; times += 1) {
             const { code, err } = await world.invoke(command, bench.env).ended;

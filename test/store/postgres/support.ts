@@ -20,6 +20,8 @@ export class CuttingProxy {
   #port = 0;
   /** Called with what the client sends; true: the answer to it is lost, and the connection with it. */
   losesAnswerTo: (text: string) => boolean = () => false;
+  /** While true nothing passes, and neither end learns of it, as where a network is cut. */
+  isSilent = false;
 
   static async to(port: number): Promise<CuttingProxy> {
     const proxy = new CuttingProxy();
@@ -27,6 +29,7 @@ export class CuttingProxy {
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
     proxy.#port = (server.address() as { port: number }).port;
     onTestFinished(() => {
+      proxy.isSilent = false;
       proxy.cut();
       server.close();
     });
@@ -46,6 +49,7 @@ export class CuttingProxy {
   #join(client: Socket, server: Socket): void {
     let isLost = false;
     const end = () => {
+      if (this.isSilent) return;
       client.destroy();
       server.destroy();
     };
@@ -54,13 +58,14 @@ export class CuttingProxy {
       socket.on('error', end).on('close', end);
     }
     client.on('data', (data) => {
+      if (this.isSilent) return;
       isLost ||= this.losesAnswerTo(data.toString('latin1'));
       server.write(data);
     });
     server.on('data', (data) => {
       // By now the server has done it.
       if (isLost) end();
-      else client.write(data);
+      else if (!this.isSilent) client.write(data);
     });
   }
 }
