@@ -172,7 +172,7 @@ export const AgentPhase = z.strictObject({
   repair: z
     .boolean()
     .optional()
-    .describe('Whether a result that cannot be taken gets one more turn to be put right; default yes'),
+    .describe('Whether a result that does not fit gets one more turn to be corrected; default yes'),
   signals: z
     .literal(true)
     .optional()
