@@ -1,4 +1,5 @@
 import { useEffect, useState } from 'preact/hooks';
+import { parseJson } from '../logic/parse-json.ts';
 import { person } from './preferences.ts';
 
 /** A refusal, in the words of the command line. */
@@ -31,9 +32,11 @@ async function answerOf<T>(asked: Promise<Response>): Promise<T> {
   };
   const answer = await asked.catch(unreachable);
   // An answer can break off in its middle: what is there then is no answer.
-  const body = (await answer.json().catch(unreachable)) as T & {
-    error?: ConstructorParameters<typeof ApiError>[1];
-  };
+  type Body = T & { error?: ConstructorParameters<typeof ApiError>[1] };
+  const body = await answer
+    .text()
+    .then(parseJson<Body>)
+    .catch(unreachable);
   if (answer.ok) return body;
   throw new ApiError(answer.status, body.error ?? UNREACHABLE);
 }

@@ -1,4 +1,5 @@
 import type { Board, Change } from '../../src/web/api-schemas.ts';
+import { parseJson } from '../logic/parse-json.ts';
 import { asSnapshot, type BoardState, fromSnapshot, withChange } from './board-state.ts';
 
 /** Whether what the page shows is current. */
@@ -45,13 +46,13 @@ export class LiveSource {
     this.#stream = stream;
     this.#watch = setInterval(() => this.#check(), 5_000);
     stream.addEventListener('snapshot', ({ data, lastEventId }) => {
-      const snapshot = JSON.parse(data) as Board;
+      const snapshot = parseJson<Board>(data);
       this.#state = fromSnapshot(snapshot);
       this.#heard(lastEventId);
       this.#tell({ snapshot });
     });
     stream.addEventListener('change', ({ data, lastEventId }) => {
-      const change = JSON.parse(data) as Change;
+      const change = parseJson<Change>(data);
       if (this.#state) this.#state = withChange(this.#state, change);
       this.#heard(lastEventId);
       this.#tell({ change });

@@ -1,4 +1,5 @@
 import { realOf } from '../machine/files/read-and-remove-files.ts';
+import { isBelowJob } from '../machine/find-connected-job.ts';
 import { stopJob } from '../machine/jobs/stop-job.ts';
 import { type Claim, onceLeaseIsOver } from '../model/claim.ts';
 import { HeldError, IllegalMoveError, ignoring, WorkspaceError } from '../model/errors.ts';
@@ -112,15 +113,12 @@ async function reopen(engine: EngineContext, { id: planId }: Plan): Promise<void
 }
 
 /**
- * Decisions are for people: an agent must not answer its own gate. Its processes carry the mark of their job, unless it takes that
- * away; a job of another state directory decides here like any program.
+ * Decisions are for people: an agent must not answer its own gate. Its processes carry the mark of their job, or descend from one that
+ * does, unless it takes care to get away; a job of another state directory decides here like any program.
  */
-export function refuseInsideJob({ job, machine }: EngineContext): void {
-  if (
-    job === undefined ||
-    !(realOf(job) ?? job).startsWith(`${realOf(machine.stateDir) ?? machine.stateDir}/`)
-  )
-    return;
+export function refuseInsideJob({ job, machine: { stateDir } }: EngineContext): void {
+  const isMarked = job !== undefined && (realOf(job) ?? job).startsWith(`${realOf(stateDir) ?? stateDir}/`);
+  if (!isMarked && !isBelowJob(stateDir)) return;
   throw new IllegalMoveError('job/decides', 'A job cannot decide about tickets and plans.', {
     hint: 'Decisions are for people: run this in a terminal of your own, or use the page.',
     details: { job },

@@ -76,19 +76,43 @@ function bytesOfV6(address: string): number[] | undefined {
   return all.flatMap((each) => [each >> 8, each & 0xff]);
 }
 
-/** Processes that carry the mark of a job of this state directory, and all that descend from them. */
-function jobProcesses(stateDir: string): string[] {
+/** Whether this process descends from a job below this state directory, also where the mark was taken out of its environment. */
+export function isBelowJob(stateDir: string): boolean {
+  const isMarked = markFinder(stateDir);
+  const seen = new Set<string>();
+  for (let pid = String(process.pid); !seen.has(pid); pid = parentOf(pid) ?? '0') {
+    if (isMarked(pid)) return true;
+    seen.add(pid);
+  }
+  return false;
+}
+
+function parentOf(pid: string): string | undefined {
+  const stat = ifPossible(() => readFileSync(`/proc/${pid}/stat`, 'latin1'));
+  return stat?.slice(stat.lastIndexOf(')') + 2).split(' ')[1];
+}
+
+/** Whether a process carries the mark of a job of this state directory. */
+function markFinder(stateDir: string): (pid: string) => boolean {
   const ways = [stateDir, ifPossible(() => realpathSync.native(stateDir)) ?? stateDir];
   const marks = ways.map((each) => `\0${MARKER}=${Buffer.from(each).toString('latin1')}/`);
+  return (pid) => {
+    const environ = ifPossible(() => readFileSync(`/proc/${pid}/environ`, 'latin1'));
+    return environ !== undefined && marks.some((mark) => `\0${environ}`.includes(mark));
+  };
+}
+
+/** Processes that carry the mark of a job of this state directory, and all that descend from them. */
+function jobProcesses(stateDir: string): string[] {
+  const isMarked = markFinder(stateDir);
   const parents = new Map<string, string>();
   const known = new Map<string, boolean>();
   for (const pid of readdirSync('/proc')) {
     if (!/^\d/.test(pid)) continue;
-    const stat = ifPossible(() => readFileSync(`/proc/${pid}/stat`, 'latin1'));
-    const environ = ifPossible(() => readFileSync(`/proc/${pid}/environ`, 'latin1'));
-    if (stat === undefined) continue;
-    parents.set(pid, stat.slice(stat.lastIndexOf(')') + 2).split(' ')[1] ?? '0');
-    if (environ !== undefined && marks.some((mark) => `\0${environ}`.includes(mark))) known.set(pid, true);
+    const parent = parentOf(pid);
+    if (parent === undefined) continue;
+    parents.set(pid, parent);
+    if (isMarked(pid)) known.set(pid, true);
   }
   const isJob = (pid: string): boolean => {
     const found = known.get(pid);

@@ -45,6 +45,29 @@ describe.concurrent('web', () => {
     expect(out + err).not.toContain(token(world));
   });
 
+  it('ends all sessions with a new token', async ({ world }) => {
+    const web = world.invoke(['web', '--port', '0']);
+    await web.says('The page is at');
+    const url = /http:\/\/\S+/.exec(web.soFar)?.[0] ?? '';
+    const old = token(world);
+    expect(await statusAt(`${url}?token=${old}`)).toBe(303);
+    const second = world.invoke(['web', '--port', '0', '--new-token']);
+    await second.says('The page is at');
+    expect(token(world)).not.toBe(old);
+    expect(await statusAt(`${url}?token=${old}`)).toBe(403);
+    expect(await statusAt(`${url}?token=${token(world)}`)).toBe(303);
+    await Promise.all([web.kill('SIGTERM'), second.kill('SIGTERM')]);
+  });
+
+  it('warns of an address that others reach, and says how else', async ({ world }) => {
+    // An address of documentation, which no machine has.
+    const { code, err } = await world.cli('web', '--host', '192.0.2.1');
+    expect(code).toBe(2);
+    expect(err).toMatch(/192\.0\.2\.1 can be reached from other machines, and HTTP is not encrypted/);
+    expect(err).toMatch(/ssh tunnel .*a VPN.*reverse proxy/);
+    expect(err).toContain('cannot be served at 192.0.2.1');
+  });
+
   it('opens a browser without the token in an argument', async ({ world }) => {
     const seen = join(world.dir, 'opened');
     const body = `printf '%s' "$*" >"${seen}.args"; cp "$1" "${seen}.html"; touch "${seen}"`;

@@ -7,6 +7,7 @@ import { coloured } from '../../page/logic/ansi.ts';
 import { filesOf } from '../../page/logic/diff.ts';
 import { byReason, bySection, isFound } from '../../page/logic/fold-rows.ts';
 import { layOut } from '../../page/logic/graph-layout.ts';
+import { parseJson } from '../../page/logic/parse-json.ts';
 import { nextOffset, opened, rangeOf, withEarlier, withLater } from '../../page/logic/transcript-window.ts';
 import type { Board, BoardRow, Transcript } from '../../src/web/api-schemas.ts';
 
@@ -77,6 +78,15 @@ describe('the board in the page', () => {
     expect(isFound(row('a', { agent: 'claude' }), 'CLAUDE title')).toBe(true);
     expect(isFound(row('a'), 'claude')).toBe(false);
   });
+});
+
+it('texts that would be shown in another order than they have are made visible', () => {
+  const title = 'a\u202eb\u2066c \\u202e \\\\u202e \u001b[31m';
+  const shown = 'a\ufffdb\ufffdc \\u202e \\\\u202e \u001b[31m';
+  const raw = JSON.stringify({ title });
+  const escaped = raw.replaceAll('\u202e', '\\u202e').replaceAll('\u2066', '\\u2066');
+  expect(escaped).not.toBe(raw);
+  for (const text of [raw, escaped]) expect(parseJson(text)).toEqual({ title: shown });
 });
 
 describe('addresses', () => {

@@ -11,8 +11,10 @@ import {
 import { homedir, userInfo } from 'node:os';
 import { dirname, join } from 'node:path';
 import { describe, expect } from 'vitest';
+import { tokenFile } from '../../src/web/token-and-sessions.ts';
 import { it, waitFor } from '../support/index.ts';
 import { makeRepo } from '../support/repo.ts';
+import { TestSite } from '../web/site.ts';
 import { attempt, outsideTmp, prepare, report, worksBehindWalls } from './sandbox-support.ts';
 
 describe('what a sandboxed agent sees', () => {
@@ -84,6 +86,28 @@ describe('what a sandboxed agent sees', () => {
     } finally {
       rmSync(elsewhere, { recursive: true });
     }
+  });
+
+  it('sees no token of the page, and does not reach its port with one', async ({ world }) => {
+    const site = await TestSite.open(world);
+    const ask = (path: string) =>
+      `"${process.execPath}" -e 'fetch("${site.server.url}${path}").then(() => 0, () => process.exit(1))'`;
+    prepare(
+      world,
+      [
+        attempt('token', `cat '${tokenFile(world.home)}'`),
+        attempt('node', `"${process.execPath}" -e 0`),
+        attempt('page', ask('')),
+        attempt('signed-in', ask(`?token=${site.token}`)),
+        'git add --all; git commit -qm Seen',
+      ].join('\n'),
+    );
+    world.plan('p', { tickets: { a: {} } });
+    const run = await world.cli('run', 'p');
+    expect(run.code, run.out + run.err).toBe(0);
+    expect(report(world)).toEqual(['token refused', 'node worked', 'page refused', 'signed-in refused']);
+    expect((await site.send('/')).status).toBe(200);
+    await site.close();
   });
 
   it('sees no worktree that another ticket gets while it works', async ({ world }) => {

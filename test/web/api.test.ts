@@ -4,6 +4,7 @@ import { describe, expect } from 'vitest';
 import type { Ticket } from '../../src/model/ticket.ts';
 import type { PlanPage, TicketPage, Transcript } from '../../src/web/api-schemas.ts';
 import { ROUTES, type RouteName } from '../../src/web/routes.ts';
+import { CLI } from '../support/cli.ts';
 import { it, type World } from '../support/index.ts';
 import { within } from '../support/within.ts';
 import { TestSite } from './site.ts';
@@ -268,6 +269,9 @@ describe.concurrent('a decision', () => {
       ['retry', 'p', 'a'],
       ['skip', 'p', 'a', 'done'],
       ['pause', 'p', 'a'],
+      ['resume', 'p'],
+      ['resume-plan', 'p'],
+      ['pause-plan', 'p'],
       ['stop', 'p'],
       ['cancel', 'p', 'a', '--yes'],
       ['cancel', 'p', '--yes'],
@@ -294,11 +298,12 @@ describe.concurrent('a decision', () => {
       .then((answer) => console.log('reached', answer.status), () => console.log('cut off'))`;
     writeFileSync(join(world.dir, 'ask.mjs'), ask);
     const node = `"${process.execPath}" "${join(world.dir, 'ask.mjs')}" ${url}`;
-    world.script('try.sh', `${node}; env -u SIGNALBOX_JOB ${node}; true`);
-    world.plan('j', { tickets: { a: {} } });
+    const pause = `"${process.execPath}" "${CLI}" pause j b 2>&1`;
+    world.script('try.sh', `${node}; env -u SIGNALBOX_JOB ${node}; env -u SIGNALBOX_JOB ${pause}; true`);
+    world.plan('j', { tickets: { a: {}, b: { status: 'complete' } } });
     expect((await world.cli('run', 'j')).code).toBe(0);
     const [output] = world.jobDirs().map((dir) => readFileSync(join(dir, 'stdout'), 'utf8'));
-    expect(output).toBe('cut off\ncut off\n');
+    expect(output).toMatch(/^cut off\ncut off\n❌ A job cannot decide about tickets and plans\.\n/);
     await site.close();
   });
 });

@@ -299,7 +299,8 @@ function rowOf(
     usage: used.usage,
     unpriced: used.unpriced,
     machine: isElsewhere ? claim.host : isHere(ticket) ? null : (ticket.machine?.host ?? null),
-    pullRequest: typeof url === 'string' ? url : null,
+    // A workflow may take it from what an agent said, and a browser is opened with it.
+    pullRequest: typeof url === 'string' && /^https?:\/\//i.test(url) ? url : null,
     decisions: asks ? (open?.decisions ?? []) : [],
     legal: legalCommands(ticket),
   };

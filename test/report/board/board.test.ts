@@ -121,6 +121,13 @@ describe('the board', () => {
     expect(board(rested).rows).toMatchObject([{ machine: null }]);
   });
 
+  it('has the address of a pull request only where a browser may open it', () => {
+    const urls = ['https://example.test/1', 'javascript:alert(1)', 'file:///etc/passwd', '--help', 7];
+    const tickets = Object.fromEntries(urls.map((pr_url, at) => [`t${at}`, { context: { pr_url } }]));
+    const { rows } = board(viewOf({ id: 'p', tickets }));
+    expect(rows.map(({ pullRequest }) => pullRequest)).toEqual([urls[0], null, null, null, null]);
+  });
+
   it('counts engines that are alive once each, and no person in a session', () => {
     const daemon = { ...CLAIM, token: 'd', by: 'daemon', pid: 2 };
     const view = viewOf({
