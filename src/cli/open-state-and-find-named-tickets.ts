@@ -50,7 +50,8 @@ export async function openNamedStore<T>(
   read: (store: Store) => T,
 ) {
   const address = storeAddress(io, options);
-  const opened = await openForReading({ stateDir, address, env: io.env, cwd: io.cwd }, read);
+  const { env, cwd } = io;
+  const opened = await openForReading({ stateDir, address, env, cwd, command: commandName(io) }, read);
   if (address) io.atEnd(() => opened.store.close());
   return opened;
 }
@@ -104,7 +105,8 @@ export async function openEngine(
   ]);
   const bell = io.tty ? () => io.stderr.write('\u0007') : undefined;
   const address = storeAddress(io, options);
-  const store = address && (await fleetStore(io, address, settings));
+  const command = DRIVERS.has(by) ? undefined : commandName(io);
+  const store = address && (await fleetStore(io, address, settings, command));
   const opened = engine.openEngine({
     settings,
     env: io.env,
@@ -120,9 +122,25 @@ export async function openEngine(
   return opened;
 }
 
-async function fleetStore({ env, cwd }: Io, address: StoreAddress, { stateDir, fleet }: Settings) {
+/** Processes that change tickets all the time, and by no command of a person. */
+const DRIVERS: ReadonlySet<string> = new Set(['worker', 'daemon']);
+const GROUPS: ReadonlySet<string> = new Set(['plan', 'fleet', 'workspace', 'forge']);
+
+/** The command as it is recorded: without its arguments, which may be secret. */
+export function commandName({ argv }: Io): string {
+  const isValue = (index: number) => ['--store', '--config'].includes(argv[index - 1] ?? '');
+  const [first = '', second = ''] = argv.filter((word, index) => !word.startsWith('-') && !isValue(index));
+  return GROUPS.has(first) ? `${first} ${second}` : first;
+}
+
+async function fleetStore(
+  { env, cwd }: Io,
+  address: StoreAddress,
+  { stateDir, fleet }: Settings,
+  command: string | undefined,
+) {
   const { postgresStore } = await import('../store/postgres/open-postgres.ts');
-  return postgresStore({ address, env, cwd, stateDir, leaseMs: fleet.leaseSeconds * 1000 });
+  return postgresStore({ address, env, cwd, stateDir, command, leaseMs: fleet.leaseSeconds * 1000 });
 }
 
 /** The setting that `--no-base-check` stands for. */

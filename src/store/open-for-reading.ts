@@ -10,6 +10,8 @@ export interface StorePlace {
   address?: StoreAddress | undefined;
   env: Env;
   cwd: string;
+  /** Recorded in a database with what the command changes. */
+  command?: string | undefined;
 }
 
 /**
@@ -17,12 +19,12 @@ export interface StorePlace {
  * to read, so they are loaded only when something is not plain.
  */
 export async function openForReading<T = StoreView>(
-  { stateDir, address, env, cwd }: StorePlace,
+  { stateDir, address, env, cwd, command }: StorePlace,
   read: (store: Store) => T,
 ): Promise<{ store: Store; view: T }> {
   if (address) {
     const { openPostgres } = await import('./postgres/open-postgres.ts');
-    const store = await openPostgres({ address, env, cwd, stateDir });
+    const store = await openPostgres({ address, env, cwd, stateDir, command });
     return { store, view: read(store) };
   }
   const store = new FileStore(stateDir, { once: true });

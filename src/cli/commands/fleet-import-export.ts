@@ -25,7 +25,7 @@ async function move(io: Io, options: GlobalOptions, ids: string[], how: 'import'
       hint: `SIGNALBOX_STORE=postgres://user:password@host/database signalbox fleet ${how}`,
     });
   const { stateDir } = await openSettings(io, options);
-  const fleet = await openPostgres({ address, env, cwd });
+  const fleet = await openPostgres({ address, env, cwd, command: `fleet ${how}` });
   io.atEnd(() => fleet.close());
   const files = openStore(stateDir);
   const [from, to]: [Store, Store] = how === 'import' ? [files, fleet] : [fleet, files];

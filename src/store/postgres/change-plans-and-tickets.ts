@@ -19,6 +19,8 @@ interface ChangeOptions {
   writeId(): string;
   /** The error where there is no such plan or ticket. */
   unknown(ref: StateRef): InputError;
+  /** Keeps on record that a person's command has changed something. */
+  record(query: Query, ref: StateRef): Promise<void>;
 }
 
 /** A change of a ticket, and what else belongs to its transaction. */
@@ -139,7 +141,7 @@ export class RowChanges {
   }
 
   async create(plan: Plan, tickets: readonly Ticket[]): Promise<void> {
-    const { connected, writeId } = this.#options;
+    const { connected, writeId, record } = this.#options;
     const id = requireId(plan.id, 'plan');
     const writer = writeId();
     const { claim, repo, doc } = columnsOf(plan);
@@ -159,6 +161,7 @@ export class RowChanges {
         await inTransaction(query, insert).catch((error: unknown) => {
           throw hasCode(error, '23505') ? exists : error;
         });
+      await record(query, { planId: id, ticketId: null });
       await connected.pull(query);
     });
   }
@@ -173,6 +176,7 @@ export class RowChanges {
           planId,
           requireId(ticketId, 'ticket'),
         ]);
+      await this.#options.record(query, { planId, ticketId });
       mirror.remove({ planId, ticketId });
     });
   }
@@ -230,7 +234,9 @@ export class RowChanges {
         if (after === undefined || after === before) continue;
         await this.#register(query);
         const next = { ...after, rev: Math.max(before.rev, after.rev, row.rev) + 1 };
-        if (await put(query, row, next, writer)) return next;
+        if (!(await put(query, row, next, writer))) continue;
+        await this.#options.record(query, ref);
+        return next;
       }
     });
   }

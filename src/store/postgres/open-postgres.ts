@@ -19,6 +19,8 @@ export interface PostgresPlace {
   leaseMs?: number | undefined;
   /** Where the jobs of this process are. */
   stateDir?: string | undefined;
+  /** The command that a person gives, for the record; undefined: this process drives tickets or schedules. */
+  command?: string | undefined;
 }
 
 /** Loads what is needed to talk to the database of an address. */
@@ -32,10 +34,10 @@ export async function reachPostgres({ address, env, cwd, packages = packageDir()
 /** The shared state of a fleet, not yet connected: that is done by the first `refresh`, without which there is nothing to read. */
 export async function postgresStore(place: PostgresPlace): Promise<(options: StoreOptions) => PgStore> {
   const reached = await reachPostgres(place);
-  const { env, leaseMs, stateDir: state, packages = packageDir() } = place;
+  const { env, leaseMs, stateDir: state, command, packages = packageDir() } = place;
   const loadQueue = () => loadPeer<BossModule>('pg-boss', packages);
   const person = env.USER ?? env.LOGNAME ?? null;
-  return (options) => new PgStore({ ...options, ...reached, loadQueue, leaseMs, state, person });
+  return (options) => new PgStore({ ...options, ...reached, loadQueue, leaseMs, state, person, command });
 }
 
 /** Opens the shared state of a fleet. */

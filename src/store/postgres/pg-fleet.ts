@@ -1,4 +1,4 @@
-import { isAlive, ownIdentity, type ProcessIdentity } from '../../machine/process-identity-and-signals.ts';
+import { isAlive, type ProcessIdentity } from '../../machine/process-identity-and-signals.ts';
 import { onceLeaseIsOver } from '../../model/claim.ts';
 import { HeldError } from '../../model/errors.ts';
 import type { StoredEvent } from '../../model/events.ts';
@@ -16,6 +16,7 @@ import {
   type WorkerFacts,
 } from '../store-interface.ts';
 import type { RowChanges } from './change-plans-and-tickets.ts';
+import type { CommandRecords } from './command-records.ts';
 import type { Leases, PgHolder } from './pg-holder.ts';
 import type { Queue } from './queue.ts';
 import { LOCKS, SCHEMA } from './schema.ts';
@@ -29,7 +30,7 @@ interface FleetOptions {
   queue: Queue;
   persist: NonNullable<StoreOptions['persist']>;
   leaseMs: number;
-  person: string | null;
+  records: CommandRecords;
   /** Whether an event is this process's. */
   isOwnKey(key: string): boolean;
 }
@@ -178,11 +179,10 @@ export class PgFleet implements Fleet {
 
   /** A command about a worker, and the record of it. */
   #command(command: string, about: string, work: (query: Query) => Promise<boolean>): Promise<boolean> {
-    const { person } = this.#options;
+    const { records } = this.#options;
     return this.#write(async (query) => {
       const done = await work(query);
-      const note = `insert into ${SCHEMA}.commands (person, machine, command, about) values ($1, $2, $3, $4)`;
-      if (done) await query(note, [person, ownIdentity().host, command, about]);
+      if (done) await records.add(query, command, about);
       return done;
     });
   }

@@ -21,6 +21,7 @@ import type { HeldTicket, NoticeWish, Store, StoreOptions, StoreView, Wanted } f
 import { keyOf } from '../watch-plans.ts';
 import { EventQueue } from './append-events.ts';
 import { putRecord, RowChanges } from './change-plans-and-tickets.ts';
+import { CommandRecords } from './command-records.ts';
 import { ConnectedMirror } from './connected-mirror.ts';
 import { type ConnectionParameters, shownAddress } from './connection-parameters.ts';
 import type { PgModule } from './load-peers.ts';
@@ -47,6 +48,8 @@ interface PgStoreOptions extends StoreOptions {
   state?: string | undefined;
   /** Who gives the commands, for the record. */
   person?: string | null;
+  /** The command that this process carries out for a person; undefined: it drives tickets or schedules. */
+  command?: string | undefined;
 }
 
 interface EventRow {
@@ -98,7 +101,10 @@ export class PgStore implements Store {
       readPlan: (id) => this.#blocking.query<RawRow>(WHOLE_PLANS('named'), [[id]]),
     });
     this.#mirror = this.#connected.mirror;
+    const { leases } = this.#connected;
+    const records = new CommandRecords({ person, command: options.command });
     this.#changes = new RowChanges({
+      record: (query, ref) => records.note(query, ref),
       connected: this.#connected,
       reader: this.#reader,
       persist: this.#persist,
@@ -112,7 +118,6 @@ export class PgStore implements Store {
       person,
       machine: ownIdentity().host,
     });
-    const { leases } = this.#connected;
     this.#queue = new Queue({
       load,
       session: () => new Session({ pg, parameters, name: 'signalbox queue' }),
@@ -124,7 +129,7 @@ export class PgStore implements Store {
       queue: this.#queue,
       persist: this.#persist,
       leaseMs,
-      person,
+      records,
       isOwnKey: (key) => key.startsWith(self),
     });
     this.output = new OutputRows(this.session, this.#blocking);
