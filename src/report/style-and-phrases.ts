@@ -243,5 +243,5 @@ export function enginesText(engines: readonly { by: string; host: string; isElse
   const counts = new Map<string, number>();
   for (const name of names) counts.set(name, (counts.get(name) ?? 0) + 1);
   const list = [...counts].map(([name, count]) => (count > 1 ? `${count} × ${name}` : name)).join(', ');
-  return `${plural(engines.length, 'engine')}: ${oneLine(list, 200)}`;
+  return `${plural(engines.length, 'engine')}: ${list}`;
 }

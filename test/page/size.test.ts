@@ -14,6 +14,11 @@ it('the scripts of the page have less than 60 kB when they are compressed', () =
   expect(scripts.reduce((sum, { bytes }) => sum + gzipSync(bytes).length, 0)).toBeLessThan(60_000);
 });
 
+it('the scripts of the page load nothing, so nothing of Node either', () => {
+  const loads = /\bimport\b|\brequire\(|["'`]node:/;
+  expect(textOf('.js').filter((text) => loads.test(text)).length).toBe(0);
+});
+
 it('the page names no other host, and has no inline script or style', () => {
   const known =
     /http:\/\/www\.w3\.org\/(2000\/svg|1998\/Math\/MathML|1999\/xhtml|1999\/xlink|XML\/1998\/namespace)/g;

@@ -50,7 +50,7 @@ export function factLines(board: Board, { columns: width, style, now }: Frame): 
   const { engines, running, maximum, today, limits, problems } = board;
   const spent = today.usd === null && today.unpriced === 0 ? '$0.00' : costText(today.usd, today.unpriced);
   const facts = [
-    enginesText(engines),
+    oneLine(enginesText(engines), 200),
     `${running} of ${maximum} running`,
     `${spent}${today.budgetUsd === null ? '' : ` of ${dollars(today.budgetUsd)}`} today`,
   ];
