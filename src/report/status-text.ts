@@ -5,7 +5,13 @@ import { isGivenUp, type Plan } from '../model/plan.ts';
 import { planProblems } from '../model/plans/plan-problems.ts';
 import { ticketOf } from '../model/plans/plans-view.ts';
 import { notMerged, unchecked } from '../model/review-verdict-and-criteria.ts';
-import { blockedBy, stoppedBy, stuckBlocker } from '../model/state/blockers-and-stop-on-failure.ts';
+import {
+  blockedBy,
+  failuresIn,
+  haltedHold,
+  type StuckBlocker,
+  stuckBlockers,
+} from '../model/state/blockers-and-stop-on-failure.ts';
 import {
   answerCommands,
   answerTo,
@@ -59,8 +65,13 @@ export function statusOf({ view: stored, holder, daemon, now, whyNoWorker }: Sta
   const view = withShownGates(stored, holder);
   const newer = newerRuns(view);
   const sound = new Set<string>();
+  const failureOf = failuresIn(view);
+  const stuckBlocker = stuckBlockers(view);
+  const problemsOf = groupBy(view.problems, ({ planId }) => planId);
   return view.plans.map((plan) => {
     const broken = planProblems(plan, view, sound);
+    const brokenTickets = new Map(broken.toReversed().map((problem) => [problem.ticketId, problem]));
+    const failed = failureOf(plan);
     const engine = daemon || (plan.claim !== null && holder.isLive(plan.claim));
     const tickets: TicketStatus[] = [];
     for (const entry of plan.tickets.toSorted((a, b) => a.order - b.order)) {
@@ -72,9 +83,9 @@ export function statusOf({ view: stored, holder, daemon, now, whyNoWorker }: Sta
         stored.status === 'complete'
           ? undefined
           : (blockedBy(view, plan, entry) ??
-            stoppedBy(view, plan, entry) ??
+            (failed === undefined || failed === entry.ticketId ? null : haltedHold(failed)) ??
             waitsForTicketInTree(view, plan, stored));
-      const wrong = broken.find(({ ticketId }) => ticketId === entry.ticketId) ?? broken[0];
+      const wrong = brokenTickets.get(entry.ticketId) ?? broken[0];
       const blocked = wrong?.message ?? hold?.reason ?? null;
       const current = currentHold(stored, { now, blocked });
       const ticket = current === stored.hold ? stored : { ...stored, hold: current };
@@ -82,16 +93,16 @@ export function statusOf({ view: stored, holder, daemon, now, whyNoWorker }: Sta
       const missing = mayStart && blocked === null ? whyNoWorker?.(plan, ticket) : undefined;
       const explained = explain(ticket, plan, { driven, engine, blocked, now, leaseMs });
       const { why, next } = superseded(ticket, missing ? { why: missing, next: '' } : explained, newer);
-      const root = why !== '' && why === blocked && !wrong ? stuckBlocker(view, plan, entry) : undefined;
+      const root = why !== '' && why === blocked && !wrong ? stuckBlocker(plan, entry) : undefined;
       tickets.push({ ticket, why, next: next || (root ? commandToFree(root, { engine, now }, newer) : '') });
     }
-    return { plan, tickets, problems: view.problems.filter((problem) => problem.planId === plan.id) };
+    return { plan, tickets, problems: problemsOf.get(plan.id) ?? [] };
   });
 }
 
 /** The command that frees tickets which wait for this one. A ticket of an archived plan is taken out of their list. */
 function commandToFree(
-  { ticket, plan, waiter }: NonNullable<ReturnType<typeof stuckBlocker>>,
+  { ticket, plan, waiter }: StuckBlocker,
   around: { engine: boolean; now: number },
   newer: ReadonlyMap<string, string>,
 ): string {

@@ -1,7 +1,9 @@
 import { expect, it } from 'vitest';
+import type { PlanEntry } from '../../src/model/plan.ts';
 import { Plan } from '../../src/model/plan-schema.ts';
 import { overlaps } from '../../src/model/plans/overlapping-ticket-paths.ts';
 import { Ticket } from '../../src/model/ticket-schema.ts';
+import { within } from '../support/within.ts';
 
 interface Entry {
   paths?: string[];
@@ -57,4 +59,18 @@ it.each([
   ['that declare nothing', { a: SAME, b: {} }, {}],
 ])('leaves out tickets %s', (_what, entries, more) => {
   expect(pairs(entries, more)).toEqual([]);
+});
+
+it('looks through a chain of 20,000 tickets without comparing each with each', () => {
+  const plan = Plan.parse({ id: 'p', tickets: [{ ticketId: 'a', ...SAME }] });
+  const entry = plan.tickets[0] as PlanEntry;
+  const chain = Array.from({ length: 20_000 }, (_, number) => ({
+    ...entry,
+    ticketId: `t${number}`,
+    paths: number === 19_999 ? SAME.paths : [],
+    blockedBy: [number === 0 ? 'a' : `t${number - 1}`],
+  }));
+  const began = performance.now();
+  expect(overlaps({ ...plan, tickets: [entry, ...chain] }, { tickets: new Map() })).toEqual([]);
+  expect(performance.now() - began).toBeLessThan(within(500));
 });

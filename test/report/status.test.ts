@@ -1,7 +1,11 @@
 import { expect, it } from 'vitest';
-import { planLines } from '../../src/report/status-text.ts';
+import type { Plan } from '../../src/model/plan.ts';
+import type { Ticket } from '../../src/model/ticket.ts';
+import { planLines, statusOf } from '../../src/report/status-text.ts';
 import { style } from '../../src/report/style-and-phrases.ts';
 import { at, NOW, plan, ticket } from '../model/build.ts';
+import { firstOnly } from '../support/tiers.ts';
+import { within } from '../support/within.ts';
 
 const reason = 'today’s budget is used up: $2.00 of $2.00';
 const held = ticket({ status: 'ready', hold: { kind: 'budget', reason, until: at(60) } });
@@ -58,3 +62,32 @@ it('shows what needs a person first, folds equal reasons and many that are done'
     '  Done (11)',
   ]);
 });
+
+const CHAINS = [
+  ['of sound tickets', 'queued', 1, 'waits for a (not complete yet)', ''],
+  ['behind one that failed', 'failed', 1, 'waits for a (failed)', 'signalbox retry p a'],
+  ['whose blockers are all listed twice', 'queued', 2, 'lists "a" twice', ''],
+] as const;
+
+for (const [index, [what, status, times, why, next]] of CHAINS.entries())
+  it(`explains a chain of 20,000 tickets in no time: ${what}`, firstOnly(index), () => {
+    const whole = plan({ tickets: [{ ticketId: 'a' }] });
+    const one = ticket({ ticketId: 'a' });
+    const chain = Array.from({ length: 20_000 }, (_, number) => ({
+      ...whole.tickets[0],
+      ticketId: `t${number}`,
+      blockedBy: Array.from({ length: times }, () => (number === 0 ? 'a' : `t${number - 1}`)),
+    })) as Plan['tickets'];
+    const tickets = chain.map(({ ticketId }): [string, Ticket] => [`p/${ticketId}`, { ...one, ticketId }]);
+    const view = {
+      plans: [{ ...whole, tickets: [...whole.tickets, ...chain] }],
+      tickets: new Map<string, Ticket>([['p/a', { ...one, status }], ...tickets]),
+      problems: [],
+    };
+    const holder = { isLive: () => false, leaseLeft: () => undefined };
+    const began = performance.now();
+    const [shown] = statusOf({ view, holder, daemon: true, now: Date.parse(NOW) });
+    expect(performance.now() - began).toBeLessThan(within(1000));
+    expect(shown?.tickets[1]).toMatchObject({ why: expect.stringContaining(why), next });
+    expect(shown?.tickets.at(-1)?.next).toBe(next);
+  });

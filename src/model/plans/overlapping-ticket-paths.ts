@@ -18,15 +18,14 @@ export function overlaps(plan: Plan, view: Pick<PlansView, 'tickets'>): Overlap[
     const over = ticket?.status === 'complete';
     return paths.length > 0 && !over ? [{ ...entry, paths, place, repo: ticket?.repo ?? plan.repo }] : [];
   });
-  const before = ancestors(plan);
+  const isOrdered = ordering(plan);
   const found: Overlap[] = [];
   for (const [index, one] of declared.entries()) {
     for (const other of declared.slice(index + 1)) {
-      const ordered =
-        before.get(one.ticketId)?.has(other.ticketId) || before.get(other.ticketId)?.has(one.ticketId);
-      if (ordered || one.repo !== other.repo || one.group !== other.group) continue;
+      if (one.repo !== other.repo || one.group !== other.group) continue;
       const meeting = firstMeeting(one.paths, other.paths);
-      if (meeting) found.push({ a: one.ticketId, b: other.ticketId, paths: meeting });
+      if (meeting && !isOrdered(one.ticketId, other.ticketId))
+        found.push({ a: one.ticketId, b: other.ticketId, paths: meeting });
     }
   }
   return found;
@@ -37,8 +36,8 @@ function firstMeeting(a: readonly string[], b: readonly string[]): [string, stri
   return undefined;
 }
 
-/** Everything a ticket waits for inside its plan, directly or not. */
-function ancestors(plan: Plan): Map<string, Set<string>> {
+/** Whether one of two tickets waits for the other inside their plan, directly or not. What each waits for is found when it is asked for. */
+function ordering(plan: Plan): (a: string, b: string) => boolean {
   const blockers = new Map(
     plan.tickets.map(({ ticketId, blockedBy }) => [
       ticketId,
@@ -47,18 +46,20 @@ function ancestors(plan: Plan): Map<string, Set<string>> {
         .flatMap((ref) => (ref.planId === plan.id ? [ref.ticketId] : [])),
     ]),
   );
-  return new Map(
-    plan.tickets.map(({ ticketId }) => {
-      const found = new Set<string>();
-      const left = [...(blockers.get(ticketId) ?? [])];
-      for (let next = left.pop(); next !== undefined; next = left.pop()) {
-        if (found.has(next)) continue;
-        found.add(next);
-        left.push(...(blockers.get(next) ?? []));
-      }
-      return [ticketId, found];
-    }),
-  );
+  const known = new Map<string, Set<string>>();
+  const ancestorsOf = (ticketId: string) => {
+    const found = known.get(ticketId) ?? new Set<string>();
+    if (known.has(ticketId)) return found;
+    known.set(ticketId, found);
+    const left = [...(blockers.get(ticketId) ?? [])];
+    for (let next = left.pop(); next !== undefined; next = left.pop()) {
+      if (found.has(next)) continue;
+      found.add(next);
+      left.push(...(blockers.get(next) ?? []));
+    }
+    return found;
+  };
+  return (a, b) => ancestorsOf(a).has(b) || ancestorsOf(b).has(a);
 }
 
 /** Says why a text cannot name files of a repository, or undefined when it can. */

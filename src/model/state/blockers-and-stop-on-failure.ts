@@ -27,32 +27,59 @@ const WHY_PLAN_RESTS: Readonly<Partial<Record<Plan['status'], string>>> = {
   archived: 'its plan is archived',
 };
 
+interface Waiter {
+  plan: Plan;
+  entry: PlanEntry;
+}
+
+export interface StuckBlocker {
+  plan: Plan;
+  ticket: Ticket;
+  waiter: Waiter;
+}
+
 /**
  * The first ticket, however far away, for which a person has to do something before this one can begin, and the one
- * that waits for it.
+ * that waits for it. Each ticket of the view is searched once: in a long chain all wait for the same one.
  */
-export function stuckBlocker(
-  view: PlansView,
-  plan: Plan,
-  entry: PlanEntry,
-): { plan: Plan; ticket: Ticket; waiter: { plan: Plan; entry: PlanEntry } } | undefined {
-  const seen = new Set<string>();
-  const ahead = [{ plan, entry }];
-  for (const at of ahead) {
-    for (const ref of at.entry.blockedBy.map((text) => parseRef(text, at.plan.id))) {
-      const key = refKey(ref);
-      const own = planOf(view, ref.planId);
-      const ticket = ticketOf(view, ref);
-      if (seen.has(key) || !own || !ticket) continue;
-      seen.add(key);
-      const stands = ['failed', 'paused', 'needs_attention'].includes(ticket.status);
-      const rests = WHY_PLAN_RESTS[own.status] !== undefined && ticket.status !== 'complete';
-      if (stands || rests) return { plan: own, ticket, waiter: at };
-      const next = entryOf(own, ref);
-      if (next) ahead.push({ plan: own, entry: next });
+export function stuckBlockers(view: PlansView): (plan: Plan, entry: PlanEntry) => StuckBlocker | undefined {
+  const known = new Map<string, StuckBlocker | undefined>();
+  const keyOf = ({ plan, entry }: Waiter) => refKey({ planId: plan.id, ticketId: entry.ticketId });
+  return (plan, entry) => {
+    const first = { plan, entry };
+    const ahead: { at: Waiter; blockers: Waiter[] | undefined }[] = [{ at: first, blockers: undefined }];
+    for (let top = ahead.at(-1); top; top = ahead.at(-1)) {
+      const { at } = top;
+      const key = keyOf(at);
+      const waited = top.blockers;
+      if (waited) {
+        if (!known.get(key)) known.set(key, waited.map((each) => known.get(keyOf(each))).find(Boolean));
+      } else if (!known.has(key)) {
+        const found = blockersAhead(view, at);
+        known.set(key, found.stuck);
+        top.blockers = found.stuck ? [] : found.others;
+        for (const each of top.blockers.toReversed()) ahead.push({ at: each, blockers: undefined });
+        continue;
+      }
+      ahead.pop();
     }
+    return known.get(keyOf(first));
+  };
+}
+
+function blockersAhead(view: PlansView, at: Waiter): { stuck: StuckBlocker | undefined; others: Waiter[] } {
+  const others: Waiter[] = [];
+  for (const ref of at.entry.blockedBy.map((text) => parseRef(text, at.plan.id))) {
+    const plan = planOf(view, ref.planId);
+    const ticket = ticketOf(view, ref);
+    if (!plan || !ticket) continue;
+    const stands = ['failed', 'paused', 'needs_attention'].includes(ticket.status);
+    const rests = WHY_PLAN_RESTS[plan.status] !== undefined && ticket.status !== 'complete';
+    if (stands || rests) return { stuck: { plan, ticket, waiter: at }, others };
+    const entry = entryOf(plan, ref);
+    if (entry) others.push({ plan, entry });
   }
-  return undefined;
+  return { stuck: undefined, others };
 }
 
 /** Only what a person would act on: phases of a running blocker are left out. */
@@ -65,12 +92,6 @@ function sayBlocker(blocker: Ticket, plan: Plan | undefined): string {
   if (blocker.status === 'failed' || blocker.status === 'paused') return blocker.status;
   if (blocker.status === 'needs_attention') return 'needs attention';
   return blocker.hold?.kind === 'blocked' ? 'itself blocked' : 'not complete yet';
-}
-
-/** The hold of a ticket that will not start because another one has failed; null if none has. */
-export function stoppedBy(view: PlansView, plan: Plan, waiting: PlanEntry): Hold | null {
-  const failed = firstFailure(view, plan);
-  return failed === undefined || failed === waiting.ticketId ? null : haltedHold(failed);
 }
 
 /** The failure after which no further ticket of a plan starts, in any group. */
