@@ -70,6 +70,8 @@ export class LiveFeed {
 
   #put(key: string, row: Row, now: Set<string>): void {
     now.add(key);
+    // Most rows of a board are the ones of the last reading.
+    if (this.#rows.get(key)?.row === row.row) return;
     const text = JSON.stringify(row.row);
     if (this.#rows.get(key)?.text === text) return;
     this.#rows.set(key, { ...row, text, seq: ++this.#seq });

@@ -26,7 +26,7 @@ import {
   statusOf,
   whereWorkIs,
 } from '../report/status-text.ts';
-import { openAndOnePlan, type StoreView } from '../store/store-interface.ts';
+import { openAndOnePlan, type Store, type StoreView } from '../store/store-interface.ts';
 import { resolveWorkflow } from '../workflows/resolve-workflow.ts';
 import type { Costs, PlanPage, TicketPage } from './api-schemas.ts';
 
@@ -44,19 +44,47 @@ export function statusPage(engine: EngineContext, { all }: { all: boolean }) {
   return [...statusIn(engine, view).map(statusJson), ...unreadable];
 }
 
-export function planList(engine: EngineContext) {
-  const view = engine.store.view();
-  return view.plans
-    .map((plan) => ({
-      id: plan.id,
-      name: plan.name,
-      status: plan.status,
-      complete: ticketsOf(view, plan).filter(({ status }) => status === 'complete').length,
-      tickets: plan.tickets.length,
-      createdAt: plan.createdAt ?? null,
-      repo: typeof plan.repo === 'string' ? plan.repo : null,
-    }))
-    .sort((a, b) => ((a.createdAt ?? '') < (b.createdAt ?? '') ? 1 : -1));
+export function planList({ store }: EngineContext) {
+  const rows = [...planRows(store.glance()), ...finishedRows(store)].flat();
+  return rows.sort((a, b) => ((a.createdAt ?? '') < (b.createdAt ?? '') ? 1 : -1));
+}
+
+function planRows(view: StoreView) {
+  return view.plans.map((plan) => ({
+    id: plan.id,
+    name: plan.name,
+    status: plan.status,
+    complete: ticketsOf(view, plan).filter(({ status }) => status === 'complete').length,
+    tickets: plan.tickets.length,
+    createdAt: plan.createdAt ?? null,
+    repo: typeof plan.repo === 'string' ? plan.repo : null,
+  }));
+}
+
+const finishedRows = ofFinishedPlans(planRows);
+
+/** A change of a finished plan that nothing has reported is seen within this time. */
+const FULL_CHECK_MS = 60_000;
+
+/** What is made of each finished plan. It is read again only after a change: there may be thousands, and pages ask while work goes on. */
+function ofFinishedPlans<T>(make: (view: StoreView) => T): (store: Store) => T[] {
+  const stores = new WeakMap<Store, { made: Map<string, T>; cursor?: string; checkedAt: number }>();
+  return (store) => {
+    const kept = stores.get(store) ?? { made: new Map<string, T>(), checkedAt: Number.NEGATIVE_INFINITY };
+    stores.set(store, kept);
+    const { finished } = store.glance();
+    const isDue = performance.now() - kept.checkedAt > FULL_CHECK_MS;
+    if (isDue) kept.checkedAt = performance.now();
+    const { changed, cursor } = store.changes(kept.cursor, isDue ? 'all' : 'noticed');
+    kept.cursor = cursor;
+    if (changed === 'unknown') kept.made.clear();
+    else for (const { planId } of changed) kept.made.delete(planId);
+    return [...(finished?.ids() ?? [])].map((id) => {
+      const made = kept.made.get(id) ?? make(store.view(id));
+      kept.made.set(id, made);
+      return made;
+    });
+  };
 }
 
 /** What `status` shows of a view. */
@@ -231,27 +259,42 @@ export function costPage(
   { since, plan }: { since?: string | undefined; plan?: string | undefined },
 ): Costs {
   const from = since === undefined ? null : timeOf(since, Date.now());
-  const tickets = plan === undefined ? store.view().tickets.values() : store.tickets(store.plan(plan));
-  const deleted = plan === undefined ? store.deletedUsage() : [];
+  const all =
+    plan === undefined
+      ? [costsOf(store.glance()), costsOfTickets(store.deletedUsage()), ...finishedCosts(store)].flat()
+      : costsOfTickets(store.tickets(store.plan(plan)));
   const rows = new Map<string, Costs['rows'][number]>();
-  for (const ticket of [...tickets, ...deleted])
-    for (const entry of ticket.phaseHistory) {
-      const { agent, phase, usage, startedAt, completedAt } = entry;
-      const end = Date.parse(completedAt ?? startedAt);
-      if (agent === null || Number.isNaN(end) || (from !== null && end < from)) continue;
-      const group = { day: localDay(end), planId: ticket.planId, phase, agent };
-      const key = JSON.stringify(group);
-      const row = rows.get(key) ?? { ...group, attempts: 0, unpriced: 0, seconds: 0, usage: noUsage() };
-      row.attempts += 1;
-      row.unpriced += isUnpriced(entry) ? 1 : 0;
-      row.seconds += completedAt ? Math.max(0, (end - Date.parse(startedAt)) / 1000) : 0;
-      if (usage) row.usage = addUsage(row.usage, usage);
-      rows.set(key, row);
-    }
+  for (const { end, planId, phase, agent, usage, seconds, unpriced } of all) {
+    if (from !== null && end < from) continue;
+    const group = { day: localDay(end), planId, phase, agent };
+    const key = JSON.stringify(group);
+    const row = rows.get(key) ?? { ...group, attempts: 0, unpriced: 0, seconds: 0, usage: noUsage() };
+    row.attempts += 1;
+    row.unpriced += unpriced ? 1 : 0;
+    row.seconds += seconds;
+    if (usage) row.usage = addUsage(row.usage, usage);
+    rows.set(key, row);
+  }
   return {
     since: from === null ? null : new Date(from).toISOString(),
     rows: [...rows.values()].sort((a, b) => (a.day < b.day ? -1 : a.day > b.day ? 1 : 0)),
   };
+}
+
+const costsOf = ({ tickets }: StoreView) => costsOfTickets(tickets.values());
+const finishedCosts = ofFinishedPlans(costsOf);
+
+/** What each attempt of an agent used, and when it ended. */
+function costsOfTickets(tickets: Iterable<Ticket>) {
+  return [...tickets].flatMap(({ planId, phaseHistory }) =>
+    phaseHistory.flatMap((entry) => {
+      const { agent, phase, usage, startedAt, completedAt } = entry;
+      const end = Date.parse(completedAt ?? startedAt);
+      if (agent === null || Number.isNaN(end)) return [];
+      const seconds = completedAt ? Math.max(0, (end - Date.parse(startedAt)) / 1000) : 0;
+      return [{ end, planId, phase, agent, usage, seconds, unpriced: isUnpriced(entry) }];
+    }),
+  );
 }
 
 function localDay(ms: number): string {

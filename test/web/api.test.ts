@@ -1,4 +1,4 @@
-import { appendFileSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { appendFileSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect } from 'vitest';
 import type { Ticket } from '../../src/model/ticket.ts';
@@ -127,6 +127,32 @@ describe.concurrent('every read', () => {
     // A question gets older between the two.
     const ageless = (value: unknown) => JSON.parse(JSON.stringify(value).replaceAll(/open for \w+/g, 'open'));
     expect(ageless(await world.json('report', '--plan', 'p'))).toMatchObject(ageless(report));
+    await site.close();
+  });
+
+  it('of plans or costs does not read finished plans again until they change', async ({ world }) => {
+    const completedAt = new Date().toISOString();
+    const attempt = {
+      phase: 'build',
+      status: 'success',
+      startedAt: completedAt,
+      completedAt,
+      agent: 'agent',
+    };
+    const done = { status: 'complete' as const, phaseHistory: [attempt] as never };
+    world.plan('old', { status: 'archived', tickets: { a: done, b: done } });
+    const site = await TestSite.open(world);
+    const seen = async () => {
+      const [plan] = await site.get<{ name: string; complete: number }[]>('/plans');
+      const { rows } = await site.get<{ rows: { attempts: number }[] }>('/costs');
+      return [plan?.name, plan?.complete, rows.map(({ attempts }) => attempts)];
+    };
+    const before = await seen();
+    expect(before.slice(1)).toEqual([2, [2]]);
+    rmSync(join(world.stateDir, 'plans', 'old', 'tickets', 'b.json'));
+    expect(await seen()).toEqual(before);
+    await site.engine.store.updatePlan('old', (plan) => ({ ...plan, name: 'Another' }));
+    expect(await seen()).toEqual(['Another', 1, [1]]);
     await site.close();
   });
 

@@ -103,6 +103,15 @@ describe('the feed', () => {
     expect(feed.update(board([row('a', '9')]))).toBe(false);
   });
 
+  it('does not compare rows that are the ones of the last reading', () => {
+    const feed = new LiveFeed();
+    let compared = 0;
+    const rows = Array.from({ length: 100 }, (_, n) => ({ ...row(`t${n}`), toJSON: () => ++compared }));
+    feed.update(board(rows));
+    expect(feed.update(board([...rows]))).toBe(false);
+    expect(compared).toBe(100);
+  });
+
   it('asks a reader that has missed events, or rows that are gone, to begin again', () => {
     const feed = new LiveFeed();
     feed.update(board([row('a')]));
