@@ -43,6 +43,12 @@ export function BoardPage() {
       <h1 class="hidden">Board</h1>
       <Head />
       <Filter query={query} />
+      {state.plans.size === 0 && (
+        <div class="part">
+          <Empty>There are no open plans. Start with a task of your own, in its repository:</Empty>
+          <Command command={'signalbox run --task "Fix the typo in README"'} />
+        </div>
+      )}
       {SECTIONS.map((section) => (
         <BoardSection key={section} section={section} rows={sections[section]} isFiltered={query !== ''} />
       ))}

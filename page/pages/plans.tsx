@@ -25,7 +25,7 @@ export function PlansPage() {
           <Command command="signalbox plan" />
         </>
       )}
-      <ul class="rows plans">
+      <ul class="rows plans" hidden={data.length === 0}>
         {data.map((plan) => (
           <li key={plan.id} class="row">
             <div class="what">

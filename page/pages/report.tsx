@@ -2,7 +2,7 @@ import type { Report } from '../../src/web/api-schemas.ts';
 import { useLoaded } from '../live/api.ts';
 import { board } from '../live/live.ts';
 import { address, setQuery } from '../live/route.ts';
-import { Command, Empty, Loading, localTimes, ticketAddress } from '../parts/small.tsx';
+import { Command, Loading, localTimes, ticketAddress } from '../parts/small.tsx';
 import { Choice } from './costs.tsx';
 
 const PERIODS = ['12h', '24h', '3d', '7d'];
@@ -33,29 +33,25 @@ function ReportText({ report: { sentence, period, sections } }: { report: Report
     <article class="report">
       <p class="sentence">{localTimes(sentence)}</p>
       <p class="hint">{localTimes(period)}</p>
-      {sections.length === 0 && <Empty>Nothing happened in this time.</Empty>}
       {sections.map(({ name, heading, items }) => (
         <section key={name} class="part" aria-labelledby={`report-${name}`}>
           <h2 id={`report-${name}`}>{heading}</h2>
           <ul class="report-items">
             {items.map((item) => (
               <li key={item.text}>
-                <p>{localTimes(item.text)}</p>
+                <p>
+                  <ItemText text={localTimes(item.text)} ticket={only(item.tickets)} />
+                </p>
                 {item.details.map((detail) => (
                   <p key={detail} class="hint prose">
                     {localTimes(detail)}
                   </p>
                 ))}
-                {item.tickets.length > 0 && (
+                {item.tickets.length > 1 && (
                   <p class="ticket-names">
-                    {item.tickets.map((key) => {
-                      const [planId = '', ticketId = ''] = key.split('/');
-                      return (
-                        <a key={key} href={ticketAddress({ planId, ticketId })}>
-                          {key}
-                        </a>
-                      );
-                    })}
+                    {item.tickets.map((key) => (
+                      <TicketName key={key} name={key} />
+                    ))}
                   </p>
                 )}
                 {item.commands.map((command) => (
@@ -68,4 +64,30 @@ function ReportText({ report: { sentence, period, sections } }: { report: Report
       ))}
     </article>
   );
+}
+
+const only = (tickets: readonly string[]) => (tickets.length === 1 ? tickets[0] : undefined);
+
+/** A sentence with a link to its ticket: in its place where it names the ticket, else behind it. */
+function ItemText({ text, ticket }: { text: string; ticket: string | undefined }) {
+  if (ticket === undefined) return <>{text}</>;
+  const at = text.indexOf(ticket);
+  if (at < 0)
+    return (
+      <>
+        {text} <TicketName name={ticket} />
+      </>
+    );
+  return (
+    <>
+      {text.slice(0, at)}
+      <TicketName name={ticket} />
+      {text.slice(at + ticket.length)}
+    </>
+  );
+}
+
+function TicketName({ name }: { name: string }) {
+  const [planId = '', ticketId = ''] = name.split('/');
+  return <a href={ticketAddress({ planId, ticketId })}>{name}</a>;
 }

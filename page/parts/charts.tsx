@@ -5,23 +5,28 @@ import { Empty } from './small.tsx';
 
 /** Parts with a colour of their own; the rest share the last one. */
 const MAX_COLOURS = 6;
-const [WIDTH, HEIGHT, LEFT, BELOW, ABOVE] = [1080, 260, 56, 26, 10];
+const [HEIGHT, LEFT, BELOW, ABOVE] = [260, 56, 26, 10];
+/** Units of the drawing, of which one is about a pixel, and days that have a name. */
+const WIDE = { width: 1080, names: 10 };
+const NARROW = { width: 300, names: 4 };
+const NARROW_PIXELS = 760;
 
 /** Dollars per day, as bars of parts. */
 export function DayChart({ days, about }: { days: readonly Day[]; about: string }) {
   const top = roundTop(Math.max(...days.map(({ usd }) => usd)));
   if (days.every(({ usd }) => usd === 0)) return <Empty>No attempt with a known cost in this time.</Empty>;
-  const step = (WIDTH - LEFT) / days.length;
+  const { width, names: most } = innerWidth > NARROW_PIXELS ? WIDE : NARROW;
+  const step = (width - LEFT) / days.length;
   const bar = Math.min(48, Math.max(2, step * 0.72));
   const y = (usd: number) => ABOVE + (HEIGHT - BELOW - ABOVE) * (1 - usd / top);
-  const every = Math.ceil(days.length / 10);
+  const every = Math.ceil(days.length / most);
   const names = days[0]?.parts.map(({ name }) => name) ?? [];
   return (
     <figure class="chart">
-      <svg viewBox={`0 0 ${WIDTH} ${HEIGHT}`} role="img" aria-label={`${about}. The table has the figures.`}>
+      <svg viewBox={`0 0 ${width} ${HEIGHT}`} role="img" aria-label={`${about}. The table has the figures.`}>
         {[0, 0.5, 1].map((part) => (
           <g key={part}>
-            <line class="grid" x1={LEFT} x2={WIDTH} y1={y(top * part)} y2={y(top * part)} />
+            <line class="grid" x1={LEFT} x2={width} y1={y(top * part)} y2={y(top * part)} />
             <text class="axis" x={LEFT - 8} y={y(top * part) + 4} text-anchor="end">
               {axisText(top * part)}
             </text>

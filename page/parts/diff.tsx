@@ -22,7 +22,7 @@ export function DiffView({ path, version }: { path: string; version: unknown }) 
       <p class="hint">
         <b>{files.length === 1 ? '1 file' : `${files.length} files`}</b>,{' '}
         <span class="added-count">+{added}</span> <span class="removed-count">−{removed}</span>, {data.branch}{' '}
-        since {data.base}
+        since {data.base.replace(/^[0-9a-f]{40}$/, (hash) => hash.slice(0, 10))}
       </p>
       {files.map((file) => {
         lines += file.lines.length;

@@ -30,7 +30,7 @@ describe.concurrent('status', () => {
     expect(out).toMatch(/✗ failed .*\d+h \d+m ago.*\n +build: no evidence\n +→ signalbox retry p failed\n/);
     expect(out).toMatch(/‖ paused .*\n +paused by Ann\n +→ signalbox resume p paused\n/);
     expect(out).toMatch(/✓ over .*\n/);
-    expect(out).toMatch(/◌ x .*\n +the plan is draft\n +→ signalbox plan approve d\n/);
+    expect(out).toMatch(/◌ x .*\n +the plan is a draft\n +→ signalbox plan approve d\n/);
   });
 
   it('drops a reason that is over, as text, as JSON and in a report', async ({ world }) => {

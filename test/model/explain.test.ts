@@ -205,7 +205,10 @@ describe('explain', () => {
     ['paused', 'signalbox resume p'],
     ['archived', ''],
   ])('says that the plan is %s', (status, next) => {
-    expect(say(ticket(), {}, status)).toEqual({ why: `the plan is ${status}`, next });
+    expect(say(ticket(), {}, status)).toEqual({
+      why: `the plan is ${status === 'draft' ? 'a draft' : status}`,
+      next,
+    });
   });
 
   it('says which phase runs, and the how-manyth attempt it is', () => {

@@ -171,7 +171,8 @@ function waiting(ticket: Ticket, plan: Plan, around: Surroundings): Explanation 
       draft: `signalbox plan approve ${plan.id}`,
       paused: `signalbox resume ${plan.id}`,
     };
-    return { why: `the plan is ${plan.status}`, next: fix[plan.status] ?? '' };
+    const status = plan.status === 'draft' ? 'a draft' : plan.status;
+    return { why: `the plan is ${status}`, next: fix[plan.status] ?? '' };
   }
   if (hold?.unpriced)
     return {

@@ -63,7 +63,7 @@ export function layOutRows(rows: readonly BoardRow[], width: number, { nameOf, n
     title: widest(({ title }) => title, MAX_TITLE),
     phase: widest(phaseText, MAX_PHASE),
     time: 7,
-    silent: rows.some(({ printedAt }) => printedAt !== null) ? 7 : 0,
+    silent: rows.some((row) => silentSince(row) !== null) ? 7 : 0,
     text: width === Number.POSITIVE_INFINITY ? widest((row) => reasonOf(row, now), MAX_TEXT) : MAX_TEXT,
     tokens: rows.some(({ usage }) => tokensOf(usage) > 0) ? 6 : 0,
     cost: widest(costOf, MAX_COST),
@@ -160,11 +160,16 @@ function cellsOf(row: BoardRow, nameOf: RowOptions['nameOf'], now: number): Reco
     title: oneLine(row.title, 200),
     phase: phaseText(row),
     time: isRunning ? ageOf(row.since, now) : timeOf(row.since, now),
-    silent: isRunning ? ageOf(row.printedAt, now) : '',
+    silent: isRunning ? ageOf(silentSince(row), now) : '',
     text: reasonOf(row, now),
     tokens: tokens > 0 ? rounded(tokens) : '',
     cost: costOf(row),
   };
+}
+
+/** An agent that has printed nothing yet is silent since its phase began. */
+function silentSince({ printedAt, idleSeconds, since }: BoardRow): string | null {
+  return printedAt ?? (idleSeconds === null ? null : since);
 }
 
 function phaseText({ phase, visit, section }: BoardRow): string {

@@ -96,6 +96,17 @@ describe('the screen of the board', () => {
     ]);
   });
 
+  it('counts the silence of an agent that has printed nothing from the beginning of its phase', () => {
+    const running = { section: 'running', status: 'running', phase: 'build', since: at(-65) } as const;
+    const line = (more: object) =>
+      draw(board([row('T-2', { ...running, why: 'build', ...more })]), { columns: 100 }).lines.find((each) =>
+        each.includes('● T-2'),
+      );
+    expect(line({ idleSeconds: 900 })).toMatch(/build +1m 05s +1m 05s/);
+    // A script may be silent.
+    expect(line({})?.trimEnd()).toMatch(/build +1m 05s$/);
+  });
+
   it('fits every terminal: each line, the number of lines, the counts; the selected row keeps mark, ticket and reason', () => {
     fc.assert(
       fc.property(
