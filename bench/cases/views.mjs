@@ -62,7 +62,7 @@ function writePlan(home, tickets, megabytes) {
       ...(isBegun
         ? {
             status: index % 3 === 1 ? 'complete' : 'failed',
-            error: 'checks failed',
+            error: `check ${index} failed`,
             currentPhase: 'work',
             phaseHistory: [attempt],
           }

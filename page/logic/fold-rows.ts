@@ -25,8 +25,16 @@ const compare = (a: string, b: string) => (a < b ? -1 : a > b ? 1 : 0);
 /** From this number on, rows with one reason are one line. */
 const FOLD_FROM = 4;
 
-/** Rows that wait for the same reason, together; the largest groups first, then single ones. */
-export function byReason(rows: readonly BoardRow[]): { why: string; rows: BoardRow[] }[] {
+/** The lines of a section: questions first, and many tickets with one reason together. What runs or is done is shown one by one. */
+export function linesOf(section: Section, rows: readonly BoardRow[]): { why: string; rows: BoardRow[] }[] {
+  const alone = (row: BoardRow) => ({ why: row.why, rows: [row] });
+  if (section === 'running' || section === 'done') return rows.map(alone);
+  const isQuestion = ({ decisions }: BoardRow) => decisions.length > 0;
+  return [...rows.filter(isQuestion).map(alone), ...byReason(rows.filter((row) => !isQuestion(row)))];
+}
+
+/** Rows with the same reason, together; the largest groups first, then single ones. */
+function byReason(rows: readonly BoardRow[]): { why: string; rows: BoardRow[] }[] {
   const groups = groupBy(rows, ({ why }) => why);
   const folded = [...groups].filter(([, all]) => all.length >= FOLD_FROM);
   const single = rows.filter(({ why }) => (groups.get(why)?.length ?? 0) < FOLD_FROM);

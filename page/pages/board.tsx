@@ -7,7 +7,7 @@ import type { BoardRow } from '../../src/web/api-schemas.ts';
 import { keyOf } from '../live/board-state.ts';
 import { board, now } from '../live/live.ts';
 import { address, setQuery } from '../live/route.ts';
-import { byReason, bySection, isFound, SECTIONS, type Section } from '../logic/fold-rows.ts';
+import { bySection, isFound, linesOf, SECTIONS, type Section } from '../logic/fold-rows.ts';
 import { ActButton } from '../parts/act.tsx';
 import {
   Command,
@@ -137,10 +137,7 @@ function BoardSection({
   isFiltered: boolean;
 }) {
   const [more, setMore] = useState(0);
-  const groups =
-    section === 'waiting' && !isFiltered
-      ? byReason(rows)
-      : rows.map((row) => ({ why: row.why, rows: [row] }));
+  const groups = isFiltered ? rows.map((row) => ({ why: row.why, rows: [row] })) : linesOf(section, rows);
   const shown = groups.slice(0, FIRST_ROWS[section] + more);
   const left = groups.length - shown.length;
   return (
@@ -183,7 +180,7 @@ const EMPTY: Record<Section, string> = {
   done: 'Nothing was finished in the last day.',
 };
 
-/** Many tickets that wait for the same reason. */
+/** Many tickets with the same reason. */
 function Folded({ why, rows }: { why: string; rows: BoardRow[] }) {
   const [isOpen, setOpen] = useState(false);
   return (

@@ -5,7 +5,7 @@ import { routeOf } from '../../page/live/route-of.ts';
 import { byDay, roundTop, sumsBy } from '../../page/logic/add-up-costs.ts';
 import { coloured } from '../../page/logic/ansi.ts';
 import { filesOf } from '../../page/logic/diff.ts';
-import { byReason, bySection, isFound } from '../../page/logic/fold-rows.ts';
+import { bySection, isFound, linesOf } from '../../page/logic/fold-rows.ts';
 import { layOut } from '../../page/logic/graph-layout.ts';
 import { parseJson } from '../../page/logic/parse-json.ts';
 import { nextOffset, opened, rangeOf, withEarlier, withLater } from '../../page/logic/transcript-window.ts';
@@ -70,8 +70,13 @@ describe('the board in the page', () => {
 
   it('folds many rows with one reason, and no others', () => {
     const rows = ['a', 'b', 'c', 'd'].map((id) => row(id, { why: 'usage limit' }));
-    const groups = byReason([row('e'), ...rows, row('f')]);
-    expect(groups.map((group) => group.rows.length)).toEqual([4, 1, 1]);
+    const all = [row('e'), ...rows, row('f')];
+    const sizes = (lines: ReturnType<typeof linesOf>) => lines.map((line) => line.rows.length);
+    expect(sizes(linesOf('waiting', all))).toEqual([4, 1, 1]);
+    expect(sizes(linesOf('done', all))).toEqual([1, 1, 1, 1, 1, 1]);
+    const question = row('q', { decisions: ['yes'] });
+    const [first, second] = linesOf('need you', [...all, question]);
+    expect([first?.rows, second?.rows.length]).toEqual([[question], 4]);
   });
 
   it('finds rows by all words', () => {
