@@ -1,4 +1,5 @@
 import { adapterFor, capabilityProblems } from '../agents/adapters-and-agent-problems.ts';
+import { ownIdentity } from '../machine/process-identity-and-signals.ts';
 import { refKey } from '../model/ids-and-branch-names.ts';
 import {
   type Admission,
@@ -36,6 +37,8 @@ export interface Overview
   extends Required<Pick<AdmissionInput, 'tickets' | 'sums' | 'limits' | 'hasLimits'>> {
   /** Tickets with an agent at work. */
   atWork: Ticket[];
+  /** On a fleet, the machine that starts an agent checks its own memory. */
+  ignoresMemory?: boolean;
 }
 
 /** `own`: the current version of the ticket that is asked about. It replaces the stored one. */
@@ -75,7 +78,7 @@ export function admission(
     ...overview,
     budgets: settings.budgets,
     pending: pendingLaunches(engine),
-    crowded: (agent) => memoryShortage(engine, agent, ticket, overview),
+    crowded: (agent) => (overview.ignoresMemory ? null : memoryShortage(engine, agent, ticket, overview)),
     now: now(),
   });
 }
@@ -195,7 +198,10 @@ function memoryShortage(
   const time = Date.parse(engine.now());
   const others = new Map<string, { agent: string; age: number }>();
   for (const [key, each] of engine.machine.memory.agents) others.set(key, { agent: each.agent, age: 0 });
+  const { machine: here } = ownIdentity();
   for (const each of overview.atWork) {
+    // Agents on other machines of a fleet need no memory of this one.
+    if (engine.store.fleet && each.claim?.machine !== here) continue;
     const open = openAttempt(each);
     if (open?.agent) others.set(refKey(each), { agent: open.agent, age: time - Date.parse(open.startedAt) });
   }

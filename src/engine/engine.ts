@@ -81,7 +81,8 @@ export class Engine {
     // On a fleet, the daemon and foreground runs notify people.
     this.#notifier = own.fleet?.worker ? undefined : engine.notifications?.(engine);
     this.#outside = new OutsideChanges(engine);
-    this.#readiness = new PlanReadiness(engine, () => this.wake());
+    const mayTake = (plan: Plan, ticket: Ticket) => own.fleet?.worker?.hasLabelsFor(plan, ticket) ?? true;
+    this.#readiness = new PlanReadiness(engine, () => this.wake(), mayTake);
     const isWanted = (planId: string) => !own.scope || own.scope.planId === planId;
     this.#shortlist = new Shortlist(isWanted);
     this.#problems = new KeptProblems({ isWanted, first: (plan) => this.#kindProblem(plan) });
@@ -327,7 +328,7 @@ export class Engine {
     const readiness = scope || given ? undefined : (plan: Plan) => this.#readiness.of(plan);
     let overview: Overview | undefined;
     const admits = (plan: Plan, ticket: Ticket) => {
-      overview ??= overviewOf(this.#engine);
+      overview ??= { ...overviewOf(this.#engine), ignoresMemory: given !== undefined };
       return stillHeld(this.#engine, plan, ticket, overview);
     };
     const decision = eligible(

@@ -46,14 +46,21 @@ interface Answer {
 export class PlanReadiness {
   readonly #engine: EngineContext;
   readonly #onAnswer: () => void;
+  readonly #mayTake: (plan: Plan, ticket: Ticket) => boolean;
   readonly #stop = new AbortController();
   readonly #answers = new Map<string, Answer>();
   readonly #running = new Map<string, Promise<void>>();
   readonly #reported = new Set<string>();
 
-  constructor(engine: EngineContext, onAnswer: () => void) {
+  /** `mayTake`: whether this process may drive a ticket at all. */
+  constructor(
+    engine: EngineContext,
+    onAnswer: () => void,
+    mayTake: (plan: Plan, ticket: Ticket) => boolean = () => true,
+  ) {
     this.#engine = engine;
     this.#onAnswer = onAnswer;
+    this.#mayTake = mayTake;
   }
 
   /** Whether tickets of a plan may begin. Starts the check where that is not known, and asks again when it is over. */
@@ -79,7 +86,8 @@ export class PlanReadiness {
 
   async #check(plan: Plan): Promise<void> {
     const engine = this.#engine;
-    const tickets = startableTickets(engine.store.tickets(plan));
+    const all = startableTickets(engine.store.tickets(plan));
+    const tickets = all.filter((ticket) => this.#mayTake(plan, ticket));
     let reason: string | null = null;
     try {
       await requireReady(

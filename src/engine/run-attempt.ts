@@ -294,7 +294,9 @@ function startOf(
   const admitted = admission(engine, plan, ticket, step.phase);
   if ('hold' in admitted) return { type: 'hold', hold: redactAll(admitted.hold, engine.redact) };
   engine.machine.memory.reserve(refKey(ticket), admitted.agent, ticket.phaseHistory.length + 1);
-  return { type: 'start', attempt: step.attempt, agent: admitted.agent };
+  // The other machines of a fleet may not know this agent.
+  const account = engine.store.fleet && engine.settings.agents[admitted.agent]?.account;
+  return { type: 'start', attempt: step.attempt, agent: admitted.agent, account };
 }
 
 /** Repositories, git directories and worktrees of all known tickets, except the ticket's own worktree. */

@@ -8,9 +8,12 @@ import { ifPossible } from '../machine/files/read-and-remove-files.ts';
 import { writeAtomic } from '../machine/files/write-atomic-and-note-facts.ts';
 import { ownIdentity } from '../machine/process-identity-and-signals.ts';
 import { digest } from '../model/ids-and-branch-names.ts';
+import type { Plan } from '../model/plan.ts';
+import type { Ticket } from '../model/ticket.ts';
 import type { Delivery, Fleet } from '../store/store-interface.ts';
 import { workIndex } from './claimed-tickets-and-counted-usage.ts';
 import type { EngineContext } from './context.ts';
+import { needsIn } from './schedule-on-fleet.ts';
 
 interface WorkerOptions {
   slots: number;
@@ -71,6 +74,11 @@ export class WorkerDuty {
       labels,
       repos: reposOf(settings),
     });
+  }
+
+  /** Whether it has the labels that a ticket asks for. Workers with others may have other agents, too. */
+  hasLabelsFor(plan: Plan, ticket: Ticket): boolean {
+    return needsIn(this.#engine, plan, ticket).labels.every((label) => this.#options.labels.includes(label));
   }
 
   /** Takes no more tickets; those that it drives end before their next phase. */

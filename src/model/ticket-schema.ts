@@ -124,6 +124,8 @@ export const Attempt = z.object({
   outcome: z.string().nullable().default(null),
   output: z.string().nullable().default(null),
   agent: z.string().nullable().default(null),
+  /** On a fleet: the account of its agent, by the settings of the machine that ran it. */
+  account: z.string().optional(),
   sessionId: z.string().nullable().default(null),
   usage: Usage.nullable().default(null),
   error: z.object({ class: z.string(), message: z.string() }).nullable().default(null),

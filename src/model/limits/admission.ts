@@ -134,7 +134,7 @@ export function limitsByAccount(
   );
   const accounts = new Set(
     limited.flatMap(({ phaseHistory }) =>
-      phaseHistory.flatMap(({ agent }) => (agent ? accountOf(agent) : [])),
+      phaseHistory.flatMap(({ agent, account }) => (agent ? (account ?? accountOf(agent)) : [])),
     ),
   );
   return [...accounts]
@@ -165,7 +165,7 @@ function limitOf({ account, tickets, accountOf, after, now }: LimitQuestion): Ac
   const from = after === null ? Number.NEGATIVE_INFINITY : Date.parse(after);
   for (const ticket of tickets) {
     for (const entry of ticket.phaseHistory) {
-      if (entry.agent === null || accountOf(entry.agent) !== account) continue;
+      if (entry.agent === null || (entry.account ?? accountOf(entry.agent)) !== account) continue;
       if (wasAnswered(entry)) worked = Math.max(worked, Date.parse(entry.startedAt));
       const until = Date.parse(entry.resetAt ?? '');
       const met = Date.parse(entry.completedAt ?? '');

@@ -32,7 +32,7 @@ export type TicketEvent =
       /** On a fleet. */
       machine?: WorkPlace | undefined;
     }
-  | { type: 'start'; attempt: number; agent: string | null }
+  | { type: 'start'; attempt: number; agent: string | null; account?: string | undefined }
   /** The open attempt begins only now: nothing of it has run. */
   | { type: 'restart' }
   /** Nothing is started now, and why. */
@@ -158,14 +158,15 @@ export function closeUnseenAttempt(ticket: Ticket, { reason, worktree }: Unseen,
   return worktree === ticket.worktree ? closed : { ...closed, worktree, rewound: { at: now } };
 }
 
-function start(ticket: Ticket, event: { attempt: number; agent: string | null }, now: string): Ticket {
+function start(ticket: Ticket, event: Extract<TicketEvent, { type: 'start' }>, now: string): Ticket {
   if (ticket.status !== 'running' || openAttempt(ticket)) return ticket;
   const phase = ticket.currentPhase ?? '';
-  const { attempt: number, agent } = event;
+  const { attempt: number, agent, account } = event;
   const attempt: Attempt = {
     ...historyEntry(ticket, phase, 'running', now),
     attempt: number,
     agent,
+    ...(account === undefined ? {} : { account }),
     completedAt: null,
   };
   const { unseen: _, ...free } = ticket;
