@@ -97,7 +97,7 @@ export class ViewInMemory {
     if (plan && isFinished(plan)) return void this.#finish(plan, stat);
     const before = this.#plans.get(id);
     this.#forgetTickets(before?.plan, read.tickets);
-    for (const ticket of read.tickets.values()) this.#setTicket(ticket);
+    for (const [key, ticket] of read.tickets) this.#setTicket(ticket, key);
     if (this.#finished.delete(id)) distrustFinishedIndex(layout);
     this.#plans.set(id, { plan, problems: read.problems });
     if (before && before.plan === plan && sameProblems(before.problems, read.problems)) return;
@@ -142,8 +142,7 @@ export class ViewInMemory {
     };
   }
 
-  #setTicket(ticket: Ticket): void {
-    const key = refKey(ticket);
+  #setTicket(ticket: Ticket, key = refKey(ticket)): void {
     if (this.#tickets.get(key) === ticket) return;
     this.#tickets.set(key, ticket);
     this.#options.onChange(ticket);

@@ -139,6 +139,8 @@ export class ChangeLog {
   #dropped = 0;
 
   note({ planId, ticketId }: StateRef): void {
+    // Without a cursor, no caller can ask for what changed until now.
+    if (this.#id === undefined) return;
     this.#changes.push({ planId, ticketId });
     if (this.#changes.length <= 2 * KEPT_CHANGES) return;
     this.#changes = this.#changes.slice(KEPT_CHANGES);
