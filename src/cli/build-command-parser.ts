@@ -108,12 +108,20 @@ export function refuseUnknownCommand(program: Command, argv: readonly string[]):
 
 /** What the parser has found to be wrong, in our form: a sentence, what was probably meant, and where the help is. */
 function usageError(command: Command, found: string): InputError {
-  const text = found.replace(/^error: /, '').replaceAll("'", '"');
+  const text = unknownSubcommand(command, found) ?? found.replace(/^error: /, '').replaceAll("'", '"');
   const sentence = `${text.charAt(0).toUpperCase()}${text.slice(1)}${text.endsWith('.') ? '' : '.'}`;
   const [, kind, word = ''] = /^unknown (option|command) "([^"=]*)/.exec(text) ?? [];
   const meant = kind && suggestion(command, word);
   const help = `Help: ${fullName(command)} --help`;
   return new InputError('usage', sentence, { hint: meant ? `Did you mean: ${meant}\n${help}` : help });
+}
+
+/** `config trsut`: the parser takes the misspelt subcommand of a command that also works alone for an argument. */
+function unknownSubcommand(command: Command, found: string): string | undefined {
+  const [word = ''] = command.args;
+  if (!found.startsWith('error: too many arguments') || command.commands.length === 0) return undefined;
+  const isMeant = command.registeredArguments.length === 0 || suggestion(command, word) !== undefined;
+  return isMeant ? `unknown command "${word}"` : undefined;
 }
 
 /** The flag or command that is like a word; a flag may have been meant as a command. */

@@ -150,6 +150,11 @@ describe.concurrent('a command line that cannot be understood', () => {
       'Unknown command "aprove".\n   Did you mean: signalbox plan approve\n   Help: signalbox plan --help',
     ],
     [
+      ['config', 'trsut'],
+      'Unknown command "trsut".\n   Did you mean: signalbox config trust\n   Help: signalbox config --help',
+    ],
+    [['daemon', 'nonsense'], 'Unknown command "nonsense".\n   Help: signalbox daemon --help'],
+    [
       ['pause', 'p', 'a', 'b'],
       'Too many arguments for "pause". Expected 2 arguments but got 3.\n   Help: signalbox pause --help',
     ],
