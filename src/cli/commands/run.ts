@@ -310,7 +310,7 @@ async function watched(
     answerGate: answerGate(io, options),
   });
   const { live, out } = view;
-  const lines = runOutput({ store, out, live, verbose, quiet, style: colors, columns: io.columns?.() });
+  const lines = runOutput({ store, out, live, verbose, quiet, style: colors, columns: io.columns });
   const reading = setTimeout(() => {
     if (live && !quiet) out(colors.dim('· Reading the issues…'));
   }, SILENT_MS);

@@ -26,7 +26,8 @@ interface RunOutputOptions {
   /** Print only the result. */
   quiet: boolean;
   style: Style;
-  columns?: number | undefined;
+  /** The width of the terminal, which may change while the run is shown. */
+  columns?: (() => number) | undefined;
   /** The lines are above a live block, which shows starts, progress and time. */
   live?: boolean;
 }
@@ -64,9 +65,9 @@ export function runOutput({ store, out, verbose, quiet, style, columns, live = f
       const text = result.dryRun
         ? wrapLines(
             [...dryRunLines(result.dryRun, result.results), ...forecastLines(result.forecast)],
-            columns,
+            columns?.(),
           )
-        : issueSummary(result, style, columns);
+        : issueSummary(result, style, columns?.());
       if (text.length > 0) out(text);
     },
     close: (): void => lines.close(),
