@@ -1,5 +1,6 @@
 import { describe, expect } from 'vitest';
 import { plainOptions } from '../../src/cli/commands/status.ts';
+import { CliCall } from '../support/cli-call.ts';
 import { CLI, it, setUp, shell } from './support.ts';
 
 describe.concurrent('output', () => {
@@ -61,5 +62,25 @@ describe('the options of a plain status', () => {
     { words: ['p'], options: undefined },
   ])('$words', ({ words, options }) => {
     expect(plainOptions(words)).toEqual(options);
+  });
+});
+
+describe.concurrent('on a narrow terminal', () => {
+  it('lines of lists and checks are broken between words, commands stay whole', async ({ world }) => {
+    world.workflow('work', [{ id: 'build', type: 'agent', prompt: 'Do it.' }]);
+    const title = 'Show the age of each answer beside its text';
+    const error = 'the file src/answers.ts that the task speaks of does not exist';
+    world.plan('night-of-long-names', { tickets: { a: { status: 'failed', title, error } } });
+    const place = { cwd: world.repo, env: { ...world.env, NO_COLOR: '1' }, terminal: true, columns: 40 };
+    for (const words of [
+      'plan list',
+      'plan show night-of-long-names',
+      'plan check night-of-long-names',
+      'clean',
+    ]) {
+      const { out } = await new CliCall(words.split(' '), place).ended;
+      const wide = out.split('\n').filter((line) => line.length > 40 && !/signalbox|\/\S{20}/.test(line));
+      expect({ words, wide }).toEqual({ words, wide: [] });
+    }
   });
 });

@@ -94,6 +94,24 @@ describe('frame', () => {
     ]);
   });
 
+  it('shows how long and why a ticket waits where there is little room', () => {
+    const now = START;
+    const hold = {
+      kind: 'limit' as const,
+      reason: 'usage limit of claude',
+      until: new Date(now + 40_000).toISOString(),
+    };
+    const waits = live('limit-the-answers', {
+      status: 'ready',
+      phase: 'exec',
+      hold,
+      since: now,
+      used: usage(300),
+    });
+    const [, row] = frame(stateOf(waits), { ...view, columns: 80 }, now);
+    expect(row).toMatch(/^◌ limit-the-answers {2}exec +0s {2}waits 40s: usage limit of… /);
+  });
+
   it('is empty before there is any ticket, and has no rows when none runs or waits', () => {
     expect(frame(liveState(START), view, START)).toEqual([]);
     const state = stateOf(live('a', { status: 'complete' }));

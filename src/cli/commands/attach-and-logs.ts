@@ -8,6 +8,7 @@ import { rests } from '../../model/state/next-step-or-rest.ts';
 import type { Redact } from '../../model/text/find-and-redact-secrets.ts';
 import { createLog, restLine } from '../../report/plan-and-ticket-log.ts';
 import { style } from '../../report/style-and-phrases.ts';
+import { wrapLines } from '../../report/table.ts';
 import { readerRedactor } from '../../sandbox/secret-redactors-and-fingerprints.ts';
 import { loadSchemas } from '../../store/open-for-reading.ts';
 import { exitOf, type Io, inherited, outJson } from '../io.ts';
@@ -144,7 +145,8 @@ async function showLogs(
   /** Prints what is new; true when there is nothing to wait for any more. */
   const print = (): boolean => {
     const ticket = options.untilRest && ticketId ? store.ticket({ planId, ticketId }) : undefined;
-    io.out(more());
+    // What agents printed is not broken.
+    io.out(ticketId || options.json ? more() : wrapLines(more(), io.columns?.()));
     if (!ticket || !rests(ticket, new Date().toISOString())) return false;
     io.out(restLine(ticket, shown));
     return true;

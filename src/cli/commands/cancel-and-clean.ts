@@ -6,6 +6,7 @@ import { refKey } from '../../model/ids-and-branch-names.ts';
 import { plural } from '../../model/text/clean-escape-quote-plural.ts';
 import { shellWord } from '../../model/text/quote-values-for-shell.ts';
 import { oneLine, type Style, style } from '../../report/style-and-phrases.ts';
+import { wrapLines } from '../../report/table.ts';
 import { answer, confirmed, type Io, outJson } from '../io.ts';
 import {
   type GlobalOptions,
@@ -97,15 +98,16 @@ export async function clean(io: Io, options: Options): Promise<void> {
   for (const note of notes) io.err(`! ${note}`);
   const colors = style(io.color);
   const named = (files: readonly string[]) => firstOf(files.map((file) => oneLine(file, 80)));
+  const out = (text: string) => io.out(wrapLines([text], io.columns?.()));
   for (const [repo, group] of byRepository(items)) {
     if (repo !== null) io.out(`${colors.dim('In')} ${repo}`);
-    for (const item of group) io.out(line(item, colors, named));
+    for (const item of group) out(line(item, colors, named));
   }
   const isOpen = parts.store.glance().plans.some(({ status }) => status === 'active' || status === 'paused');
   const giveUp = isOpen ? ' Open plans keep their worktrees; to give one up: signalbox cancel <plan>' : '';
-  io.out(`${conclusion(items, remove, all ? ' --all' : '')}${items.length === 0 ? giveUp : ''}`);
+  out(`${conclusion(items, remove, all ? ' --all' : '')}${items.length === 0 ? giveUp : ''}`);
   if (others.length > 0)
-    io.out(
+    out(
       `${plural(others.length, 'other repository', 'other repositories')} not checked: signalbox clean --all`,
     );
 }

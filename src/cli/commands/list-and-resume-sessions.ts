@@ -12,7 +12,7 @@ import { InputError } from '../../model/errors.ts';
 import type { TicketRef } from '../../model/ids-and-branch-names.ts';
 import type { Attempt } from '../../model/ticket.ts';
 import { oneLine, style } from '../../report/style-and-phrases.ts';
-import { table } from '../../report/table.ts';
+import { table, wrapLines } from '../../report/table.ts';
 import { exitOf, type Io, inherited, outJson } from '../io.ts';
 import {
   type GlobalOptions,
@@ -45,7 +45,8 @@ export async function listSessions(
     [`${index + 1}.`, phase, status, agent ?? '', startedAt, sessionId ?? ''].map((cell) => oneLine(cell)),
   );
   io.out(table(['', 'phase', 'status', 'agent', 'started', 'session'], rows, style(io.color)));
-  io.out(`Continue one with: signalbox resume-session ${planId} ${ticketId} <session>`);
+  const next = `Continue one with: signalbox resume-session ${planId} ${ticketId} <session>`;
+  io.out(wrapLines([next], io.columns?.()));
 }
 
 function shape({ phase, visit, attempt, status, agent, startedAt, completedAt, sessionId, usage }: Attempt) {

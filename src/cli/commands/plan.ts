@@ -8,7 +8,7 @@ import type { EntryEdit, TicketEdit } from '../../model/plans/edit-rules.ts';
 import { planOf, ticketsOf } from '../../model/plans/plans-view.ts';
 import { plural } from '../../model/text/clean-escape-quote-plural.ts';
 import { oneLine, sayProblem, style } from '../../report/style-and-phrases.ts';
-import { table } from '../../report/table.ts';
+import { table, wrapLines } from '../../report/table.ts';
 import { answer, type Io, outJson } from '../io.ts';
 import {
   type GlobalOptions,
@@ -37,7 +37,8 @@ export async function planList(io: Io, options: GlobalOptions): Promise<void> {
     `${row.complete}/${row.tickets}`,
     oneLine(row.name, 60),
   ]);
-  io.out(body.length > 0 ? table(['plan', 'status', 'complete', 'name'], body, colors) : 'No plans yet.');
+  const lines = table(['plan', 'status', 'complete', 'name'], body, colors);
+  io.out(body.length > 0 ? wrapLines(lines, io.columns?.()) : 'No plans yet.');
   for (const problem of view.problems) io.err(`${colors.red('✗')} ${oneLine(sayProblem(problem), 400)}`);
 }
 
@@ -46,7 +47,8 @@ export async function planShow(io: Io, options: GlobalOptions, id: string): Prom
   const plan = store.plan(id);
   const tickets = store.tickets(plan);
   if (options.json) return outJson(io, { plan, tickets });
-  io.out(`${oneLine(plan.name) || plan.id} (${plan.id}), ${plan.status}`);
+  const out = (lines: string[]) => io.out(wrapLines(lines, io.columns?.()));
+  out([`${oneLine(plan.name) || plan.id} (${plan.id}), ${plan.status}`]);
   const facts = [
     ['repository', plan.repo],
     ['workflow', plan.workflow],
@@ -54,7 +56,7 @@ export async function planShow(io: Io, options: GlobalOptions, id: string): Prom
     ['base', plan.base],
     ['worktrees', plan.worktreeRoot],
   ];
-  for (const [name, value] of facts) if (value) io.out(`  ${`${name}`.padEnd(10)} ${oneLine(value, 400)}`);
+  for (const [name, value] of facts) if (value) out([`  ${`${name}`.padEnd(10)} ${oneLine(value, 400)}`]);
   const rows = plan.tickets.map((entry) => {
     const ticket = tickets.find((each) => each.ticketId === entry.ticketId);
     return [
@@ -65,7 +67,7 @@ export async function planShow(io: Io, options: GlobalOptions, id: string): Prom
       oneLine(ticket?.title ?? '', 60),
     ];
   });
-  io.out(table(['order', 'ticket', 'status', 'after', 'title'], rows, style(io.color)));
+  out(table(['order', 'ticket', 'status', 'after', 'title'], rows, style(io.color)));
 }
 
 export async function planCheck(io: Io, options: GlobalOptions, id: string): Promise<void> {
@@ -77,22 +79,23 @@ export async function planCheck(io: Io, options: GlobalOptions, id: string): Pro
   if (options.json) return outJson(io, { plan: id, ok, problems });
   const { planSummary } = await import('../../report/plan-text.ts');
   const colors = style(io.color);
+  const out = (lines: string[]) => io.out(wrapLines(lines, io.columns?.()));
   const view = engine.store.view();
   const plan = planOf(view, id);
   if (plan) {
     // A repository or base that is missing is among the problems.
     const from =
       plan.repo === null ? null : engine.workspaces.startsFrom(plan.repo, plan.base).catch(() => null);
-    io.out([...planSummary(plan, view, engine.settings, colors, await from), '']);
+    out([...planSummary(plan, view, engine.settings, colors, await from), '']);
   }
   for (const { severity, ticketId, place, file, message, hint } of problems) {
     const mark = severity === 'error' ? colors.red('✗') : colors.yellow('!');
     const where = message.startsWith(file) ? '' : ` ${colors.dim(`(${oneLine(place)})`)}`;
-    io.out(`${mark} ${oneLine(ticketId ?? id)}: ${oneLine(message, 400)}${where}`);
-    if (hint) io.out(colors.dim(`  ${oneLine(hint, 400)}`));
+    out([`${mark} ${oneLine(ticketId ?? id)}: ${oneLine(message, 400)}${where}`]);
+    if (hint) out([colors.dim(`  ${oneLine(hint, 400)}`)]);
   }
   const draft = plan?.status === 'draft' ? ` Approve it with: signalbox plan approve ${id}` : '';
-  if (ok) io.out(`${colors.green('✓')} Plan ${id} can run.${draft}`);
+  if (ok) out([`${colors.green('✓')} Plan ${id} can run.${draft}`]);
 }
 
 export async function planApprove(io: Io, options: GlobalOptions, id: string): Promise<void> {

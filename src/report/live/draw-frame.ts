@@ -10,7 +10,14 @@ import {
 } from '../../model/state/explain-ticket.ts';
 import { plural } from '../../model/text/clean-escape-quote-plural.ts';
 import { markOf, progressLines } from '../issue-runs/progress-lines.ts';
-import { oneLine, type Style, untilText, usageText, whichAttempt } from '../style-and-phrases.ts';
+import {
+  oneLine,
+  type Style,
+  untilText,
+  usageText,
+  whichAttempt,
+  wholeSeconds,
+} from '../style-and-phrases.ts';
 import { cells, cut, padOrCut } from '../table.ts';
 import { boxLines } from './answer-box.ts';
 import { answeredGate, type LiveState, type LiveTicket, openGates, questionsOf } from './live-state.ts';
@@ -33,6 +40,8 @@ const MIN_COLUMNS = 24;
 const MIN_LINES_WITH_COST = 5;
 /** A shorter text is left out. */
 const MIN_TEXT_COLUMNS = 8;
+/** Below this, a wait is shown without its time of day, so that its length and reason are not cut. */
+const LONG_TEXT_COLUMNS = 40;
 const MAX_PHASE_COLUMNS = 24;
 /** `1.2k · $0.01` */
 const brief = (usage: string): string => usage.replace(' tokens · ', ' · ');
@@ -161,7 +170,8 @@ function layOutRows(rows: readonly LiveRow[], size: { width: number; name: numbe
     // A row without usage has more room for text.
     const used = shown(row.usage);
     const text = rest - (used === '' ? 0 : gap.length + usage);
-    if (text >= MIN_TEXT_COLUMNS) parts.push(padOrCut(oneLine(row.text, 1000), text));
+    const said = row.short && text < LONG_TEXT_COLUMNS ? row.short : row.text;
+    if (text >= MIN_TEXT_COLUMNS) parts.push(padOrCut(oneLine(said, 1000), text));
     if (used !== '') parts.push(style.dim(padOrCut(used, usage, 'right')));
     return parts.join(gap).trimEnd();
   });
@@ -175,6 +185,8 @@ interface LiveRow {
   since: number;
   time: string;
   text: string;
+  /** The text where there is little room. */
+  short?: string | undefined;
   usage: string;
   /** Lines below it, where there is room for all. */
   below?: readonly string[];
@@ -199,7 +211,11 @@ export function liveRow(ticket: LiveTicket, naming: Naming, now: number): LiveRo
       return { ...row, kind: 'running', text: `${which && `[${which}] `}${reason || ticket.activity}` };
     case 'ready':
       if (startsWithVerb(reason)) return { ...row, kind: 'queued', text: reason };
-      if (hold) return { ...row, kind: 'waiting', text: `waits${until}: ${reason}` };
+      if (hold) {
+        const left = until && hold.until ? wholeSeconds(Date.parse(hold.until) - now) : '';
+        const short = left && `waits ${left}: ${reason}`;
+        return { ...row, kind: 'waiting', text: `waits${until}: ${reason}`, short };
+      }
       return { ...row, kind: 'queued', text: free };
     case 'queued':
       return { ...row, kind: 'queued', phase: 'queued', text: reason || free };
