@@ -1,7 +1,14 @@
 import { existsSync } from 'node:fs';
+import { setTimeout as delay } from 'node:timers/promises';
 import { loadSettings } from '../config/load-settings.ts';
 import { fullDisk, makeDirectory } from '../machine/files/make-directory-and-handle-storage-errors.ts';
-import { lastOutputAt, MARKER, readIdentity, readJob } from '../machine/jobs/start-and-read-job.ts';
+import {
+  isLeaseOver,
+  lastOutputAt,
+  MARKER,
+  readIdentity,
+  readJob,
+} from '../machine/jobs/start-and-read-job.ts';
 import { ACTIONS, scriptInstead } from '../model/actions.ts';
 import { HeldError, InputError, ifUsable, shortageOf } from '../model/errors.ts';
 import { refKey, refOf, type TicketRef } from '../model/ids-and-branch-names.ts';
@@ -69,6 +76,7 @@ export async function takeStep(engine: EngineContext, input: StepInput): Promise
     });
     return undefined;
   }
+  await untilLeased(engine, writer.ticket);
   engine.crash('workspace:ready');
   const begin = [...placed.events, ...(start ? [start] : []), ...restartOf(engine, input)];
   if (begin.length > 0) await writer.apply(...begin);
@@ -357,6 +365,18 @@ function ensuresWorktreeRoot({ repo, worktreeRoot }: TicketWorkspace): boolean {
     return false;
   }
 }
+
+/** A worker that was away for its lease asks whether it still has a ticket, which begins the lease anew, before it starts anything. */
+async function untilLeased(engine: EngineContext, ref: TicketRef): Promise<void> {
+  const { lease } = engine.machine;
+  while (lease !== undefined && isLeaseOver(lease)) {
+    await requireClaim(engine, ref);
+    // What ran before is ended first.
+    await delay(LEASE_CHECK_MS);
+  }
+}
+
+const LEASE_CHECK_MS = 50;
 
 /** What is done outside of git and the store cannot be fenced, so the claim is checked immediately before. */
 async function requireClaim({ store, holder }: EngineContext, ref: TicketRef): Promise<void> {

@@ -207,13 +207,13 @@ export class RunningTickets {
     for (const running of this.#tickets.values()) running.abort.abort(error);
   }
 
-  /** Ends the processes of all tickets as lost: their attempts are interrupted. */
+  /** Ends the processes of all tickets, since this worker did not renew its lease: their attempts are interrupted. */
   async endJobs(): Promise<void> {
     const { machine } = this.#engine;
     await Promise.all(
       [...this.#tickets.values()].map(async ({ writer, ref }) => {
         const open = writer && openAttempt(writer.ticket);
-        if (open) await stopJob(machine.job(ref, open), 'lost', 0);
+        if (open) await stopJob(machine.job(ref, open), 'lease', 0);
       }),
     );
   }

@@ -26,6 +26,9 @@ interface WorkerOptions {
 /** The part of a lease after which the watchdogs end jobs; the rest is for them to do it. */
 const SAFE_PART = 2 / 3;
 
+/** Jobs that are fetched at once. */
+const MAX_JOBS = 100;
+
 /** Names this machine in the fleet. Two state directories on one computer are two machines. */
 export function workerId({ stateDir }: Pick<Settings, 'stateDir'>): string {
   const { host, machine } = ownIdentity();
@@ -94,10 +97,11 @@ export class WorkerDuty {
   /** Jobs that wait for this worker. The store shows whether there are any, so that the queue is not asked for nothing. */
   async fetch(): Promise<Delivery[]> {
     if (this.isLeaving) return [];
-    const waiting = [...workIndex(this.#engine).dispatched.values()].filter(
+    const isWaiting = [...workIndex(this.#engine).dispatched.values()].some(
       ({ dispatch }) => dispatch?.to === this.id,
     );
-    return waiting.length === 0 ? [] : this.#fleet.fetch(this.id, waiting.length);
+    // Jobs of earlier dispatches may be before those that are wanted.
+    return isWaiting ? this.#fleet.fetch(this.id, MAX_JOBS) : [];
   }
 
   async endJob({ job }: Delivery): Promise<void> {

@@ -83,7 +83,7 @@ export async function takeTurn(context: Context, turn: Turn): Promise<TurnEnd> {
     return cutShort(stream, early, {
       stderrTail,
       isOver,
-      mayBeDone: (isOver || result?.reason === 'lost') && adapter.program !== null,
+      mayBeDone: (isOver || ENDED_BY_OTHERS.has(result?.reason)) && adapter.program !== null,
       spent,
       overBudget,
     });
@@ -101,6 +101,9 @@ export async function takeTurn(context: Context, turn: Turn): Promise<TurnEnd> {
 
 /** Errors that only say how the process ended. */
 const ENDS_OF_PROCESS: ReadonlySet<string> = new Set(['crash', 'exit', 'protocol', 'interrupted']);
+
+/** Reasons for which an agent may have been ended after it had reported its result. */
+const ENDED_BY_OTHERS: ReadonlySet<string | undefined> = new Set(['lost', 'lease']);
 
 const NO_EXIT = { code: null, signal: null };
 

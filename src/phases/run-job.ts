@@ -77,6 +77,8 @@ export function endOfJob(
         deliberate: false,
         lost: true,
       };
+    case 'lease':
+      return { type: 'interrupted', reason: 'its worker did not reach the store in time', deliberate: true };
     case 'stopped':
       return { type: 'interrupted', reason: 'stopped', deliberate: true };
     case 'budget':

@@ -304,6 +304,7 @@ describe('a ticket on two machines that share a database and an origin', () => {
     const plan = one.engine.store.plan('p');
     await one.engine.store.deletePlan('p');
     await one.engine.store.create({ ...plan, createdAt: '2026-02-02T00:00:00Z', claim: null }, [NEW_TICKET]);
+    await other.engine.store.refresh();
     await other.run();
     expect(other.problems.filter((text) => text.includes('was changed'))).toEqual([]);
     expect(other.ticket.handOver?.commits).toBe(git(other.clone, 'rev-parse', 'ticket/p/a'));

@@ -1,6 +1,11 @@
+import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { says } from '../support/cli.ts';
 import { FleetWorld } from '../support/fleet.ts';
+import { ownServer, pgCtl } from '../support/postgres.ts';
+import { commitsOf, git } from '../support/repo.ts';
+import { waitFor } from '../support/wait-for.ts';
+import { story } from '../support/world.ts';
 
 async function fleetWithAgent(body: string): Promise<FleetWorld> {
   const fleet = await FleetWorld.open();
@@ -49,6 +54,108 @@ it('the agent of a killed worker ends before its lease, and another worker conti
   expect(world.calls('clash')).toEqual([]);
   await other.kill('SIGINT');
 });
+
+it('a worker that is stopped for longer than its lease, and continued, starts its ticket again and consumes nothing', {
+  tags: 'full',
+}, async () => {
+  const fleet = await fleetWithAgent('alone; go; commit');
+  const { world } = fleet;
+  const worker = await fleet.worker(fleet.machine());
+  const { pid } = await world.call('start');
+  process.kill(worker.pid, 'SIGSTOP');
+  await waitFor('the end of its agent', () => !isRunning(pid));
+  const isOver = 'select from signalbox.holders where signalbox.lease_left(seen, lease_ms) < 0 and started';
+  await waitFor('the end of the lease', async () => (await fleet.database.query(isOver)).length > 0);
+  process.kill(worker.pid, 'SIGCONT');
+  await world.call('start', {}, 2);
+  world.go();
+  await fleet.reaches('p', 'a', 'complete');
+  const ticket = fleet.store.ticket({ planId: 'p', ticketId: 'a' });
+  expect(story(ticket)).toEqual(['build interrupted', 'build success']);
+  expect(ticket.phaseHistory[0]?.error).toMatchObject({ class: 'stopped' });
+  expect(ticket.retries.build ?? 0).toBe(0);
+  expect(world.calls('clash')).toEqual([]);
+  expect(await worker.kill('SIGINT')).toMatchObject({ code: 0 });
+});
+
+it('a ticket whose machine never comes back ends on another one, with all its commits, from origin alone', {
+  tags: 'full',
+}, async () => {
+  const fleet = await FleetWorld.open();
+  const { world } = fleet;
+  world.config({ fleet: { leaseSeconds: 10 } });
+  world.workflow('work', [
+    { id: 'build', type: 'agent', prompt: 'Build it.', onSuccess: 'check' },
+    { id: 'check', type: 'agent', prompt: 'Check it.', onSuccess: 'polish' },
+    { id: 'polish', type: 'agent', prompt: 'Polish it.' },
+  ]);
+  // The first run of the check commits, and is ended before it has ended.
+  world.agent(
+    'agent',
+    'commit; [ "$SIGNALBOX_PHASE.$SIGNALBOX_ATTEMPT" != check.1 ] || { note waits; sleep 600; }',
+  );
+  world.plan('p', { repo: 'acme/scratch', tickets: { a: {} } });
+  await fleet.upload('p');
+  const [home, otherHome] = [fleet.machineWithClone(), fleet.machineWithClone()];
+  const first = await fleet.worker(home);
+  const { cwd } = await world.call('waits');
+  await first.kill('SIGKILL');
+  const other = await fleet.worker(otherHome);
+  await fleet.reaches('p', 'a', 'complete');
+  const ticket = fleet.store.ticket({ planId: 'p', ticketId: 'a' });
+  expect(story(ticket)).toEqual(['build success', 'check interrupted', 'check success', 'polish success']);
+  expect([ticket.machine?.state, ticket.retries.check ?? 0]).toEqual([join(otherHome, 'state'), 0]);
+  const [, , again] = world.calls('start');
+  expect([cwd, again?.cwd]).toEqual([`${home}-trees/ticket/p/a`, `${otherHome}-trees/ticket/p/a`]);
+  const origin = join(world.dir, 'origin.git');
+  expect(commitsOf(origin, 'refs/signalbox/p/a')).toEqual(['build', 'check', 'polish']);
+  expect(git(origin, 'show', 'refs/signalbox/p/a:work-a.txt').split('\n')).toEqual([
+    'build 1 1',
+    'check 1 2',
+    'polish 1 1',
+  ]);
+  await other.kill('SIGINT');
+});
+
+it('an outage of the database that is longer than the lease costs what still ran, and nothing that ended', {
+  tags: 'full',
+}, async () => {
+  const LEASE_SECONDS = 10;
+  const server = await ownServer();
+  const fleet = await FleetWorld.open(server);
+  const { world } = fleet;
+  world.config({ fleet: { leaseSeconds: LEASE_SECONDS } });
+  world.workflow('work', [{ id: 'build', type: 'agent', prompt: 'Build it.' }]);
+  world.agent('agent', 'go; commit');
+  world.plan('p', { tickets: { ended: {}, running: {} } });
+  await fleet.upload('p');
+  const worker = await fleet.worker(fleet.machine());
+  const ids = ['ended', 'running'] as const;
+  const [, running] = await Promise.all(ids.map((id) => world.call('start', { ticket: `p/${id}` })));
+  await pgCtl(server, 'stop', '--mode=fast');
+  const stoppedAt = Date.now();
+  world.go('ended');
+  await world.call('end', { ticket: 'p/ended' });
+  await waitFor('the end of the other agent', () => !isRunning(running?.pid ?? 0));
+  await waitFor('the end of the lease', () => Date.now() - stoppedAt > LEASE_SECONDS * 1200);
+  await pgCtl(server, 'restart');
+  world.go('running');
+  for (const id of ids) await fleet.reaches('p', id, 'complete');
+  const [ended, other] = ids.map((ticketId) => fleet.store.ticket({ planId: 'p', ticketId }));
+  expect(ended && story(ended)).toEqual(['build success']);
+  expect(other && story(other)).toEqual(['build interrupted', 'build success']);
+  expect(other?.retries.build ?? 0).toBe(0);
+  expect(world.calls('start', { ticket: 'p/ended' })).toHaveLength(1);
+  expect(await worker.kill('SIGINT')).toMatchObject({ code: 0 });
+});
+
+function isRunning(pid: number): boolean {
+  try {
+    return process.kill(pid, 0);
+  } catch {
+    return false;
+  }
+}
 
 it('a person pauses an agent on another machine, and sees workers and what they drive', async () => {
   const fleet = await fleetWithAgent('go; commit');

@@ -31,7 +31,7 @@ function jobWithLease(seconds: number, script: string) {
 it('a job ends with the lease of its worker, and with it everything that it started', async () => {
   const { dir, job } = jobWithLease(2, 'setsid sleep 600 & echo $! > child; trap "" TERM; sleep 600');
   await waitFor('the end of the job', () => readJob(job).state === 'ended');
-  expect(readJob(job)).toMatchObject({ state: 'ended', reason: 'lost', exit: { signal: 'SIGKILL' } });
+  expect(readJob(job)).toMatchObject({ state: 'ended', reason: 'lease', exit: { signal: 'SIGKILL' } });
   await waitFor(
     'the end of its child',
     async () => (await markedProcesses(`SIGNALBOX_JOB=${job}`)).length === 0,
@@ -52,6 +52,6 @@ it('a job whose worker renews its lease ends by itself, and leaves no watchdog',
 it('a job that a worker starts after its lease does not begin', async () => {
   const { dir, job } = jobWithLease(0, 'touch begun');
   await waitFor('the end of the job', () => readJob(job).state === 'ended');
-  expect(readJob(job)).toMatchObject({ reason: 'lost', exit: { signal: 'SIGKILL' } });
+  expect(readJob(job)).toMatchObject({ reason: 'lease', exit: { signal: 'SIGKILL' } });
   expect(existsSync(join(dir, 'begun'))).toBe(false);
 });

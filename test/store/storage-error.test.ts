@@ -4,7 +4,7 @@ import {
   asStorageError,
   StorageWait,
 } from '../../src/machine/files/make-directory-and-handle-storage-errors.ts';
-import type { SignalboxError } from '../../src/model/errors.ts';
+import { SignalboxError } from '../../src/model/errors.ts';
 import { scratch } from './scratch.ts';
 
 it.each([
@@ -51,4 +51,23 @@ describe('a disk on which a write succeeds only now and then', () => {
   it('is waited for no longer than one on which nothing can be written', async () => {
     await expect(write(20, 250)).rejects.toThrow('the disk is full');
   });
+});
+
+it('a database that was away says nothing about records on the disk', async () => {
+  for (const [details, hasFailed] of [
+    [{ isDatabase: true }, false],
+    [{}, true],
+  ] as const) {
+    const storage = new StorageWait(join(scratch(), 'mark'));
+    storage.begin({ waitMs: 60_000, onTrouble: () => undefined });
+    onTestFinished(() => storage.end());
+    const before = Date.now() - 1000;
+    let tries = 0;
+    await storage.write(() => {
+      tries += 1;
+      if (tries > 1) expect(storage.failedSince(before)).toBe(hasFailed);
+      if (tries < 3) throw new SignalboxError('state/storage', 'Away.', { details });
+    });
+    expect(storage.failedSince(before)).toBe(hasFailed);
+  }
 });

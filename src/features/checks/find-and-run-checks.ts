@@ -125,7 +125,7 @@ export async function runCheck(
   const { exited } = startJob({ dir, argv, cwd, env, stdin: null, stopSignal: 'SIGTERM' });
   const seconds = settings.timeouts.scriptSeconds;
   const result = await followJob({ dir, exited, wallMs: seconds * 1000, idleMs: null, signal });
-  if (signal.aborted || result.reason === 'lost' || result.reason === 'stopped') return null;
+  if (signal.aborted || ['lost', 'lease', 'stopped'].includes(result.reason)) return null;
   if (result.reason === 'exited' && ok.includes(result.exit.code ?? -1)) return { green: true };
   const message =
     result.reason === 'timeout'

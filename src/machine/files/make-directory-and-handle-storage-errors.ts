@@ -150,6 +150,9 @@ export function ifWritable(write: () => void): void {
   }
 }
 
+/** Exit records of jobs are on the disk, so a database that is away takes none of them. */
+const isOfDisk = ({ details }: SignalboxError) => details.isDatabase !== true;
+
 const FIRST_RETRY_MS = 100;
 const LONGEST_RETRY_MS = 5_000;
 /** On a full disk a small write succeeds now and then. Trouble that comes back within this time is the same. */
@@ -175,9 +178,9 @@ export class StorageWait {
     this.#mark = mark;
   }
 
-  /** Whether writes are known to have failed at this time or later: now, or before the mark. */
+  /** Whether writes to this computer's disk are known to have failed at this time or later: now, or before the mark. */
   failedSince(time: number): boolean {
-    if (this.#trouble) return true;
+    if (this.#trouble && isOfDisk(this.#trouble.error)) return true;
     return (statSync(this.#mark, { throwIfNoEntry: false })?.mtimeMs ?? 0) >= time;
   }
 
@@ -226,7 +229,7 @@ export class StorageWait {
         await delay(Math.min(pause, left), undefined, { signal }).catch(() => undefined);
         try {
           const written = await write();
-          ifWritable(() => writeFileSync(this.#mark, '', { mode: 0o600 }));
+          if (isOfDisk(failed)) ifWritable(() => writeFileSync(this.#mark, '', { mode: 0o600 }));
           return written;
         } catch (error) {
           if (!isStorageError(error)) throw error;

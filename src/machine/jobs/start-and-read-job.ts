@@ -16,6 +16,7 @@ import {
 import type { Socket } from 'node:net';
 import { join } from 'node:path';
 import { shortageOf } from '../../model/errors.ts';
+import { secondsWithSleep } from '../clock-with-sleep.ts';
 import { ifWritable } from '../files/make-directory-and-handle-storage-errors.ts';
 import { readJson, readText, unlessCode } from '../files/read-and-remove-files.ts';
 import { signalOf } from '../launch-program-by-kept-shell.ts';
@@ -42,8 +43,8 @@ export interface JobSpec {
   lease?: string | undefined;
 }
 
-/** Why a job ended; the first reason wins. */
-export type EndReason = 'exited' | 'timeout' | 'idle' | 'budget' | 'stopped' | 'lost';
+/** Why a job ended; the first reason wins. `lease`: its worker did not renew its lease. */
+export type EndReason = 'exited' | 'timeout' | 'idle' | 'budget' | 'stopped' | 'lost' | 'lease';
 
 export interface JobExit {
   code: number | null;
@@ -192,6 +193,11 @@ export function lastOutputAt(dir: string): Date {
   return new Date(Math.max(...times.map(Number)));
 }
 
+/** Whether the time in the file of a worker's lease is over, as the supervisor of a job checks it. */
+export function isLeaseOver(file: string): boolean {
+  return Math.floor(secondsWithSleep()) >= Number.parseInt(readText(file) ?? '0', 10);
+}
+
 /** The process of a job; undefined until its supervisor has recorded itself. */
 export function readIdentity(dir: string): ProcessIdentity | undefined {
   const command = readJson<ProcessNamespace>(join(dir, 'command.json'));
@@ -250,7 +256,7 @@ marked() {
   else ps -Eww -ax -o pid=,command= | grep -F "${MARKER}=$d " | while read -r p n; do echo "$p"; done; fi
 }
 late() { until=0; read -r until n < "$l"; clock; [ "$n" -ge "\${until%.*}" ]; }
-lose() { true > "$d/lost"; (set -C; printf '{"reason":"lost"}' > "$d/stop.json"); }
+lose() { true > "$d/lost"; (set -C; printf '{"reason":"lease"}' > "$d/stop.json"); }
 watchdog() {
   trap '' TERM INT HUP QUIT
   cd /

@@ -85,7 +85,10 @@ export function explainPgError(error: unknown, parameters: ConnectionParameters)
     return new SignalboxError(
       'state/storage',
       withoutPassword(`Cannot reach the store ${place}: ${why.replace(/\.$/, '')}.`, parameters),
-      { hint: 'What was stored is intact. Try again when the database is there.', details: { path: place } },
+      {
+        hint: 'What was stored is intact. Try again when the database is there.',
+        details: { path: place, isDatabase: true },
+      },
     );
   }
   return new SignalboxError(

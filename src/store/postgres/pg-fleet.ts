@@ -1,3 +1,4 @@
+import { secondsWithSleep } from '../../machine/clock-with-sleep.ts';
 import { isAlive, type ProcessIdentity } from '../../machine/process-identity-and-signals.ts';
 import { onceLeaseIsOver } from '../../model/claim.ts';
 import { HeldError } from '../../model/errors.ts';
@@ -149,14 +150,18 @@ export class PgFleet implements Fleet {
     return this.#options.changes.claim(ref, claim);
   }
 
-  async keepsClaim({ token }: Holder, { planId, ticketId }: TicketRef): Promise<boolean> {
-    return this.#write((query) =>
-      inTransaction(query, async () => {
-        // A process that takes the ticket does so before or after this, never in between.
-        await query('select pg_advisory_xact_lock($1, $2)', [LOCKS.class, LOCKS.changes]);
-        return (await query(KEEP_CLAIM, [token, planId, ticketId])).length > 0;
-      }),
-    );
+  async keepsClaim(holder: Holder, { planId, ticketId }: TicketRef): Promise<boolean> {
+    const keep = async (query: Query) => {
+      // A process that takes the ticket does so before or after this, never in between.
+      await query('select pg_advisory_xact_lock($1, $2)', [LOCKS.class, LOCKS.changes]);
+      return (await query(KEEP_CLAIM, [holder.token, planId, ticketId])).length > 0;
+    };
+    return this.#write(async (query) => {
+      const sentAt = secondsWithSleep();
+      const isKept = await inTransaction(query, () => keep(query));
+      if (isKept) (holder as PgHolder).noteRenewal(sentAt);
+      return isKept;
+    });
   }
 
   async eventsOfOthers(planId: string, after?: number): Promise<{ events: StoredEvent[]; last: number }> {

@@ -156,7 +156,7 @@ export class PgHolder implements Holder {
     await query(REGISTER, [this.token, this.by, identity, person, this.#started, leaseMs]);
     leases.note({ token: this.token, started: this.#started, identity, left: leaseMs });
     this.#registered = true;
-    this.#renewed(sentAt);
+    this.noteRenewal(sentAt);
   }
 
   async start(): Promise<void> {
@@ -177,12 +177,13 @@ export class PgHolder implements Holder {
     await exclusively(async (query) => {
       const sentAt = secondsWithSleep();
       if ((await query(RENEW, [this.token])).length === 0) await this.register(query);
-      this.#renewed(sentAt);
+      this.noteRenewal(sentAt);
       await leases.refresh(query);
     });
   }
 
-  #renewed(sentAt: number): void {
+  /** A renewal that was sent at this time has succeeded. */
+  noteRenewal(sentAt: number): void {
     this.#renewedAt = sentAt;
     this.#onRenewed(sentAt);
   }

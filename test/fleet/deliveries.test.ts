@@ -1,0 +1,148 @@
+import { describe, expect, it } from 'vitest';
+import { openEngine } from '../../src/api/open-engine-with-features.ts';
+import { loadSettings } from '../../src/config/load-settings.ts';
+import type { PlanHooks } from '../../src/engine/plan-hooks.ts';
+import { runWorker } from '../../src/engine/run-worker.ts';
+import { storeAt } from '../store/postgres/support.ts';
+import { FleetWorld } from '../support/fleet.ts';
+import { waitFor } from '../support/wait-for.ts';
+import { story } from '../support/world.ts';
+
+const BUILD = [{ id: 'build', type: 'agent', prompt: 'Build it.' }];
+
+async function fleetWith(body: string): Promise<FleetWorld> {
+  const fleet = await FleetWorld.open();
+  fleet.world.config({ fleet: { leaseSeconds: 10 } });
+  fleet.world.workflow('work', BUILD);
+  fleet.world.agent('agent', body);
+  return fleet;
+}
+
+/** A worker that does not take what is given to it, beside a daemon that schedules. */
+async function sleepingWorker(fleet: FleetWorld) {
+  const daemon = fleet.world.start(['daemon', '--plain'], fleet.env());
+  await fleet.until('the daemon', (store) => store.holder('test').daemon() !== undefined);
+  const worker = await fleet.worker(fleet.machine());
+  process.kill(worker.pid, 'SIGSTOP');
+  fleet.world.plan('p', { tickets: { a: {} } });
+  await fleet.upload('p');
+  await fleet.until('the dispatch', () => ticketOf(fleet).dispatch?.at != null);
+  const wake = () => process.kill(worker.pid, 'SIGCONT');
+  const end = async () => {
+    for (const each of [worker, daemon]) expect(await each.kill('SIGINT')).toMatchObject({ code: 0 });
+  };
+  return { wake, end };
+}
+
+const ticketOf = (fleet: FleetWorld, ticketId = 'a') => fleet.store.ticket({ planId: 'p', ticketId });
+
+describe('a ticket that is dispatched and not claimed yet', () => {
+  it('is paused at once, and retried later with the next number', { tags: 'full' }, async () => {
+    const fleet = await fleetWith('commit');
+    const { wake, end } = await sleepingWorker(fleet);
+    expect(await fleet.cli('pause', 'p', 'a')).toMatchObject({ code: 0 });
+    wake();
+    await fleet.until('the worker to give it back', () => ticketOf(fleet).dispatch?.at === null);
+    expect(ticketOf(fleet)).toMatchObject({ status: 'paused', claim: null, phaseHistory: [] });
+    expect(await fleet.cli('resume', 'p', 'a')).toMatchObject({ code: 0 });
+    await fleet.reaches('p', 'a', 'complete');
+    expect(fleet.world.calls('start')).toHaveLength(1);
+    expect(ticketOf(fleet).dispatch).toMatchObject({ number: 2, at: null });
+    await end();
+  });
+
+  it('that is paused and resumed before its worker wakes runs once', { tags: 'full' }, async () => {
+    const fleet = await fleetWith('commit');
+    const { wake, end } = await sleepingWorker(fleet);
+    for (const command of ['pause', 'resume'])
+      expect(await fleet.cli(command, 'p', 'a')).toMatchObject({ code: 0 });
+    wake();
+    await fleet.reaches('p', 'a', 'complete');
+    expect(fleet.world.calls('start')).toHaveLength(1);
+    expect(story(ticketOf(fleet))).toEqual(['build success']);
+    await end();
+  });
+});
+
+it('a job that is delivered twice, and one of an earlier dispatch, start nothing and hold nothing up', {
+  tags: 'full',
+}, async () => {
+  const fleet = await fleetWith('go; commit');
+  const { world } = fleet;
+  world.plan('p', { tickets: { a: {}, b: { blockedBy: ['a'] } } });
+  await fleet.upload('p');
+  const worker = await fleet.worker(fleet.machine(), ['--slots', '2']);
+  await world.call('start');
+  // What the queue would deliver if the worker had died after it fetched the job.
+  const again = (number: number) =>
+    fleet.database.query(
+      `insert into signalbox_queue.job (name, data)
+       select name, data || jsonb_build_object('number', $1::int) from signalbox_queue.job limit 1`,
+      [number],
+    );
+  for (const number of [1, 0, 7]) await again(number);
+  world.go('a');
+  await world.call('start', { ticket: 'p/b' });
+  world.go('b');
+  await fleet.reaches('p', 'b', 'complete');
+  expect(world.calls('start').map(({ ticket }) => ticket)).toEqual(['p/a', 'p/b']);
+  expect(['a', 'b'].map((id) => ticketOf(fleet, id).dispatch?.number)).toEqual([1, 1]);
+  const open = "select from signalbox_queue.job where state in ('created', 'active')";
+  await waitFor('the end of all jobs', async () => (await fleet.database.query(open)).length === 0);
+  expect(await worker.kill('SIGINT')).toMatchObject({ code: 0 });
+});
+
+it('a drive that throws holds its own ticket alone, and a retry runs it under the next number', async () => {
+  const fleet = await fleetWith('commit');
+  const { world } = fleet;
+  world.plan('p', { tickets: { a: {}, b: { order: 1 } } });
+  await fleet.upload('p');
+  const env = world.env as Record<string, string>;
+  const packageDir = new URL('../..', import.meta.url).pathname;
+  const settings = await loadSettings({ cwd: world.dir, env, packageDir });
+  const store = await storeAt(fleet.database.address);
+  const engine = openEngine({ settings, env, by: 'worker', store, handsOver: true });
+  let throws = true;
+  const hooks: PlanHooks = {
+    mayDrive: async (_plan, { ticketId }) => {
+      if (ticketId === 'a' && throws) throw new TypeError('cannot read what is undefined');
+      return null;
+    },
+  };
+  engine.kinds = new Map([[null, hooks]]);
+  const [drain, stop] = [new AbortController(), new AbortController()];
+  const slots = { slots: 1, labels: [], version: '1', checkEveryMs: 1000 };
+  const working = runWorker(engine, { ...slots, drain: drain.signal, stop: stop.signal });
+  await fleet.reaches('p', 'b', 'complete');
+  await fleet.reaches('p', 'a', 'needs_attention');
+  expect(ticketOf(fleet)).toMatchObject({ phaseHistory: [], dispatch: { number: 1, at: null } });
+  expect(ticketOf(fleet).error).toContain('cannot read what is undefined');
+  throws = false;
+  expect(await fleet.cli('retry', 'p', 'a')).toMatchObject({ code: 0 });
+  await fleet.reaches('p', 'a', 'complete');
+  expect(ticketOf(fleet).dispatch?.number).toBe(2);
+  expect(world.calls('start')).toHaveLength(2);
+  drain.abort();
+  await working;
+});
+
+it('a ticket that meets a usage limit three times gets a new number each time, and no slot while it waits', {
+  tags: 'full',
+}, async () => {
+  const fleet = await fleetWith('exit 1');
+  const { world } = fleet;
+  world.rehearsal([
+    ...[1, 2, 3].map((attempt) => ({ when: { ticket: 'a', attempt }, do: [{ limit: 1 }] })),
+    { when: {}, do: [{ write: { path: 'x.txt', text: 'x' } }, { commit: 'Done' }] },
+  ]);
+  world.config({ defaultAgent: 'rehearsal' });
+  world.plan('p', { tickets: { a: {}, b: { order: 1 } } });
+  await fleet.upload('p');
+  const worker = await fleet.worker(fleet.machine(), ['--slots', '1']);
+  await fleet.reaches('p', 'a', 'complete');
+  await fleet.reaches('p', 'b', 'complete');
+  const { dispatch, retries } = ticketOf(fleet);
+  expect(story(ticketOf(fleet))).toEqual(['build limit', 'build limit', 'build limit', 'build success']);
+  expect([dispatch?.number, dispatch?.at, retries.build ?? 0]).toEqual([4, null, 0]);
+  expect(await worker.kill('SIGINT')).toMatchObject({ code: 0 });
+});
