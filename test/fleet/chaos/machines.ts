@@ -20,7 +20,6 @@ interface Machine {
 
 interface MachinesOptions {
   fleet: FleetWorld;
-  leaseMs: number;
   slots: number;
   /** The entry file of another version of the program, which every third machine runs. */
   otherVersion: string;
