@@ -228,6 +228,39 @@ describe.concurrent('the keys of the board in tmux', () => {
   });
 });
 
+describe.concurrent('the key e in tmux', () => {
+  it('continues the session of an agent, and the ticket waits until that is left', async ({ server }) => {
+    const { world } = server;
+    const { type, shows, select } = await board(server);
+    const program = join(world.dir, 'claude');
+    writeFileSync(program, '#!/bin/sh\necho "continuing $*"; read -r word; echo "heard $word"\n', {
+      mode: 0o755,
+    });
+    const config = JSON.parse(world.read('home/config.yaml'));
+    const agents = { ...config.agents, claude: { adapter: 'claude', command: program } };
+    writeFileSync(join(world.home, 'config.yaml'), JSON.stringify({ ...config, agents }));
+    const ticket = world.ticket('p', 'breaks');
+    const [attempt] = ticket.phaseHistory;
+    world.writeTicket('p', 'breaks', {
+      ...ticket,
+      phaseHistory: [{ ...attempt, agent: 'claude', sessionId: 's-1' }],
+    });
+    // The board that is shown has read the settings before.
+    type('q');
+    await shows(/prompt>$/);
+    type('start', 'Enter');
+    await shows(/2 need you/);
+    await select('breaks');
+    type('e');
+    await shows(/^p\/breaks waits until you leave this session\.[\s\S]*^continuing --resume s-1$/m);
+    expect(world.ticket('p', 'breaks').claim?.by).toBe('session');
+    type('bye', 'Enter');
+    await shows(/^▸ ✗ breaks /m);
+    await world.reaches('p', 'breaks', 'failed');
+    expect(world.ticket('p', 'breaks').claim).toBeNull();
+  });
+});
+
 describe.concurrent('a board that ends', () => {
   for (const [signal, code] of [
     ['SIGTERM', 143],

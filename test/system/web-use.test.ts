@@ -87,6 +87,79 @@ describe('decisions', () => {
     await site.close();
   });
 
+  it('are made on a phone with one thumb: the question is first, and its diff one tap away', async ({
+    world,
+  }) => {
+    const site = await rich(world);
+    const { page, problems } = await visit(browser, site, '/', {
+      viewport: { width: 360, height: 740 },
+      hasTouch: true,
+      isMobile: true,
+    });
+    const first = page.locator('#need-you .row').first();
+    await first.waitFor();
+    expect(await first.getAttribute('data-key')).toBe('auth/AUTH-3');
+    const isInView = (await first.boundingBox().then((box) => box?.y ?? 9999)) < 400;
+    expect(isInView).toBe(true);
+    await first.getByRole('link', { name: 'Answer' }).tap();
+    await page.getByText('Ship it?').first().waitFor();
+    await page.getByRole('link', { name: 'See what it changed' }).tap();
+    await page.getByText('src/session/lifetime.ts').first().waitFor();
+    const answer = page.getByRole('button', { name: 'needs changes' });
+    await answer.scrollIntoViewIfNeeded();
+    for (const name of ['approve', 'reject', 'needs changes']) {
+      const box = await page.getByRole('button', { name, exact: true }).boundingBox();
+      expect(box?.height, name).toBeGreaterThanOrEqual(44);
+    }
+    expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBeLessThanOrEqual(360);
+    await answer.tap();
+    await page.locator('#gate').waitFor({ state: 'detached' });
+    const { phaseHistory } = world.ticket('auth', 'AUTH-3');
+    expect(phaseHistory.find(({ phase }) => phase === 'approve')?.outcome).toBe('needs_changes');
+    expect(problems).toEqual([]);
+    await page.context().close();
+    await site.close();
+  });
+
+  it('are asked for by desktop notifications, where a person wants them and does not look', async ({
+    world,
+  }) => {
+    const site = await rich(world);
+    const { page } = await visit(browser, site);
+    await page.addInitScript(() => {
+      const shown: string[] = [];
+      class Recorded {
+        static permission = 'granted';
+        static requestPermission = async () => 'granted';
+        constructor(title: string, { body, tag }: { body: string; tag: string }) {
+          shown.push([title, body, tag].join(' | '));
+        }
+      }
+      Object.assign(window, { Notification: Recorded, shown });
+      document.hasFocus = () => false;
+    });
+    await page.reload();
+    await page.locator('.connection.is-live').waitFor();
+    const shown = () => page.evaluate(() => (window as unknown as { shown: string[] }).shown);
+    const fail = (error: string) => {
+      const ticket = world.ticket('search', 'S-4');
+      world.writeTicket('search', 'S-4', { ...ticket, status: 'failed', error });
+    };
+    fail('nothing was committed');
+    await page.locator('#need-you [data-key="search/S-4"]').waitFor();
+    expect(await shown()).toEqual([]);
+    world.writeTicket('search', 'S-4', { ...world.ticket('search', 'S-4'), status: 'queued', error: null });
+    await page.locator('#waiting [data-key="search/S-4"]').waitFor();
+    await page.getByLabel('Settings').click();
+    await page.getByLabel('Desktop notifications when a ticket needs you').check();
+    fail('it broke');
+    await page.locator('#need-you [data-key="search/S-4"]').waitFor();
+    await waitFor('a notification', async () => (await shown()).length > 0);
+    expect(await shown()).toEqual(['S-4: Synonyms | it broke | search/S-4']);
+    await page.context().close();
+    await site.close();
+  });
+
   it('of two people about one gate: the second sees who was first', async ({ world }) => {
     const site = await rich(world);
     const path = '/plans/auth/tickets/AUTH-3';

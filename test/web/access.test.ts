@@ -138,6 +138,22 @@ describe.concurrent('a request is refused', () => {
     await site.close();
   });
 
+  it('and accepted under web.publicUrl, with the origin and the cookie of HTTPS', async ({ world }) => {
+    world.config({ web: { publicUrl: 'https://signalbox.example.org/' } });
+    const site = await opened(world);
+    const [host, origin] = ['signalbox.example.org', 'https://signalbox.example.org'];
+    const first = await site.send(`/?token=${site.token}`, { headers: { host, cookie: '' } });
+    expect([first.status, first.headers.location]).toEqual([303, '/']);
+    expect(String(first.headers['set-cookie'])).toMatch(/; HttpOnly; SameSite=Strict; .*; Secure$/);
+    const path = '/plans/p/tickets/a/pause';
+    for (const wrong of [`http://${host}`, `http://${site.host}`, `${origin}:8443`])
+      expect((await site.post(path, {}, { host, origin: wrong })).status, wrong).toBe(403);
+    expect((await site.post(path, {}, { origin })).status).toBe(403);
+    expect((await site.send('/', { headers: { host: `evil.${host}` } })).status).toBe(403);
+    expect((await site.post(path, {}, { host, origin })).status).toBe(200);
+    await site.close();
+  });
+
   it('if it changes something and lacks our origin, type or header', async ({ world }) => {
     const site = await opened(world);
     const path = '/plans/p/tickets/a/pause';

@@ -255,6 +255,23 @@ describe.concurrent('text from elsewhere', () => {
   });
 });
 
+describe.concurrent('the page of a ticket', () => {
+  it('is linked in the text of its pull request only where a setting says so', async ({ world }) => {
+    const bench = new Bench(world);
+    const publicUrl = 'https://signalbox.example.org/';
+    const bodyOf = async (id: string, web: Record<string, unknown>) => {
+      world.config({ ghCommand: FakeGh.command, web });
+      await bench.work(id);
+      await bench.open(id);
+      return bench.pulls().find(({ body }) => body.includes(`Fixes #${id}`))?.body;
+    };
+    world.plan('p', { tickets: { '12': issue(12), '13': issue(13) } });
+    expect(await bodyOf('12', { publicUrl })).not.toContain('signalbox.example.org');
+    const body = await bodyOf('13', { publicUrl, linkInPullRequests: true });
+    expect(body).toContain('Signalbox: https://signalbox.example.org/plans/p/tickets/13');
+  });
+});
+
 describe.concurrent('nothing is opened', () => {
   it('when there is nothing to push', async ({ world }) => {
     const bench = new Bench(world);
