@@ -7,6 +7,7 @@ import { parseArgs } from 'node:util';
 import { memoryDisk } from '../tools/memory-disk.mjs';
 import { measureColdStart } from './cases/cold-start.mjs';
 import { measureDispatch } from './cases/dispatch.mjs';
+import { measureFleet } from './cases/fleet.mjs';
 import { measureLocal } from './cases/local.mjs';
 import { measureMemory } from './cases/memory.mjs';
 import { comparePhases } from './cases/phases.mjs';
@@ -23,7 +24,7 @@ const HELP = `Usage: npm run bench -- [options] [case...]
 Cases: w1 (20 tickets), w2 (100 tickets), w3 (10 phases), local (all phases of that workflow), dispatch, start, memory, scale
 (up to 10,000 tickets, 2,000 plans and 5,000 finished ones) or a part of it: scale-tickets, scale-plans, scale-finished,
 scale-status. Default: all, with smaller sizes of scale. views, if it is named, measures
-\`signalbox top\` in a terminal and the page of \`signalbox web\` in Chromium.
+\`signalbox top\` in a terminal and the page of \`signalbox web\` in Chromium; fleet, a fleet on PostgreSQL.
 
   --quick         fewer rounds and smaller sizes: a smoke test, not a measurement
   --rounds <n>    rounds of w1, w2, w3 and local
@@ -68,11 +69,15 @@ const CASES = {
   start: (bench) => measureColdStart(bench, { rounds: quick ? 3 : 15 }),
   memory: (bench) => measureMemory(bench, { sizes: quick ? [10, 30] : [20, 100, 200] }),
   scale: (bench) => measureScale(bench, SCALE),
+  fleet: (bench) => measureFleet(bench, FLEET),
   views: async (bench) => [
     ...(await measureTop(bench, { ...VIEWS, seconds: quick ? 5 : 60 })),
     ...(await measureViews(bench, { ...VIEWS, dir: values.dir })),
   ],
 };
+const FLEET = quick
+  ? { count: 16, rounds: 1, refills: 6, idleSeconds: 5, sleep: 2 }
+  : { count: 100, rounds: rounds(3, 1), refills: 30, idleSeconds: 20, sleep: 10 };
 const VIEWS = quick
   ? { tickets: 100, megabytes: 2, events: 10_000, rounds: 1 }
   : { tickets: 1000, megabytes: 50, events: 200_000, rounds: rounds(5, 1) };
@@ -92,7 +97,9 @@ else if (unknown) complain(`There is no case "${unknown}".\n\n${HELP}`);
 else if (!existsSync(values.cli)) complain(`${values.cli} is not there: run npm run build first.\n`);
 else
   await main(
-    positionals.length > 0 ? positionals : Object.keys(CASES).filter((name) => !/^scale-|^views$/.test(name)),
+    positionals.length > 0
+      ? positionals
+      : Object.keys(CASES).filter((name) => !/^scale-|^views$|^fleet$/.test(name)),
   );
 
 function complain(text) {

@@ -41,3 +41,19 @@ it('two workers run a plan while a foreground run watches', async () => {
       err: expect.stringContaining('No more tickets'),
     });
 });
+
+it('a worker that is alone fills its only slot again at once', async () => {
+  const fleet = await FleetWorld.open();
+  const { world } = fleet;
+  world.config({ pollInterval: 60 });
+  world.workflow('work', [{ id: 'build', type: 'agent', prompt: 'Build it.' }]);
+  world.agent('agent', 'commit');
+  world.plan('p', { tickets: { a: { order: 1 }, b: { order: 2 } } });
+  await fleet.upload('p');
+  const worker = await fleet.worker(fleet.machine(), ['--slots', '1']);
+  await fleet.reaches('p', 'b', 'complete');
+  const [a, b] = fleet.store.tickets('p').map(({ phaseHistory }) => phaseHistory.at(-1));
+  // Without a wake-up it is noticed after a quarter of the lease.
+  expect(Date.parse(b?.startedAt ?? '') - Date.parse(a?.completedAt ?? '')).toBeLessThan(10_000);
+  await worker.kill('SIGINT');
+});

@@ -10,7 +10,12 @@ async function workerWith(fleet: FleetWorld, agent: string, steps: unknown[]): P
   const scenario = join(home, 'scenario.yaml');
   writeFileSync(scenario, JSON.stringify(steps.length > 0 ? [{ do: steps }] : []));
   const config = JSON.parse(readFileSync(file, 'utf8')) as object;
-  const own = { adapter: 'rehearsal', command: 'rehearsal', account: 'team', defaultArgs: ['--scenario', scenario] };
+  const own = {
+    adapter: 'rehearsal',
+    command: 'rehearsal',
+    account: 'team',
+    defaultArgs: ['--scenario', scenario],
+  };
   writeFileSync(file, JSON.stringify({ ...config, agents: { [agent]: own } }));
   await fleet.worker(home, ['--labels', agent]);
 }
