@@ -71,12 +71,15 @@ export async function runIssues(given: Given, input: RunInput): Promise<Course> 
   const prepared = await prepare(engine, given, input);
   if (prepared === null) {
     const reason = `stopped by ${stopperOf(signal?.reason)}`;
-    const results = await Promise.all(
-      [...input.references, ...(input.tasks ?? [])].map(async (text) => {
+    const refuse = (reference: string, item: WorkItem | null = null) =>
+      refusedResult({ reference, item, reason, notStarted: true });
+    const issues = await Promise.all(
+      input.references.map(async (text) => {
         const item = input.known?.find(({ id }) => id === text) ?? (await issueInFile(text, { cwd }));
-        return refusedResult({ reference: text, item: item ?? null, reason, notStarted: true });
+        return refuse(text, item ?? null);
       }),
     );
+    const results = [...issues, ...(input.tasks ?? []).map((text) => refuse(text))];
     return { results, logPath: null, worktreeMap: new Map(), issueInfoMap: new Map(), planId: null };
   }
   for (const item of prepared.items) open.numbers.set(item.id, item.number);

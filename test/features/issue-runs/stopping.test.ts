@@ -179,6 +179,8 @@ describe.concurrent('an aborted signal', () => {
     expect(run.results).toMatchObject([
       { issueNumber: 1, success: false, notStarted: true, abortReason: 'stopped by the caller' },
     ]);
+    const task = await issues.library({ options: { ...EXEC, task: ['Say hello. Then stop.'] }, signal }, []);
+    expect(task.results).toMatchObject([{ id: 'Say hello. Then stop.', notStarted: true }]);
     expect(issues.runs()).toEqual([]);
     expect(world.calls()).toEqual([]);
   });
