@@ -109,7 +109,7 @@ export function answerOf({ stdin, stdout }: Io, prompt: string): string | null {
   stdout.write(`${printable(prompt)} `);
   const bytes: number[] = [];
   const byte = Buffer.alloc(1);
-  while (readByte(stdin.fd, byte)) {
+  while (readSome(stdin.fd, byte) > 0) {
     if (byte[0] === LINE_FEED) return Buffer.from(bytes).toString('utf8').trim();
     bytes.push(byte[0] ?? 0);
   }
@@ -119,11 +119,20 @@ export function answerOf({ stdin, stdout }: Io, prompt: string): string | null {
 const LINE_FEED = 10;
 const RETRY_MS = 20;
 
-/** Waits for the byte, also where Node has opened the terminal for reading without waiting; false at the end of input. */
-function readByte(fd: number, byte: Buffer): boolean {
+/** All of standard input. */
+export function readStandardInput({ stdin }: Io): string {
+  const parts: Buffer[] = [];
+  const part = Buffer.alloc(65_536);
+  for (let count = readSome(stdin.fd, part); count > 0; count = readSome(stdin.fd, part))
+    parts.push(Buffer.from(part.subarray(0, count)));
+  return Buffer.concat(parts).toString('utf8');
+}
+
+/** Waits for input, also where Node has opened a terminal or pipe for reading without waiting; 0 at the end of it. */
+function readSome(fd: number, buffer: Buffer): number {
   for (;;) {
     try {
-      return readSync(fd, byte) === 1;
+      return readSync(fd, buffer);
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code !== 'EAGAIN') throw error;
       Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, RETRY_MS);

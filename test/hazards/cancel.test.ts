@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect } from 'vitest';
 import { CANCEL_CRASH_POINTS } from '../../src/engine/crash-points.ts';
@@ -89,6 +89,25 @@ describe('cancel', () => {
     const { out } = await run.ended;
     expect(out).toContain('cancelled by a person');
     expect(out.slice(out.indexOf('of 2 done'))).not.toContain('paused');
+  });
+
+  it.concurrent('of a ticket whose worktree was deleted by hand names what git still has', async ({
+    world,
+  }) => {
+    prepare(world);
+    const run = world.invoke(['run', 'p']);
+    await world.call('working');
+    expect((await world.cli('pause', 'p', 'a')).code).toBe(0);
+    await run.ended;
+    const path = world.ticket('p', 'a').worktree ?? '';
+    rmSync(path, { recursive: true });
+    const { out } = await world.cli('cancel', 'p', 'a', '--yes');
+    expect(out.split('\n').slice(0, 2)).toEqual([
+      'p/a is cancelled.',
+      `  a: kept the worktree ${path}: it does not exist; if it is gone for good: git -C ${world.repo} worktree prune`,
+    ]);
+    git(world.repo, 'worktree', 'prune');
+    expect((await world.cli('cancel', 'p', 'a', '--yes')).out).not.toContain('kept the worktree');
   });
 
   for (const [index, point] of CANCEL_CRASH_POINTS.entries())

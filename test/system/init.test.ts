@@ -31,3 +31,17 @@ describe('init', () => {
     expect(readFileSync(join(home, 'trusted.json'), 'utf8')).toContain(world.repo);
   });
 });
+
+describe('a task from standard input', () => {
+  it('is typed in a real terminal and ends with Ctrl-D', async ({ server }) => {
+    const { world } = server;
+    const words = [...CLI, 'run', '--task', '-', '--agent', 'rehearsal', '--dry-run'];
+    const env = ['env', `SIGNALBOX_HOME=${join(world.dir, 'own')}`];
+    const line = [...env, ...words].map((word) => `'${word}'`).join(' ');
+    server.tmux('new-session', '-d', '-s', 'task', '-x', '80', '-y', '24', '-c', world.repo, `${line}; cat`);
+    const pane = server.panes('task')[0]?.pane ?? '';
+    await server.shows(pane, 'Type the task, then press Ctrl-D.');
+    server.tmux('send-keys', '-t', pane, 'Say hello', 'Enter', 'C-d');
+    await server.shows(pane, 'Would run say-hello: Say hello');
+  });
+});

@@ -85,8 +85,12 @@ function remainLines(planId: string, tickets: readonly Remains[], wholePlan: boo
   ways.push(...pulls.map((url) => `gh pr close ${shellWord(url)}`));
   if (wholePlan) ways.push(`signalbox plan delete ${planId} --force`);
   if (ways.length > 0) lines.push('Still there; to delete for good:', ...ways.map((way) => `  ${way}`));
-  const back = wholePlan ? '<ticket>' : tickets[0]?.ticketId;
-  return [...lines, `To bring ${wholePlan ? 'a ticket' : 'it'} back: signalbox retry ${planId} ${back}`];
+  const back = tickets.length > 1 ? '<ticket>' : tickets[0]?.ticketId;
+  if (back === undefined) return lines;
+  return [
+    ...lines,
+    `To bring ${tickets.length > 1 ? 'a ticket' : 'it'} back: signalbox retry ${planId} ${back}`,
+  ];
 }
 
 export async function clean(io: Io, options: Options): Promise<void> {

@@ -9,7 +9,7 @@ import { planOf, ticketsOf } from '../../model/plans/plans-view.ts';
 import { plural } from '../../model/text/clean-escape-quote-plural.ts';
 import { oneLine, sayProblem, style } from '../../report/style-and-phrases.ts';
 import { table, wrapLines } from '../../report/table.ts';
-import { answer, type Io, outJson } from '../io.ts';
+import { answer, type Io, outJson, readStandardInput } from '../io.ts';
 import {
   type GlobalOptions,
   invalid,
@@ -270,7 +270,8 @@ function descriptionOf({ description, descriptionFile }: Flags, io: Io): string 
   if (description !== undefined)
     throw new InputError('usage', 'Use --description or --description-file, not both.');
   try {
-    return readFileSync(descriptionFile === '-' ? io.stdin.fd : resolve(io.cwd, descriptionFile), 'utf8');
+    if (descriptionFile === '-') return readStandardInput(io);
+    return readFileSync(resolve(io.cwd, descriptionFile), 'utf8');
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
     throw new InputError('usage', `${descriptionFile} cannot be read (${code}).`, {

@@ -1,4 +1,4 @@
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import type { ResumeInit } from '../../api/run-orchestrator.ts';
 import { flagOfOption } from '../../config/run-flags.ts';
@@ -18,7 +18,7 @@ import { planHeader, runHeader, summary } from '../../report/plan-text.ts';
 import { safeJson, style } from '../../report/style-and-phrases.ts';
 import { wrapLines } from '../../report/table.ts';
 import { readableTicket } from '../../store/store-interface.ts';
-import { type Io, outJson } from '../io.ts';
+import { type Io, outJson, readStandardInput } from '../io.ts';
 import {
   baseCheckFlag,
   type GlobalOptions,
@@ -253,7 +253,7 @@ function tasksOf(texts: readonly string[], io: Io): string[] {
   if (texts.filter((text) => text === '-').length > 1)
     throw new InputError('usage', '--task - is given twice; standard input is one task.');
   if (texts.includes('-') && io.stdin.isTTY()) io.err('Type the task, then press Ctrl-D.');
-  return texts.map((text) => (text === '-' ? readFileSync(io.stdin.fd, 'utf8') : text));
+  return texts.map((text) => (text === '-' ? readStandardInput(io) : text));
 }
 
 /** Continues an issue run with its own mode and output. */

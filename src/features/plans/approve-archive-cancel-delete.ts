@@ -125,10 +125,11 @@ export async function cancelPlan(
   }
   // A shared worktree is released with the last ticket that it belonged to.
   const tickets = remains
-    .map(({ status, left }) => ({
-      status,
-      left: left.worktree && existsSync(left.worktree.path) ? left : { ...left, worktree: null },
-    }))
+    .map(({ status, left }) => {
+      const { worktree, repo } = left;
+      const isLeft = worktree && (existsSync(worktree.path) || worktree.reason === missingWorktree(repo));
+      return { status, left: isLeft ? left : { ...left, worktree: null } };
+    })
     .filter(({ status, left }) => status !== 'complete' || left.worktree !== null)
     .map(({ left }) => left);
   const { status } = store.plan(planId);
@@ -182,11 +183,23 @@ async function remainsOf(
   const none = { ticketId, repo: null, branch: null, keptAt: [], worktree: null, pullRequest };
   if (!workspace) return none;
   const { repo, branch, path, inPlace } = workspace;
-  const worktree = reason !== undefined && existsSync(path) ? { path, reason } : null;
   const isThere = !inPlace && (await readTip(engine, workspace)) !== undefined;
+  // Git deletes no branch while a worktree is registered for it, also if its directory is gone.
+  const isMissing = isThere && !existsSync(path) && (await isRegistered(engine, repo, path));
+  const why = isMissing ? missingWorktree(repo) : reason;
+  const worktree = why !== undefined && (isMissing || existsSync(path)) ? { path, reason: why } : null;
   const below = keptBelow(ticket);
   const keptAt = await ignoring(WorkspaceError, () => engine.workspaces.keptAt({ repo, below }));
   return { ...none, repo, branch: isThere ? branch : null, keptAt: keptAt ?? [], worktree };
+}
+
+/** It may be on a disk that is not mounted. */
+const missingWorktree = (repo: string | null) =>
+  `it does not exist; if it is gone for good: git -C ${repo} worktree prune`;
+
+async function isRegistered({ workspaces }: EngineContext, repo: string, path: string): Promise<boolean> {
+  const known = await ignoring(WorkspaceError, () => workspaces.list(repo));
+  return known?.some((each) => each.path === path) === true;
 }
 
 /** Deletes a plan; refuses when work would be lost. */
