@@ -173,7 +173,7 @@ export interface Fleet {
   tidyQueue(): Promise<void>;
   /** Claims a ticket in one transaction that counts what is claimed, of all machines together. */
   claim(ref: TicketRef, claim: FleetClaim): Promise<Ticket>;
-  /** Whether a ticket's claim is still this holder's. If so, its lease begins anew, so that no other process takes the ticket meanwhile. */
+  /** Begins the holder's lease anew, and says whether a ticket's claim is still its own: then no other process takes the ticket meanwhile. */
   keepsClaim(holder: Holder, ref: TicketRef): Promise<boolean>;
   /** Events of a plan that other processes stored, behind the number of the last one that is known; without one, none, and the last number. */
   eventsOfOthers(planId: string, after?: number): Promise<{ events: StoredEvent[]; last: number }>;

@@ -80,8 +80,8 @@ function endsOf(fleet: FleetWorld): TicketEnd[] {
 it('a fleet loses, doubles and exceeds nothing through kills, stops, cuts and restarts of the database', {
   tags: 'full',
 }, async () => {
-  const seed = Number(process.env.SIGNALBOX_CHAOS_SEED) || (Date.now() % 1_000_000) + 1;
-  console.log(`SIGNALBOX_CHAOS_SEED=${seed}`);
+  const seed = Number(process.env.CHAOS_SEED) || (Date.now() % 1_000_000) + 1;
+  console.log(`CHAOS_SEED=${seed}`);
   const random = randomFrom(seed);
   const began = Date.now();
   const fleet = await FleetWorld.open(await ownServer());

@@ -1,5 +1,6 @@
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
+import { CuttingProxy } from '../store/postgres/support.ts';
 import { says } from '../support/cli.ts';
 import { FleetWorld } from '../support/fleet.ts';
 import { ownServer, pgCtl } from '../support/postgres.ts';
@@ -7,13 +8,13 @@ import { commitsOf, git } from '../support/repo.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { story } from '../support/world.ts';
 
-async function fleetWithAgent(body: string): Promise<FleetWorld> {
+async function fleetWithAgent(body: string, ids = ['a']): Promise<FleetWorld> {
   const fleet = await FleetWorld.open();
   const { world } = fleet;
   world.config({ fleet: { leaseSeconds: 10 } });
   world.workflow('work', [{ id: 'build', type: 'agent', prompt: 'Build it.' }]);
   world.agent('agent', body);
-  world.plan('p', { tickets: { a: {} } });
+  world.plan('p', { tickets: Object.fromEntries(ids.map((id) => [id, {}])) });
   await fleet.upload('p');
   return fleet;
 }
@@ -147,6 +148,37 @@ it('an outage of the database that is longer than the lease costs what still ran
   expect(other?.retries.build ?? 0).toBe(0);
   expect(world.calls('start', { ticket: 'p/ended' })).toHaveLength(1);
   expect(await worker.kill('SIGINT')).toMatchObject({ code: 0 });
+});
+
+it('a network that is cut for all workers for longer than the lease costs nothing that ended', {
+  tags: 'full',
+}, async () => {
+  const fleet = await fleetWithAgent('go; commit', ['ended', 'running']);
+  const { world, database } = fleet;
+  const proxy = await CuttingProxy.to(database.server.port);
+  const address = proxy.address(database.address);
+  const slot = ['--slots', '1'];
+  const workers = [
+    await fleet.worker(fleet.machine(), slot, address),
+    await fleet.worker(fleet.machine(), slot, address),
+  ];
+  const ids = ['ended', 'running'] as const;
+  const [, running] = await Promise.all(ids.map((id) => world.call('start', { ticket: `p/${id}` })));
+  proxy.isSilent = true;
+  world.go('ended');
+  await world.call('end', { ticket: 'p/ended' });
+  await waitFor('the end of the other agent', () => !isRunning(running?.pid ?? 0));
+  const live = 'select from signalbox.holders where signalbox.lease_left(seen, lease_ms) > 0 and started';
+  await waitFor('the end of all leases', async () => (await database.query(live)).length === 0);
+  proxy.isSilent = false;
+  proxy.cut();
+  world.go('running');
+  for (const id of ids) await fleet.reaches('p', id, 'complete');
+  expect(story(fleet.store.ticket({ planId: 'p', ticketId: 'ended' }))).toEqual(['build success']);
+  const other = story(fleet.store.ticket({ planId: 'p', ticketId: 'running' }));
+  expect(other).toEqual(['build interrupted', 'build success']);
+  expect(world.calls('start')).toHaveLength(3);
+  for (const worker of workers) expect(await worker.kill('SIGINT')).toMatchObject({ code: 0 });
 });
 
 function isRunning(pid: number): boolean {

@@ -1,4 +1,3 @@
-import { secondsWithSleep } from '../../machine/clock-with-sleep.ts';
 import { isAlive, type ProcessIdentity } from '../../machine/process-identity-and-signals.ts';
 import { onceLeaseIsOver } from '../../model/claim.ts';
 import { HeldError } from '../../model/errors.ts';
@@ -22,7 +21,7 @@ import type { Leases, PgHolder } from './pg-holder.ts';
 import type { Queue } from './queue.ts';
 import { LOCKS, SCHEMA } from './schema.ts';
 import { inTransaction, type Query, type Session } from './session.ts';
-import { EVENTS, HELD_ROLE, JOIN, KEEP_CLAIM, LAST_EVENT, WORKERS } from './statements.ts';
+import { EVENTS, HELD_ROLE, JOIN, LAST_EVENT, WORKERS } from './statements.ts';
 
 interface FleetOptions {
   session: Session;
@@ -151,17 +150,15 @@ export class PgFleet implements Fleet {
   }
 
   async keepsClaim(holder: Holder, { planId, ticketId }: TicketRef): Promise<boolean> {
-    const keep = async (query: Query) => {
-      // A process that takes the ticket does so before or after this, never in between.
-      await query('select pg_advisory_xact_lock($1, $2)', [LOCKS.class, LOCKS.changes]);
-      return (await query(KEEP_CLAIM, [holder.token, planId, ticketId])).length > 0;
-    };
-    return this.#write(async (query) => {
-      const sentAt = secondsWithSleep();
-      const isKept = await inTransaction(query, () => keep(query));
-      if (isKept) (holder as PgHolder).noteRenewal(sentAt);
-      return isKept;
-    });
+    const find = `select from ${SCHEMA}.tickets where plan_id = $1 and ticket_id = $2 and claim = $3`;
+    return this.#write((query) =>
+      inTransaction(query, async () => {
+        // A process that takes the ticket does so before or after this, never in between.
+        await query('select pg_advisory_xact_lock($1, $2)', [LOCKS.class, LOCKS.changes]);
+        await (holder as PgHolder).register(query);
+        return (await query(find, [planId, ticketId, holder.token])).length > 0;
+      }),
+    );
   }
 
   async eventsOfOthers(planId: string, after?: number): Promise<{ events: StoredEvent[]; last: number }> {

@@ -149,14 +149,17 @@ export class PgHolder implements Holder {
     return this.#renewedAt;
   }
 
+  /** Makes the holder known, or renews its lease. */
   async register(query: Query): Promise<void> {
     const { person, leaseMs, leases } = this.#home;
     const sentAt = secondsWithSleep();
     const identity = JSON.stringify(ownIdentity());
-    await query(REGISTER, [this.token, this.by, identity, person, this.#started, leaseMs]);
+    const isKnown = this.#registered && (await query(RENEW, [this.token])).length > 0;
+    if (!isKnown) await query(REGISTER, [this.token, this.by, identity, person, this.#started, leaseMs]);
     leases.note({ token: this.token, started: this.#started, identity, left: leaseMs });
     this.#registered = true;
-    this.noteRenewal(sentAt);
+    this.#renewedAt = sentAt;
+    this.#onRenewed(sentAt);
   }
 
   async start(): Promise<void> {
@@ -175,17 +178,9 @@ export class PgHolder implements Holder {
   async renew(): Promise<void> {
     const { exclusively, leases } = this.#home;
     await exclusively(async (query) => {
-      const sentAt = secondsWithSleep();
-      if ((await query(RENEW, [this.token])).length === 0) await this.register(query);
-      this.noteRenewal(sentAt);
+      await this.register(query);
       await leases.refresh(query);
     });
-  }
-
-  /** A renewal that was sent at this time has succeeded. */
-  noteRenewal(sentAt: number): void {
-    this.#renewedAt = sentAt;
-    this.#onRenewed(sentAt);
   }
 
   async stop(): Promise<void> {

@@ -120,11 +120,20 @@ where ${SCHEMA}.lease_left(h.seen, h.lease_ms) > 0`;
 export const REGISTER = `
 insert into ${SCHEMA}.holders (token, by, identity, person, started, lease_ms) values ($1, $2, $3, $4, $5, $6)
 on conflict (token) do update set seen = clock_timestamp(), started = ${SCHEMA}.holders.started or excluded.started`;
-export const RENEW = `update ${SCHEMA}.holders set seen = clock_timestamp() where token = $1 returning token`;
-/** Renews a lease only if its holder still has a ticket's claim. */
-export const KEEP_CLAIM = `
-update ${SCHEMA}.holders set seen = clock_timestamp() where token = $1
-and exists (select from ${SCHEMA}.tickets t where t.plan_id = $2 and t.ticket_id = $3 and t.claim = $1) returning token`;
+/**
+ * Where no engine has a lease any more, the database was out of reach for all of them, so that it is as after a restart: those that had one
+ * when this one was last seen have a whole lease from now on. Otherwise the first one that is back would take the tickets of the others.
+ */
+export const RENEW = `
+with own as (select seen, lease_ms from ${SCHEMA}.holders where token = $1 and started)
+update ${SCHEMA}.holders h set seen = clock_timestamp() where h.token = $1 or (
+  h.started and exists (
+    select from own where ${SCHEMA}.lease_left(own.seen, own.lease_ms) < 0
+    and h.seen > own.seen - own.lease_ms * interval '1 millisecond'
+  ) and not exists (
+    select from ${SCHEMA}.holders o where o.started and ${SCHEMA}.lease_left(o.seen, o.lease_ms) > 0
+  )
+) returning token`;
 /** Those that are gone for a day; a claim without a holder is as dead as one with such a holder. */
 export const FORGET_HOLDERS = `
 delete from ${SCHEMA}.holders where seen < clock_timestamp() - interval '1 day'

@@ -126,6 +126,37 @@ describe('a holder', () => {
   });
 });
 
+describe('after a time in which a machine did not reach the database', () => {
+  /** Who has a lease of a second after a worker renews its own, which it did three seconds ago; the others did it at these times. */
+  async function liveAfterRenewal(...seen: string[]): Promise<string[]> {
+    const database = await scratchDatabase();
+    // A restart, too, gives everybody a whole lease.
+    const isOld = "select where clock_timestamp() - pg_postmaster_start_time() > interval '4 seconds'";
+    await waitFor('a server that runs for some time', async () => (await database.query(isOld)).length > 0);
+    const store = await storeAt(database.address, { leaseMs: 1000 });
+    const holder = store.holder('worker');
+    await holder.start();
+    onTestFinished(() => holder.stop());
+    const add = `insert into signalbox.holders (token, by, identity, started, lease_ms, seen)
+      values ($1, 'worker', $2, true, 1000, clock_timestamp() - $1::text::interval)`;
+    for (const time of seen) await database.query(add, [time, JSON.stringify(theirs)]);
+    const wasAt = `update signalbox.holders set seen = clock_timestamp() - interval '3 s' where token = $1`;
+    await database.query(wasAt, [holder.token]);
+    await holder.renew();
+    const live = 'select token from signalbox.holders where signalbox.lease_left(seen, lease_ms) > 0';
+    const rows = await database.query<{ token: string }>(live);
+    return rows.map(({ token }) => (token === holder.token ? 'own' : token)).sort();
+  }
+
+  it('the first one that is back gives the others a whole lease, but not those that were gone before', async () => {
+    expect(await liveAfterRenewal('2.8 s', '3.7 s', '9 s')).toEqual(['2.8 s', '3.7 s', 'own']);
+  });
+
+  it('gives nothing to others if it was away alone', async () => {
+    expect(await liveAfterRenewal('2.8 s', '0.1 s')).toEqual(['0.1 s', 'own']);
+  });
+});
+
 it('a session of the database that dies inside `alone` lets others in', async () => {
   const database = await scratchDatabase();
   const [one, two] = [await storeAt(database.address), await storeAt(database.address)];
