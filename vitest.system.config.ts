@@ -8,6 +8,7 @@ export default defineConfig({
     tags: [{ name: 'full', description: 'Left out of `npm test`; here all tests run.' }],
     testTimeout: 600_000,
     hookTimeout: 300_000,
+    globalSetup: ['test/support/global-setup.ts'],
     setupFiles: ['test/support/setup.ts'],
     pool: 'forks',
   },

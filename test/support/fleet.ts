@@ -4,7 +4,7 @@ import { onTestFinished } from 'vitest';
 import { openPostgres } from '../../src/store/postgres/open-postgres.ts';
 import type { PgStore } from '../../src/store/postgres/pg-store.ts';
 import { type Running, says } from './cli.ts';
-import { type Database, type PostgresServer, scratchDatabase } from './postgres.ts';
+import { asOwner, type Database, type PostgresServer, scratchDatabase } from './postgres.ts';
 import { git } from './repo.ts';
 import { waitFor } from './wait-for.ts';
 import { World } from './world.ts';
@@ -92,6 +92,16 @@ export class FleetWorld {
     await Promise.race([says(running, /takes tickets/), isOver]);
     isOver.catch(() => undefined);
     return running;
+  }
+
+  /** Cuts all connections to the store and refuses new ones, or takes them again. */
+  setReachable(isReachable: boolean): Promise<void> {
+    const { server, name } = this.database;
+    return asOwner(server, 'postgres', async (query) => {
+      await query(`alter database ${name} with allow_connections ${isReachable}`);
+      if (isReachable) return;
+      await query(`select pg_terminate_backend(pid) from pg_stat_activity where datname = '${name}'`);
+    });
   }
 
   /** Waits until the store shows something. */

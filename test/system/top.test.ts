@@ -1,9 +1,10 @@
 import { execFileSync } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { describe, expect } from 'vitest';
+import { describe, expect, onTestFinished } from 'vitest';
+import { FleetWorld } from '../support/fleet.ts';
 import { waitFor } from '../support/index.ts';
-import { CLI, it, type TmuxServer } from './tmux-server.ts';
+import { CLI, it, TmuxServer } from './tmux-server.ts';
 
 const URL = 'https://example.test/pull/7';
 
@@ -258,6 +259,54 @@ describe.concurrent('the key e in tmux', () => {
     await shows(/^▸ ✗ breaks /m);
     await world.reaches('p', 'breaks', 'failed');
     expect(world.ticket('p', 'breaks').claim).toBeNull();
+  });
+});
+
+describe('the board of a fleet in tmux', () => {
+  it('follows other machines, names them, and keeps its last frame while the store is gone', async () => {
+    const fleet = await FleetWorld.open();
+    const { world } = fleet;
+    world.workflow('work', [{ id: 'build', type: 'agent', prompt: 'Build it.' }]);
+    const machine = { host: 'build-2', state: '/elsewhere' };
+    const tickets = {
+      a: { status: 'failed', error: 'it broke', currentPhase: 'build', machine },
+      b: { title: 'Second' },
+    } as const;
+    world.plan('p', { repo: 'acme/scratch', tickets });
+    await fleet.upload('p');
+    const server = new TmuxServer(world);
+    const file = join(world.dir, 'rc');
+    const env = Object.entries({ ...world.env, ...fleet.env(), SHELL: '/bin/sh' });
+    writeFileSync(file, env.map(([name, value]) => `export ${name}='${value}'\n`).join(''));
+    const words = `. '${file}'; exec '${CLI[0]}' '${CLI[1]}' top --all`;
+    server.tmux('new-session', '-d', '-s', 'run', '-x', '100', '-y', '24', '-c', world.repo, words);
+    onTestFinished(() => server.kill());
+    const text = () => server.tmux('capture-pane', '-p', '-t', 'run');
+    const shows = (what: RegExp) => waitFor(String(what), () => what.test(text()), { state: text });
+    const type = (...keys: string[]) => server.tmux('send-keys', '-t', 'run', ...keys);
+    await shows(/^▸ ✗ a /m);
+    for (const key of ['w', 'e']) {
+      type(key);
+      await shows(
+        /^p\/a is on build-2: its worktree and its sessions are there\.\nOn build-2: signalbox top p$/m,
+      );
+      type('Escape');
+      await waitFor('the notice to go', () => !text().includes('its sessions are there'));
+    }
+    expect((await fleet.cli('pause', 'p', 'b')).code).toBe(0);
+    await shows(/^ {2}‖ b /m);
+    type('j', 'p', 'y');
+    await shows(/^p\/b is (queued|ready)/m);
+    expect(fleet.store.events('p').filter(({ type: each }) => each === 'command')).toMatchObject([
+      { command: 'pause', door: 'cli' },
+      { command: 'resume', door: 'top' },
+    ]);
+    await fleet.setReachable(false);
+    await shows(/^Not up to date: this is from [\s\S]*✗ a /m);
+    await fleet.setReachable(true);
+    await waitFor('a board that is current', () => !text().includes('Not up to date'), { state: text });
+    type('q');
+    await waitFor('its end', () => !server.can('has-session', '-t', 'run'));
   });
 });
 

@@ -7,7 +7,6 @@ import type { Board, TicketPage, Transcript } from '../../src/web/api-schemas.ts
 import { attempt } from '../model/build.ts';
 import { FleetWorld } from '../support/fleet.ts';
 import { it, waitFor } from '../support/index.ts';
-import { asOwner } from '../support/postgres.ts';
 import { Stream, TestSite } from './site.ts';
 
 const REF = { planId: 'p', ticketId: 'a' };
@@ -27,15 +26,6 @@ async function opened() {
   await engine.store.refresh();
   const site = await TestSite.open(world, { engine });
   return { fleet, engine, site };
-}
-
-/** Cuts all connections to the store and refuses new ones, or takes them again. */
-function setReachable({ database: { server, name } }: FleetWorld, isReachable: boolean): Promise<unknown> {
-  const end = `select pg_terminate_backend(pid) from pg_stat_activity where datname = '${name}'`;
-  return asOwner(server, 'postgres', async (query) => {
-    await query(`alter database ${name} with allow_connections ${isReachable}`);
-    if (!isReachable) await query(end);
-  });
 }
 
 /** The ticket runs on another machine, which has stored what its agent printed. */
@@ -82,7 +72,7 @@ describe('on the store of a fleet, the page', () => {
     expect((await fleet.cli('pause', 'p', 'b')).code).toBe(0);
     await stream.next<{ events: object[] }>('change', ({ events }) => events.length > 0);
     const before = Date.now();
-    await setReachable(fleet, false);
+    await fleet.setReachable(false);
     const { readAt } = await stream.next<{ readAt: string | null }>('beat', (beat) => beat.readAt !== null);
     expect(Date.parse(readAt ?? '')).toBeLessThanOrEqual(before);
     const late = new Stream(site);
@@ -91,7 +81,7 @@ describe('on the store of a fleet, the page', () => {
     expect((await site.send('/api/v1/board')).status).toBe(503);
     expect((await site.post('/plans/p/tickets/a/pause', {})).status).toBe(503);
     const beats = stream.messages.length;
-    await setReachable(fleet, true);
+    await fleet.setReachable(true);
     await waitFor('a beat of a store that answers', () =>
       stream.messages.slice(beats).some(({ data }) => (data as { readAt?: unknown }).readAt === null),
     );
