@@ -9,8 +9,14 @@ type Context = Pick<EngineContext, 'store' | 'holder'>;
 export function sayTicketMoved(engine: Context, ticket: Ticket): string {
   const { planId, status, currentPhase } = ticket;
   const at = currentPhase && currentPhase !== status ? ` at ${currentPhase}` : '';
-  const moves = status === 'ready' || status === 'queued' || status === 'running';
+  const moves =
+    ['ready', 'queued', 'running'].includes(status) || (status === 'complete' && hasMore(engine, ticket));
   return `${refKey(ticket)} is ${status.replace('_', ' ')}${at}.${moves ? nextStep(engine, planId) : ''}`;
+}
+
+/** Whether other tickets of its plan can continue now. */
+function hasMore({ store }: Context, { planId }: Ticket): boolean {
+  return store.tickets(planId).some(({ status }) => status === 'ready' || status === 'queued');
 }
 
 /** What continues a plan: the daemon or run that has it, or a command. */

@@ -1,5 +1,6 @@
 import { join } from 'node:path';
 import { describe, expect } from 'vitest';
+import type { Ticket } from '../../src/model/ticket.ts';
 import { DONE, errorIn, it, linesOf, refusal, STUCK, setUp, type World } from './support.ts';
 
 /** Works in the background until the test lets it go on. */
@@ -212,5 +213,25 @@ describe.concurrent('respond', () => {
     expect(ended.code).toBe(1);
     expect(refusal(ended)).toBe('❌ "maybe" is not a decision of gate "ask".\n   Decisions: ship, hold.\n');
     expect(world.ticket('p', 'a')).toEqual(before);
+  });
+});
+
+describe.concurrent('a gate whose answer completes its ticket', () => {
+  it('names what continues the tickets behind it', async ({ world }) => {
+    world.workflow('ask', [
+      { id: 'ask', type: 'gate', prompt: 'Ship it?', on: { yes: 'done' } },
+      { id: 'done', type: 'terminal' },
+    ]);
+    const hold = { kind: 'gate', reason: 'Ship it?', until: null } as const;
+    const at = '2026-01-01T00:00:00.000Z';
+    const open = { phase: 'ask', visit: 1, attempt: 1, status: 'running', startedAt: at } as const;
+    const asks = { status: 'needs_attention', currentPhase: 'ask', hold, visits: { ask: 1 } } as const;
+    const asked = { ...asks, phaseHistory: [open] } as unknown as Partial<Ticket>;
+    world.plan('p', { workflow: 'ask', tickets: { a: asked, b: { blockedBy: ['a'] } } });
+    world.plan('q', { workflow: 'ask', tickets: { a: asked } });
+    expect((await world.cli('respond', 'p', 'a', 'yes')).out).toBe(
+      'p/a is complete at done. Run it with: signalbox run p\n',
+    );
+    expect((await world.cli('respond', 'q', 'a', 'yes')).out).toBe('q/a is complete at done.\n');
   });
 });

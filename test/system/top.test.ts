@@ -213,7 +213,7 @@ describe.concurrent('the keys of the board in tmux', () => {
     type('o');
     await shows(new RegExp(`^The pull request of p/done: ${URL}$`, 'm'));
     type('w');
-    await shows(/^p\/done has no worktree yet: it has not begun\.$/m);
+    await shows(/^p\/done has no worktree yet: it has not started\.$/m);
     await select('breaks');
     type('w');
     await shows(/^p\/breaks waits until you leave its worktree [\s\S]*prompt>$/m);
