@@ -1,5 +1,5 @@
 import { useSignalEffect } from '@preact/signals';
-import { useMemo, useRef, useState } from 'preact/hooks';
+import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { costText } from '../../src/model/limits/usage-and-cost.ts';
 import { duration, usageText } from '../../src/report/style-and-phrases.ts';
 import type { BoardRow, TicketPage as Page } from '../../src/web/api-schemas.ts';
@@ -118,7 +118,10 @@ function TicketHead({ page, row }: { page: Page; row: BoardRow }) {
 
 /** A question of a workflow, with its own answers. */
 function Gate({ page, gate, path }: { page: Page; gate: NonNullable<Page['gate']>; path: string }) {
-  const [message, setMessage] = useState('');
+  // A reload loses nothing that was typed.
+  const draft = `signalbox.answer ${path} ${gate.key}`;
+  const [message, setMessage] = useState(sessionStorage.getItem(draft) ?? '');
+  useEffect(() => sessionStorage.setItem(draft, message), [draft, message]);
   const [error, setError] = useState<ApiError | null>(null);
   const [sent, setSent] = useState<string | null>(null);
   const answer = async (decision: string) => {

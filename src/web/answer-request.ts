@@ -44,7 +44,7 @@ type BodyOf<N extends RouteName> = (typeof ROUTES)[N] extends { body: infer B ex
   : Record<never, never>;
 
 /** Routes that the server itself answers, because they are about the connection. */
-type OfServer = 'login' | 'logout' | 'live';
+type OfServer = 'login' | 'live';
 type Answers = {
   [N in Exclude<RouteName, OfServer>]: (at: Answering, call: Call<N>) => unknown;
 };

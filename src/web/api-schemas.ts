@@ -115,7 +115,7 @@ export const Change = z
   .meta({ id: 'Change' });
 
 /** `event: reset` of the stream; a snapshot follows. */
-export const Reset = z.object({ reason: z.enum(['restarted', 'too old', 'too slow']) }).meta({ id: 'Reset' });
+export const Reset = z.object({ reason: z.enum(['restarted', 'too old']) }).meta({ id: 'Reset' });
 
 export const TicketStatus = TicketBase.loose()
   .extend({ why: z.string(), next: z.string() })
@@ -320,7 +320,6 @@ export const BODIES = {
   }),
   skip: z.strictObject({ phase: z.string().min(1).max(200), by: By }),
   plain: z.strictObject({ by: By }),
-  nothing: z.strictObject({}),
 } as const;
 
 /** What became of a ticket, and the sentence that the command line prints. */

@@ -47,13 +47,6 @@ export const ROUTES = {
     answers: api.Session,
     open: true,
   },
-  logout: {
-    method: 'post',
-    path: '/session/end',
-    about: 'Forgets the session in this browser',
-    body: api.BODIES.nothing,
-    answers: z.object({ ended: z.literal(true) }),
-  },
   live: {
     method: 'get',
     path: '/live',

@@ -193,7 +193,7 @@ class Site {
         'There is no session in this browser, or it is over.',
         'Open the link that `signalbox web` prints.',
       );
-    if (route.method === 'post' && this.#options.readOnly && !OF_SESSIONS.has(found.name))
+    if (route.method === 'post' && this.#options.readOnly && found.name !== 'login')
       throw new Refusal(403, 'web/read-only', 'This page is read-only.', 'Start it without --read-only.');
     if (found.name === 'live') return this.#stream(request, response, searchParams);
     if (this.#atWork >= MAX_AT_WORK)
@@ -226,10 +226,6 @@ class Site {
     const query = checked(route.query, Object.fromEntries(search));
     const body = route.body ? checked(route.body, await bodyOf(request)) : {};
     if (name === 'login') return this.#login(request, response, String(body.token ?? ''), origin);
-    if (name === 'logout') {
-      response.setHeader('set-cookie', `${this.#cookie}=; Path=/; HttpOnly; SameSite=Strict; Max-Age=0`);
-      return this.#json(request, response, { ended: true });
-    }
     if (name === 'live') throw new Error('The stream is answered elsewhere.');
     await refreshSoon(this.#options.engine.store);
     const answer = ANSWERS[name] as (at: Answering, call: object) => unknown;
@@ -334,8 +330,6 @@ class Site {
     void this.#json(request, response, { error: { code, message, hint } }, status);
   }
 }
-
-const OF_SESSIONS: ReadonlySet<RouteName> = new Set(['login', 'logout']);
 
 /** Errors with the words of the command line; others are not shown, because they may contain anything. */
 function refusalOf(error: unknown): { status: number; code: string; message: string; hint: string | null } {

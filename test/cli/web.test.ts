@@ -59,6 +59,16 @@ describe.concurrent('web', () => {
     await Promise.all([web.kill('SIGTERM'), second.kill('SIGTERM')]);
   });
 
+  it('shows the address of one that is served already', async ({ world }) => {
+    const web = world.start(['web']);
+    await web.says('The page is at');
+    const url = /http:\/\/\S+/.exec(web.soFar)?.[0] ?? '';
+    const second = await world.cli('web');
+    expect(second).toMatchObject({ code: 0, out: expect.stringContaining('is already served (pid ') });
+    expect(second.out).toContain(url);
+    await web.kill('SIGTERM');
+  });
+
   it('warns of an address that others reach, and says how else', async ({ world }) => {
     // An address of documentation, which no machine has.
     const { code, err } = await world.cli('web', '--host', '192.0.2.1');

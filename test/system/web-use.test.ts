@@ -105,6 +105,12 @@ describe('decisions', () => {
     await page.getByText('Ship it?').first().waitFor();
     await page.getByRole('link', { name: 'See what it changed' }).tap();
     await page.getByText('src/session/lifetime.ts').first().waitFor();
+    const message = page.getByLabel('Message for the agent (optional)');
+    await message.fill('Smaller, please.');
+    // A reload, as phones do it by themselves, loses nothing.
+    await page.reload();
+    await message.waitFor();
+    expect(await message.inputValue()).toBe('Smaller, please.');
     const answer = page.getByRole('button', { name: 'needs changes' });
     await answer.scrollIntoViewIfNeeded();
     for (const name of ['approve', 'reject', 'needs changes']) {
@@ -115,7 +121,8 @@ describe('decisions', () => {
     await answer.tap();
     await page.locator('#gate').waitFor({ state: 'detached' });
     const { phaseHistory } = world.ticket('auth', 'AUTH-3');
-    expect(phaseHistory.find(({ phase }) => phase === 'approve')?.outcome).toBe('needs_changes');
+    const answered = phaseHistory.find(({ phase }) => phase === 'approve');
+    expect(answered).toMatchObject({ outcome: 'needs_changes', output: 'Smaller, please.' });
     expect(problems).toEqual([]);
     await page.context().close();
     await site.close();
