@@ -69,7 +69,7 @@ describe.concurrent('a place where nothing can be made', () => {
     const ended = await issues.cli('run', 'a.md', ...EXEC_FLAGS);
     expect(ended.code).toBe(4);
     expect(refusal(ended)).toContain(`: ${link} is a link that leads nowhere.`);
-    expect(refusal(ended)).toContain('choose another place');
+    expect(refusal(ended)).toContain('Choose another directory');
     const doctor = await issues.cli('doctor');
     expect(doctor.out).toContain(`${link} cannot be written (it is a link that leads nowhere)`);
   });

@@ -180,7 +180,7 @@ describe.concurrent('work that started from a commit on no branch', () => {
       expect([...path(ticket), ticket.currentPhase].slice(-2)).toEqual(['integrate:refused', 'escalate']);
       expect(ticket).toMatchObject({ status: 'needs_attention', visits: { implement: 1 } });
       expect(ticket.error).toContain(
-        'there is nothing to merge it into. Set `base` of the plan to a branch.',
+        'it has no base branch to merge into. Check out the branch that should get it, then run git merge',
       );
     },
   );
