@@ -206,7 +206,7 @@ function preview(
 ): PlannedIssue[] {
   const { plan } = prepared;
   const tickets = new Map(prepared.tickets.map((ticket) => [refKey(ticket), ticket]));
-  const earlier = engine.store.view();
+  const earlier = engine.store.glance();
   return prepared.tickets.map((ticket) => {
     const entry = entryOf(plan, ticket);
     const done = ticket.status === 'complete';

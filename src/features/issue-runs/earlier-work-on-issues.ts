@@ -7,6 +7,7 @@ import type { Plan } from '../../model/plan.ts';
 import { notMerged } from '../../model/review-verdict-and-criteria.ts';
 import { type Ticket, tipOf } from '../../model/ticket.ts';
 import type { Workflow } from '../../model/workflow.ts';
+import type { StoreView } from '../../store/store-interface.ts';
 import { whereIsWork } from '../landed/find-landed-work.ts';
 import type { Candidate, DoneBefore } from './plan-issues.ts';
 
@@ -17,14 +18,13 @@ export class EarlierIssues {
   readonly #tickets: Ticket[];
   readonly #commonDirs = new Map<string, Promise<string>>();
 
-  constructor(engine: EngineContext) {
-    const view = engine.store.view();
+  constructor(engine: EngineContext, view: StoreView = engine.store.view()) {
     this.#engine = engine;
     this.#plans = new Map(view.plans.map((plan) => [plan.id, plan]));
     // As they ended, one after the other.
     this.#tickets = [...view.tickets.values()]
       .filter((ticket) => ticket.planId && sourceKey(ticket))
-      .sort((a, b) => (a.since ?? '').localeCompare(b.since ?? ''));
+      .sort(bySince);
   }
 
   planOf(ticket: Ticket): Plan | undefined {
@@ -76,6 +76,11 @@ export class EarlierIssues {
     this.#commonDirs.set(path, known);
     return known;
   }
+}
+
+function bySince({ since: a }: Ticket, { since: b }: Ticket): number {
+  const [one, other] = [a ?? '', b ?? ''];
+  return one < other ? -1 : one > other ? 1 : 0;
 }
 
 /** An issue's key as every checkout of the repository has it: files without an id are keyed by their path. */

@@ -13,6 +13,7 @@ import { isOver, isSuperseded, type Ticket } from '../../model/ticket.ts';
 import { TicketBase } from '../../model/ticket-schema.ts';
 import { phasesAhead } from '../../model/workflow.ts';
 import { applyChanges } from '../../model/workflow-variants.ts';
+import type { StoreView } from '../../store/store-interface.ts';
 import { pinWorkflow } from '../../workflows/pin-workflow-and-render-prompts.ts';
 import { resolveWorkflow } from '../../workflows/resolve-workflow.ts';
 import { fetchOptions, finishedOutside, withDependencies } from './dependencies-outside-run.ts';
@@ -32,12 +33,12 @@ export async function prepareIssueRun(engine: EngineContext, request: IssueRunRe
   const { force } = config;
   const mode = runMode(config);
   const root = await repositoryAt(engine, request.cwd);
-  const { items, places, keys, refused } = await collectItems(engine, request, root);
+  const { items, places, keys, refused, view } = await collectItems(engine, request, root);
   const refuse = (item: WorkItem, why: Omit<Refused, 'reference' | 'item'>) =>
     void refused.push({ reference: sayItem(item), item, ...why });
   const resolved = await resolveWorkflow(WORKFLOW, engine.settings.searchPath);
   const { workflow } = resolved;
-  const earlier = new EarlierIssues(engine);
+  const earlier = new EarlierIssues(engine, view);
   let issues: Candidate[] = [];
   for (const item of items) {
     const place = places.get(item.key);
@@ -70,7 +71,7 @@ export async function prepareIssueRun(engine: EngineContext, request: IssueRunRe
     }
   }
   if (mode === 'chain') await redoUnstackedIssues(engine, issues);
-  issues = await checkBases(engine, request, issues, refuse);
+  issues = await checkBases(engine, request, { issues, view, refuse });
   const finished = await finishedOutside(engine, issues, earlier, workflow);
   if (!force) issues = await withDependencies(engine, request, { issues, finished, refused });
   const groups = batches && batchKeys(batches, keys);
@@ -115,7 +116,9 @@ async function collectItems(engine: EngineContext, request: IssueRunRequest, roo
   const options = fetchOptions(engine, request);
   const fetched = await fetchItems(open, options);
   const issues = await joinNumbered([...known, ...fetched.items], options);
-  const all = await withTasks(engine, request, root, issues);
+  // Read once: there may be thousands of finished plans.
+  const view = engine.store.view();
+  const all = await withTasks(engine, request, { root, issues, view });
   const checkouts = { workspaces: engine.workspaces, repos: engine.settings.repos };
   const { places, refused: elsewhere } = await placeItems(checkouts, request.cwd, all);
   const missing = fetched.problems.map(
@@ -132,20 +135,19 @@ async function collectItems(engine: EngineContext, request: IssueRunRequest, roo
   }
   // Keys of the items, by what was typed for them.
   const keys = new Map([...known.map((item) => [item.id, item.key] as const), ...fetched.keys]);
-  return { items, places, keys, refused };
+  return { items, places, keys, refused, view };
 }
 
 /** Adds tasks as new work, with ids and branches that no other work has. */
 async function withTasks(
-  { store, workspaces }: EngineContext,
+  { workspaces }: EngineContext,
   { tasks = [] }: IssueRunRequest,
-  repo: string,
-  issues: readonly WorkItem[],
+  { root: repo, issues, view }: { root: string; issues: readonly WorkItem[]; view: StoreView },
 ): Promise<WorkItem[]> {
   if (tasks.length === 0) return [...issues];
   const ids = new Set([
     ...issues.map(({ id }) => id),
-    ...[...store.view().tickets.values()].map(({ ticketId }) => ticketId),
+    ...[...view.tickets.values()].map(({ ticketId }) => ticketId),
   ]);
   const items = [...issues];
   for (const text of tasks) {
@@ -226,8 +228,15 @@ function howToPassGate({ planId, ticketId, status }: Ticket): Pick<Refused, 'rea
 async function checkBases(
   engine: EngineContext,
   { config: { base, force } }: IssueRunRequest,
-  issues: readonly Candidate[],
-  refuse: (item: WorkItem, why: Pick<Refused, 'reason' | 'hint'>) => void,
+  {
+    issues,
+    view,
+    refuse,
+  }: {
+    issues: readonly Candidate[];
+    view: StoreView;
+    refuse(item: WorkItem, why: Pick<Refused, 'reason' | 'hint'>): void;
+  },
 ): Promise<Candidate[]> {
   if (base === undefined) return [...issues];
   const kept: Candidate[] = [];
@@ -241,7 +250,7 @@ async function checkBases(
   for (const repo of new Set(issues.map(({ place }) => place.repo)))
     await known(repo, engine.workspaces.checkBase({ repo, base }));
   for (const issue of issues) {
-    const found = issue.done ? null : await known(issue.place.repo, basedOn(engine, issue, base));
+    const found = issue.done ? null : await known(issue.place.repo, basedOn(engine, issue, { base, view }));
     if (found?.branch !== 'other') kept.push(issue);
     else {
       const { branch } = issue;
@@ -262,10 +271,9 @@ async function checkBases(
 async function basedOn(
   engine: EngineContext,
   { id, title, branch, place: { repo } }: Candidate,
-  base: string,
+  { base, view }: { base: string; view: StoreView },
 ) {
-  const { workspaces, settings, store } = engine;
-  const view = store.view();
+  const { workspaces, settings } = engine;
   const plan = TicketPlan.parse({ id: 'run', name: 'run', createdAt: engine.now(), repo, tickets: [] });
   const ticket = TicketBase.parse({ planId: plan.id, ticketId: id, title, branch });
   const { path } = workspaceFor(ticket, plan, settings, view);

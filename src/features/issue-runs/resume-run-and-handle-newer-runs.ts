@@ -72,8 +72,8 @@ function latestOf(ticket: Ticket, tickets: readonly Ticket[]): Ticket | undefine
 /** Pauses a run when newer runs have taken over all of its unfinished issues. */
 export async function pauseIfSuperseded(engine: EngineContext, planId: string): Promise<void> {
   const { store, holder, now } = engine;
-  const view = store.view();
-  const before = view.plans.find(({ id }) => id === planId);
+  const view = store.view(planId);
+  const [before] = view.plans;
   if (before?.kind !== 'run' || before.status !== 'active') return;
   const left = ticketsOf(view, before).filter(({ status }) => status !== 'complete');
   if (left.length === 0 || !left.every((each) => newerRunOf(each) !== undefined)) return;

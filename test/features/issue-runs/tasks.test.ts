@@ -1,7 +1,11 @@
 import { describe, expect } from 'vitest';
+import { openEngine } from '../../../src/api/open-engine-with-features.ts';
+import { resolveRunOptions } from '../../../src/api/orchestrator-arguments.ts';
+import { buildExecutionConfig } from '../../../src/features/issue-runs/options/execution-config-and-workflow-changes.ts';
+import { prepareIssueRun } from '../../../src/features/issue-runs/prepare-issue-run.ts';
 import { emptyTask, taskItem } from '../../../src/issues/issues-and-tasks-from-caller.ts';
 import { CliCall } from '../../support/cli-call.ts';
-import { commitsOf, EXEC_FLAGS, git, IssueWorld, inCode, it, refusal } from './support.ts';
+import { commitsOf, EXEC, EXEC_FLAGS, git, IssueWorld, inCode, it, refusal, settingsOf } from './support.ts';
 
 describe('a task', () => {
   it('is named by its first line, differently from those that are taken', async () => {
@@ -95,5 +99,23 @@ describe.concurrent('signalbox run --task', () => {
     const options = { task: ['Say hello'], phases: 'exec', smartTests: false, pr: false };
     const { results } = await inCode(new IssueWorld(world), { options }, []);
     expect(results).toMatchObject([{ id: 'say-hello', success: true, branch: 'feature/say-hello' }]);
+  });
+
+  it('and issues are planned with one reading of all plans, however many there are', async ({ world }) => {
+    const issues = new IssueWorld(world);
+    const settings = await settingsOf(issues);
+    const engine = openEngine({ settings, env: world.env as Record<string, string>, by: 'run' });
+    const view = engine.store.view.bind(engine.store);
+    let whole = 0;
+    engine.store.view = (planId) => {
+      if (planId === undefined) whole += 1;
+      return view(planId);
+    };
+    const options = { ...EXEC, base: 'main', task: ['Say hello', 'Say goodbye'] };
+    const config = buildExecutionConfig(resolveRunOptions(options, settings, { env: {} }), settings, 2);
+    const more = { references: [], batches: null, packageManager: null, run: {} };
+    const request = { config, tasks: options.task, cwd: world.repo, ...more };
+    const { items } = await prepareIssueRun(engine, request);
+    expect([items.map(({ id }) => id), whole]).toEqual([['say-hello', 'say-goodbye'], 1]);
   });
 });
