@@ -374,6 +374,7 @@ describe.concurrent('text of others is safe in the output of', () => {
   it('errors', async ({ world }) => {
     world.plan('p', { workflow: NASTY, tickets: { a: {} } });
     isSafe(await world.cli('run', 'p'));
+    for (const args of [['run'], ['plan', 'edit', 'p']]) isSafe(await world.cli(...args, NAME));
   });
 });
 

@@ -10,7 +10,7 @@ import { InputError } from '../../model/errors.ts';
 import type { EngineEvent } from '../../model/events.ts';
 import { idProblem } from '../../model/ids-and-branch-names.ts';
 import { entryOf } from '../../model/plans/plans-view.ts';
-import { quoted } from '../../model/text/clean-escape-quote-plural.ts';
+import { cleanLine, quoted } from '../../model/text/clean-escape-quote-plural.ts';
 import { nearest } from '../../model/text/nearest-word.ts';
 import { shellWord } from '../../model/text/quote-values-for-shell.ts';
 import type { Answer } from '../../report/live/answer-box.ts';
@@ -58,7 +58,7 @@ export async function run(io: Io, given: Options, what: string[]): Promise<void>
     trusted(settings);
     if (/\s/.test(first.trim()) && !existsSync(resolve(io.cwd, first)))
       throw new InputError('usage', `${quoted(first)} is neither a plan nor an issue.`, {
-        hint: `As a task: signalbox run --task ${shellWord(first)}`,
+        hint: `As a task: signalbox run --task ${shellWord(cleanLine(first))}`,
       });
     await refuseUnknown(first, () => store.view().plans, io);
     return runIssues(what, options, io);

@@ -15,6 +15,7 @@ import {
 } from '../../model/plans/edit-rules.ts';
 import { dependencyProblems } from '../../model/plans/plan-problems.ts';
 import { entryOf } from '../../model/plans/plans-view.ts';
+import { cleanLine } from '../../model/text/clean-escape-quote-plural.ts';
 import type { Ticket } from '../../model/ticket.ts';
 import { TicketBase, ticketSchemaFor } from '../../model/ticket-schema.ts';
 import { findWorkflows } from '../../workflows/resolve-workflow.ts';
@@ -63,7 +64,7 @@ export async function editTicket(
   const fields = [...Object.keys(edit), ...Object.keys(entry)];
   if (fields.length === 0)
     throw new InputError('usage', 'Nothing to change was named.', {
-      hint: `For example: signalbox plan edit ${ref.planId} ${ref.ticketId} --title "…"`,
+      hint: cleanLine(`For example: signalbox plan edit ${ref.planId} ${ref.ticketId} --title "…"`),
     });
   checkTitle(edit);
   const before = store.ticket(ref);
