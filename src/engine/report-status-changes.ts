@@ -39,16 +39,36 @@ export function reportEnd(engine: EngineContext, ticket: Ticket, about: AttemptR
 function reportUnusualCost(engine: EngineContext, closed: Attempt, about: AttemptRef): void {
   const cost = closed.usage?.costUsd ?? 0;
   if (cost <= 0) return;
-  const costs = engine.store
+  const costs = costsOfPhase(engine, about, cost);
+  const times = timesMedian(cost, costs);
+  if (times === null) return;
+  const text = `${about.phase} cost ${dollars(cost)}, ${times.toFixed(1)} times the median of its ${costs.length} attempts`;
+  emit(engine, { type: 'attempt:text', text, notice: true, ...about });
+}
+
+const costsByPhase = new WeakMap<EngineContext['store'], Map<string, number[]>>();
+/** More are forgotten and read again. */
+const MAX_PHASES = 1_000;
+
+/** What attempts at a phase of a plan cost, this one included. The tickets of the plan are read once: there may be thousands. */
+function costsOfPhase({ store }: EngineContext, about: AttemptRef, cost: number): readonly number[] {
+  const known = costsByPhase.get(store) ?? new Map<string, number[]>();
+  costsByPhase.set(store, known);
+  const key = `${about.planId}/${about.phase}`;
+  const costs = known.get(key);
+  if (costs) {
+    costs.push(cost);
+    return costs;
+  }
+  const found = store
     .tickets(about.planId)
     .flatMap(({ phaseHistory }) => phaseHistory)
     .flatMap(({ phase, completedAt, usage }) =>
       phase === about.phase && completedAt !== null ? (usage?.costUsd ?? []) : [],
     );
-  const times = timesMedian(cost, costs);
-  if (times === null) return;
-  const text = `${about.phase} cost ${dollars(cost)}, ${times.toFixed(1)} times the median of its ${costs.length} attempts`;
-  emit(engine, { type: 'attempt:text', text, notice: true, ...about });
+  if (known.size >= MAX_PHASES) known.clear();
+  known.set(key, found);
+  return found;
 }
 
 type Known = Pick<Ticket, 'rev' | 'status' | 'hold'>;

@@ -45,10 +45,19 @@ export class Notifier implements Notifications {
   /** Queues notices that are new. Returns at once and never throws. */
   queueNewNotices(view: StoreView, mine: (plan: Plan) => boolean, changed: Changed = 'unknown'): void {
     if (this.#places.length === 0) return;
-    const isNew = changed === 'unknown' ? undefined : new Set(changed.map(({ planId }) => planId));
-    const open = view.plans.filter(({ id }) => !isNew || isNew.has(id) || !this.#seen.has(id));
+    const byPlan = changed === 'unknown' ? undefined : groupBy(changed, ({ planId }) => planId);
+    const open = view.plans.filter(({ id }) => !byPlan || byPlan.has(id) || !this.#seen.has(id));
     const seen = { ...view, plans: [...open, ...this.#finished(view)] };
-    const news = groupBy(noticesIn(seen, mine, this.#engine.settings.notify.on), ({ notice }) => notice.plan);
+    // A plan may have thousands of tickets that have not changed.
+    const toCheck = (plan: Plan) => {
+      const refs = this.#seen.has(plan.id) ? byPlan?.get(plan.id) : undefined;
+      if (!refs || refs.some(({ ticketId }) => ticketId === null)) return ticketsOf(view, plan);
+      return refs.flatMap(({ ticketId }) =>
+        ticketId === null ? [] : (view.tickets.get(refKey({ planId: plan.id, ticketId })) ?? []),
+      );
+    };
+    const all = noticesIn(seen, mine, this.#engine.settings.notify.on, toCheck);
+    const news = groupBy(all, ({ notice }) => notice.plan);
     for (const { id } of seen.plans.filter(mine)) {
       const fresh = (news.get(id) ?? []).filter(({ key }) => !this.#seen.has(`${id} ${key}`));
       // The start of watching is recorded per plan at once: what happens later is reported even after a crash.
@@ -172,13 +181,18 @@ export interface Keyed {
 const MAX_REASON_CHARS = 500;
 
 /** Everything in these plans that a person should know, as things are now. */
-export function noticesIn(view: StoreView, mine: (plan: Plan) => boolean, on: readonly Occasion[]): Keyed[] {
+export function noticesIn(
+  view: StoreView,
+  mine: (plan: Plan) => boolean,
+  on: readonly Occasion[],
+  toCheck = (plan: Plan) => ticketsOf(view, plan),
+): Keyed[] {
   const plans = view.plans.filter(
     (plan) => plan.status !== 'draft' && plan.status !== 'archived' && mine(plan),
   );
   return plans.flatMap((plan) => [
-    ...ticketsOf(view, plan).flatMap((ticket) => ticketNotice(ticket, plan, on)),
-    ...(on.includes('complete') ? planNotice(plan, ticketsOf(view, plan)) : []),
+    ...toCheck(plan).flatMap((ticket) => ticketNotice(ticket, plan, on)),
+    ...(on.includes('complete') ? planNotice(view, plan) : []),
   ]);
 }
 
@@ -220,9 +234,10 @@ function firstAttemptOfWait({ phaseHistory, retries }: Ticket, open: Attempt): A
   return first;
 }
 
-function planNotice(plan: Plan, tickets: readonly Ticket[]): Keyed[] {
+function planNotice(view: StoreView, plan: Plan): Keyed[] {
   const { completedAt } = plan;
   if (plan.status !== 'complete' || !completedAt) return [];
+  const tickets = ticketsOf(view, plan);
   const attempts = tickets.flatMap(({ phaseHistory }) => phaseHistory);
   const [usd, unpriced] = [
     totalUsage(attempts.map(({ usage }) => usage))?.costUsd ?? null,

@@ -7,6 +7,8 @@ import {
   runProgram,
 } from '../../../src/features/notifications/destinations.ts';
 import { Notifier } from '../../../src/features/notifications/notify.ts';
+import { refKey, refOf } from '../../../src/model/ids-and-branch-names.ts';
+import type { Ticket } from '../../../src/model/ticket.ts';
 import { partsOf } from '../../engine/parts.ts';
 import { it } from '../../support/index.ts';
 import { Webhook } from '../../support/webhook.ts';
@@ -116,6 +118,28 @@ describe('the bell', () => {
     expect(world.exists('home/state/plans/p/notified.jsonl')).toBe(false);
     await Promise.all([1, 2, 3].map(() => look({ ...parts, bell: () => void rings++ })));
     expect(rings).toBe(2);
+  });
+
+  it('rings for a ticket that changed, without a look at the others of its plan', async ({ world }) => {
+    const names = Array.from({ length: 200 }, (_, number) => `t${number}`);
+    world.plan('p', { tickets: Object.fromEntries(names.map((name) => [name, {}])) });
+    let rings = 0;
+    const parts = { ...(await partsOf(world)), bell: () => void rings++ };
+    const notifier = new Notifier(parts);
+    const view = parts.store.view();
+    notifier.queueNewNotices(view, () => true);
+    const [ticket] = view.tickets.values();
+    const failed = { ...(ticket as Ticket), status: 'failed' as const, since: '2999-01-01T00:00:00.000Z' };
+    const asked: string[] = [];
+    const tickets = new (class extends Map<string, Ticket> {
+      override get(key: string) {
+        asked.push(key);
+        return super.get(key);
+      }
+    })(view.tickets).set(refKey(failed), failed);
+    notifier.queueNewNotices({ ...view, tickets }, () => true, [refOf(failed)]);
+    await notifier.settled();
+    expect([rings, asked]).toEqual([1, [refKey(failed)]]);
   });
 
   it('rings once for a shortage that has lasted for an hour, however often it is tried again', async ({
