@@ -254,10 +254,13 @@ const MIN_ATTEMPTS = 5;
 const TIMES_MEDIAN = 3;
 
 function oddities(tickets: readonly Ticket[], isNew: (time: string | null) => boolean): Item[] {
-  const costs = new Map<string, number[]>();
-  for (const { phaseHistory } of tickets)
-    for (const { phase, usage } of phaseHistory)
-      if (usage?.costUsd) costs.set(phase, [...(costs.get(phase) ?? []), usage.costUsd]);
+  const priced = tickets.flatMap(({ phaseHistory }) => phaseHistory).filter(({ usage }) => usage?.costUsd);
+  const medians = new Map(
+    [...groupBy(priced, ({ phase }) => phase)].flatMap(([phase, same]) => {
+      const costs = same.map(({ usage }) => usage?.costUsd ?? 0).sort((a, b) => a - b);
+      return same.length >= MIN_ATTEMPTS ? [[phase, costs[Math.floor(costs.length / 2)] ?? 0]] : [];
+    }),
+  );
   let lostMs = 0;
   const odd: Item[] = [];
   for (const ticket of tickets) {
@@ -267,10 +270,9 @@ function oddities(tickets: readonly Ticket[], isNew: (time: string | null) => bo
       if (visits >= MANY_VISITS)
         odd.push(item(`${key}: ${oneLine(phase)} was entered ${visits} times`, [], [], [key]));
     for (const [at, attempt] of ticket.phaseHistory.entries()) {
-      const known = costs.get(attempt.phase) ?? [];
-      const median = known.toSorted((a, b) => a - b)[Math.floor(known.length / 2)] ?? 0;
+      const median = medians.get(attempt.phase);
       const cost = attempt.usage?.costUsd ?? 0;
-      if (isNew(attempt.startedAt) && known.length >= MIN_ATTEMPTS && cost > TIMES_MEDIAN * median)
+      if (median !== undefined && isNew(attempt.startedAt) && cost > TIMES_MEDIAN * median)
         odd.push(
           item(
             `${key}: ${oneLine(attempt.phase)} cost ${dollars(cost)}, the median is ${dollars(median)}`,

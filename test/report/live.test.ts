@@ -53,6 +53,28 @@ describe('the live view', () => {
     ]);
   });
 
+  it('takes over the tickets of the store once for each drawing, however often they change', () => {
+    const terminal = new Terminal(80, 24);
+    const tickets = Array.from({ length: 10_000 }, (_, number) => ticket(`t${number}`));
+    let reads = 0;
+    const live = new Live({
+      screen: terminal,
+      style: style(false),
+      withPlan: false,
+      safe: (line) => line,
+      verbose: false,
+      tickets: () => {
+        reads += 1;
+        return tickets;
+      },
+    });
+    for (let times = 0; times < 50; times += 1) live.changed();
+    expect(reads).toBe(0);
+    vi.advanceTimersByTime(0);
+    expect(reads).toBe(1);
+    expect(terminal.writes.join('')).toContain('Progress: 10000 ⏳');
+  });
+
   it('makes way for the shell, and comes back below what that has written', () => {
     const { live, terminal } = open();
     live.event(implement.start('claude'));

@@ -3,6 +3,7 @@ import type { StoredEvent } from '../../src/model/events.ts';
 import { style } from '../../src/report/style-and-phrases.ts';
 import { reportHtml, reportMarkdown, reportText, workReport } from '../../src/report/work-report.ts';
 import { attempt, NOW, plan, ticket } from '../model/build.ts';
+import { within } from '../support/within.ts';
 
 const now = Date.parse(NOW);
 const ago = (hours: number) => new Date(now - hours * 3_600_000).toISOString();
@@ -147,4 +148,33 @@ describe('the report', () => {
     expect(markdown).not.toMatch(/<script|(?<!\\)\]\(javascript|(?<!\\)\*\*|@team|fixes #/);
     expect(markdown).toContain('`signalbox retry --failed p`');
   });
+});
+
+it('finds what was unusual among 10,000 tickets in no time', () => {
+  const one = ticket({ status: 'queued', phaseHistory: [spent('exec', 1)] });
+  const [exec] = one.phaseHistory;
+  const costs = Array.from({ length: 10_000 }, (_, number) => (number === 5_000 ? 9 : 1 + (number % 7) / 10));
+  const many = costs.map((costUsd, number) => ({
+    ticket: {
+      ...one,
+      ticketId: `t${number}`,
+      phaseHistory: exec ? [{ ...exec, usage: usage(costUsd) }] : [],
+    },
+    why: '',
+    next: '',
+  }));
+  const began = performance.now();
+  const { sections } = workReport({
+    plans: [{ plan: plan(), tickets: many, problems: [] }],
+    since: Date.parse(ago(8)),
+    now,
+    period: '',
+    events: [],
+    diffstat: () => null,
+    printedAt: () => null,
+  });
+  expect(performance.now() - began).toBeLessThan(within(1000));
+  expect(sections.find(({ name }) => name === 'oddities')?.items.map(({ text }) => text)).toEqual([
+    'p/t5000: exec cost $9.00, the median is $1.30',
+  ]);
 });

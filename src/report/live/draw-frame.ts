@@ -66,7 +66,7 @@ export function frame(state: LiveState, view: FrameView, now: number): string[] 
   if (tickets.length === 0 || view.rows < 2) return [];
   const { style } = view;
   const rows = foldWaits(tickets.flatMap((ticket) => liveRow(ticket, view, now) ?? []));
-  const name = Math.max(0, ...rows.map((row) => cells(row.name)));
+  const name = rows.reduce((widest, row) => Math.max(widest, cells(row.name)), 0);
   const box = answerLines(state, view);
   const below = rows.reduce((sum, row) => sum + (row.below?.length ?? 0), 0);
   const lines = rows.length + below + box.length + 3;
@@ -130,7 +130,7 @@ function foldWaits(rows: readonly LiveRow[]): LiveRow[] {
     if (same[0] !== row) return [];
     const names = same.map(({ name }) => name).join(', ');
     const phase = same.every((each) => each.phase === row.phase) ? row.phase : '';
-    const since = Math.min(...same.map((each) => each.since));
+    const since = same.reduce((least, each) => Math.min(least, each.since), row.since);
     const longest = same.find((each) => each.since === since) ?? row;
     const name = plural(same.length, 'ticket');
     return [{ ...row, name, phase, since, time: longest.time, usage: '', text: `${row.text}: ${names}` }];
@@ -194,6 +194,9 @@ interface LiveRow {
 
 /** Undefined for a ticket that neither runs nor waits. */
 export function liveRow(ticket: LiveTicket, naming: Naming, now: number): LiveRow | undefined {
+  const { status } = ticket;
+  // There may be thousands of them.
+  if (status === 'paused' || status === 'complete' || status === 'failed') return undefined;
   const hold = currentHold(ticket, { now });
   const row = {
     name: nameOf(ticket, naming),
@@ -206,7 +209,7 @@ export function liveRow(ticket: LiveTicket, naming: Naming, now: number): LiveRo
   const free = ticket.inTurn ? 'waits for the one before it' : 'waits for a free slot';
   const until = untilText(hold, now);
   const which = whichAttempt(ticket);
-  switch (ticket.status) {
+  switch (status) {
     case 'running':
       return { ...row, kind: 'running', text: `${which && `[${which}] `}${reason || ticket.activity}` };
     case 'ready':
@@ -222,10 +225,6 @@ export function liveRow(ticket: LiveTicket, naming: Naming, now: number): LiveRo
     case 'needs_attention':
       if (hold?.kind !== 'gate') return undefined;
       return { ...row, kind: 'gate', text: `waits for you${until}: ${reason}`, below: ticket.answer };
-    case 'paused':
-    case 'complete':
-    case 'failed':
-      return undefined;
   }
 }
 
@@ -240,9 +239,10 @@ export function elapsed(ms: number): string {
 
 /** `Progress: a ✓ b ⏳`, or the counts where that does not fit. */
 function progressLine(tickets: readonly LiveTicket[], naming: Naming, width: number): string {
-  const marks = tickets.map((ticket) => [nameOf(ticket, naming), markOf(ticket)] as const);
+  const fits = tickets.length < width;
+  const marks = tickets.map((ticket) => [fits ? nameOf(ticket, naming) : '', markOf(ticket)] as const);
   const { whole, counts } = progressLines(marks);
-  return cells(whole) <= width ? whole : cut(counts, width);
+  return fits && cells(whole) <= width ? whole : cut(counts, width);
 }
 
 /** The time, what was used, and the budgets; the least important is dropped first if it is too wide. */

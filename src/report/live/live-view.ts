@@ -39,6 +39,9 @@ export interface LiveOptions extends Naming {
 
 const REDRAW_MS = 100;
 const TICK_MS = 1000;
+/** With more tickets, the time between two drawings is so many times that of a drawing, for a small part of the processor. */
+const MANY_TICKETS = 500;
+const REST_FACTOR = 20;
 /** Shown in the rows only; too frequent for lines. */
 const SHOWN_IN_ROWS_ONLY: ReadonlySet<EngineEvent['type']> = new Set([
   'attempt:start',
@@ -69,6 +72,11 @@ export class Live {
   /** The same now, after all changes of the terminal's size. */
   #left = 0;
   #drawnAt = Number.NEGATIVE_INFINITY;
+  #drawMs = 0;
+  /** The store has changed since the tickets were taken over. */
+  #isStale = false;
+  /** The width of the names' column, for this number of tickets. */
+  #nameWidth = { tickets: 0, cells: 0 };
   #spent: readonly SpentDollars[] = [];
   #spentAt = Number.NEGATIVE_INFINITY;
   #timer: NodeJS.Timeout | undefined;
@@ -91,7 +99,7 @@ export class Live {
     if ('phase' in event && !this.#state.tickets.has(refKey(event))) refresh(this.#state, tickets(), now);
     observe(this.#state, event, now);
     // The store knows the decisions and the pull request.
-    if (event.type === 'ticket:status' && event.hold?.kind === 'gate') refresh(this.#state, tickets(), now);
+    if (event.type === 'ticket:status' && event.hold?.kind === 'gate') this.#isStale = true;
     this.#redraw();
     const isNotice = event.type === 'attempt:text' && event.notice === true;
     if (silent || (SHOWN_IN_ROWS_ONLY.has(event.type) && !verbose && !isNotice)) return;
@@ -109,6 +117,7 @@ export class Live {
 
   /** Applies what was typed. On a busy machine several keys come together. */
   keys(typed: string): void {
+    this.#takeOver();
     for (const keys of typed.match(SEQUENCE_OR_TEXT) ?? []) {
       const answer = pressKeys(this.#state, keys);
       if (answer) void this.#send(answer);
@@ -126,6 +135,7 @@ export class Live {
       if (box) Object.assign(box, { isSending: false, problem: messageOf(error) });
     }
     this.changed();
+    this.#takeOver();
     this.#boxChanged();
   }
 
@@ -137,6 +147,7 @@ export class Live {
   /** Waits while an answer is being written; true if one was sent since then. */
   async answered(signal: AbortSignal): Promise<boolean> {
     const before = this.#sent;
+    this.#takeOver();
     if (answeredGate(this.#state) && !signal.aborted)
       await new Promise<void>((done) => {
         this.#waiting.push(done);
@@ -157,8 +168,13 @@ export class Live {
 
   /** The store was changed from outside. */
   changed(): void {
-    refresh(this.#state, this.#options.tickets(), Date.now());
+    this.#isStale = true;
     this.#redraw();
+  }
+
+  #takeOver(): void {
+    if (this.#isStale) refresh(this.#state, this.#options.tickets(), Date.now());
+    this.#isStale = false;
   }
 
   /** Removes the block until `back` is called: the shell has the terminal. */
@@ -188,13 +204,23 @@ export class Live {
 
   /** The width of the names' column in printed lines; very long names do not count. */
   #names(): number {
-    const widths = [...this.#state.tickets.values()].map((ticket) => cells(nameOf(ticket, this.#options)));
-    return Math.min(24, Math.max(0, ...widths));
+    const { tickets } = this.#state;
+    if (this.#nameWidth.tickets !== tickets.size) {
+      const widths = [...tickets.values()].map((ticket) => cells(nameOf(ticket, this.#options)));
+      const widest = widths.reduce((most, each) => Math.max(most, each), 0);
+      this.#nameWidth = { tickets: tickets.size, cells: Math.min(24, widest) };
+    }
+    return this.#nameWidth.cells;
   }
 
   /** Redraws soon, at most ten times a second. */
   #redraw(): void {
-    if (!this.#closed && !this.#away) this.#wakeAt(Math.max(performance.now(), this.#drawnAt + REDRAW_MS));
+    if (!this.#closed && !this.#away) this.#wakeAt(Math.max(performance.now(), this.#restedAt(REDRAW_MS)));
+  }
+
+  #restedAt(ms: number): number {
+    const rest = this.#state.tickets.size > MANY_TICKETS ? REST_FACTOR * this.#drawMs : 0;
+    return this.#drawnAt + Math.max(ms, rest);
   }
 
   /** Uses the monotonic clock. */
@@ -207,6 +233,8 @@ export class Live {
 
   #draw(): void {
     const { screen } = this.#options;
+    const began = performance.now();
+    this.#takeOver();
     const above = this.#left + this.#lines.length;
     const spent = this.#spentNow();
     const keys = this.#options.readKeys?.(openGates(this.#state).length > 0) ?? false;
@@ -214,7 +242,8 @@ export class Live {
     this.#due = Number.POSITIVE_INFINITY;
     this.#put(frame(this.#state, view, Date.now()).map(this.#options.safe));
     this.#drawnAt = performance.now();
-    this.#wakeAt(this.#drawnAt + TICK_MS);
+    this.#drawMs = this.#drawnAt - began;
+    this.#wakeAt(this.#restedAt(TICK_MS));
   }
 
   #spentNow(): readonly SpentDollars[] {
