@@ -35,6 +35,7 @@ import {
 import type { Store, StoreView } from '../store/store-interface.ts';
 import { admission, agentOf, allowanceOf } from './admission-and-allowance.ts';
 import { type EngineContext, emit, hooksOf } from './context.ts';
+import { keepSession, restoreSessions } from './fleet/carry-sessions.ts';
 import { shipOutput } from './fleet/ship-output.ts';
 import { endedBefore, launchesOf } from './jobs-of-ticket.ts';
 import type { Pinned } from './pinned-workflow.ts';
@@ -122,9 +123,11 @@ async function placeFor(engine: EngineContext, input: StepInput): Promise<Placed
       ticket.worktree === worktree &&
       (!machine || isMadeAt(ticket, machine));
     const { ref, commit } = base;
+    const isMoved = machine && ticket.machine && !isMadeAt(ticket, machine);
+    const sessions = isMoved ? await restoreSessions(engine, ticket, worktree) : undefined;
     return {
       place,
-      events: isKnown ? [] : [{ type: 'base', base: { ref, commit }, branch, worktree, machine }],
+      events: isKnown ? [] : [{ type: 'base', base: { ref, commit }, branch, worktree, machine, sessions }],
     };
   } catch (error) {
     if (signal.aborted)
@@ -175,6 +178,8 @@ async function runAttempt(
   engine.crash('attempt:performed');
   await recorder.settled();
   const handOver = type === 'poll' || type === 'gate' ? undefined : await publish(engine, input, place);
+  const session = seen.sessionId ?? openAttempt(writer.ticket)?.sessionId ?? null;
+  if (place) await keepSession(engine, writer.ticket, { agent, session });
   await writer.apply(
     () => handOver && { type: 'handOver', handOver },
     { type: 'end', end },

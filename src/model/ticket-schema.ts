@@ -262,7 +262,10 @@ export const TicketBase = z.object({
       moved: z
         .boolean()
         .optional()
-        .describe('It is with another machine since then, where no earlier session is'),
+        .describe(
+          'It is with another machine since then, where earlier sessions are only if they were carried there',
+        ),
+      sessions: z.array(z.string()).optional().describe('Sessions that were carried to that machine'),
     })
     .nullable()
     .optional()

@@ -313,9 +313,13 @@ function chooseAmongUsable(
   return own ? { resume: own.sessionId, cutOff: false, usageBefore: usageOf(usable, own.sessionId) } : fresh;
 }
 
-/** A session is of no use when its tree was rewound since. */
-function isOfThisTree(ticket: Ticket, entry: Attempt): boolean {
-  return !ticket.rewound || Date.parse(entry.startedAt) >= Date.parse(ticket.rewound.at);
+/**
+ * A session is of no use when its tree was rewound since, or if it stayed on another machine. One that was carried here is as it was
+ * when its last attempt ended.
+ */
+function isOfThisTree({ rewound }: Ticket, entry: Attempt): boolean {
+  if (!rewound || Date.parse(entry.startedAt) >= Date.parse(rewound.at)) return true;
+  return entry.status !== 'interrupted' && rewound.sessions?.includes(entry.sessionId ?? '') === true;
 }
 
 /** The task was rewritten since, so the session needs its text again. */

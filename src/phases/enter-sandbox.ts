@@ -54,7 +54,7 @@ export async function enterSandbox(
   const enclave = await workspaces.openEnclave(place.worktree, place.branch);
   const path = env.PATH ?? '';
   const userHome = realOf(settings.userHome);
-  const kept = join(dirname(context.jobDir), HOME);
+  const kept = join(dirname(context.jobDir), AGENT_HOME);
   const home = await openHome({ dir: kept, adapter: agent.adapter, userHome, env });
   const git = await gitSettings({ dir: kept, userHome, env });
   const most = agent.sandboxProcesses ?? PROCESSES;
@@ -91,7 +91,7 @@ export async function enterSandbox(
 }
 
 /** A directory beside the ticket's jobs, deleted with them. */
-const HOME = 'home';
+export const AGENT_HOME = 'home';
 
 /** The path with links resolved, also of a job directory that is created later. */
 function realOf(path: string): string {

@@ -204,6 +204,20 @@ export interface OutputLog {
   deleteBefore(time: string): Promise<void>;
 }
 
+/** What an agent keeps of a ticket in its own home, packed. */
+export interface KeptSession {
+  agent: string;
+  session: string;
+  files: Buffer;
+}
+
+/** Sessions of agents, for another machine that continues a ticket. */
+export interface SessionFiles {
+  /** Replaces what was kept of the same agent. False: the ticket has another claim. */
+  keep(ref: TicketRef, token: string, kept: KeptSession): Promise<boolean>;
+  of(ref: TicketRef): Promise<KeptSession[]>;
+}
+
 /** A ticket and the token of the claim that its writer believes to have. */
 export interface HeldTicket {
   ticketId: string;
@@ -218,6 +232,8 @@ export interface HeldTicket {
 export interface Store {
   /** Undefined where everybody who reads the store sees the files of its jobs. */
   readonly output?: OutputLog;
+  /** Undefined where tickets stay on one machine. */
+  readonly sessions?: SessionFiles;
   /**
    * Resolves when reads show everything that any process had written before the call. What this process wrote shows at once; what
    * others wrote may show later where the store is on another computer.

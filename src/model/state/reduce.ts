@@ -31,6 +31,8 @@ export type TicketEvent =
       worktree: string;
       /** On a fleet. */
       machine?: WorkPlace | undefined;
+      /** Sessions of another machine that can be continued on this one. */
+      sessions?: string[] | undefined;
     }
   | { type: 'start'; attempt: number; agent: string | null; account?: string | undefined }
   /** The open attempt begins only now: nothing of it has run. */
@@ -74,9 +76,8 @@ export function reduce(workflow: Workflow, ticket: Ticket, event: TicketEvent, n
         branch: event.branch,
         worktree: event.worktree,
         ...(event.machine ? { machine: event.machine } : {}),
-        // Agents keep their sessions on the machine where they were made.
         ...(event.machine && ticket.machine && !isSamePlace(event.machine, ticket.machine)
-          ? { rewound: { at: now, moved: true } }
+          ? { rewound: { at: now, moved: true, ...(event.sessions ? { sessions: event.sessions } : {}) } }
           : {}),
       };
     case 'handOver':

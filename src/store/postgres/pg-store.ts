@@ -34,6 +34,7 @@ import { BlockingReader } from './read-and-wait.ts';
 import { type RawRow, type Row, RowReader } from './rows.ts';
 import { LOCK_CLASSES, LOCKS, SCHEMA } from './schema.ts';
 import { inTransaction, type Query, Session } from './session.ts';
+import { SessionRows } from './session-rows.ts';
 import { EVENTS, LAST_EVENT, WHOLE_PLANS } from './statements.ts';
 
 interface PgStoreOptions extends StoreOptions {
@@ -74,6 +75,7 @@ export class PgStore implements Store {
   readonly #persist: NonNullable<StoreOptions['persist']>;
   readonly #home: HolderHome;
   readonly output: OutputRows;
+  readonly sessions: SessionRows;
   readonly #pins = new Map<string, string>();
   /** One log is followed at a time. */
   #followed: { planId: string; last: number; events: StoredEvent[] } | undefined;
@@ -132,6 +134,7 @@ export class PgStore implements Store {
       records,
       isOwnKey: (key) => key.startsWith(self),
     });
+    this.sessions = new SessionRows(this.session);
     this.output = new OutputRows(this.session, this.#blocking);
     this.#home = {
       leases,

@@ -46,3 +46,13 @@ describe('output in the database', () => {
     expect(store.output.after(ref, ATTEMPT, {}).map(({ text }) => text)).toEqual(['mine\n']);
   });
 });
+
+it('sessions are kept one for each agent, and refused from a process that has lost the ticket', async () => {
+  const { store, token } = await claimed();
+  const kept = { agent: 'claude', session: 's-1', files: Buffer.from([0, 1, 255]) };
+  expect(await store.sessions.keep(ref, token, kept)).toBe(true);
+  expect(await store.sessions.keep(ref, token, { ...kept, session: 's-2' })).toBe(true);
+  expect(await store.sessions.of(ref)).toEqual([{ ...kept, session: 's-2' }]);
+  await store.updateTicket(ref, (ticket) => ({ ...ticket, claim: null }));
+  expect(await store.sessions.keep(ref, token, kept)).toBe(false);
+});
