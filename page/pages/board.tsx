@@ -264,7 +264,7 @@ function Action({ row }: { row: BoardRow }) {
           silent for <Since time={row.printedAt ?? row.since} />{' '}
         </b>
       )}
-      <span class="action">{row.action ?? localTimes(row.why)}</span>
+      <span class="action">{row.action ?? (row.why === row.phase ? '' : localTimes(row.why))}</span>
     </>
   );
 }
