@@ -1,4 +1,4 @@
-import { homedir } from 'node:os';
+import { homedir, userInfo } from 'node:os';
 import { join, resolve } from 'node:path';
 
 export type Env = Readonly<Record<string, string | undefined>>;
@@ -10,5 +10,6 @@ export function expandPath(text: string, base: string, userHome: string): string
 }
 
 export function userHome(env: Env): string {
-  return env.HOME || homedir();
+  // `homedir` is empty where `HOME` is.
+  return env.HOME || homedir() || userInfo().homedir;
 }

@@ -11,6 +11,11 @@ describe.concurrent('output', () => {
     expect({ out, err, code }).toEqual({ out: 'p\n', err: '', code: 0 });
   });
 
+  it('names an absolute home where HOME is empty', async ({ world }) => {
+    const { out } = await shell(world, 'unset SIGNALBOX_HOME; HOME= $SIGNALBOX config path --json');
+    expect(out).toMatch(/"\/[^"]*\.signalbox\/config\.yaml"/);
+  });
+
   it('that cannot be written is one error, and a run goes on all the same', async ({ world }) => {
     setUp(world, 'commit');
     const status = await shell(world, '$SIGNALBOX status > /dev/full');
