@@ -55,6 +55,32 @@ describe('kill -9 around a deed on the forge', () => {
         },
       );
 
+  for (const [deed, command] of DEEDS)
+    it(`${deed}, continued on a machine that has no journal of it: once in the end`, {
+      tags: 'full',
+    }, async ({ world }) => {
+      const bench = new Bench(world);
+      world.plan('p', { tickets: { a: {} } });
+      await bench.work('a');
+      world.append('note.md', 'A note.\n');
+      if (deed !== 'push' && deed !== 'create') await bench.open('a');
+      if (deed === 'edit')
+        bench.gh.pullRequest(1, (pull) => {
+          pull.body = 'What a person wrote.\n';
+        });
+      const crash = { ...bench.env, SIGNALBOX_CRASH_AT: `forge:${deed}-done` };
+      expect(await world.start(command, crash).ended).toMatchObject({ signal: 'SIGKILL' });
+      world.remove(join(world.stateDir, 'jobs', 'p', 'a'));
+      const { code, err } = await world.invoke(command, bench.env).ended;
+      expect(code, err).toBe(0);
+      const [pull, ...more] = bench.pulls();
+      expect(more).toEqual([]);
+      expect(bench.tip('ticket/p/a')).toBe(bench.tip('ticket/p/a', world.repo));
+      if (deed === 'comment') expect(pull?.comments).toHaveLength(1);
+      if (deed === 'edit') expect(bench.gh.calls('pr edit')).toHaveLength(1);
+      if (deed === 'merge') expect(bench.gh.calls('pr merge')).toHaveLength(1);
+    });
+
   it('a comment whose answer got lost is found again, and another account’s mark counts for nothing', {
     tags: 'full',
   }, async ({ world }) => {
