@@ -112,9 +112,7 @@ export class Machines {
     machine.proxy.isSilent = true;
     this.#inBackground(async () => {
       await delay(ms);
-      machine.proxy.isSilent = false;
-      // Connections from before are gone.
-      machine.proxy.cut();
+      machine.proxy.restore();
       this.#returns(machine, absence);
     });
   }

@@ -29,8 +29,7 @@ export class CuttingProxy {
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
     proxy.#port = (server.address() as { port: number }).port;
     onTestFinished(() => {
-      proxy.isSilent = false;
-      proxy.cut();
+      proxy.restore();
       server.close();
     });
     return proxy;
@@ -44,6 +43,12 @@ export class CuttingProxy {
   cut(): void {
     for (const socket of this.#sockets) socket.destroy();
     this.#sockets.clear();
+  }
+
+  /** Lets everything pass again. Connections from before are gone. */
+  restore(): void {
+    this.isSilent = false;
+    this.cut();
   }
 
   #join(client: Socket, server: Socket): void {
