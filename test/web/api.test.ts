@@ -302,6 +302,7 @@ describe.concurrent('a decision', () => {
       ['cancel', 'p', 'a', '--yes'],
       ['cancel', 'p', '--yes'],
       ['plan', 'approve', 'p'],
+      ['web', '--new-token'],
     ]) {
       const { code, err } = await world.invoke([...words, '--json'], job).ended;
       expect([code, JSON.parse(err).error.code], words.join(' ')).toEqual([1, 'job/decides']);

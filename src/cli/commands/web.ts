@@ -2,6 +2,7 @@ import { createReadStream, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { packageDir } from '../../config/find-config-and-state.ts';
 import type { EngineContext } from '../../engine/context.ts';
+import { refuseInsideJob } from '../../engine/control-tickets.ts';
 import { makeDirectory } from '../../machine/files/make-directory-and-handle-storage-errors.ts';
 import { ifPossible } from '../../machine/files/read-and-remove-files.ts';
 import { writeAtomic } from '../../machine/files/write-atomic-and-note-facts.ts';
@@ -38,6 +39,8 @@ export async function web(io: Io, options: WebOptions): Promise<void> {
   const port = portOf(options.port);
   const engine = await openEngine(io, options, 'web');
   const { settings, machine } = engine;
+  // A new token would end the sessions of people.
+  refuseInsideJob(engine);
   if (options.newToken) replaceToken(settings.home);
   const isPlain = options.port === undefined && options.host === undefined && !options.readOnly;
   const running = isPlain ? runningServer(machine.webServer) : undefined;
