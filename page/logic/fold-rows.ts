@@ -1,22 +1,20 @@
 import { groupBy } from '../../src/model/group-by.ts';
+import { BOARD_SECTIONS, type BoardSection } from '../../src/report/board/board.ts';
 import type { BoardRow, PlanRow } from '../../src/web/api-schemas.ts';
-
-export const SECTIONS = ['need you', 'running', 'waiting', 'done'] as const;
-export type Section = (typeof SECTIONS)[number];
 
 /** Rows by section, in each by plan, the newest first, then by the name of the ticket. */
 export function bySection(
   rows: Iterable<BoardRow>,
   plans: ReadonlyMap<string, PlanRow>,
   isShown: (row: BoardRow) => boolean = () => true,
-): Record<Section, BoardRow[]> {
-  const sections: Record<Section, BoardRow[]> = { 'need you': [], running: [], waiting: [], done: [] };
+): Record<BoardSection, BoardRow[]> {
+  const sections: Record<BoardSection, BoardRow[]> = { 'need you': [], running: [], waiting: [], done: [] };
   for (const row of rows) if (isShown(row)) sections[row.section].push(row);
   const born = (row: BoardRow) => plans.get(row.planId)?.createdAt ?? '';
   const names = new Intl.Collator('en', { numeric: true });
   const order = (a: BoardRow, b: BoardRow) =>
     compare(born(b), born(a)) || compare(a.planId, b.planId) || names.compare(a.ticketId, b.ticketId);
-  for (const section of SECTIONS) sections[section].sort(order);
+  for (const section of BOARD_SECTIONS) sections[section].sort(order);
   return sections;
 }
 
@@ -26,7 +24,10 @@ const compare = (a: string, b: string) => (a < b ? -1 : a > b ? 1 : 0);
 const FOLD_FROM = 4;
 
 /** The lines of a section: questions first, and many tickets with one reason together. What runs or is done is shown one by one. */
-export function linesOf(section: Section, rows: readonly BoardRow[]): { why: string; rows: BoardRow[] }[] {
+export function linesOf(
+  section: BoardSection,
+  rows: readonly BoardRow[],
+): { why: string; rows: BoardRow[] }[] {
   const alone = (row: BoardRow) => ({ why: row.why, rows: [row] });
   if (section === 'running' || section === 'done') return rows.map(alone);
   const isQuestion = ({ decisions }: BoardRow) => decisions.length > 0;
@@ -42,14 +43,4 @@ function byReason(rows: readonly BoardRow[]): { why: string; rows: BoardRow[] }[
     ...folded.sort(([, a], [, b]) => b.length - a.length).map(([why, all]) => ({ why, rows: all })),
     ...single.map((row) => ({ why: row.why, rows: [row] })),
   ];
-}
-
-/** Whether all words are in what a row shows. */
-export function isFound(row: BoardRow, words: string): boolean {
-  const text =
-    `${row.planId} ${row.planName} ${row.ticketId} ${row.title} ${row.why} ${row.phase ?? ''} ${row.agent ?? ''} ${row.status} ${row.machine ?? ''}`.toLowerCase();
-  return words
-    .toLowerCase()
-    .split(/\s+/)
-    .every((word) => text.includes(word));
 }

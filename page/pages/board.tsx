@@ -1,13 +1,14 @@
 import { memo } from 'preact/compat';
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { costText, dollars } from '../../src/model/limits/usage-and-cost.ts';
-import { isTooSilent } from '../../src/report/board/board.ts';
+import { BOARD_SECTIONS, isTooSilent, type BoardSection as Section } from '../../src/report/board/board.ts';
 import { enginesText, rounded, wholeSeconds } from '../../src/report/style-and-phrases.ts';
+import { hasWords, SECTION_NAMES } from '../../src/report/top/list-rows.ts';
 import type { BoardRow } from '../../src/web/api-schemas.ts';
 import { keyOf } from '../live/board-state.ts';
 import { board, now } from '../live/live.ts';
 import { address, setQuery } from '../live/route.ts';
-import { bySection, isFound, linesOf, SECTIONS, type Section } from '../logic/fold-rows.ts';
+import { bySection, linesOf } from '../logic/fold-rows.ts';
 import { ActButton } from '../parts/act.tsx';
 import {
   Command,
@@ -25,19 +26,13 @@ import { ticketWish } from '../parts/ticket-wishes.ts';
 const FIRST_ROWS: Record<Section, number> = { 'need you': 50, running: 100, waiting: 30, done: 10 };
 const MORE_ROWS = 200;
 
-const NAMES: Record<Section, string> = {
-  'need you': 'Need you',
-  running: 'Running',
-  waiting: 'Waiting',
-  done: 'Done',
-};
 const idOf = (section: Section) => section.replace(' ', '-');
 
 export function BoardPage() {
   const state = board.value;
   const query = address.value.query.get('q') ?? '';
   if (!state) return <Loading error={undefined} rows={8} />;
-  const sections = bySection(state.rows.values(), state.plans, (row) => query === '' || isFound(row, query));
+  const sections = bySection(state.rows.values(), state.plans, (row) => query === '' || hasWords(row, query));
   return (
     <>
       <h1 class="hidden">Board</h1>
@@ -49,7 +44,7 @@ export function BoardPage() {
           <Command command={'signalbox run --task "Fix the typo in README"'} />
         </div>
       )}
-      {SECTIONS.map((section) => (
+      {BOARD_SECTIONS.map((section) => (
         <BoardSection key={section} section={section} rows={sections[section]} isFiltered={query !== ''} />
       ))}
       <Problems />
@@ -65,14 +60,14 @@ function Head() {
   return (
     <>
       <nav class="counts" aria-label="Sections">
-        {SECTIONS.map((section) => (
+        {BOARD_SECTIONS.map((section) => (
           <a
             key={section}
             href={`#${idOf(section)}`}
             class={`count is-${idOf(section)}`}
             data-some={counts[section] > 0}
           >
-            <b class="number">{counts[section]}</b> {NAMES[section].toLowerCase()}
+            <b class="number">{counts[section]}</b> {SECTION_NAMES[section].toLowerCase()}
           </a>
         ))}
       </nav>
@@ -147,7 +142,7 @@ function BoardSection({
       aria-labelledby={`${idOf(section)}-name`}
     >
       <h2 id={`${idOf(section)}-name`}>
-        {NAMES[section]} <span class="number">{rows.length}</span>
+        {SECTION_NAMES[section]} <span class="number">{rows.length}</span>
       </h2>
       {rows.length === 0 ? (
         <Empty>{isFiltered ? 'None that the filter finds.' : EMPTY[section]}</Empty>

@@ -127,7 +127,7 @@ const DRIVERS: ReadonlySet<string> = new Set(['worker', 'daemon']);
 const GROUPS: ReadonlySet<string> = new Set(['plan', 'fleet', 'workspace', 'forge']);
 
 /** The command as it is recorded: without its arguments, which may be secret. */
-export function commandName({ argv }: Io): string {
+function commandName({ argv }: Io): string {
   const isValue = (index: number) => ['--store', '--config'].includes(argv[index - 1] ?? '');
   const [first = '', second = ''] = argv.filter((word, index) => !word.startsWith('-') && !isValue(index));
   return GROUPS.has(first) ? `${first} ${second}` : first;

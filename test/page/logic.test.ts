@@ -5,10 +5,11 @@ import { routeOf } from '../../page/live/route-of.ts';
 import { byDay, roundTop, sumsBy } from '../../page/logic/add-up-costs.ts';
 import { coloured } from '../../page/logic/ansi.ts';
 import { filesOf } from '../../page/logic/diff.ts';
-import { bySection, isFound, linesOf } from '../../page/logic/fold-rows.ts';
+import { bySection, linesOf } from '../../page/logic/fold-rows.ts';
 import { layOut } from '../../page/logic/graph-layout.ts';
 import { parseJson } from '../../page/logic/parse-json.ts';
 import { nextOffset, opened, rangeOf, withEarlier, withLater } from '../../page/logic/transcript-window.ts';
+import { hasWords } from '../../src/report/top/list-rows.ts';
 import type { Board, BoardRow, Transcript } from '../../src/web/api-schemas.ts';
 
 const row = (ticketId: string, more: Partial<BoardRow> = {}): BoardRow => ({
@@ -80,8 +81,8 @@ describe('the board in the page', () => {
   });
 
   it('finds rows by all words', () => {
-    expect(isFound(row('a', { agent: 'claude' }), 'CLAUDE title')).toBe(true);
-    expect(isFound(row('a'), 'claude')).toBe(false);
+    expect(hasWords(row('a', { agent: 'claude' }), 'CLAUDE title')).toBe(true);
+    expect(hasWords(row('a'), 'claude')).toBe(false);
   });
 });
 

@@ -14,7 +14,7 @@ export interface Shown {
 
 export type ListEntry = { heading: string; section: BoardSection | null; count: number } | { row: BoardRow };
 
-const HEADINGS: Record<BoardSection, string> = {
+export const SECTION_NAMES: Readonly<Record<BoardSection, string>> = {
   'need you': 'Need you',
   running: 'Running',
   waiting: 'Waiting',
@@ -33,7 +33,7 @@ export function listEntries({ rows }: Pick<Board, 'rows'>, shown: Shown): ListEn
   }
   return [...groups].flatMap(([key, own]) => {
     const section = BOARD_SECTIONS.find((each) => shown.grouping === 'section' && each === key) ?? null;
-    const heading = section ? HEADINGS[section] : key;
+    const heading = section ? SECTION_NAMES[section] : key;
     return [{ heading, section, count: own.length }, ...own.map((row) => ({ row }))];
   });
 }
@@ -51,10 +51,15 @@ function groupOf({ section, planId, planName, agent }: BoardRow, grouping: Group
 
 function isShown(row: BoardRow, { filter, failuresOnly }: Shown): boolean {
   if (failuresOnly && row.section !== 'need you') return false;
-  if (filter === '') return true;
-  const { planName, title, phase, agent, why } = row;
-  const text = [refKey(row), planName, title, phase, agent, row.section, why].join('\n').toLowerCase();
-  return filter
+  return filter === '' || hasWords(row, filter);
+}
+
+/** Whether all words are in what a row shows. */
+export function hasWords(row: BoardRow, words: string): boolean {
+  const { planName, title, phase, agent, section, status, machine, why } = row;
+  const facts = [refKey(row), planName, title, phase, agent, section, status, machine, why];
+  const text = facts.join('\n').toLowerCase();
+  return words
     .toLowerCase()
     .split(/\s+/)
     .every((word) => text.includes(word));
