@@ -44,6 +44,8 @@ const A_PERSON = 'a person';
 const STOP_TIMEOUT_MS = 30_000;
 /** How long a command waits for a machine of a fleet that is not heard of. */
 const SILENT_MS = 1_500;
+/** A lease is renewed when a quarter of it is over: with less left than this, a renewal is missing. */
+const SILENT_PART = 0.65;
 /** How long an answer waits for a check that cannot be seen from here, and of which only the end of a lease may tell. */
 const UNSEEN_MS = 5_000;
 /** How long a skip or cancel may take after the ticket's processes have ended. */
@@ -230,7 +232,7 @@ async function untilStopped(engine: EngineContext, ref: TicketRef): Promise<Tick
 /** Whether the machine of a claim has missed renewals of its lease. */
 function isSilent({ holder, store }: EngineContext, claim: Claim): boolean {
   const left = holder.leaseLeft(claim);
-  return left !== undefined && store.fleet !== undefined && left < store.fleet.leaseMs / 2;
+  return left !== undefined && store.fleet !== undefined && left < SILENT_PART * store.fleet.leaseMs;
 }
 
 function howToGoOn({ holder }: EngineContext, { planId, ticketId, status, claim }: Ticket): string {
