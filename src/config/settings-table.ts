@@ -107,6 +107,12 @@ export const TABLE = {
     'How long a silent process of a fleet counts as alive. The same on all machines.',
     { flag: null },
   ),
+  'fleet.merge': row(
+    boolean,
+    false,
+    'The daemon of a fleet merges finished work like `signalbox merge`, in the clones of its machine.',
+    { runs: true, flag: null },
+  ),
   ghCommand: row(command, 'gh', 'The GitHub CLI.', { runs: true }),
   repos: row(
     record('repository', path),

@@ -76,6 +76,8 @@ export interface HandOver {
    * the uncommitted work once the worktree is there.
    */
   fetch(plan: Plan, at: TicketPlace): Promise<{ finish(): Promise<void> } | undefined>;
+  /** Brings the branch of a complete ticket that another machine worked on into the clone of this one. */
+  bringBranch(plan: Plan, at: TicketPlace): Promise<void>;
   /** The work that another machine handed over last, as a commit here; undefined where this machine has the work itself. */
   ofOtherMachine(plan: Plan, at: TicketPlace): Promise<string | undefined>;
 }

@@ -71,7 +71,7 @@ export class FleetWorld {
     const origin = join(this.world.dir, 'origin.git');
     if (!existsSync(origin)) {
       git(this.world.dir, 'clone', '--quiet', '--bare', this.world.repo, origin);
-      git(this.world.repo, 'remote', 'add', 'origin', origin);
+      git(this.world.repo, 'remote', 'add', '--fetch', 'origin', origin);
     }
     const home = this.machine();
     const clone = `${home}-clone`;

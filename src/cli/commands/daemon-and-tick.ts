@@ -37,7 +37,10 @@ interface Options extends GlobalOptions {
 export async function daemonStart(io: Io, options: Options): Promise<void> {
   const flags = flagsOf(options);
   if (options.detach) return detach(options, io);
-  const { runDaemon } = await import('../../engine/run-daemon-and-tick.ts');
+  const [{ runDaemon }, { FinishedWork }] = await Promise.all([
+    import('../../engine/run-daemon-and-tick.ts'),
+    import('../../features/merge-train/merge-finished-work.ts'),
+  ]);
   io.keepHeapSmall();
   await runAllPlans(io, options, 'daemon', flags, async (engine, view, signal) => {
     const { stateDir } = engine.settings;
@@ -51,10 +54,11 @@ export async function daemonStart(io: Io, options: Options): Promise<void> {
       if (options.web) page ??= servePage(io, options, view);
     };
     const refresh = settingsRefresher(io, options, engine, view, flags);
+    const merges = engine.store.fleet && new FinishedWork(engine, signal);
     try {
       await runDaemon(engine, { ...limitsOf(engine.settings), refresh, signal, onClaimed });
     } finally {
-      await page?.close();
+      await Promise.all([page?.close(), merges?.close()]);
     }
   });
   if (!options.json) io.out('The daemon has stopped.');

@@ -185,6 +185,17 @@ export class HandOverThroughGit implements HandOver {
     return (await this.#engine.workspaces.originHandOver(spec))?.wip;
   }
 
+  async bringBranch(plan: Plan, { ticket, workspace }: TicketPlace): Promise<void> {
+    const { workspaces } = this.#engine;
+    const { handOver, machine } = ticket;
+    if (!handOver?.commits || !machine || isMadeAt(ticket, this.machine)) return;
+    const { repo, path, branch } = workspace;
+    const name = nameOf(plan, ticket);
+    const from = { commits: handOver.commits, wip: handOver.wip ?? handOver.commits };
+    await workspaces.fetchHandedOver({ repo, wanted: [{ name, commit: from.commits }] });
+    await workspaces.takeOverWork({ repo, path, branch, name, from });
+  }
+
   /** A ticket starts from the commits of finished tickets, which another machine may have made. */
   async #fetchPrerequisites(plan: Plan, { ticket, workspace }: TicketPlace): Promise<void> {
     const view = this.#engine.store.glance();

@@ -142,6 +142,8 @@ async function readyIn(
     });
     if (!place || (only !== null && place.commonDir !== only)) continue;
     const { spec, commonDir } = place;
+    if (ticket.status === 'complete' && !ticket.landed)
+      await engine.handOver?.bringBranch(plan, { engine, ticket, workspace: spec });
     const key = `${commonDir}\n${spec.branch}`;
     const known = byBranch.get(key);
     if (known) known.tickets.push(ticket);

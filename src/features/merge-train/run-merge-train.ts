@@ -4,11 +4,12 @@ import { type EngineContext, emit } from '../../engine/context.ts';
 import { pinnedFor } from '../../engine/pinned-workflow.ts';
 import { recordLanded } from '../../engine/prepare-release-diff-workspace.ts';
 import { reportStatus } from '../../engine/report-status-changes.ts';
-import { SignalboxError } from '../../model/errors.ts';
+import { HeldError, SignalboxError } from '../../model/errors.ts';
 import { NO_CHECKS } from '../../model/review-verdict-and-criteria.ts';
 import { type Findings, sendBack } from '../../model/state/send-back-after-failed-merge.ts';
 import type { Ticket } from '../../model/ticket.ts';
 import { excerpt } from '../../phases/capture-and-excerpt-output.ts';
+import type { Fleet } from '../../store/store-interface.ts';
 import type { Track, TrackSpec, Trains } from '../../workspaces/workspaces.ts';
 import { Notifier } from '../notifications/notify.ts';
 import { isReady, type LeftOut, leaveOut, type Trainload } from './collect-branches.ts';
@@ -63,23 +64,46 @@ export function runTrain(
   load: Trainload,
   options: TrainOptions,
 ): Promise<TrainResult> {
-  return engine.workspaces.withTrainLock(load.repo, async () => {
-    const trains = await engine.workspaces.trains(load.repo);
-    const [first] = load.cars;
-    const checks = first && new TrainChecks(engine, { ...options, trains, setup: first.spec });
-    const notifier = new Notifier(engine);
-    try {
-      await checks?.open();
-      const result = await drive(engine, load, { ...options, trains, checks });
-      const plans = new Set(result.returned.map(({ planId }) => planId));
-      notifier.queueNewNotices(engine.store.view(), ({ id }) => plans.has(id));
-      await notifier.settled();
-      return result;
-    } finally {
-      await checks?.close();
-      trains.close();
-    }
-  });
+  const alone = () => engine.workspaces.withTrainLock(load.repo, () => run(engine, load, options));
+  return engine.store.fleet ? aloneOnFleet(engine, engine.store.fleet, alone) : alone();
+}
+
+/** On a fleet, one process merges at a time, by lease. */
+const MERGE_TRAIN = 'merge-train';
+
+async function aloneOnFleet<T>(engine: EngineContext, fleet: Fleet, work: () => Promise<T>): Promise<T> {
+  const { holder } = engine;
+  // A daemon has started it already.
+  const isStarted = holder.by === 'daemon';
+  if (!isStarted) await holder.start();
+  try {
+    if (!(await fleet.takeRole(holder, MERGE_TRAIN)))
+      throw new HeldError('merge/held', 'Another process of the fleet is merging.', {
+        hint: 'Try again when it is done: signalbox merge',
+      });
+    return await work();
+  } finally {
+    await fleet.releaseRole(holder, MERGE_TRAIN).catch(() => undefined);
+    if (!isStarted) await holder.stop();
+  }
+}
+
+async function run(engine: EngineContext, load: Trainload, options: TrainOptions): Promise<TrainResult> {
+  const trains = await engine.workspaces.trains(load.repo);
+  const [first] = load.cars;
+  const checks = first && new TrainChecks(engine, { ...options, trains, setup: first.spec });
+  const notifier = new Notifier(engine);
+  try {
+    await checks?.open();
+    const result = await drive(engine, load, { ...options, trains, checks });
+    const plans = new Set(result.returned.map(({ planId }) => planId));
+    notifier.queueNewNotices(engine.store.view(), ({ id }) => plans.has(id));
+    await notifier.settled();
+    return result;
+  } finally {
+    await checks?.close();
+    trains.close();
+  }
 }
 
 interface Drive extends TrainOptions {
