@@ -280,8 +280,12 @@ export function ticketNamed(
   const view = store.glance();
   const has = ({ tickets }: Plan) => tickets.some(({ ticketId }) => ticketId === first);
   const having = view.plans.filter(has);
-  const isOlder = having.length === 0 && READ_ONLY_COMMANDS.has(command);
-  const [plan, ...more] = isOlder ? latestFinished(view, has).slice(0, 1) : having;
+  const [older] = having.length === 0 ? latestFinished(view, has) : [];
+  if (older && !READ_ONLY_COMMANDS.has(command))
+    throw new InputError('plan/unknown', `There is no plan "${first}".`, {
+      hint: `It is a ticket of a finished plan: signalbox ${[command, older.id, first, ...others].join(' ')}`,
+    });
+  const [plan, ...more] = older ? [older] : having;
   if (plan === undefined) {
     const near = nearest(
       first,

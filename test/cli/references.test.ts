@@ -121,7 +121,9 @@ describe.concurrent('a command that only looks', () => {
     for (const words of [[], ['done'], ['@last'], ['only']])
       expect((await world.cli('diff', ...words)).err, words.join(' ')).not.toMatch(/no plan|Which ticket/);
     expect((await world.cli('logs', 'only')).code).toBe(0);
-    expect((await world.cli('retry', 'only')).err).toContain('There is no plan "only".');
+    expect((await world.cli('retry', 'only')).err).toBe(
+      '❌ There is no plan "only".\n   It is a ticket of a finished plan: signalbox retry done only\n',
+    );
     expect((await world.cli('status', '@last')).out).toContain('done\n');
   });
 });
