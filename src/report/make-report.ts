@@ -12,8 +12,9 @@ import type { EngineEvent } from '../model/events.ts';
 import { groupBy } from '../model/group-by.ts';
 import { refKey } from '../model/ids-and-branch-names.ts';
 import type { Plan } from '../model/plan.ts';
-import { isPlanAtRest, isRest } from '../model/state/next-step-or-rest.ts';
-import { tipOf } from '../model/ticket.ts';
+import { isMoving, isRest } from '../model/state/next-step-or-rest.ts';
+import { type Ticket, tipOf } from '../model/ticket.ts';
+import { readableTicket } from '../store/store-interface.ts';
 import { type PlanStatus, statusOf } from './status-text.ts';
 import { clock } from './style-and-phrases.ts';
 import { reportMarkdown, type WorkReport, workReport } from './work-report.ts';
@@ -92,9 +93,14 @@ export async function makeReport(
     tickets: new Map(views.flatMap(({ tickets }) => [...tickets])),
   };
   const now = Date.parse(engine.now());
-  const all = statusOf({ view, holder, daemon: holder.daemon() !== undefined, now });
   const isIn = (plan: Plan) => (planId === undefined ? (isWanted?.(plan) ?? true) : plan.id === planId);
-  const plans = all.filter(({ plan }) => plan.status !== 'draft' && isIn(plan));
+  const plans = statusOf({
+    view,
+    holder,
+    daemon: holder.daemon() !== undefined,
+    now,
+    isWanted: (plan) => plan.status !== 'draft' && isIn(plan),
+  });
   const stats = await diffstats(engine, plans, since);
   return workReport({
     plans,
@@ -155,6 +161,8 @@ export function followReports(engine: EngineContext): {
   close(): Promise<void>;
 } {
   const waiting = new Set<string>();
+  /** By plan, the last of its tickets that was moving. While it is, the others are not read: there may be thousands. */
+  const moving = new Map<string, Ticket>();
   let work: Promise<void> = Promise.resolve();
   const keep = async (planId: string) => {
     waiting.delete(planId);
@@ -162,7 +170,15 @@ export function followReports(engine: EngineContext): {
       const { store } = engine;
       const plan = store.hasPlan(planId) ? store.plan(planId) : undefined;
       // A run with a terminal writes its report itself.
-      if (plan?.claim === null && isPlanAtRest(plan, store.tickets(plan))) await keepReport(engine, planId);
+      if (plan?.claim !== null) return;
+      const isActive = plan.status === 'active';
+      const before = moving.get(planId);
+      const known = isActive && before ? readableTicket(store, before) : undefined;
+      if (known && isMoving(known)) return;
+      const last = isActive ? store.tickets(plan).findLast(isMoving) : undefined;
+      if (last) return void moving.set(planId, last);
+      moving.delete(planId);
+      await keepReport(engine, planId);
     } catch (error) {
       const message = `the report cannot be written: ${messageOf(error)}`;
       engine.listen({ type: 'problem', planId, ticketId: null, message, path: null });

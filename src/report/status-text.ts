@@ -54,6 +54,8 @@ interface StatusInput {
   holder: Pick<Holder, 'isLive' | 'leaseLeft'>;
   daemon: boolean;
   now: number;
+  /** Plans to explain; the others only explain why tickets wait. Default: all. */
+  isWanted?: ((plan: Plan) => boolean) | undefined;
   /** On a fleet: why no worker can take a ticket that may start. */
   whyNoWorker?: ((plan: Plan, ticket: Ticket) => string | undefined) | undefined;
 }
@@ -61,14 +63,21 @@ interface StatusInput {
 const MAY_START: ReadonlySet<Ticket['status']> = new Set(['queued', 'ready']);
 
 /** Plans with their tickets in order, each with the reason why it waits and the next command. */
-export function statusOf({ view: stored, holder, daemon, now, whyNoWorker }: StatusInput): PlanStatus[] {
+export function statusOf({
+  view: stored,
+  holder,
+  daemon,
+  now,
+  isWanted = () => true,
+  whyNoWorker,
+}: StatusInput): PlanStatus[] {
   const view = withShownGates(stored, holder);
   const newer = newerRuns(view);
   const sound = new Set<string>();
   const failureOf = failuresIn(view);
   const stuckBlocker = stuckBlockers(view);
   const problemsOf = groupBy(view.problems, ({ planId }) => planId);
-  return view.plans.map((plan) => {
+  return view.plans.filter(isWanted).map((plan) => {
     const broken = planProblems(plan, view, sound);
     const brokenTickets = new Map(broken.toReversed().map((problem) => [problem.ticketId, problem]));
     const failed = failureOf(plan);

@@ -88,15 +88,19 @@ function ofFinishedPlans<T>(make: (view: StoreView) => T): (store: Store) => T[]
 }
 
 /** What `status` shows of a view. */
-function statusIn({ holder }: EngineContext, view: StoreView): PlanStatus[] {
-  return statusOf({ view, holder, daemon: holder.daemon() !== undefined, now: Date.now() });
+function statusIn(
+  { holder }: EngineContext,
+  view: StoreView,
+  isWanted?: (plan: Plan) => boolean,
+): PlanStatus[] {
+  return statusOf({ view, holder, daemon: holder.daemon() !== undefined, now: Date.now(), isWanted });
 }
 
 /** One plan as `status` sees it. */
 function planStatus(engine: EngineContext, planId: string): PlanStatus {
   engine.store.plan(planId);
   const view = openAndOnePlan(engine.store, planId);
-  const found = statusIn(engine, view).find(({ plan }) => plan.id === planId);
+  const [found] = statusIn(engine, view, ({ id }) => id === planId);
   if (!found) throw new InputError('plan/unknown', `There is no plan "${planId}".`);
   return found;
 }

@@ -65,11 +65,11 @@ export function movesByItself(ticket: Ticket): boolean {
 
 /** Whether nothing in a plan moves before a person does something. */
 export function isPlanAtRest(plan: Plan, tickets: readonly Ticket[]): boolean {
-  if (plan.status !== 'active') return true;
-  return !tickets.some(
-    ({ status, hold }) =>
-      status === 'running' ||
-      status === 'ready' ||
-      (status === 'queued' && (hold === null || hold.until !== null || hold.kind === 'memory')),
-  );
+  return plan.status !== 'active' || !tickets.some(isMoving);
+}
+
+/** Whether a ticket of an active plan may move before a person does something. */
+export function isMoving({ status, hold }: Ticket): boolean {
+  if (status === 'running' || status === 'ready') return true;
+  return status === 'queued' && (hold === null || hold.until !== null || hold.kind === 'memory');
 }
