@@ -31,6 +31,8 @@ export interface Needs {
   home: string | null;
   /** The only computer that can continue it, where its work cannot be handed over; null: any. */
   host: string | null;
+  /** The clone with that work, if the plan names its path: every worker of that computer that uses the clone can continue. */
+  clone: string | null;
 }
 
 /** The labels of a phase count from the ticket's start: a worker drives it as far as it can. */
@@ -54,7 +56,8 @@ export function needsOf(
   const path = ticket.repo ?? plan.repo;
   const name = path && plan.repositories?.[path];
   const repos = [path, name].flatMap((each) => (each ? [repositoryName(each)] : []));
-  return { repos, labels: [...labels], ...placeOfWork(before ?? ticket) };
+  const clone = path?.startsWith('/') ? repositoryName(path) : null;
+  return { repos, labels: [...labels], clone, ...placeOfWork(before ?? ticket) };
 }
 
 /** The worker that has a ticket's worktree, and the computer that has the only copy of its work. */
@@ -68,16 +71,23 @@ function placeOfWork({ base, dispatch, handOver, machine }: Ticket): Pick<Needs,
 export const isAtWork = ({ draining, leaseLeft }: Worker) => !draining && leaseLeft > 0;
 
 /** Workers that may take a ticket, now or when they have a free slot. */
-function fitting(workers: readonly Worker[], { repos, labels, home, host }: Needs): Worker[] {
+function fitting(workers: readonly Worker[], needs: Needs): Worker[] {
+  const { repos, labels, home } = needs;
   const able = workers.filter(
     (worker) =>
       isAtWork(worker) &&
       hasRepository(worker, repos) &&
-      (host === null || worker.host === host) &&
+      hasWork(worker, needs) &&
       labels.every((label) => worker.labels.includes(label)),
   );
   const own = able.filter(({ id }) => id === home);
   return own.length > 0 ? own : able;
+}
+
+/** Two workers of one computer may have clones of their own. */
+function hasWork(worker: Worker, { home, host, clone }: Needs): boolean {
+  if (host === null || worker.id === home) return true;
+  return worker.host === host && (home === null || (clone !== null && worker.repos.includes(clone)));
 }
 
 function hasRepository(worker: Worker, names: readonly string[]): boolean {
@@ -98,9 +108,9 @@ export function whyNoWorker(workers: readonly Worker[], needs: Needs): string | 
   const has = live.filter((worker) => hasRepository(worker, repos));
   if (has.length === 0)
     return `none of ${plural(live.length, 'worker')} has the repository ${repos.at(-1)}. Name it under "repos" in the settings of a worker`;
-  const { host } = needs;
-  if (host !== null && !has.some((worker) => worker.host === host))
-    return `only a worker on ${host} can continue it, since its work could not be handed over. Start one there: signalbox worker`;
+  const { host, home } = needs;
+  if (host !== null && !has.some((worker) => hasWork(worker, needs)))
+    return `only a worker on ${host} can continue it${home ? ` (${home})` : ''}, since its work could not be handed over. Start it there: signalbox worker`;
   return `no worker with that repository has the labels ${labels.join(', ')}. ${start}`;
 }
 

@@ -29,6 +29,24 @@ describe('a ticket whose work could not be handed over', () => {
     expect(place(worker('a', 'vm2'))).toBeUndefined();
   });
 
+  it('is given to another worker of its computer only if both use the same clone', () => {
+    const at = (repo: string) =>
+      needsOf(
+        plan({ repo, tickets: [] }),
+        {
+          ...bound,
+          base: { ref: 'main', commit: 'c' },
+          dispatch: { number: 1, at: null, to: 'gone', slot: true },
+        },
+        { repositoryName: (name) => name },
+      );
+    const sharing = { ...worker('b', 'vm1'), repos: ['acme/api', '/code/api'] };
+    expect(whyNoWorker([sharing], at('/code/api'))).toBeUndefined();
+    expect(whyNoWorker([{ ...sharing, host: 'vm2' }], at('/code/api'))).toContain('only a worker on vm1');
+    expect(whyNoWorker([worker('b', 'vm1')], at('acme/api'))).toContain('(gone)');
+    expect(whyNoWorker([worker('gone', 'vm1')], at('acme/api'))).toBeUndefined();
+  });
+
   it('says why no worker can take it', () => {
     expect(whyNoWorker([worker('a', 'vm2')], needs)).toContain('only a worker on vm1 can continue it');
     expect(whyNoWorker([worker('b', 'vm1')], needs)).toBeUndefined();
