@@ -92,7 +92,9 @@ it('a job that is delivered twice, and one of an earlier dispatch, start nothing
   expect(await worker.kill('SIGINT')).toMatchObject({ code: 0 });
 });
 
-it('a drive that throws holds its own ticket alone, and a retry runs it under the next number', async () => {
+it('a drive that throws holds its own ticket alone, and a retry runs it under the next number', {
+  tags: 'full',
+}, async () => {
   const fleet = await fleetWith('commit');
   const { world } = fleet;
   world.plan('p', { tickets: { a: {}, b: { order: 1 } } });

@@ -41,7 +41,7 @@ printf 'start\\t%s\\t%s\\t%s\\t%s\\t%s\\t%s\\t%s\\n' "$me" "$(date +%s%3N)" "\${
   "$SIGNALBOX_PLAN" "$PWD" "$(git branch --show-current)" "\${living# }" >> '${log}'
 number=\${SIGNALBOX_TICKET#??}
 number=\${number%L}
-tenths=$(((\${number#0} * 37 + \${#SIGNALBOX_PHASE} * 11 + ${seed}) % 20 + 5))
+tenths=$(((\${number#0} * 37 + \${#SIGNALBOX_PHASE} * 11 + ${seed}) % 14 + 4))
 case $SIGNALBOX_TICKET.$SIGNALBOX_PHASE in *L.build) tenths=150 ;; esac
 sleep $((tenths / 10)).$((tenths % 10))
 echo "$me" >> "work-$SIGNALBOX_PHASE.txt"
