@@ -105,6 +105,12 @@ export const PlanBase = z.object({
   pausedBy: z.string().nullable().optional().describe('Who or what paused it; owned by the runner'),
   pausedAt: z.string().optional().describe('When it was last paused; owned by the runner'),
   completedAt: z.string().nullable().optional().describe('When it was complete; owned by the runner'),
+  movedTo: z
+    .string()
+    .optional()
+    .describe(
+      'Where an archived plan was moved to, by `fleet import` or `fleet export`; owned by the runner',
+    ),
 });
 
 /** A plan of tickets that a person or a planner wrote. */

@@ -1,11 +1,10 @@
-import { movePlans } from '../../features/plans/copy-plan-between-stores.ts';
+import { fetchFinished, handOverBegun, movePlans } from '../../features/plans/copy-plan-between-stores.ts';
 import { InputError } from '../../model/errors.ts';
 import { plural } from '../../model/text/clean-escape-quote-plural.ts';
 import { openStore } from '../../store/open-store.ts';
-import { openPostgres } from '../../store/postgres/open-postgres.ts';
 import type { Store } from '../../store/store-interface.ts';
 import { answer, type Io } from '../io.ts';
-import { type GlobalOptions, openSettings, storeAddress } from '../open-state-and-find-named-tickets.ts';
+import { type GlobalOptions, openEngine, storeAddress } from '../open-state-and-find-named-tickets.ts';
 
 /** Brings plans of the state directory into the store of the fleet. */
 export async function fleetImport(io: Io, options: GlobalOptions, ids: string[]): Promise<void> {
@@ -18,20 +17,20 @@ export async function fleetExport(io: Io, options: GlobalOptions, ids: string[])
 }
 
 async function move(io: Io, options: GlobalOptions, ids: string[], how: 'import' | 'export'): Promise<void> {
-  const { env, cwd } = io;
   const address = storeAddress(io, options);
   if (!address)
     throw new InputError('usage', 'Name the store of the fleet.', {
       hint: `SIGNALBOX_STORE=postgres://user:password@host/database signalbox fleet ${how}`,
     });
-  const { stateDir } = await openSettings(io, options);
-  const fleet = await openPostgres({ address, env, cwd, command: `fleet ${how}` });
-  io.atEnd(() => fleet.close());
+  const engine = await openEngine(io, options, 'fleet');
+  const { stateDir } = engine.settings;
+  const { store: fleet } = engine;
   const files = openStore(stateDir);
   const [from, to]: [Store, Store] = how === 'import' ? [files, fleet] : [fleet, files];
   const open = () => from.view().plans.flatMap(({ id, status }) => (status === 'archived' ? [] : [id]));
   const wanted = ids.length > 0 ? ids : open();
-  await movePlans(from, to, wanted);
+  const carry = how === 'import' ? handOverBegun : fetchFinished;
+  await movePlans(from, to, wanted, (plan, tickets) => carry(engine, plan, tickets));
   const place = how === 'import' ? fleet.location() : stateDir;
   answer(io, options, { plans: wanted, to: place }, [
     wanted.length === 0

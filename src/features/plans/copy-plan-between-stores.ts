@@ -1,13 +1,72 @@
-import { HeldError, InputError } from '../../model/errors.ts';
+import type { EngineContext } from '../../engine/context.ts';
+import { isMadeAt, thisMachine, workspaceFor } from '../../engine/ticket-workspace.ts';
+import { HeldError, InputError, ignoring, WorkspaceError } from '../../model/errors.ts';
+import { refKey } from '../../model/ids-and-branch-names.ts';
+import type { Plan } from '../../model/plan.ts';
+import type { Ticket } from '../../model/ticket.ts';
 import type { Store } from '../../store/store-interface.ts';
 
 /**
  * Moves plans with their tickets, pinned workflows and events into another store. They stay archived where they were, so that nothing
  * runs them twice. If some process works on one of them, none is moved.
  */
-export async function movePlans(from: Store, to: Store, ids: readonly string[]): Promise<void> {
+export async function movePlans(
+  from: Store,
+  to: Store,
+  ids: readonly string[],
+  carry: (plan: Plan, tickets: readonly Ticket[]) => Promise<Ticket[]>,
+): Promise<void> {
   for (const id of ids) refuseUnfit(from, id);
-  for (const id of ids) await movePlan(from, to, id);
+  for (const id of ids) await movePlan(from, to, id, carry);
+}
+
+/** Hands over what was begun on this machine, so that others can continue it; where that is not possible, only this one can. */
+export async function handOverBegun(
+  engine: EngineContext,
+  plan: Plan,
+  tickets: readonly Ticket[],
+): Promise<Ticket[]> {
+  const { handOver, settings, store } = engine;
+  return Promise.all(
+    tickets.map(async (ticket) => {
+      if (ticket.base === null || !handOver) return ticket;
+      const { machine } = handOver;
+      const workspace = workspaceFor(ticket, plan, settings, store.glance());
+      const none = {
+        commits: null,
+        wip: null,
+        onlyHere: 'its plan was moved into the store after it had begun',
+      };
+      const handed = await ignoring(WorkspaceError, () =>
+        handOver.publish(plan, { engine, ticket, workspace }),
+      );
+      return { ...ticket, machine, handOver: handed ?? none };
+    }),
+  );
+}
+
+/** Fetches what other machines have finished. Work that is under way can only be taken along by its own machine. */
+export async function fetchFinished(
+  engine: EngineContext,
+  plan: Plan,
+  tickets: readonly Ticket[],
+): Promise<Ticket[]> {
+  const { settings, store } = engine;
+  const here = thisMachine(settings);
+  const left = tickets.find(
+    (each) => each.base !== null && each.status !== 'complete' && each.machine && !isMadeAt(each, here),
+  );
+  if (left)
+    throw new HeldError('ticket/elsewhere', `The work of ${refKey(left)} is on ${left.machine?.host}.`, {
+      hint: `Export the plan there: signalbox fleet export ${plan.id}`,
+    });
+  for (const ticket of tickets.filter(({ base, status }) => base !== null && status === 'complete'))
+    await engine.handOver?.bringBranch(plan, {
+      engine,
+      ticket,
+      workspace: workspaceFor(ticket, plan, settings, store.glance()),
+    });
+  return tickets.map(({ dispatch: _, machine: __, handOver: ___, ...ticket }) => ticket);
 }
 
 function refuseUnfit(from: Store, id: string): void {
@@ -24,14 +83,28 @@ function refuseUnfit(from: Store, id: string): void {
     });
 }
 
-async function movePlan(from: Store, to: Store, id: string): Promise<void> {
+async function movePlan(
+  from: Store,
+  to: Store,
+  id: string,
+  carry: Parameters<typeof movePlans>[3],
+): Promise<void> {
   const plan = from.plan(id);
-  const tickets = from.tickets(plan);
+  const tickets = await carry(plan, from.tickets(plan));
   for (const hash of new Set(tickets.flatMap(({ workflowHash }) => workflowHash ?? []))) {
     const text = from.pinned(hash);
     if (text !== undefined) await to.pin(hash, text);
   }
-  await to.create(plan, tickets);
+  await makeRoom(from, to, id);
+  const { movedTo: _, ...moved } = plan;
+  await to.create(moved, tickets);
   for (const event of from.events(id)) await to.append(id, event);
-  await from.updatePlan(id, (latest) => ({ ...latest, status: 'archived' }));
+  await from.updatePlan(id, (latest) => ({ ...latest, status: 'archived', movedTo: to.location() }));
+}
+
+/** Deletes what is left where a plan was moved away from, and now comes back to. */
+async function makeRoom(from: Store, to: Store, id: string): Promise<void> {
+  if (!to.hasPlan(id)) return;
+  const { status, movedTo } = to.plan(id);
+  if (status === 'archived' && movedTo === from.location()) await to.deletePlan(id);
 }

@@ -45,8 +45,8 @@ export function connectionParameters(
 ): ConnectionParameters {
   const url = parsed(address);
   const password = decoded(url.password);
-  if (address.from === 'argument' && password !== '') throw passwordInArgument();
   const options = url.searchParams;
+  if (address.from === 'argument' && (password !== '' || options.has('password'))) throw passwordInArgument();
   const unknown = [...options.keys()].find((name) => !PARAMETERS.includes(name));
   if (unknown !== undefined)
     throw refused(

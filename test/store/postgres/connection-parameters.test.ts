@@ -87,6 +87,10 @@ describe('an address', () => {
 describe('the password', () => {
   it('is refused in an argument', () => {
     const said = refusal(() => parse(`postgres://anna:${SECRET}@localhost/team`, {}, 'argument'));
+    const asParameter = refusal(() =>
+      parse(`postgres://anna@localhost/team?password=${SECRET}`, {}, 'argument'),
+    );
+    expect(asParameter).toEqual(said);
     expect(said).toContain('PGPASSFILE');
     expect(said).not.toContain(SECRET);
   });
