@@ -110,6 +110,20 @@ describe('cancel', () => {
     expect((await world.cli('cancel', 'p', 'a', '--yes')).out).not.toContain('kept the worktree');
   });
 
+  it.concurrent('of the only ticket of a plan archives the plan, and retry brings both back', async ({
+    world,
+  }) => {
+    prepare(world);
+    world.plan('one', { tickets: { a: { status: 'failed', currentPhase: 'build', error: 'no' } } });
+    const { out } = await world.cli('cancel', 'one', 'a', '--yes');
+    expect(out).toMatch(/^Plan one is cancelled and archived\.\n/);
+    expect(out).toContain('To bring it back: signalbox retry one a\n');
+    expect((await world.cli('status')).out).not.toContain('one\n');
+    expect((await world.cli('retry', 'one', 'a')).code).toBe(0);
+    expect((await world.cli('status')).out).toContain('one\n');
+    expect((await world.cli('cancel', 'one', 'nothing', '--yes')).err).toContain('has no ticket "nothing"');
+  });
+
   for (const [index, point] of CANCEL_CRASH_POINTS.entries())
     it.concurrent(
       `killed at ${point}: nothing is lost, and another cancel does the rest`,

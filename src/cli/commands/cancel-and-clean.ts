@@ -35,8 +35,10 @@ export async function cancel(
   const engine = await openEngine(io, options, 'cancel');
   const { store } = engine;
   const wholePlan = second === undefined && (first === LAST || store.hasPlan(first));
-  const ref = wholePlan ? undefined : ticketNamed(io, store, 'cancel', [first, second]).ref;
-  const planId = ref?.planId ?? planNamed(io, store, 'cancel', first);
+  const named = wholePlan ? undefined : ticketNamed(io, store, 'cancel', [first, second]).ref;
+  const planId = named?.planId ?? planNamed(io, store, 'cancel', first);
+  // A plan without its only ticket would stay open for ever.
+  const ref = store.plan(planId).tickets.length === 1 ? undefined : named;
   const open = store.tickets(store.plan(planId)).filter(({ status }) => status !== 'complete');
   const running = open.filter(({ status }) => status === 'running').length;
   const what = ref
@@ -45,13 +47,15 @@ export async function cancel(
   const { cancelPlan, cancelTicket, refuseComplete } = await import(
     '../../features/plans/approve-archive-cancel-delete.ts'
   );
-  if (ref) refuseComplete(engine, ref);
+  if (named) refuseComplete(engine, named);
   if (!options.yes && io.tty) io.out('Uncommitted work is kept on a ref; branches and pull requests stay.');
   if (!options.yes && !confirmed(io, `Cancel ${what}?`))
     throw new InputError('usage', `Nothing was cancelled: ${what}.`, {
       hint: `Cancel with: signalbox cancel ${ref ? `${planId} ${ref.ticketId}` : planId} --yes`,
     });
-  const tickets = ref ? [await cancelTicket(engine, ref)] : (await cancelPlan(engine, planId)).tickets;
+  // First the ticket: where that is refused, its plan stays as it is.
+  const cancelled = named && [await cancelTicket(engine, named)];
+  const tickets = (ref && cancelled) || (await cancelPlan(engine, planId)).tickets;
   const plan = store.plan(planId);
   const done = ref ? `${refKey(ref)} is cancelled.` : `Plan ${planId} is cancelled and archived.`;
   const kept = store.tickets(plan).filter(({ status }) => status === 'complete').length;
