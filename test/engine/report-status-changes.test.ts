@@ -1,8 +1,9 @@
 import { expect } from 'vitest';
-
 import { reportEnd } from '../../src/engine/report-status-changes.ts';
+import { followLogs } from '../../src/features/issue-runs/logs/write-log.ts';
 import type { EngineEvent } from '../../src/model/events.ts';
 import { attempt, ticket } from '../model/build.ts';
+import { status } from '../report/samples.ts';
 import { it } from '../support/index.ts';
 import { partsOf } from './parts.ts';
 
@@ -37,4 +38,14 @@ it('an attempt that costs far more is reported, and the tickets of its plan are 
     'build cost $0.90, 9.0 times the median of its 8 attempts',
   ]);
   expect(reads).toBe(1);
+});
+
+it('the tickets of a plan without a log of issues are not read for one', async ({ world }) => {
+  world.plan('p', { tickets: { a: { status: 'complete' }, b: {} } });
+  const engine = await partsOf(world);
+  engine.store.tickets = () => expect.unreachable('all tickets of the plan were read');
+  const problems: EngineEvent[] = [];
+  const listen = followLogs(engine, (event) => void problems.push(event));
+  listen({ ...status('a', 'complete'), planId: 'p' } as EngineEvent);
+  expect(problems).toEqual([]);
 });

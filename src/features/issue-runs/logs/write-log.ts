@@ -168,8 +168,9 @@ export function followLogs(
       const plan = engine.store.plan(planId);
       if (!logs.has(planId)) logs.set(planId, open(engine, plan));
       const log = logs.get(planId);
-      if (isAtRest(engine, plan)) log?.finish({ aborted: false });
-      else log?.update();
+      if (!log) return;
+      if (isAtRest(engine, plan)) log.finish({ aborted: false });
+      else log.update();
     } catch (error) {
       logs.set(planId, null);
       report({
