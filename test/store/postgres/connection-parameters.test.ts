@@ -90,7 +90,8 @@ describe('the password', () => {
     const asParameter = refusal(() =>
       parse(`postgres://anna@localhost/team?password=${SECRET}`, {}, 'argument'),
     );
-    expect(asParameter).toEqual(said);
+    expect(asParameter).toContain('PGPASSFILE');
+    expect(asParameter).not.toContain(SECRET);
     expect(said).toContain('PGPASSFILE');
     expect(said).not.toContain(SECRET);
   });
