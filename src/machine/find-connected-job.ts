@@ -1,4 +1,5 @@
 import { existsSync, readdirSync, readFileSync, readlinkSync, realpathSync } from 'node:fs';
+import { networkInterfaces } from 'node:os';
 import { ifPossible } from './files/read-and-remove-files.ts';
 import { MARKER } from './jobs/start-and-read-job.ts';
 
@@ -13,29 +14,44 @@ export interface Connection {
 const TABLES = ['/proc/net/tcp', '/proc/net/tcp6'];
 
 /**
- * Whether the other end of a connection is a process of a job below this state directory, or descends from one. What runs in a
- * sandbox always descends from its job; a process outside of one may have got away. False where it cannot be known: the other end
- * is on another machine or of another user, or this system has no /proc.
+ * What the other end of a connection is. `job`: a process of a job below this state directory, or one that descends from it. What
+ * runs in a sandbox always descends from its job; a process outside of one may have got away. `gone`: a process of this machine that
+ * has closed its end already, so that nothing shows which one it was. `other`: no job as far as this machine can know: it is on another
+ * machine, of another user, or this system has no /proc.
  */
-export function isConnectedToJob(connection: Connection, stateDir: string): boolean {
-  const inode = socketOf(connection);
-  if (inode === undefined) return false;
+export function connectedTo(connection: Connection, stateDir: string): 'job' | 'gone' | 'other' {
+  const tables = TABLES.filter((each) => existsSync(each));
+  if (tables.length === 0) return 'other';
+  const inode = socketOf(connection, tables);
+  if (inode === undefined) return isOfThisMachine(connection.remoteAddress ?? '') ? 'gone' : 'other';
   const target = `socket:[${inode}]`;
-  return jobProcesses(stateDir).some((pid) =>
+  const isJob = jobProcesses(stateDir).some((pid) =>
     (ifPossible(() => readdirSync(`/proc/${pid}/fd`)) ?? []).some(
       (fd) => ifPossible(() => readlinkSync(`/proc/${pid}/fd/${fd}`)) === target,
     ),
   );
+  if (isJob) return 'job';
+  // It may have ended while the processes were read.
+  return socketOf(connection, tables) === inode ? 'other' : 'gone';
 }
 
-/** The socket of the other end, if that is on this machine. */
-function socketOf({ remoteAddress, remotePort, localAddress, localPort }: Connection): string | undefined {
+function isOfThisMachine(address: string): boolean {
+  const plain = address.replace(/^::ffff:(?=\d+\.)/i, '').replace(/%.*$/, '');
+  if (plain === '' || plain === '::1' || plain.startsWith('127.')) return true;
+  return Object.values(networkInterfaces()).some((all) => all?.some((each) => each.address === plain));
+}
+
+/** The socket of the other end, if a process of this machine has it. */
+function socketOf(
+  { remoteAddress, remotePort, localAddress, localPort }: Connection,
+  tables: readonly string[],
+): string | undefined {
   if (!remoteAddress || !localAddress || remotePort === undefined || localPort === undefined)
     return undefined;
   const theirs = [remoteAddress, remotePort] as const;
   const ours = [localAddress, localPort] as const;
   const wanted = new Set(writtenWays(...theirs).flatMap((a) => writtenWays(...ours).map((b) => `${a} ${b}`)));
-  for (const table of TABLES.filter((each) => existsSync(each)))
+  for (const table of tables)
     for (const line of readFileSync(table, 'latin1').split('\n').slice(1)) {
       const [, local = '', remote = '', , , , , , , inode] = line.trim().split(/\s+/);
       if (inode !== undefined && inode !== '0' && wanted.has(`${local} ${remote}`)) return inode;

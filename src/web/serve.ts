@@ -3,7 +3,7 @@ import type { AddressInfo, Socket } from 'node:net';
 import { networkInterfaces } from 'node:os';
 import { gzip } from 'node:zlib';
 import { issueSentence } from '../config/schema-issues.ts';
-import { isConnectedToJob } from '../machine/find-connected-job.ts';
+import { connectedTo } from '../machine/find-connected-job.ts';
 import { HeldError, IllegalMoveError, InputError, SignalboxError } from '../model/errors.ts';
 import { refreshSoon } from '../report/board/store-connection.ts';
 import { safeJson } from '../report/style-and-phrases.ts';
@@ -124,8 +124,8 @@ class Site {
   readonly #board: LiveBoard;
   readonly #addresses: Addresses;
   readonly #streams = new Map<() => void, () => boolean>();
-  /** Whether a connection comes from a job, by connection. */
-  readonly #fromJob = new WeakMap<Socket, boolean>();
+  /** What is at the other end of a connection. */
+  readonly #senders = new WeakMap<Socket, ReturnType<typeof connectedTo>>();
   #timer: NodeJS.Timeout | undefined;
   #cookie = '';
   #atWork = 0;
@@ -171,7 +171,8 @@ class Site {
 
   async #route(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const { method = '', url = '', headers } = request;
-    if (this.#isFromJob(request.socket)) return void request.socket.destroy();
+    const sender = this.#senderOf(request.socket);
+    if (sender === 'job') return void request.socket.destroy();
     const origin = originOf(headers, this.#addresses);
     if (origin === undefined)
       throw new Refusal(403, 'web/host', 'This address is none of Signalbox.', 'See web.publicUrl.');
@@ -186,6 +187,13 @@ class Site {
     const route: Route = ROUTES[found.name];
     const wrong = route.method === 'post' ? changeProblem(headers, origin) : readProblem(headers, origin);
     if (wrong) throw new Refusal(403, 'web/origin', `The request is refused. ${wrong}`);
+    if (route.method === 'post' && sender === 'gone')
+      throw new Refusal(
+        403,
+        'web/sender',
+        'The program that sent this closed its connection at once, so it may have been a job.',
+        'Try again, and keep the connection open until the answer is there.',
+      );
     if (!route.open && !this.#isKnown(request))
       throw new Refusal(
         401,
@@ -207,11 +215,9 @@ class Site {
   }
 
   /** Jobs are cut off: an agent must not answer its own gate. */
-  #isFromJob(socket: Socket): boolean {
-    const known = this.#fromJob.get(socket);
-    if (known !== undefined) return known;
-    const found = isConnectedToJob(socket, this.#options.engine.settings.stateDir);
-    this.#fromJob.set(socket, found);
+  #senderOf(socket: Socket): ReturnType<typeof connectedTo> {
+    const found = this.#senders.get(socket) ?? connectedTo(socket, this.#options.engine.settings.stateDir);
+    this.#senders.set(socket, found);
     return found;
   }
 

@@ -1,10 +1,10 @@
 import { spawn } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
-import { type AddressInfo, createServer, type Server, type Socket } from 'node:net';
+import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { isConnectedToJob } from '../../src/machine/find-connected-job.ts';
+import { connectedTo } from '../../src/machine/find-connected-job.ts';
 
 const stateDir = mkdtempSync(join(tmpdir(), 'signalbox-test-state-'));
 const CONNECT = `require('node:net').connect(Number(process.argv[1]), process.argv[2]).on('close', () => process.exit())`;
@@ -19,12 +19,12 @@ afterAll(() => {
   rmSync(stateDir, { recursive: true });
 });
 
-/** Whether a process that connects is taken for a job; it is started by `sh` with the first environment and gets the second. */
+/** What a process that connects is taken for; `sh` starts it with this environment. */
 async function fromProcess(
   env: Record<string, string>,
   command: string,
   address = '127.0.0.1',
-): Promise<boolean> {
+): Promise<string> {
   const { port } = server.address() as AddressInfo;
   const connected = new Promise<Socket>((done) => server.once('connection', done));
   const node = `"${process.execPath}" -e "${CONNECT}" ${port} ${address}`;
@@ -32,7 +32,7 @@ async function fromProcess(
     env: { PATH: process.env.PATH, ...env },
   });
   const socket = await connected;
-  const found = isConnectedToJob(socket, stateDir);
+  const found = connectedTo(socket, stateDir);
   const ended = new Promise((done) => child.once('close', done));
   socket.destroy();
   await ended;
@@ -44,16 +44,32 @@ describe.runIf(process.platform === 'linux')('the other end of a connection', ()
 
   it('is found to be a job, over every kind of address', async () => {
     for (const address of ['127.0.0.1', '::1', 'localhost'])
-      expect(await fromProcess(job, 'exec NODE', address), address).toBe(true);
+      expect(await fromProcess(job, 'exec NODE', address), address).toBe('job');
   });
 
   it('is found to descend from a job, although it has dropped the mark', async () => {
-    expect(await fromProcess(job, 'env -u SIGNALBOX_JOB NODE; true')).toBe(true);
+    expect(await fromProcess(job, 'env -u SIGNALBOX_JOB NODE; true')).toBe('job');
   });
 
   it('is no job of another state directory, and no other process', async () => {
-    expect(await fromProcess({ SIGNALBOX_JOB: `${stateDir}-other/jobs/x` }, 'exec NODE')).toBe(false);
-    expect(await fromProcess({}, 'exec NODE')).toBe(false);
-    expect(isConnectedToJob({}, stateDir)).toBe(false);
+    expect(await fromProcess({ SIGNALBOX_JOB: `${stateDir}-other/jobs/x` }, 'exec NODE')).toBe('other');
+    expect(await fromProcess({}, 'exec NODE')).toBe('other');
+  });
+
+  it('is gone if it closed the connection before it was looked at, over every address of this machine', async () => {
+    const { port } = server.address() as AddressInfo;
+    for (const address of ['127.0.0.1', '127.0.0.2', '::1']) {
+      const connected = new Promise<Socket>((done) => server.once('connection', done));
+      const client = connect(port, address);
+      const socket = await connected;
+      const closed = new Promise((done) => client.once('close', done));
+      client.destroy();
+      await closed;
+      expect(connectedTo(socket, stateDir), address).toBe('gone');
+      socket.destroy();
+    }
+    const far = { remoteAddress: '192.0.2.1', remotePort: 9, localAddress: '127.0.0.1', localPort: port };
+    expect(connectedTo(far, stateDir)).toBe('other');
+    expect(connectedTo({}, stateDir)).toBe('gone');
   });
 });

@@ -1,3 +1,4 @@
+import { spawnSync } from 'node:child_process';
 import { appendFileSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect } from 'vitest';
@@ -333,6 +334,34 @@ describe.concurrent('a decision', () => {
     expect(output).toMatch(/^cut off\ncut off\n❌ A job cannot decide about tickets and plans\.\n/);
     await site.close();
   });
+
+  it.runIf(process.platform === 'linux')(
+    'of a sender that is gone before it was looked at is refused',
+    async ({ world }) => {
+      const site = await atGate(world);
+      const body = JSON.stringify({ decision: 'approve', message: '', attempt: 'ask#1#1' });
+      const text = [
+        `POST /api/v1${TICKET}/respond HTTP/1.1`,
+        `host: ${site.host}`,
+        `origin: http://${site.host}`,
+        'x-signalbox: 1',
+        `authorization: Bearer ${site.token}`,
+        'content-type: application/json',
+        `content-length: ${body.length}`,
+        '',
+        body,
+      ].join('\r\n');
+      // A process of its own: it is gone before this one accepts the connection.
+      const send = `const s = require('node:net').connect(${site.server.port}, '127.0.0.1', () =>
+        s.write(process.argv[1], () => process.exit()))`;
+      expect(spawnSync(process.execPath, ['-e', send, text]).status).toBe(0);
+      // The question is still open.
+      const answer = { decision: 'reject', message: '', attempt: 'ask#1#1' };
+      expect((await site.post(`${TICKET}/respond`, answer)).status).toBe(200);
+      expect(world.ticket('p', 'a').status).toBe('complete');
+      await site.close();
+    },
+  );
 });
 
 describe.concurrent('a transcript', () => {
