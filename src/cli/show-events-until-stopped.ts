@@ -3,7 +3,7 @@ import { killFollowed } from '../machine/jobs/stop-job.ts';
 import { isInForeground } from '../machine/process-identity-and-signals.ts';
 import type { EngineEvent } from '../model/events.ts';
 import { howToAnswer, type Naming } from '../model/state/explain-ticket.ts';
-import { lineOf } from '../report/event-line.ts';
+import { lineOf, ReportedWaits } from '../report/event-line.ts';
 import type { Answer } from '../report/live/answer-box.ts';
 import type { Live, LiveOptions } from '../report/live/live-view.ts';
 import { type Lines, printable, type Style, safeJson, style } from '../report/style-and-phrases.ts';
@@ -50,9 +50,11 @@ export async function eventView(io: Io, options: ViewOptions): Promise<EventView
 function lineView(io: Io, options: ViewOptions): EventView {
   const colors = style(io.color);
   const { withPlan, verbose = false } = options;
+  const waits = new ReportedWaits();
   let watched: Watched | undefined;
   const listen = (event: EngineEvent) => {
     const now = Date.now();
+    if (!options.json && waits.repeats(event)) return;
     const line = options.json
       ? safeJson({ ...event, at: new Date(now).toISOString() })
       : lineOf(event, { style: colors, withPlan, verbose, now });

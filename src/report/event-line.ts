@@ -1,4 +1,5 @@
 import type { EngineEvent } from '../model/events.ts';
+import { refKey } from '../model/ids-and-branch-names.ts';
 import { type Naming, nameOf, startsWithVerb, withNames } from '../model/state/explain-ticket.ts';
 import { duration, oneLine, type Style, untilText, usageText, whichAttempt } from './style-and-phrases.ts';
 import { cells } from './table.ts';
@@ -10,6 +11,25 @@ interface LineOptions extends Naming {
   now: number;
   /** The width of the names' column. */
   names?: number;
+}
+
+/** Finds waits that were reported before: the reset of a limit may move by a few milliseconds with each ticket that meets it. */
+export class ReportedWaits {
+  readonly #last = new Map<string, string>();
+
+  repeats(event: EngineEvent): boolean {
+    if (event.type !== 'ticket:status' && event.type !== 'attempt:start') return false;
+    const ref = refKey(event);
+    const hold = event.type === 'ticket:status' && event.status === 'ready' ? event.hold : null;
+    if (!hold) {
+      this.#last.delete(ref);
+      return false;
+    }
+    const wait = `${oneLine(hold.reason, 1000)}${untilText(hold, Date.parse(hold.until ?? ''))}`;
+    const isSame = this.#last.get(ref) === wait;
+    this.#last.set(ref, wait);
+    return isSame;
+  }
 }
 
 /** One line for an event; undefined for events that are not shown. */

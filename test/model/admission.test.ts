@@ -5,8 +5,9 @@ import {
   limitsByAccount,
   mayFallBack,
 } from '../../src/model/limits/admission.ts';
+import { reduce } from '../../src/model/state/reduce.ts';
 import type { PhaseOf } from '../../src/model/workflow.ts';
-import { at, attempt, NOW, phaseIn, plan, ticket, workflow } from './build.ts';
+import { at, attempt, NOW, phaseIn, plan, running, ticket, workflow } from './build.ts';
 
 const phase = (more: Record<string, unknown> = {}) =>
   phaseIn(workflow({ id: 'build', type: 'agent', prompt: 'x', ...more }), 'build') as PhaseOf<'agent'>;
@@ -49,6 +50,15 @@ function ask(more: Partial<AdmissionInput> = {}) {
 const held = (kind: string, until: string | null) => ({ hold: { kind, reason: expect.any(String), until } });
 
 describe('an account’s limit', () => {
+  it('has one text for the ticket that met it and for those that wait for it', () => {
+    const flow = workflow({ id: 'build', type: 'agent', prompt: 'x' });
+    const open = attempt('build', 'running', { agent: 'alone', completedAt: null });
+    const end = { type: 'parked', kind: 'limit', until: at(60), reason: 'limit reached' } as const;
+    const parked = reduce(flow, running('build', { phaseHistory: [open] }), { type: 'end', end }, NOW);
+    expect(parked.hold?.reason).toBe('alone: limit reached');
+    expect(ask({ agent: 'alone', tickets: [parked] })).toEqual({ hold: parked.hold });
+  });
+
   it.each<[string, Partial<AdmissionInput>, unknown]>([
     [
       'keeps every ticket of the agent waiting for the same reset',

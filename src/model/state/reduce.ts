@@ -203,7 +203,7 @@ function end(workflow: Workflow, ticket: Ticket, given: AttemptEnd, now: string)
         hold:
           end.kind === 'shortage'
             ? shortageHold(end.reason, shortSince(closed), now)
-            : { kind: end.kind, reason: end.reason, until: end.until },
+            : { kind: end.kind, reason: reasonToWait(open, end), until: end.until },
       });
     case 'interrupted':
       if (end.deliberate) return closed;
@@ -212,6 +212,11 @@ function end(workflow: Workflow, ticket: Ticket, given: AttemptEnd, now: string)
     case 'failed':
       return failed(workflow, closed, phase, end, now);
   }
+}
+
+/** The text that the account's other tickets get from `admit`, so that equal waits look equal. */
+function reasonToWait({ agent }: Attempt, { kind, reason }: Extract<AttemptEnd, { type: 'parked' }>): string {
+  return kind === 'limit' && agent !== null ? `${agent}: ${reason}` : reason;
 }
 
 function wait(ticket: Ticket, end: Extract<AttemptEnd, { type: 'waiting' }>, now: string): Ticket {

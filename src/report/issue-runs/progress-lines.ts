@@ -2,6 +2,7 @@ import type { EngineEvent } from '../../model/events.ts';
 import { isSuccess } from '../../model/review-verdict-and-criteria.ts';
 import { saysHolder, startsWithVerb, withNames } from '../../model/state/explain-ticket.ts';
 import { isSuperseded, type Ticket } from '../../model/ticket.ts';
+import { ReportedWaits } from '../event-line.ts';
 import { oneLine, untilText, usageText, whichAttempt, wholeSeconds } from '../style-and-phrases.ts';
 
 const HEARTBEAT_MS = 60_000;
@@ -58,6 +59,7 @@ export class RunLines {
   readonly #marks = new Map<string, Mark>();
   /** Phases at work, by ticket id. */
   readonly #running = new Map<string, string>();
+  readonly #waits = new ReportedWaits();
   readonly #start: number;
   #lastLine: number;
   #details = false;
@@ -96,7 +98,7 @@ export class RunLines {
       return void this.#say(`! ${name}${oneLine(event.message, 400)}`);
     }
     if (event.type === 'preflight') return void this.#say(`· ${oneLine(event.message, 400)}`);
-    if (!('ticketId' in event)) return;
+    if (!('ticketId' in event) || this.#waits.repeats(event)) return;
     const { ticketId } = event;
     const name = nameOf(ticketId);
     switch (event.type) {

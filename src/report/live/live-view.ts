@@ -4,7 +4,7 @@ import { refKey } from '../../model/ids-and-branch-names.ts';
 import type { SpentDollars } from '../../model/limits/budget.ts';
 import { type Naming, nameOf } from '../../model/state/explain-ticket.ts';
 import type { Ticket } from '../../model/ticket.ts';
-import { lineOf } from '../event-line.ts';
+import { lineOf, ReportedWaits } from '../event-line.ts';
 import type { Lines, Style } from '../style-and-phrases.ts';
 import { cells, width, wrapLines } from '../table.ts';
 import type { Answer } from './answer-box.ts';
@@ -82,6 +82,7 @@ export class Live {
   #timer: NodeJS.Timeout | undefined;
   #due = Number.POSITIVE_INFINITY;
   #closed = false;
+  readonly #waits = new ReportedWaits();
   /** How many answers were sent. */
   #sent = 0;
   /** Called when no answer is being written. */
@@ -103,6 +104,7 @@ export class Live {
     this.#redraw();
     const isNotice = event.type === 'attempt:text' && event.notice === true;
     if (silent || (SHOWN_IN_ROWS_ONLY.has(event.type) && !verbose && !isNotice)) return;
+    if (this.#waits.repeats(event)) return;
     const line = lineOf(event, { ...this.#options, now, names: this.#names() });
     if (line !== undefined) this.print(line);
   }

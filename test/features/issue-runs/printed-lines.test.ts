@@ -36,6 +36,17 @@ function linesOf(ids: string[], live: boolean) {
 const MINUTE = 60;
 
 describe('plain progress', () => {
+  test('reports the wait of an issue once while reason and time are the same', () => {
+    const { writes, at } = plain('100');
+    const wait = (ms: number) => {
+      const until = new Date(Date.UTC(2026, 2, 1, 12, 4, 5, ms)).toISOString();
+      return status('100', 'ready', { hold: { kind: 'limit', reason: `claude: resets at ${until}`, until } });
+    };
+    at(0, wait(100), wait(200), wait(900), wait(1100));
+    at(1, attemptOf('100', 'exec').start(), wait(1100));
+    expect(writes.filter((line) => line.includes('waits'))).toHaveLength(3);
+  });
+
   test('is these lines, each written at once', () => {
     const { lines, writes, at } = plain('100', '101', '102');
     const spec = (id: string) => attemptOf(id, 'spec');
