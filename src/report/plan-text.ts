@@ -4,7 +4,13 @@ import { parseRef } from '../model/ids-and-branch-names.ts';
 import type { Plan } from '../model/plan.ts';
 import { type PlansView, ticketOf } from '../model/plans/plans-view.ts';
 import { unchecked } from '../model/review-verdict-and-criteria.ts';
-import { answerTo, currentHold, type Naming, nameOf, runCommand } from '../model/state/explain-ticket.ts';
+import {
+  answerCommands,
+  currentHold,
+  type Naming,
+  nameOf,
+  runCommand,
+} from '../model/state/explain-ticket.ts';
 import { plural } from '../model/text/clean-escape-quote-plural.ts';
 import { isCancelled, type Ticket } from '../model/ticket.ts';
 import type { Store } from '../store/store-interface.ts';
@@ -82,13 +88,16 @@ export function summary(
     lines.push(`Your checkout was left as it is. To bring the work into it: ${command}`);
   const failed = run.tickets.filter((ticket) => ticket.status === 'failed' && !isCancelled(ticket)).length;
   const { id } = run.plan;
-  if (failed > 0)
-    lines.push(`To retry the ${failed} failed: signalbox retry --failed ${id} && ${runCommand(run.plan)}`);
+  const continues = runCommand(run.plan);
+  if (failed > 0) lines.push(`To retry the ${failed} failed: signalbox retry --failed ${id} && ${continues}`);
   const asked = run.tickets.filter(
     ({ hold, status }) => status === 'needs_attention' && hold?.kind === 'gate',
   );
   for (const ticket of asked.slice(0, MAX_ANSWERS))
-    lines.push(`To answer ${ticket.ticketId}: ${answerTo(ticket, run.plan)}`);
+    for (const command of answerCommands(ticket, run.plan))
+      lines.push(
+        `To answer ${ticket.ticketId}: ${command}${command.startsWith(continues) ? '' : ` && ${continues}`}`,
+      );
   lines.push(...workLine(run.plan, run.tickets));
   if (run.stopped) lines.push(`Stopped. Continue with: signalbox resume ${run.plan.id}`);
   else if (open.length > 0) lines.push(`Details: signalbox status --plan ${run.plan.id}`);

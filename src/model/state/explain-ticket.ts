@@ -94,13 +94,12 @@ export function answerCommands(ticket: Ticket, plan: Pick<Plan, 'kind'>): string
   return decisions.map((each) => commandToAnswer(ticket, plan, each === 'answer' ? 'answer "…"' : each));
 }
 
-/** What a person needs to answer a gate: where the work can be seen, and a command for each decision; `brief`: one for all. */
-export function howToAnswer(ticket: Ticket, plan: Pick<Plan, 'kind'>, brief = false): string[] {
+/** What a person needs to answer a gate: where the work can be seen, and a command for each decision. */
+export function howToAnswer(ticket: Ticket, plan: Pick<Plan, 'kind'>): string[] {
   const url = ticket.context.pr_url;
-  const commands = brief ? [answerTo(ticket, plan)] : answerCommands(ticket, plan);
   return [
     ...(typeof url === 'string' ? [`Pull request: ${url}`] : []),
-    ...commands.map((command) => `→ ${command}`),
+    ...answerCommands(ticket, plan).map((command) => `→ ${command}`),
   ];
 }
 

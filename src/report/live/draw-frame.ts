@@ -81,12 +81,15 @@ export function frame(state: LiveState, view: FrameView, now: number): string[] 
     { width, name: Math.min(name, Math.max(8, Math.floor(width * 0.3))) },
     style,
   );
+  let spare = Math.max(0, height - (lines - below));
+  const belowRow = (at: number) => {
+    const fitting = (kept[at]?.below ?? []).slice(0, spare);
+    spare -= fitting.length;
+    return fitting.map((each) => style.dim(cut(`    ${each}`, width)));
+  };
   return [
     ...(rule === '' ? [] : [style.dim(rule)]),
-    ...shown.flatMap((line, at) => [
-      line,
-      ...(height < lines ? [] : (kept[at]?.below ?? []).map((each) => style.dim(cut(`    ${each}`, width)))),
-    ]),
+    ...shown.flatMap((line, at) => [line, ...belowRow(at)]),
     ...(left > 0 ? [style.dim(cut(`${GAP}… and ${left} more`, width))] : []),
     ...box.slice(0, free).map((line) => cut(line, width)),
     ...footer.map(style.bold),
@@ -188,7 +191,7 @@ interface LiveRow {
   /** The text where there is little room. */
   short?: string | undefined;
   usage: string;
-  /** Lines below it, where there is room for all. */
+  /** Lines below it, as many as fit. */
   below?: readonly string[];
 }
 

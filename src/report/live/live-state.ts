@@ -97,7 +97,7 @@ function fromStore(ticket: Ticket, seen: number): LiveTicket {
     unpriced: countUnpriced(ticket.phaseHistory),
     agent: open?.agent ?? null,
     decisions: gate && ticket.unit === undefined ? (open?.decisions ?? []) : [],
-    answer: gate ? howToAnswer(ticket, ticket.unit === undefined ? {} : { kind: 'spec' }, true) : [],
+    answer: gate ? howToAnswer(ticket, ticket.unit === undefined ? {} : { kind: 'spec' }) : [],
     used: totalUsage(ticket.phaseHistory.filter((each) => each !== open).map((each) => each.usage)),
     using: open?.usage ?? null,
   };
