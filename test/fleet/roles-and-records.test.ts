@@ -133,11 +133,16 @@ it('a command has at most two connections', async () => {
   world.plan('p', { tickets: { a: {} } });
   await fleet.upload('p');
   const before = await mostConnections(fleet, 'postgres', () => fleet.store.refresh());
-  const run = world.start(['run', 'p', '--plain'], fleet.env());
-  const most = await mostConnections(fleet, 'postgres', async () => {
-    await says(run, 'no worker is running');
-    run.kill('SIGINT');
-    await run.ended;
-  });
-  expect(most - before).toBeLessThanOrEqual(2);
+  for (const args of [
+    ['run', 'p', '--plain'],
+    ['run', '--task', 'Fix it', '--phases', 'exec'],
+  ]) {
+    const run = world.start(args, fleet.env(), world.repo);
+    const most = await mostConnections(fleet, 'postgres', async () => {
+      await says(run, 'no worker is running');
+      run.kill('SIGINT');
+      await run.ended;
+    });
+    expect(most - before, args.join(' ')).toBeLessThanOrEqual(2);
+  }
 });

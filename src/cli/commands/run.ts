@@ -353,8 +353,10 @@ async function watched(
     else if (json) io.out(resultLine(result, daemon));
     else if (daemon !== undefined) io.out(handedOver(daemon, run, 'status --plan'));
     else lines.end(result);
-    if (result.planId !== null && !result.detached && !result.dryRun)
-      await (await import('./stats-and-report.ts')).reportAtEnd(io, options, result.planId);
+    if (result.planId === null || result.detached || result.dryRun) return;
+    // The report opens the store anew, and a command needs few connections.
+    if (store.fleet) await store.close();
+    await (await import('./stats-and-report.ts')).reportAtEnd(io, options, result.planId);
   });
 }
 
