@@ -17,7 +17,7 @@ import type { Answer } from '../../report/live/answer-box.ts';
 import { planHeader, runHeader, summary } from '../../report/plan-text.ts';
 import { safeJson, style } from '../../report/style-and-phrases.ts';
 import { wrapLines } from '../../report/table.ts';
-import { readableTicket } from '../../store/store-interface.ts';
+import { readableTicket, type Store } from '../../store/store-interface.ts';
 import { type Io, outJson, readStandardInput } from '../io.ts';
 import {
   baseCheckFlag,
@@ -61,6 +61,7 @@ export async function run(io: Io, given: Options, what: string[]): Promise<void>
         hint: `As a task: signalbox run --task ${shellWord(cleanLine(first))}`,
       });
     await refuseUnknown(first, () => store.view().plans, io);
+    await closeIfFleet(store);
     return runIssues(what, options, io);
   }
   if (/^#?\d+$/.test(first) || existsSync(resolve(io.cwd, first)))
@@ -68,12 +69,18 @@ export async function run(io: Io, given: Options, what: string[]): Promise<void>
       'usage',
       `"${first}" is a plan and could be an issue. Use --plan ${first}, or ${/^\d+$/.test(first) ? `'#${first}'` : `./${first}`}.`,
     );
+  await closeIfFleet(store);
   const asked = planOptions(options);
   const isPlain = asked.concurrency === undefined && !asked.agent && !asked.verbose && !asked.dryRun;
   // An issue run continues as it began, unless other options are given.
   if (known?.kind === 'run' && known.status === 'active' && isPlain && rest.length === 0)
     return resumeIssues(first, asked, io);
   return runTickets(first, rest, asked, io);
+}
+
+/** What follows opens the store anew, and a command needs few connections to a database. */
+async function closeIfFleet(store: Store): Promise<void> {
+  if (store.fleet) await store.close();
 }
 
 /** Refuses a name that is neither a plan nor an issue, and shows the plans. */
@@ -269,6 +276,7 @@ export async function resumeIssues(
     openLiveStore(io, globals, settings),
   ]);
   const config = storedRun(store.plan(planId))?.config;
+  await closeIfFleet(store);
   const view = { ...globals, verbose: config?.verbose ?? false, quiet: config?.quiet ?? false };
   await watched(io, settings, view, (init) => RunOrchestrator.resume(init, planId));
 }
@@ -354,8 +362,7 @@ async function watched(
     else if (daemon !== undefined) io.out(handedOver(daemon, run, 'status --plan'));
     else lines.end(result);
     if (result.planId === null || result.detached || result.dryRun) return;
-    // The report opens the store anew, and a command needs few connections.
-    if (store.fleet) await store.close();
+    await closeIfFleet(store);
     await (await import('./stats-and-report.ts')).reportAtEnd(io, options, result.planId);
   });
 }
