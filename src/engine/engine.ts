@@ -19,12 +19,12 @@ import { completePlan } from './claim-and-complete-plan.ts';
 import { claimedTickets } from './claimed-tickets-and-counted-usage.ts';
 import { type EngineContext, hooksOf, isFatal, isOthers, type Notifications } from './context.ts';
 import { sweepOutput } from './delete-old-output.ts';
+import type { FleetMembership } from './join-fleet-and-renew-lease.ts';
 import { PlanReadiness } from './plan-readiness.ts';
 import { recoverOrphans } from './recover-orphans.ts';
 import { OutsideChanges, reportStatus } from './report-status-changes.ts';
 import { RunningTickets } from './running-tickets.ts';
 import type { Scheduler } from './schedule-on-fleet.ts';
-import type { WorkerDuty } from './worker-duty.ts';
 
 export interface EngineOptions {
   /** `until-idle` ends when nothing can continue without a person; `forever` never; `once` starts what it can, once. */
@@ -35,7 +35,7 @@ export interface EngineOptions {
   /** Interval of checks when nothing wakes the engine. */
   checkEveryMs: number;
   /** On a fleet: what this process does there. */
-  fleet?: { scheduler: Scheduler; worker?: WorkerDuty; begin?(): Promise<void> } | undefined;
+  fleet?: { scheduler: Scheduler; worker?: FleetMembership; begin?(): Promise<void> } | undefined;
   /** Called before anything is started; may change the limits. Must not reject. */
   refresh?: (() => Promise<EngineLimits | undefined>) | undefined;
 }
@@ -193,7 +193,7 @@ export class Engine {
     return { ...IDLE, wakeAt };
   }
 
-  async #takeDeliveries(view: StoreView, worker: WorkerDuty): Promise<void> {
+  async #takeDeliveries(view: StoreView, worker: FleetMembership): Promise<void> {
     this.#takeBack(view);
     this.#deliveries.push(...(await worker.fetch()));
     const waiting: Delivery[] = [];

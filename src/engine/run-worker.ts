@@ -2,8 +2,8 @@ import { InputError } from '../model/errors.ts';
 import type { Fleet } from '../store/store-interface.ts';
 import { type EngineContext, isFatal } from './context.ts';
 import { Engine, type EngineOptions } from './engine.ts';
+import { FleetMembership, reposOf } from './join-fleet-and-renew-lease.ts';
 import { Scheduler } from './schedule-on-fleet.ts';
-import { reposOf, WorkerDuty } from './worker-duty.ts';
 
 interface WorkerRun extends Pick<EngineOptions, 'checkEveryMs' | 'refresh'> {
   slots: number;
@@ -37,7 +37,12 @@ export async function runWorker(engine: EngineContext, options: WorkerRun): Prom
     throw new InputError('worker/repos', 'This worker has no repositories, so it could take no ticket.', {
       hint: 'Name them in your settings, for example:\nrepos:\n  acme/api: ~/code/api',
     });
-  const worker = new WorkerDuty(engine, fleet, { slots, labels, version, endJobs: () => loop.endJobs() });
+  const worker = new FleetMembership(engine, fleet, {
+    slots,
+    labels,
+    version,
+    endJobs: () => loop.endJobs(),
+  });
   const scheduler = new Scheduler(engine, fleet);
   const begin = async () => {
     await worker.begin();

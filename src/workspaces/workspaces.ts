@@ -32,7 +32,7 @@ import {
   restoreUncommitted,
   snapshotWork,
   takeOverWork,
-} from './hand-over-refs.ts';
+} from './hand-over-work-by-origin.ts';
 import { integrateBranch } from './integrate-branch.ts';
 import { examineWorktree, listWorktrees } from './list-and-examine-worktrees.ts';
 import { openTrains, withTrainLock } from './merge-branches-of-train.ts';
@@ -55,7 +55,7 @@ export { GitError } from '../git/run-git.ts';
 export type { CaughtUp } from './catch-up-with-origin.ts';
 export { isSpecStateFile } from './evidence-and-diff.ts';
 export type { Whereabouts } from './find-work-in-base.ts';
-export type { HandOverRefs } from './hand-over-refs.ts';
+export type { HandOverRefs } from './hand-over-work-by-origin.ts';
 export type { Integrated } from './integrate-branch.ts';
 export type { KnownWorktree } from './list-and-examine-worktrees.ts';
 export type { Track, TrackSpec, Trains } from './merge-branches-of-train.ts';

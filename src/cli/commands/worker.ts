@@ -114,7 +114,7 @@ async function untilDrained(
 }
 
 async function detach(io: Io, options: Options): Promise<void> {
-  const { workerId } = await import('../../engine/worker-duty.ts');
+  const { workerId } = await import('../../engine/join-fleet-and-renew-lease.ts');
   const { settings } = await openRunner(io, options, 'worker');
   const started = await startInBackground(io, options, {
     args: io.argv.filter((arg) => arg !== '--detach'),

@@ -3,8 +3,8 @@ import { ChangeLog } from '../watch-plans.ts';
 import type { ConnectionParameters } from './connection-parameters.ts';
 import type { PgModule } from './load-peers.ts';
 import { Mirror } from './mirror.ts';
+import type { RawRow, RowReader } from './parse-plan-and-ticket-rows.ts';
 import { Leases } from './pg-holder.ts';
-import type { RawRow, RowReader } from './rows.ts';
 import { CHANNEL, checkSchema, WORKERS_CHANGED } from './schema.ts';
 import { inTransaction, type Query, Session } from './session.ts';
 import {

@@ -4,7 +4,13 @@ import type { Plan } from '../../model/plan.ts';
 import type { Ticket } from '../../model/ticket.ts';
 import { quickTicket } from '../parse-without-zod.ts';
 import type { StoreProblem, StoreView } from '../store-interface.ts';
-import { isRowFinished, type PlanRows, type RawRow, type Row, type RowReader } from './rows.ts';
+import {
+  isRowFinished,
+  type PlanRows,
+  type RawRow,
+  type Row,
+  type RowReader,
+} from './parse-plan-and-ticket-rows.ts';
 import type { ChangedRow, FinishedRow } from './statements.ts';
 
 interface MirrorOptions {

@@ -27,11 +27,11 @@ import { type ConnectionParameters, shownAddress } from './connection-parameters
 import type { PgModule } from './load-peers.ts';
 import { type Mirror, rowsOf } from './mirror.ts';
 import { OutputRows } from './output-rows.ts';
+import { type RawRow, type Row, RowReader } from './parse-plan-and-ticket-rows.ts';
 import { PgFleet } from './pg-fleet.ts';
 import { type HolderHome, PgHolder } from './pg-holder.ts';
 import { type BossModule, Queue } from './queue.ts';
 import { BlockingReader } from './read-and-wait.ts';
-import { type RawRow, type Row, RowReader } from './rows.ts';
 import { LOCK_CLASSES, LOCKS, SCHEMA } from './schema.ts';
 import { inTransaction, type Query, Session } from './session.ts';
 import { SessionRows } from './session-rows.ts';

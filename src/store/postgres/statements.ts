@@ -1,4 +1,4 @@
-import type { RawRow } from './rows.ts';
+import type { RawRow } from './parse-plan-and-ticket-rows.ts';
 import { SCHEMA } from './schema.ts';
 
 /** What is new in the tables. */

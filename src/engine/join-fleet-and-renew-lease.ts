@@ -45,7 +45,7 @@ export function reposOf({ repos }: Pick<Settings, 'repos'>): string[] {
 }
 
 /** What makes a process a worker: its entry in the store, its queue, and the file that lets its jobs run. */
-export class WorkerDuty {
+export class FleetMembership {
   readonly id: string;
   readonly slots: number;
   readonly #engine: EngineContext;
