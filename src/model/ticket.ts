@@ -1,3 +1,4 @@
+import { refKey, type TicketRef } from './ids-and-branch-names.ts';
 import type { Attempt, Hold, Json, Ticket, Usage } from './ticket-schema.ts';
 
 export type { Attempt, Hold, Json, Ticket, Usage };
@@ -101,4 +102,14 @@ export function endedMerged({ status, context, phaseHistory }: Ticket): boolean 
   const last = phaseHistory.findLastIndex(({ outcome }) => outcome === 'merged');
   const isWork = ({ agent, error }: Attempt) => agent !== null || error?.class === 'merge';
   return last >= 0 && !phaseHistory.slice(last + 1).some(isWork);
+}
+
+/** Says that a gate is closed, and who answered it. */
+export function noLongerAsks(ref: TicketRef, gate: Attempt | undefined, key = ''): string {
+  const { by, door } = gate?.answeredBy ?? {};
+  const who = [by && ` by ${by}`, door && ` (${door})`].filter(Boolean).join('');
+  const end = gate?.answeredBy
+    ? `was already answered: ${gate.outcome}${who} at ${gate.completedAt}`
+    : 'does not ask any more';
+  return `Gate "${gate?.phase ?? key}" of ${refKey(ref)} ${end}.`;
 }

@@ -75,6 +75,10 @@ class LiveTop {
       },
       answeredAt: () => this.#connection.answeredAt,
       logTail: (ref) => reader.logTail(ref),
+      whyClosed: (ref, attempt) => {
+        const says = reader.whyClosed(ref, attempt);
+        return says && inLocalTime(says);
+      },
       act: (effect) => this.#act(effect),
       empty,
     });

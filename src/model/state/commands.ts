@@ -6,6 +6,7 @@ import {
   type Attempt,
   attemptKey,
   isCancelled,
+  noLongerAsks,
   openAttempt,
   type Ticket,
   type TicketStatus,
@@ -124,18 +125,10 @@ function refuseAnswered(
   );
   if (attempt === undefined && !gate) return;
   const { by, door } = gate?.answeredBy ?? {};
-  const who = [by && ` by ${by}`, door && ` (${door})`].filter(Boolean).join('');
-  const end = gate?.answeredBy
-    ? `was already answered: ${gate.outcome}${who} at ${gate.completedAt}`
-    : 'does not ask any more';
-  throw new IllegalMoveError(
-    'gate/answered',
-    `Gate "${gate?.phase ?? attempt}" of ${refKey(ticket)} ${end}.`,
-    {
-      hint: possible(legal),
-      details: { legal, status: ticket.status, decision: gate?.outcome ?? null, by, door },
-    },
-  );
+  throw new IllegalMoveError('gate/answered', noLongerAsks(ticket, gate, attempt), {
+    hint: possible(legal),
+    details: { legal, status: ticket.status, decision: gate?.outcome ?? null, by, door },
+  });
 }
 
 function possible(legal: readonly string[]): string {

@@ -8,7 +8,7 @@ import { isAtWork } from '../../model/fleet.ts';
 import { type Changed, refKey, type TicketRef } from '../../model/ids-and-branch-names.ts';
 import type { Plan } from '../../model/plan.ts';
 import type { Redact } from '../../model/text/find-and-redact-secrets.ts';
-import { type Attempt, attemptKey, openAttempt, type Ticket } from '../../model/ticket.ts';
+import { type Attempt, attemptKey, noLongerAsks, openAttempt, type Ticket } from '../../model/ticket.ts';
 import { phaseOf, type Workflow } from '../../model/workflow.ts';
 import { type Holder, readableTicket, type Store, type StoreView } from '../../store/store-interface.ts';
 import { readPinned } from '../../workflows/pin-workflow-and-render-prompts.ts';
@@ -87,6 +87,13 @@ export class BoardReader {
     const tail = this.#tail(ticket, attempt);
     tail.update(attempt);
     return tail.lines;
+  }
+
+  /** Says who answered a gate; undefined unless someone did. */
+  whyClosed(ref: TicketRef, key: string): string | undefined {
+    const ticket = readableTicket(this.#source.store, ref);
+    const gate = ticket?.phaseHistory.findLast((each) => attemptKey(each) === key);
+    return ticket && gate?.answeredBy ? noLongerAsks(ticket, gate) : undefined;
   }
 
   /** To be called with what the store reports to have changed. */

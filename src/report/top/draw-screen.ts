@@ -197,6 +197,12 @@ function footLines({ board, list, state }: ScreenInput, { columns, style }: Scre
         return at === 0 ? text.map(style.yellow) : text;
       });
     }
+    case 'too late':
+      return [
+        ...wrap(mode.says).slice(0, MAX_NOTICE_LINES).map(style.red),
+        ...(mode.box.message.trim() ? [cut(`  Not sent: ${oneLine(mode.box.message, 1000)}`, columns)] : []),
+        style.dim(cut('Esc or Enter returns to the board.', columns)),
+      ];
   }
 }
 

@@ -30,7 +30,10 @@ type Mode =
   | { kind: 'filter'; before: string }
   | { kind: 'confirm'; ref: TicketRef; question: string; wish: Wish }
   | { kind: 'phase'; ref: TicketRef; phases: readonly string[]; chosen: string | undefined }
-  | { kind: 'answer'; box: AnswerBox };
+  /** `attempt`: the gate that the person reads while they type. */
+  | { kind: 'answer'; box: AnswerBox; attempt: string }
+  /** The question was answered elsewhere: what was typed stays until the person has seen who was first. */
+  | { kind: 'too late'; box: AnswerBox; says: string };
 
 /** What happened to the last key. */
 interface Notice {
@@ -78,18 +81,32 @@ function selectedPlace({ selected, place }: TopState, rows: readonly BoardRow[])
   return at >= 0 ? at : Math.max(0, Math.min(place, rows.length - 1));
 }
 
-/** Selects a row that exists, and ends questions that no longer are open. */
-export function settled(state: TopState, rows: readonly BoardRow[], board: Board): TopState {
+/** Selects a row that exists, and closes the answer to a question that is no longer open. */
+export function settled(
+  state: TopState,
+  rows: readonly BoardRow[],
+  board: Board,
+  whyClosed: WhyClosed = () => undefined,
+): TopState {
   const place = selectedPlace(state, rows);
-  const row = rows[place];
-  const next = { ...state, selected: row ? refKey(row) : null, place };
+  const selected = rows[place];
+  const next = { ...state, selected: selected ? refKey(selected) : null, place };
   const { mode } = next;
   if (mode.kind !== 'answer' || mode.box.isSending) return next;
-  if (openQuestions(board).some((each) => refKey(each) === mode.box.key)) return next;
-  const gone = board.rows.find((each) => refKey(each) === mode.box.key);
-  const why = gone?.why ? `: ${oneLine(gone.why, 200)}` : '.';
-  const lines = [mode.box.problem || `${mode.box.key} no longer asks${why}`];
-  return { ...next, mode: { kind: 'board' }, notice: { lines, isProblem: true } };
+  const { box, attempt } = mode;
+  const row = board.rows.find((each) => refKey(each) === box.key);
+  if (row && row.decisions.length > 0 && attemptOf(row) === attempt) return next;
+  const why = row?.why ? `: ${oneLine(row.why, 200)}` : '.';
+  const says = box.problem || (row && whyClosed(row, attempt)) || `${box.key} no longer asks${why}`;
+  return { ...next, mode: { kind: 'too late', box, says } };
+}
+
+/** Who answered a gate. */
+export type WhyClosed = (ref: TicketRef, attempt: string) => string | undefined;
+
+/** The gate that a row is at. */
+function attemptOf({ phase, visit, attempt }: BoardRow): string {
+  return phase === null ? '' : attemptKey({ phase, visit, attempt });
 }
 
 /** Gates that can be answered here. */
@@ -129,7 +146,9 @@ export function pressKey(state: TopState, key: string, around: Around): Pressed 
     case 'phase':
       return pressInPhases(state, mode, key);
     case 'answer':
-      return pressInAnswer(state, mode.box, key, around);
+      return pressInAnswer(state, mode, key, around);
+    case 'too late':
+      return { state: isKey('esc', key) || isKey('enter', key) ? toBoard(state) : state };
   }
 }
 
@@ -241,8 +260,15 @@ function openAnswer(state: TopState, row: BoardRow, board: Board): Pressed {
   const questions = openQuestions(board);
   const question = questions.find((each) => refKey(each) === refKey(row)) ?? questions[0];
   if (!question) return refuse(state, row, 'respond');
+  return { state: answering(state, emptyBox(question), board) };
+}
+
+function answering(state: TopState, box: AnswerBox, board: Board): TopState {
+  const gate = board.rows.find((each) => refKey(each) === box.key);
   return {
-    state: { ...state, selected: refKey(question), mode: { kind: 'answer', box: emptyBox(question) } },
+    ...state,
+    selected: box.key,
+    mode: { kind: 'answer', box, attempt: gate ? attemptOf(gate) : '' },
   };
 }
 
@@ -272,14 +298,20 @@ function pressInPhases(state: TopState, mode: Extract<Mode, { kind: 'phase' }>, 
   return { state: toBoard({ ...state, notice: null }), effect: { type: 'command', ref, wish } };
 }
 
-function pressInAnswer(state: TopState, open: AnswerBox, key: string, { board }: Around): Pressed {
-  const { box, send } = pressInBox(open, key, openQuestions(board));
+function pressInAnswer(
+  state: TopState,
+  mode: Extract<Mode, { kind: 'answer' }>,
+  key: string,
+  { board }: Around,
+): Pressed {
+  if (mode.box.isSending) return { state };
+  const { box, send } = pressInBox(mode.box, key, openQuestions(board));
   if (!box) return { state: toBoard(state) };
-  const next: TopState = { ...state, selected: box.key, mode: { kind: 'answer', box } };
+  if (box.key !== mode.box.key) return { state: answering(state, box, board) };
+  const { attempt } = mode;
+  const next: TopState = { ...state, selected: box.key, mode: { kind: 'answer', box, attempt } };
   if (!send) return { state: next };
   const { decision, message, ...ref } = send;
-  const gate = board.rows.find((row) => refKey(row) === box.key);
-  const attempt = gate?.phase ? attemptKey({ ...gate, phase: gate.phase }) : '';
   return {
     state: next,
     effect: { type: 'command', ref, wish: { type: 'respond', decision, message, attempt } },
@@ -291,5 +323,5 @@ export function answerEnded(state: TopState, refusal?: string): TopState {
   const { mode } = state;
   if (mode.kind !== 'answer' || !mode.box.isSending) return state;
   if (refusal === undefined) return toBoard(state);
-  return { ...state, mode: { kind: 'answer', box: { ...mode.box, isSending: false, problem: refusal } } };
+  return { ...state, mode: { ...mode, box: { ...mode.box, isSending: false, problem: refusal } } };
 }

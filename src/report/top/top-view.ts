@@ -7,7 +7,7 @@ import { ChangedRows } from './changed-rows.ts';
 import { drawScreen, type Listing, listing, type Stale } from './draw-screen.ts';
 import type { Shown } from './list-rows.ts';
 import { KeySplitter } from './split-keys.ts';
-import { type Effect, pressKey, settled, startState, type TopState } from './top-state.ts';
+import { type Effect, pressKey, settled, startState, type TopState, type WhyClosed } from './top-state.ts';
 
 interface TopOptions {
   screen: Screen;
@@ -19,6 +19,8 @@ interface TopOptions {
   /** When the store last answered: what is read from memory may be older than the reading. */
   answeredAt(): number;
   logTail(ref: TicketRef): readonly string[];
+  /** Says who answered a gate. */
+  whyClosed: WhyClosed;
   /** Does what a key needs. */
   act(effect: Effect): void;
   empty: readonly string[];
@@ -148,7 +150,7 @@ export class TopView {
     const now = Math.floor(Date.now() / SECOND_MS) * SECOND_MS;
     if (reads) this.#read(Date.now());
     const list = this.#listing();
-    this.#state = settled(this.#state, list.rows, this.#board);
+    this.#state = settled(this.#state, list.rows, this.#board, this.#options.whyClosed);
     const selected = list.rows[this.#state.place];
     if (!this.#stale) this.#tail = selected ? this.#options.logTail(selected) : [];
     const { lines, scroll } = drawScreen(

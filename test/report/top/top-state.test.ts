@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { Board } from '../../../src/report/board/board.ts';
-import { listing } from '../../../src/report/top/draw-screen.ts';
+import { style } from '../../../src/report/style-and-phrases.ts';
+import { drawScreen, listing } from '../../../src/report/top/draw-screen.ts';
 import {
   answerEnded,
   choosePhase,
@@ -154,12 +155,55 @@ describe('keys of the board', () => {
     expect(press([ESC], ALL, open.state).state.mode.kind).toBe('board');
   });
 
-  it('ends an answer whose question is answered elsewhere, and says so', () => {
-    const { state } = press(['j', 'a']);
-    const later = board([row('b', { section: 'done', status: 'complete', why: 'merged into main' })]);
-    expect(settled(state, later.rows, later)).toMatchObject({
-      mode: { kind: 'board' },
-      notice: { lines: ['p/b no longer asks: merged into main'] },
+  it('keeps an answer whose question is answered elsewhere, says who was first, and takes no key as a command', () => {
+    const { state } = press(['j', 'a', 'o', 'k']);
+    const later = board([
+      row('b', { section: 'running', status: 'running', phase: 'build', legal: ['pause'], why: 'builds' }),
+    ]);
+    const says = (_ref: object, attempt: string) => `${attempt} was answered by bob.`;
+    const late = settled(state, later.rows, later, says);
+    const typed = press(['p', 'y', 'q', 'p\ny'], later, late);
+    expect(typed).toMatchObject({
+      effects: [],
+      state: { mode: { kind: 'too late', box: { message: 'ok' }, says: 'ask#1#1 was answered by bob.' } },
+    });
+    const { lines } = drawScreen(
+      {
+        board: later,
+        list: listing(later, late.shown, 80, 0),
+        state: late,
+        ...{ tail: [], stale: null, empty: [], scroll: 0 },
+      },
+      { columns: 80, rows: 12, style: style(false), now: Date.parse(NOW) },
+    );
+    expect(lines.slice(-3)).toEqual([
+      'ask#1#1 was answered by bob.',
+      '  Not sent: ok',
+      'Esc or Enter returns to the board.',
+    ]);
+    for (const key of [ESC, '\r'])
+      expect(press([key], later, late)).toMatchObject({ effects: [], state: { mode: { kind: 'board' } } });
+    expect(settled(state, later.rows, later).mode).toMatchObject({ says: 'p/b no longer asks: builds' });
+  });
+
+  it('sends no answer to another question of the ticket than the one that was read', () => {
+    const { state } = press(['j', 'a', '\u001b[C', 'o', 'k']);
+    const second = board([row('b', { ...GATE, phase: 'second', decisions: ['yes'], legal: ['respond'] })]);
+    const { effects, state: after } = press(['\r'], second, state);
+    expect(effects).toEqual([]);
+    expect(after.mode).toEqual({ kind: 'board' });
+  });
+
+  it('takes no key while an answer is sent', () => {
+    const { state } = press(['j', 'a', '\u001b[C', '\r']);
+    const later = board([row('b', { section: 'running', status: 'running', legal: ['pause'] })]);
+    expect(press(['p', 'y', 'q'], later, state)).toMatchObject({
+      effects: [],
+      state: { mode: { kind: 'answer', box: { isSending: true } } },
+    });
+    expect(settled(answerEnded(state, 'bob was first.'), later.rows, later).mode).toMatchObject({
+      kind: 'too late',
+      says: 'bob was first.',
     });
   });
 

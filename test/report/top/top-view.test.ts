@@ -39,6 +39,7 @@ function open(first: Board, { columns = 80, rows = 24 } = {}) {
     },
     answeredAt: () => Date.now(),
     logTail: () => [],
+    whyClosed: () => undefined,
     act: (effect) => void world.effects.push(effect),
     empty: [],
   });
