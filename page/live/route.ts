@@ -17,9 +17,28 @@ export function go(to: string, { replace = false } = {}): void {
   else history.pushState(null, '', to);
   address.value = here();
   const { hash } = address.value;
-  // The part is there once the page is drawn.
-  if (hash) setTimeout(() => document.getElementById(hash.slice(1))?.scrollIntoView());
+  if (hash) showPart(hash);
   else if (address.value.path !== before) scrollTo(0, 0);
+}
+
+const SHOW_PART_MS = 3_000;
+const OF_PERSON = ['wheel', 'touchstart', 'pointerdown', 'keydown'] as const;
+let stopShowing = (): void => undefined;
+
+/** Scrolls to a part of the page, and again while what it needs is loaded, until the person does something. */
+function showPart(hash: string): void {
+  stopShowing();
+  const show = () => document.getElementById(hash.slice(1))?.scrollIntoView({ behavior: 'instant' });
+  const drawn = new MutationObserver(show);
+  drawn.observe(document.body, { childList: true, subtree: true });
+  const timer = setTimeout(() => stopShowing(), SHOW_PART_MS);
+  stopShowing = () => {
+    drawn.disconnect();
+    clearTimeout(timer);
+    for (const name of OF_PERSON) removeEventListener(name, stopShowing);
+  };
+  for (const name of OF_PERSON) addEventListener(name, stopShowing, { passive: true });
+  show();
 }
 
 /** Sets or clears a part of the query of this address. */
@@ -34,6 +53,7 @@ export function setQuery(values: Record<string, string | null>): void {
 
 /** Links of the page change the address only; links to elsewhere and clicks with a modifier are the browser's. */
 export function followLinks(): void {
+  if (location.hash) showPart(location.hash);
   addEventListener('popstate', () => {
     address.value = here();
   });
@@ -42,7 +62,8 @@ export function followLinks(): void {
     if (event.metaKey || event.ctrlKey || event.shiftKey || event.altKey) return;
     const anchor = (event.target as Element).closest('a');
     if (!anchor || anchor.target || anchor.origin !== location.origin) return;
-    if (anchor.pathname === location.pathname && anchor.hash) return;
+    const isHere = anchor.pathname === location.pathname && anchor.search === location.search;
+    if (isHere && anchor.hash) return;
     event.preventDefault();
     go(`${anchor.pathname}${anchor.search}${anchor.hash}`);
   });

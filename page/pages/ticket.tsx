@@ -1,6 +1,7 @@
 import { useSignalEffect } from '@preact/signals';
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { costText } from '../../src/model/limits/usage-and-cost.ts';
+import { noLongerAsks } from '../../src/model/ticket.ts';
 import { duration, usageText } from '../../src/report/style-and-phrases.ts';
 import type { BoardRow, TicketPage as Page } from '../../src/web/api-schemas.ts';
 import { ApiError, at, post, useLoaded } from '../live/api.ts';
@@ -46,7 +47,7 @@ export function TicketPage({ planId, ticketId }: { planId: string; ticketId: str
   return (
     <article class="ticket">
       <TicketHead page={data} row={row} />
-      {data.gate && <Gate page={data} gate={data.gate} path={path} />}
+      <GateBox page={data} path={path} />
       {error && <Problem error={error} />}
       <nav id="work" class="tabs" aria-label="Parts of the ticket">
         {VIEWS.map(([name, label]) => (
@@ -116,8 +117,59 @@ function TicketHead({ page, row }: { page: Page; row: BoardRow }) {
   );
 }
 
+type Question = NonNullable<Page['gate']>;
+
+/** The open question. One that was answered elsewhere stays while the person has typed or sent an answer to it. */
+function GateBox({ page, path }: { page: Page; path: string }) {
+  const { gate: open, ticket, attempts } = page;
+  const [shown, setShown] = useState(open);
+  const [isKept, setKept] = useState(false);
+  const own = useRef('');
+  const gate = isKept && shown ? shown : open;
+  const closed = (key: string) => {
+    if (key === open?.key) return null;
+    const { attempt } = attempts.find((each) => each.key === key) ?? {};
+    return localTimes(noLongerAsks(ticket, attempt, key));
+  };
+  useEffect(() => {
+    if (gate?.key === shown?.key) return;
+    const text = shown && shown.key !== own.current && closed(shown.key);
+    if (text) say(text);
+    setShown(gate);
+  }, [gate?.key]);
+  if (!gate) return null;
+  return (
+    <Gate
+      key={gate.key}
+      page={page}
+      gate={gate}
+      path={path}
+      closed={closed(gate.key)}
+      onKept={setKept}
+      onSent={() => {
+        own.current = gate.key;
+      }}
+    />
+  );
+}
+
 /** A question of a workflow, with its own answers. */
-function Gate({ page, gate, path }: { page: Page; gate: NonNullable<Page['gate']>; path: string }) {
+function Gate({
+  page,
+  gate,
+  path,
+  closed,
+  onKept,
+  onSent,
+}: {
+  page: Page;
+  gate: Question;
+  path: string;
+  /** Who answered it; null: it is open. */
+  closed: string | null;
+  onKept: (isKept: boolean) => void;
+  onSent: () => void;
+}) {
   // A reload loses nothing that was typed.
   const draft = `signalbox.answer ${path} ${gate.key}`;
   const [message, setMessage] = useState(sessionStorage.getItem(draft) ?? '');
@@ -128,7 +180,11 @@ function Gate({ page, gate, path }: { page: Page; gate: NonNullable<Page['gate']
     setSent(decision);
     setError(null);
     try {
-      say((await post<{ text: string }>(`${path}/respond`, { decision, message, attempt: gate.key })).text);
+      const { text } = await post<{ text: string }>(`${path}/respond`, {
+        ...{ decision, message, attempt: gate.key },
+      });
+      onSent();
+      say(text);
       setMessage('');
     } catch (problem) {
       if (!(problem instanceof ApiError)) throw problem;
@@ -137,6 +193,35 @@ function Gate({ page, gate, path }: { page: Page; gate: NonNullable<Page['gate']
       setSent(null);
     }
   };
+  const isKept = message.trim() !== '' || error !== null || sent !== null;
+  useEffect(() => onKept(isKept), [isKept]);
+  useEffect(() => () => onKept(false), []);
+  if (closed !== null && sent === null)
+    return (
+      <section id="gate" class="gate" aria-labelledby="gate-name">
+        <h2 id="gate-name">Your answer was not sent</h2>
+        <p class="problem" role="alert">
+          {closed}
+        </p>
+        {message && (
+          <label class="field">
+            Your message
+            <textarea rows={2} readOnly value={message} />
+          </label>
+        )}
+        <div class="buttons">
+          <button
+            type="button"
+            onClick={() => {
+              setMessage('');
+              setError(null);
+            }}
+          >
+            Close
+          </button>
+        </div>
+      </section>
+    );
   return (
     <section id="gate" class="gate" aria-labelledby="gate-name">
       <h2 id="gate-name">It asks you</h2>

@@ -103,10 +103,22 @@ describe('decisions', () => {
     expect(isInView).toBe(true);
     await first.getByRole('link', { name: 'Answer' }).tap();
     await page.getByText('Ship it?').first().waitFor();
-    await page.getByRole('link', { name: 'See what it changed' }).tap();
-    await page.getByText('src/session/lifetime.ts').first().waitFor();
     const message = page.getByLabel('Message for the agent (optional)');
     await message.fill('Smaller, please.');
+    await page.evaluate(() => Object.assign(window, { isSame: true }));
+    await page.getByRole('link', { name: 'See what it changed' }).tap();
+    const showsDiff = (on: Page) => async () => {
+      const box = await on.getByText('src/session/lifetime.ts').first().boundingBox();
+      return box !== null && box.y > 0 && box.y < 740 - 58 - 40;
+    };
+    await waitFor('the diff on the screen', showsDiff(page));
+    // The page was not loaded again.
+    expect(await page.evaluate(() => (window as unknown as { isSame?: true }).isSame)).toBe(true);
+    expect(await message.inputValue()).toBe('Smaller, please.');
+    const direct = await page.context().newPage();
+    await direct.goto(page.url());
+    await waitFor('the diff on the screen', showsDiff(direct));
+    await direct.close();
     // A reload, as phones do it by themselves, loses nothing.
     await page.reload();
     await message.waitFor();
@@ -181,6 +193,10 @@ describe('decisions', () => {
     await Promise.all(
       [ada, bob].map(({ page }) => page.getByRole('heading', { name: 'It asks you' }).waitFor()),
     );
+    // A third person is typing, and a fourth only reads.
+    const [cy, dan] = [await visit(browser, site, path), await visit(browser, site, path)];
+    await cy.page.getByLabel('Message for the agent').fill('Please rename it.');
+    await dan.page.getByRole('heading', { name: 'It asks you' }).waitFor();
     // Bob's page does not hear of the answer before he presses.
     await bob.context.route('**/api/v1/plans/**', (route) =>
       route.request().method() === 'GET' ? route.abort() : route.continue(),
@@ -191,11 +207,24 @@ describe('decisions', () => {
     await ada.page.getByRole('button', { name: 'approve' }).tap();
     await waitFor('the answer', () => world.ticket('auth', 'AUTH-3').currentPhase === 'merge');
     await bob.page.getByRole('button', { name: 'reject' }).click();
-    expect(await bob.page.locator('.gate .problem').textContent()).toContain('Ada');
+    const first = /^Gate "approve" of auth\/AUTH-3 was already answered: approve by Ada \(web\) at /;
+    expect(await bob.page.locator('.gate .problem').textContent()).toMatch(first);
+    // The message stays after his page has heard of it.
+    await bob.context.unroute('**/api/v1/plans/**');
+    world.writeTicket('auth', 'AUTH-3', { ...world.ticket('auth', 'AUTH-3'), title: 'Sessions again' });
+    for (const { page } of [bob, cy]) {
+      await page.getByRole('heading', { name: 'Your answer was not sent' }).waitFor();
+      expect(await page.locator('.gate .problem').textContent()).toMatch(first);
+    }
+    const typed = cy.page.getByLabel('Your message');
+    expect(await typed.inputValue()).toBe('Please rename it.');
+    expect(await typed.isEditable()).toBe(false);
+    await cy.page.getByRole('button', { name: 'Close' }).click();
+    await cy.page.locator('#gate').waitFor({ state: 'detached' });
+    expect(await dan.page.locator('#gate').count()).toBe(0);
     const answered = world.ticket('auth', 'AUTH-3').phaseHistory.find(({ phase }) => phase === 'approve');
     expect(answered).toMatchObject({ outcome: 'approve', answeredBy: { by: 'Ada', door: 'web' } });
-    await ada.context.close();
-    await bob.context.close();
+    for (const { context } of [ada, bob, cy, dan]) await context.close();
     await site.close();
   });
 
