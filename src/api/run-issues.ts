@@ -24,7 +24,7 @@ import {
   numberOf,
   storedRun,
 } from '../features/issue-runs/results/stored-run-time-and-issue-names.ts';
-import { startIssueRun } from '../features/issue-runs/start-issue-run.ts';
+import { isTaken, startIssueRun } from '../features/issue-runs/start-issue-run.ts';
 import { forecast } from '../features/preflight/find-start-problems-and-forecast.ts';
 import { parseReference } from '../issues/issue-references.ts';
 import { issueInFile } from '../issues/markdown-issues.ts';
@@ -105,13 +105,19 @@ export async function runIssues(given: Given, input: RunInput): Promise<Course> 
   if (prepared.tickets.length === 0) return { ...nothing, results: refused };
   const { plan } = prepared;
   const tickets = prepared.tickets.map((ticket) => inWorktree(ticket, input.worktrees));
-  await requireReady(engine, {
-    plan,
-    tickets: startableTickets(tickets),
-    pinned: prepared.workflows,
-    isDetached: config.detach,
-    signal,
-  });
+  try {
+    await requireReady(engine, {
+      plan,
+      tickets: startableTickets(tickets),
+      pinned: prepared.workflows,
+      isDetached: config.detach,
+      signal,
+    });
+  } catch (error) {
+    // The worktree of a task belongs to a run that has taken the same id meanwhile.
+    if (await isTaken(engine, plan, tickets)) return runIssues(given, input);
+    throw error;
+  }
   // Logs belong to the main worktree: a linked one may be removed.
   const top = repositoryOf(plan.repo ?? cwd) ?? cwd;
   const file = input.log ? resolve(top, input.log.path, `${plan.id}.json`) : null;

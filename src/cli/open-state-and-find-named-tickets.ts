@@ -11,6 +11,7 @@ import type { TicketRef } from '../model/ids-and-branch-names.ts';
 import type { Plan } from '../model/plan.ts';
 import { latestFinished, latestPlan } from '../model/plans/choose-plans.ts';
 import { nearest } from '../model/text/nearest-word.ts';
+import { isCancelled } from '../model/ticket.ts';
 import { openForReading } from '../store/open-for-reading.ts';
 import type { Store, StoreView } from '../store/store-interface.ts';
 import type { Io } from './io.ts';
@@ -127,7 +128,7 @@ const DRIVERS: ReadonlySet<string> = new Set(['worker', 'daemon']);
 const GROUPS: ReadonlySet<string> = new Set(['plan', 'fleet', 'workspace', 'forge']);
 
 /** The command as it is recorded: without its arguments, which may be secret. */
-function commandName({ argv }: Io): string {
+export function commandName({ argv }: Io): string {
   const isValue = (index: number) => ['--store', '--config'].includes(argv[index - 1] ?? '');
   const [first = '', second = ''] = argv.filter((word, index) => !word.startsWith('-') && !isValue(index));
   return GROUPS.has(first) ? `${first} ${second}` : first;
@@ -281,17 +282,19 @@ export function ticketNamed(
   const has = ({ tickets }: Plan) => tickets.some(({ ticketId }) => ticketId === first);
   const having = view.plans.filter(has);
   const [older] = having.length === 0 ? latestFinished(view, has) : [];
-  if (older && !READ_ONLY_COMMANDS.has(command))
-    throw new InputError('plan/unknown', `There is no plan "${first}".`, {
-      hint: `It is a ticket of a finished plan: signalbox ${[command, older.id, first, ...others].join(' ')}`,
+  if (older && !READ_ONLY_COMMANDS.has(command)) {
+    const ticket = store.ticket({ planId: older.id, ticketId: first });
+    const status = isCancelled(ticket) ? 'cancelled' : ticket.status.replace('_', ' ');
+    throw new InputError('plan/unknown', `Ticket "${first}" is ${status} in plan "${older.id}".`, {
+      hint: `That plan is finished. Name it, too: signalbox ${[command, older.id, first, ...others].join(' ')}`,
     });
+  }
   const [plan, ...more] = older ? [older] : having;
   if (plan === undefined) {
-    const near = nearest(
-      first,
-      new Set(view.plans.flatMap(({ tickets }) => tickets.map((each) => each.ticketId))),
-    );
-    if (near !== undefined)
+    const reached = READ_ONLY_COMMANDS.has(command) ? [...view.plans, ...latestFinished(view)] : view.plans;
+    const tickets = new Set(reached.flatMap((each) => each.tickets.map(({ ticketId }) => ticketId)));
+    const near = nearest(first, [...tickets, ...view.plans.map(({ id }) => id)]);
+    if (near !== undefined && tickets.has(near))
       throw new InputError('plan/unknown', `There is no plan and no open ticket "${first}".`, {
         hint: `Did you mean: signalbox ${[command, near, ...others].join(' ')}`,
       });

@@ -10,6 +10,7 @@ import {
 import { wrapLines } from '../report/table.ts';
 import { plainOptions, status } from './commands/status.ts';
 import { ASK, errorLines, type Io, type OutputStream, type ProcessIo } from './io.ts';
+import { commandName } from './open-state-and-find-named-tickets.ts';
 
 declare const __VERSION__: string;
 
@@ -127,6 +128,9 @@ function wantsJson({ argv }: Io): boolean {
   return argv.includes('--json');
 }
 
+/** Errors that a wrong argument causes. */
+const UNKNOWN: ReadonlySet<string> = new Set(['plan/unknown', 'ticket/unknown']);
+
 /** Shows an error and returns the exit code for it. */
 function reportError(error: unknown, io: Io): number {
   const { code, exitCode } = error as { code?: string; exitCode?: number };
@@ -153,7 +157,9 @@ function listsProblems(error: unknown): boolean {
 function showError(io: Io, code: string, message: string, hint: string | undefined, isList = false): void {
   if (wantsJson(io)) io.err(safeJson({ error: { code, message, hint: hint ?? null } }));
   else {
-    const lines = errorLines(isList ? message.split('\n') : message, hint);
+    const help = UNKNOWN.has(code) ? `Help: signalbox ${commandName(io)} --help` : undefined;
+    const below = [hint, help].filter((each) => each !== undefined).join('\n');
+    const lines = errorLines(isList ? message.split('\n') : message, below || undefined);
     io.err(
       wrapLines(
         lines.map((line) => inLocalTime(line)),

@@ -14,7 +14,7 @@ import type { StoredEvent } from '../model/events.ts';
 import { jsonText } from '../model/extra-fields.ts';
 import { type Changed, idProblem, type StateRef, type TicketRef } from '../model/ids-and-branch-names.ts';
 import type { Plan } from '../model/plan.ts';
-import { isFinished, unknownPlan } from '../model/plans/choose-plans.ts';
+import { isFinished, unknownPlan, unknownTicket } from '../model/plans/choose-plans.ts';
 import type { Ticket } from '../model/ticket.ts';
 import { claimLines, type NoticeLine } from './claim-notifications.ts';
 import { FileHolder } from './file-claims.ts';
@@ -124,10 +124,7 @@ export class FileStore implements Store {
     const file = this.#layout.ticketFile(ref);
     if (!entryExists(file)) {
       const known = this.plan(ref.planId).tickets.map((entry) => entry.ticketId);
-      throw new InputError('ticket/unknown', `Plan "${ref.planId}" has no ticket "${ref.ticketId}".`, {
-        hint: `Its tickets: ${known.slice(0, 20).join(', ')}.`,
-        details: { path: file },
-      });
+      throw unknownTicket(ref, known, { path: file });
     }
     return this.#reader.ticket(file, ref.planId, ref.ticketId);
   }

@@ -74,7 +74,7 @@ const PLAIN: Row[] = [
   ['tick', 0, /b needs attention/],
   ['respond q b no', 0, /q\/b is/],
   ['retry q b', 0, /q\/b is ready/],
-  ['cancel q b --yes', 0, /q\/b is cancelled\./],
+  ['cancel q b --yes', 0, /Plan q is cancelled and archived\./],
   ['report', 0, /^Signalbox report, the last 12 hours/],
   ['stats', 0, /No finished runs/],
   ['clean', 0, /branch ticket\/p\/a: p\/a is complete/],

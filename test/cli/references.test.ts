@@ -78,10 +78,13 @@ describe.concurrent('a ticket', () => {
     workflow(world);
     world.plan('night', { tickets: { 'add-a-greeting': FAILED } });
     expect((await world.cli('diff', 'add-greeting')).err).toBe(
-      '❌ There is no plan and no open ticket "add-greeting".\n   Did you mean: signalbox diff add-a-greeting\n',
+      '❌ There is no plan and no open ticket "add-greeting".\n   Did you mean: signalbox diff add-a-greeting\n   Help: signalbox diff --help\n',
     );
     expect((await world.cli('status', 'nihgt')).err).toBe(
-      '❌ There is no plan "nihgt".\n   Did you mean: night\n   Plans: night.\n',
+      '❌ There is no plan "nihgt".\n   Did you mean: night\n   Plans: night.\n   Help: signalbox status --help\n',
+    );
+    expect((await world.cli('logs', 'night', 'add-a-greting')).err).toContain(
+      '   Did you mean: add-a-greeting\n',
     );
   });
 
@@ -122,8 +125,13 @@ describe.concurrent('a command that only looks', () => {
       expect((await world.cli('diff', ...words)).err, words.join(' ')).not.toMatch(/no plan|Which ticket/);
     expect((await world.cli('logs', 'only')).code).toBe(0);
     expect((await world.cli('retry', 'only')).err).toBe(
-      '❌ There is no plan "only".\n   It is a ticket of a finished plan: signalbox retry done only\n',
+      '❌ Ticket "only" is complete in plan "done".\n   That plan is finished. Name it, too: signalbox retry done only\n   Help: signalbox retry --help\n',
     );
+    for (const command of ['cancel', 'stop', 'pause'])
+      expect((await world.cli(command, 'only')).err).toContain('Ticket "only" is complete in plan "done".');
+    for (const command of ['status', 'diff', 'logs'])
+      expect((await world.cli(command, 'onli')).err).toContain(`Did you mean: signalbox ${command} only\n`);
+    expect((await world.cli('retry', 'onli')).err).not.toContain('Did you mean');
     expect((await world.cli('status', '@last')).out).toContain('done\n');
   });
 });

@@ -209,7 +209,7 @@ describe.concurrent('status', () => {
     setUp(world);
     const ended = await world.cli('status', '--plan', 'x');
     expect(ended.code).toBe(2);
-    expect(refusal(ended)).toBe('❌ There is no plan "x".\n   Plans: p.\n');
+    expect(refusal(ended)).toBe('❌ There is no plan "x".\n   Plans: p.\n   Help: signalbox status --help\n');
     const json = await world.cli('status', '--plan', 'x', '--json');
     expect(json.code).toBe(2);
     expect(errorIn(json)).toEqual({

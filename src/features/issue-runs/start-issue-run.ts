@@ -53,14 +53,24 @@ export async function startIssueRun(
   return true;
 }
 
-/** Whether another engine has taken one of these issues since they were compared. */
-async function isTaken(engine: EngineContext, plan: Plan, tickets: readonly Ticket[]): Promise<boolean> {
+/** Whether another engine has taken one of these issues, or the id of a task, since they were compared. */
+export async function isTaken(
+  engine: EngineContext,
+  plan: Plan,
+  tickets: readonly Ticket[],
+): Promise<boolean> {
   const earlier = new EarlierIssues(engine);
   for (const ticket of tickets) {
     const mine = await earlier.of(sourceKey(ticket) ?? '', ticket.repo ?? plan.repo ?? '');
+    if (mine.length > 0 && isTask(ticket)) return true;
     if (mine.some((each) => liveClaim(engine, earlier, each) !== undefined)) return true;
   }
   return false;
+}
+
+/** Tasks are always new work. */
+function isTask(ticket: Ticket): boolean {
+  return sourceKey(ticket) === `task:${ticket.ticketId}`;
 }
 
 async function supersede(engine: EngineContext, ticket: Ticket): Promise<void> {

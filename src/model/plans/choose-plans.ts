@@ -1,4 +1,5 @@
 import { InputError } from '../errors.ts';
+import type { TicketRef } from '../ids-and-branch-names.ts';
 import type { Plan } from '../plan.ts';
 import { nearest } from '../text/nearest-word.ts';
 import type { PlansView } from './plans-view.ts';
@@ -67,4 +68,20 @@ export function unknownPlan(
     known.length > 0 ? `Plans: ${known.slice(-MAX_NAMED).join(', ')}${more}.` : 'There are no plans yet.',
   ];
   return new InputError('plan/unknown', `There is no plan "${id}".`, { hint: hint.join('\n'), details });
+}
+
+export function unknownTicket(
+  { planId, ticketId }: TicketRef,
+  known: readonly string[],
+  details: Record<string, unknown> = {},
+): InputError {
+  const near = nearest(ticketId, known);
+  const hint = [
+    ...(near === undefined ? [] : [`Did you mean: ${near}`]),
+    `Its tickets: ${known.slice(0, MAX_NAMED).join(', ')}.`,
+  ];
+  return new InputError('ticket/unknown', `Plan "${planId}" has no ticket "${ticketId}".`, {
+    hint: hint.join('\n'),
+    details,
+  });
 }

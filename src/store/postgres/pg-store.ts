@@ -12,7 +12,7 @@ import {
   type TicketRef,
 } from '../../model/ids-and-branch-names.ts';
 import type { Plan } from '../../model/plan.ts';
-import { unknownPlan } from '../../model/plans/choose-plans.ts';
+import { unknownPlan, unknownTicket } from '../../model/plans/choose-plans.ts';
 import type { Ticket } from '../../model/ticket.ts';
 import { claimLines, type NoticeLine } from '../claim-notifications.ts';
 import { missing } from '../state-file-io.ts';
@@ -241,10 +241,7 @@ export class PgStore implements Store {
     const details = { path: this.location(ref) };
     if (ticketId !== null && this.#mirror.has(planId)) {
       const known = this.plan(planId).tickets.map((entry) => entry.ticketId);
-      return new InputError('ticket/unknown', `Plan "${planId}" has no ticket "${ticketId}".`, {
-        hint: `Its tickets: ${known.slice(0, 20).join(', ')}.`,
-        details,
-      });
+      return unknownTicket({ planId, ticketId }, known, details);
     }
     return unknownPlan(planId, this.#mirror.ids(), details);
   }

@@ -1,8 +1,10 @@
 import { describe, expect } from 'vitest';
 import { openEngine } from '../../../src/api/open-engine-with-features.ts';
 import { resolveRunOptions } from '../../../src/api/orchestrator-arguments.ts';
+import { releasePlanClaim } from '../../../src/engine/claim-and-complete-plan.ts';
 import { buildExecutionConfig } from '../../../src/features/issue-runs/options/execution-config-and-workflow-changes.ts';
 import { prepareIssueRun } from '../../../src/features/issue-runs/prepare-issue-run.ts';
+import { startIssueRun } from '../../../src/features/issue-runs/start-issue-run.ts';
 import { emptyTask, taskItem } from '../../../src/issues/issues-and-tasks-from-caller.ts';
 import { CliCall } from '../../support/cli-call.ts';
 import { commitsOf, EXEC, EXEC_FLAGS, git, IssueWorld, inCode, it, refusal, settingsOf } from './support.ts';
@@ -117,5 +119,31 @@ describe.concurrent('signalbox run --task', () => {
     const request = { config, tasks: options.task, cwd: world.repo, ...more };
     const { items } = await prepareIssueRun(engine, request);
     expect([items.map(({ id }) => id), whole]).toEqual([['say-hello', 'say-goodbye'], 1]);
+  });
+
+  it('starts again where another run has taken the id of its task meanwhile', async ({ world }) => {
+    const settings = await settingsOf(new IssueWorld(world));
+    const engine = openEngine({ settings, env: world.env as Record<string, string>, by: 'run' });
+    const options = { ...EXEC, base: 'main', task: ['Same thing'] };
+    const config = buildExecutionConfig(resolveRunOptions(options, settings, { env: {} }), settings, 2);
+    const more = { references: [], batches: null, packageManager: null, run: {} };
+    const request = { config, tasks: options.task, cwd: world.repo, ...more };
+    const [one, other] = [await prepareIssueRun(engine, request), await prepareIssueRun(engine, request)];
+    expect(await startIssueRun(engine, one)).toBe(true);
+    // The first run may be over by then.
+    await releasePlanClaim(engine, one.plan.id);
+    expect(await startIssueRun(engine, other)).toBe(false);
+    const { items } = await prepareIssueRun(engine, request);
+    expect(items.map(({ id }) => id)).toEqual(['same-thing-2']);
+  });
+
+  it('gives tasks of runs that start at once ids of their own', { tags: 'full' }, async ({ world }) => {
+    world.agent('agent', 'commit');
+    const issues = new IssueWorld(world);
+    const run = () => issues.cli('run', '--task', 'Same thing', ...EXEC_FLAGS);
+    const ended = await Promise.all([run(), run(), run()]);
+    expect(ended.map(({ code }) => code)).toEqual([0, 0, 0]);
+    const ids = issues.runs().flatMap((id) => world.readPlan(id).tickets.map(({ ticketId }) => ticketId));
+    expect(ids.sort()).toEqual(['same-thing', 'same-thing-2', 'same-thing-3']);
   });
 });
