@@ -154,7 +154,8 @@ function listsProblems(error: unknown): boolean {
   return error instanceof SignalboxError && Array.isArray(error.details.problems);
 }
 
-function showError(io: Io, code: string, message: string, hint: string | undefined, isList = false): void {
+function showError(io: Io, code: string, said: string, advice: string | undefined, isList = false): void {
+  const [message, hint] = [withoutPasswords(said), advice && withoutPasswords(advice)];
   if (wantsJson(io)) io.err(safeJson({ error: { code, message, hint: hint ?? null } }));
   else {
     const help = UNKNOWN.has(code) ? `Help: signalbox ${commandName(io)} --help` : undefined;
@@ -167,6 +168,11 @@ function showError(io: Io, code: string, message: string, hint: string | undefin
       ),
     );
   }
+}
+
+/** An error may quote an argument, and the address of a store may be where something else belongs. */
+function withoutPasswords(text: string): string {
+  return text.replaceAll(/(\b[a-z]+:\/\/[^\s:/@]+:)[^\s@]+@/gi, '$1…@');
 }
 
 /**

@@ -78,6 +78,14 @@ describe('runCli', () => {
     });
   });
 
+  it('shows no password of an address that stands where something else belongs', async ({ world }) => {
+    for (const args of [['status'], ['run', '--json'], ['plan', 'show']]) {
+      const { code, out, err } = await world.cli(...args, 'postgres://anna:s3cret@db.example.com/box');
+      expect(code).toBe(2);
+      expect(out + err).not.toContain('s3cret');
+    }
+  });
+
   it('never rejects: what goes wrong is an exit code and a message', async ({ world }) => {
     let out = '';
     const stream = {
