@@ -2,7 +2,7 @@ import { realOf } from '../machine/files/read-and-remove-files.ts';
 import { isBelowJob } from '../machine/find-connected-job.ts';
 import { stopJob } from '../machine/jobs/stop-job.ts';
 import { type Claim, onceLeaseIsOver } from '../model/claim.ts';
-import { HeldError, IllegalMoveError, ignoring, WorkspaceError } from '../model/errors.ts';
+import { HeldError, IllegalMoveError, ifUsable, ignoring, WorkspaceError } from '../model/errors.ts';
 import { refKey, refOf, type TicketRef } from '../model/ids-and-branch-names.ts';
 import { type Plan, sharesWorkspace, stoppedTogether } from '../model/plan.ts';
 import { entryOf } from '../model/plans/plans-view.ts';
@@ -118,13 +118,32 @@ async function reopen(engine: EngineContext, { id: planId }: Plan): Promise<void
  * Decisions are for people: an agent must not answer its own gate. Its processes carry the mark of their job, or descend from one that
  * does, unless it takes care to get away; a job of another state directory decides here like any program.
  */
-export function refuseInsideJob({ job, machine: { stateDir } }: EngineContext): void {
+export function refuseInsideJob({ job, machine: { stateDir } }: InsideJob): void {
   const isMarked = job !== undefined && (realOf(job) ?? job).startsWith(`${realOf(stateDir) ?? stateDir}/`);
   if (!isMarked && !isBelowJob(stateDir)) return;
   throw new IllegalMoveError('job/decides', 'A job cannot decide about tickets and plans.', {
     hint: 'Decisions are for people: run this in a terminal of your own, or use the page.',
     details: { job },
   });
+}
+
+/** What tells whether this process belongs to a job. */
+interface InsideJob {
+  job?: string | undefined;
+  machine: Pick<EngineContext['machine'], 'stateDir'>;
+}
+
+/** Refuses a step of a workflow inside the job of an agent. The script of a phase takes it for the workflow. */
+export function refuseInsideAgent(engine: EngineContext): void {
+  if (!isScriptJob(engine)) refuseInsideJob(engine);
+}
+
+function isScriptJob({ job = '', machine, store }: EngineContext): boolean {
+  const [planId = '', ticketId = ''] = job.split('/').slice(-3);
+  const ticket = ifUsable(() => store.ticket({ planId, ticketId }));
+  const open = ticket && openAttempt(ticket);
+  const isOpen = open && realOf(machine.job(ticket, open)) === realOf(job);
+  return isOpen === true && open?.agent === null;
 }
 
 /** Only the person in a session can end it: a command that waited for that would seem to hang. */

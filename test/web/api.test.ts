@@ -303,12 +303,26 @@ describe.concurrent('a decision', () => {
       ['cancel', 'p', 'a', '--yes'],
       ['cancel', 'p', '--yes'],
       ['plan', 'approve', 'p'],
+      ['plan', 'archive', 'p'],
+      ['plan', 'delete', 'p'],
+      ['plan', 'edit', 'p', '--name', 'Other'],
+      ['plan', 'edit', 'p', 'b', '--title', 'Other'],
+      ['plan', 'add', 'p', 'c', '--title', 'More'],
+      ['plan', 'remove', 'p', 'b'],
+      ['integrate', 'p', 'b'],
+      ['forge', 'merge', 'p', 'b'],
+      ['merge', 'p'],
+      ['daemon', 'stop'],
+      ['config', 'trust', '.'],
       ['web', '--new-token'],
     ]) {
       const { code, err } = await world.invoke([...words, '--json'], job).ended;
       expect([code, JSON.parse(err).error.code], words.join(' ')).toEqual([1, 'job/decides']);
     }
     expect(world.ticket('p', 'a').status).toBe('needs_attention');
+    // A draft is only prepared: a person approves it.
+    world.plan('d', { status: 'draft', tickets: { x: {} } });
+    expect((await world.invoke(['plan', 'add', 'd', 'y', '--title', 'More'], job).ended).code).toBe(0);
     // A job of another Signalbox, in which someone works on this one.
     const other = { SIGNALBOX_JOB: '/elsewhere/state/jobs/x' };
     expect((await world.invoke(['respond', 'p', 'a', 'reject'], other).ended).code).toBe(0);

@@ -22,6 +22,7 @@ import {
 } from '../../config/init-questions-and-files.ts';
 import { builtInAgents } from '../../config/resolve-agents.ts';
 import { isTrusted, trust } from '../../config/trust.ts';
+import { refuseInsideJob } from '../../engine/control-tickets.ts';
 import { checksOf } from '../../features/checks/find-and-run-checks.ts';
 import {
   asStorageError,
@@ -74,6 +75,8 @@ export async function configPath(io: Io, options: GlobalOptions): Promise<void> 
 
 export async function configTrust(io: Io, options: GlobalOptions, dir: string | undefined): Promise<void> {
   const home = homeDir(io.env, io.cwd);
+  const { stateDir } = await openSettings(io, options);
+  refuseInsideJob({ job: io.env.SIGNALBOX_JOB, machine: { stateDir } });
   let result: ReturnType<typeof trust>;
   try {
     makeDirectory(home);

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { configChain, homeDir, repositoryOf } from '../../config/find-config-and-state.ts';
 import { changeSettings, type EngineContext } from '../../engine/context.ts';
+import { refuseInsideJob } from '../../engine/control-tickets.ts';
 import { assertWritable } from '../../machine/files/make-directory-and-handle-storage-errors.ts';
 import { isAlive } from '../../machine/process-identity-and-signals.ts';
 import type { Claim } from '../../model/claim.ts';
@@ -317,7 +318,8 @@ export async function daemonStatus(io: Io, options: GlobalOptions): Promise<void
 const NO_DAEMON = 'No daemon is running.';
 
 export async function daemonStop(io: Io, options: GlobalOptions): Promise<void> {
-  const { claim } = await findDaemon(io, options);
+  const { claim, stateDir } = await findDaemon(io, options);
+  refuseInsideJob({ job: io.env.SIGNALBOX_JOB, machine: { stateDir } });
   if (!claim) return answer(io, options, { stopped: false, pid: null }, NO_DAEMON);
   const { pid, host } = claim;
   if (isAlive(claim) === undefined)

@@ -3,6 +3,7 @@ import { resolve } from 'node:path';
 import { repositoryOf } from '../../config/find-config-and-state.ts';
 import { isTrusted } from '../../config/trust.ts';
 import type { EngineContext } from '../../engine/context.ts';
+import { refuseInsideAgent, refuseInsideJob } from '../../engine/control-tickets.ts';
 import { loadTrains, type Trainload } from '../../features/merge-train/collect-branches.ts';
 import {
   type Preview,
@@ -50,6 +51,7 @@ export async function merge(io: Io, options: Options, given: string | null = nul
   const planId = given && planNamed(io, engine.store, 'merge', given);
   const loads = await loadTrains(engine, { planId, cwd: io.cwd });
   if (options.dryRun) return preview(engine, loads, options, io);
+  refuseInsideJob(engine);
   const view = { err: io.err, close: () => undefined };
   const { stateDir } = engine.settings;
   await untilStopped(io, { view, what: 'the merge', stateDir }, async (signal) => {
@@ -167,6 +169,7 @@ export function githubCommand(step: ForgeStep | 'comment') {
   return async (io: Io, options: ForgeOptions, plan?: string, ticket?: string): Promise<void> => {
     const ref = ticketHere(io, plan, ticket);
     const engine = await openEngine(io, options, 'forge');
+    if (step === 'merge-pull-request') refuseInsideAgent(engine);
     const call = { engine, ref, inputs: options, inPhase: inPhase(io) };
     if (step !== 'comment') return outStep(io, options, await forgeStep(step, call));
     const { key = '', bodyFile = '' } = options;

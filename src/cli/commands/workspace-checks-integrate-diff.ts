@@ -1,4 +1,5 @@
 import type { EngineContext, StepEnd } from '../../engine/context.ts';
+import { refuseInsideAgent } from '../../engine/control-tickets.ts';
 import { diffTicket, ensureFor, releaseFor } from '../../engine/prepare-release-diff-workspace.ts';
 import { InputError } from '../../model/errors.ts';
 import type { TicketRef } from '../../model/ids-and-branch-names.ts';
@@ -54,6 +55,7 @@ async function relatedChecks(cwd: string, { env }: Io) {
 export async function integrate(io: Io, options: GlobalOptions, plan?: string, ticket?: string) {
   const ref = ticketHere(io, plan, ticket);
   const engine = await openEngine(io, options, 'integrate');
+  refuseInsideAgent(engine);
   const { integrateStep } = await import('../../features/integrate/integrate-ticket.ts');
   outStep(io, options, await integrateStep({ engine, ref, inPhase: inPhase(io) }));
 }

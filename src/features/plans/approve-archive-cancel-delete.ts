@@ -38,6 +38,7 @@ export async function approvePlan(engine: EngineContext, planId: string): Promis
 }
 
 export async function archivePlan(engine: EngineContext, planId: string): Promise<Plan> {
+  refuseInsideJob(engine);
   for (const ticket of engine.store.tickets(planId)) assertFree(engine, ticket);
   return setStatus(engine, planId, 'archived', ['draft', 'active', 'paused', 'complete'], 'archive');
 }
@@ -204,6 +205,7 @@ async function isRegistered({ workspaces }: EngineContext, repo: string, path: s
 
 /** Deletes a plan; refuses when work would be lost. */
 export async function deletePlan(engine: EngineContext, planId: string, force: boolean): Promise<void> {
+  refuseInsideJob(engine);
   const plan = engine.store.plan(planId);
   const view = engine.store.glance();
   for (const ticket of engine.store.tickets(planId)) {

@@ -1,5 +1,6 @@
 import { issueSentence } from '../../config/schema-issues.ts';
 import type { EngineContext } from '../../engine/context.ts';
+import { refuseInsideJob } from '../../engine/control-tickets.ts';
 import { IllegalMoveError, InputError } from '../../model/errors.ts';
 import { keepExtra, withExtra } from '../../model/extra-fields.ts';
 import type { TicketRef } from '../../model/ids-and-branch-names.ts';
@@ -36,7 +37,7 @@ export async function addTicket(
 ): Promise<Ticket> {
   const { store } = engine;
   const plan = store.plan(ref.planId);
-  checkEditable(plan);
+  requireEditable(engine, plan);
   const ticket = parsed(TicketBase, { ...ref, ...edit }, 'add');
   await requireWorkflow(engine, edit);
   if (plan.tickets.some(({ ticketId }) => ticketId === ref.ticketId)) throw taken(ref);
@@ -60,7 +61,7 @@ export async function editTicket(
 ): Promise<Ticket> {
   const { store } = engine;
   const plan = store.plan(ref.planId);
-  checkEditable(plan);
+  requireEditable(engine, plan);
   const fields = [...Object.keys(edit), ...Object.keys(entry)];
   if (fields.length === 0)
     throw new InputError('usage', 'Nothing to change was named.', {
@@ -89,7 +90,7 @@ export async function editPlan(engine: EngineContext, planId: string, edit: Plan
     throw new InputError('usage', 'Nothing to change was named.', {
       hint: `For example: signalbox plan edit ${planId} --workflow local`,
     });
-  checkEditable(engine.store.plan(planId));
+  requireEditable(engine, engine.store.plan(planId));
   await requireWorkflow(engine, edit);
   const moves = ['repo', 'base', 'worktreeRoot', 'workflow'].filter((field) => field in edit);
   const begun = engine.store.tickets(planId).filter(hasBegun);
@@ -106,7 +107,7 @@ export async function editPlan(engine: EngineContext, planId: string, edit: Plan
 export async function removeTicket(engine: EngineContext, ref: TicketRef): Promise<void> {
   const { store } = engine;
   const plan = store.plan(ref.planId);
-  checkEditable(plan);
+  requireEditable(engine, plan);
   if (!plan.tickets.some(({ ticketId }) => ticketId === ref.ticketId)) store.ticket(ref);
   const unreadable = store
     .view()
@@ -135,6 +136,12 @@ export async function removeTicket(engine: EngineContext, ref: TicketRef): Promi
 }
 
 /** Refuses the name of a workflow that does not exist. */
+/** A job may prepare a draft, which a person approves. */
+function requireEditable(engine: EngineContext, plan: Plan): void {
+  if (plan.status !== 'draft') refuseInsideJob(engine);
+  checkEditable(plan);
+}
+
 export async function requireWorkflow(
   { settings }: EngineContext,
   { workflow }: { workflow?: string | null | undefined },
