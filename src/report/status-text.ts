@@ -336,9 +336,16 @@ export function workLine(plan: Plan, tickets: readonly Ticket[]): string[] {
       : []),
   ];
   if (facts.length === 0) return [];
-  const command = isGivenUp(plan) ? `integrate ${id} <ticket>` : `merge ${id}`;
-  const merge = branches > 0 && !workspace ? ` → signalbox ${command}` : '';
-  return [`Work: ${facts.join(', ')}${merge}`];
+  const work = `Work: ${facts.join(', ')}`;
+  if (branches === 0 || workspace) return [work];
+  if (!isGivenUp(plan)) return [`${work} → signalbox merge ${id}`];
+  const onBranches = tickets.filter((ticket) => whereWorkIs(ticket)?.kind === 'branch');
+  const hidden = onBranches.length - MAX_IDS;
+  return [
+    work,
+    ...onBranches.slice(0, MAX_IDS).map(({ ticketId }) => `  → signalbox integrate ${id} ${ticketId}`),
+    ...(hidden > 0 ? [`  … and ${hidden} more`] : []),
+  ];
 }
 
 /** The summary of a spec's last run. */

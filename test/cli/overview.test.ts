@@ -40,8 +40,18 @@ describe.concurrent('signalbox without a command, on a terminal', () => {
     const out = await overview(world);
     expect(out).toContain('\nOpen\n  sprint: 4 tickets need you: ');
     expect(out).toContain('\n    → signalbox retry --failed sprint\n');
-    expect(out).toContain('\n  1 running or waiting\n');
+    expect(out).toContain('\n  1 running or waiting\n    → signalbox run sprint\n');
     expect(out).toContain('\n  Look    signalbox status\n');
+  });
+
+  it('says what continues a stopped run, and which finished work is not merged', async ({ world }) => {
+    const base = { ref: 'main', commit: 'c', remote: null };
+    const done = { status: 'complete', currentPhase: 'complete', branch: 'feature/a', base } as const;
+    world.plan('stopped', { status: 'paused', kind: 'run', repo: world.repo, tickets: { a: {}, b: {} } });
+    world.plan('done', { status: 'complete', repo: world.repo, tickets: { a: done } });
+    const out = await overview(world);
+    expect(out).toContain('\n  2 running or waiting\n    → signalbox resume stopped\n');
+    expect(out).toContain('\n  done: Work: 1 on its branch → signalbox merge done\n');
   });
 
   it('says that a repository has no commit', async ({ world }) => {

@@ -104,6 +104,8 @@ describe.concurrent('status', () => {
     expect(out).toMatch(/^No open plans\. The last one:\n\np\n {2}complete — /);
     expect(out).toContain('  Work: 1 on its branch → signalbox merge p\n');
     expect((await world.cli('status', 'p')).out).toContain('on branch ticket/p/a\n');
+    expect((await world.cli('status', '--failed')).out).toBe('Nothing needs you here.\n');
+    expect((await world.cli('status', '--waiting')).out).toBe('Nothing waits here.\n');
   });
 
   it('shows only what failed or needs you with --failed, and what waits with --waiting', async ({

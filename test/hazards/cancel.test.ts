@@ -249,6 +249,26 @@ describe('cancel', () => {
     expect(world.ticket('p', 'a').status).toBe('failed');
   });
 
+  it.concurrent('counts what is open, and names the branches of complete tickets', async ({ world }) => {
+    prepare(world);
+    const base = { ref: 'main', commit: 'c', remote: null };
+    const done = { status: 'complete', currentPhase: 'done', base } as const;
+    world.plan('q', {
+      tickets: {
+        bad: { status: 'failed', error: 'no tests' },
+        given: { status: 'failed', cancelledAt: '2026-01-01T00:00:00Z' },
+        one: { ...done, branch: 'ticket/q/one' },
+        two: { ...done, branch: 'ticket/q/two' },
+        open: {},
+      },
+    });
+    expect((await world.cli('cancel', 'q')).err).toContain('plan q, 1 open ticket, 0 running.');
+    const work =
+      '  Work: 2 on their branches\n    → signalbox integrate q one\n    → signalbox integrate q two\n';
+    expect((await world.cli('cancel', 'q', '--yes')).out).toContain(work);
+    expect((await world.cli('status', 'q')).out).toContain(work);
+  });
+
   it.concurrent('asks on a terminal and needs --yes elsewhere; a draft and a complete plan are refused', async ({
     world,
   }) => {

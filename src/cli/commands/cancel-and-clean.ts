@@ -5,6 +5,8 @@ import { groupBy } from '../../model/group-by.ts';
 import { refKey } from '../../model/ids-and-branch-names.ts';
 import { plural } from '../../model/text/clean-escape-quote-plural.ts';
 import { shellWord } from '../../model/text/quote-values-for-shell.ts';
+import { isOver } from '../../model/ticket.ts';
+import { workLine } from '../../report/status-text.ts';
 import { oneLine, type Style, style } from '../../report/style-and-phrases.ts';
 import { wrapLines } from '../../report/table.ts';
 import { answer, confirmed, type Io, outJson } from '../io.ts';
@@ -39,7 +41,7 @@ export async function cancel(
   const planId = named?.planId ?? planNamed(io, store, 'cancel', first);
   // A plan without its only ticket would stay open for ever.
   const ref = store.plan(planId).tickets.length === 1 ? undefined : named;
-  const open = store.tickets(store.plan(planId)).filter(({ status }) => status !== 'complete');
+  const open = store.tickets(planId).filter((ticket) => !isOver(ticket));
   const running = open.filter(({ status }) => status === 'running').length;
   const what = ref
     ? refKey(ref)
@@ -61,7 +63,11 @@ export async function cancel(
   const kept = store.tickets(plan).filter(({ status }) => status === 'complete').length;
   const shared =
     plan.workspace === 'shared' && kept > 0 ? tickets.find(({ branch }) => branch)?.branch : null;
-  const also = shared ? [`  Branch ${shared} also has ${plural(kept, 'complete ticket')}.`] : [];
+  const also = shared
+    ? [`  Branch ${shared} also has ${plural(kept, 'complete ticket')}.`]
+    : ref
+      ? []
+      : workLine(plan, store.tickets(plan)).map((line) => `  ${line}`);
   const lines = [done, ...also, ...remainLines(planId, tickets, !ref)];
   answer(io, options, { plan, tickets }, lines);
 }

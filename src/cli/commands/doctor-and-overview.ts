@@ -19,9 +19,10 @@ import { identityFindings } from '../../features/preflight/find-start-problems-a
 import { findExecutable } from '../../machine/find-and-probe-program.ts';
 import { ignoring, SignalboxError } from '../../model/errors.ts';
 import { groupBy } from '../../model/group-by.ts';
+import { latestFinished } from '../../model/plans/choose-plans.ts';
 import { shellWord } from '../../model/text/quote-values-for-shell.ts';
 import { isCancelled, isOver } from '../../model/ticket.ts';
-import { nextSteps, statusOf } from '../../report/status-text.ts';
+import { nextSteps, statusOf, workLine } from '../../report/status-text.ts';
 import { oneLine, type Style, style } from '../../report/style-and-phrases.ts';
 import { fittingTable, foldProse, wrapLines } from '../../report/table.ts';
 import { checkAll } from '../../workflows/check/check-workflow.ts';
@@ -31,6 +32,7 @@ import {
   type GlobalOptions,
   openSettings,
   openState,
+  plansHere,
   storeAddress,
 } from '../open-state-and-find-named-tickets.ts';
 
@@ -217,7 +219,8 @@ async function openWork(io: Io): Promise<string[]> {
     ({ ticket }) =>
       (ticket.status === 'failed' && !isCancelled(ticket)) || ticket.status === 'needs_attention',
   );
-  const rest = tickets.filter(({ ticket }) => !isOver(ticket) && ticket.status !== 'needs_attention').length;
+  const rest = tickets.filter(({ ticket }) => !isOver(ticket) && ticket.status !== 'needs_attention');
+  const continued = new Set(rest.flatMap(({ next }) => (next.startsWith('signalbox ') ? [next] : [])));
   const equal = [
     ...groupBy(needed, ({ ticket, why }) => `${ticket.planId} ${ticket.status} ${why}`).values(),
   ];
@@ -236,7 +239,17 @@ async function openWork(io: Io): Promise<string[]> {
   const hidden = equal.slice(MAX_LISTED).flat().length;
   const counts = [
     ...(hidden > 0 ? [`${hidden} more ${hidden === 1 ? 'needs' : 'need'} you`] : []),
-    ...(rest > 0 ? [`${rest} running or waiting`] : []),
+    ...(rest.length > 0 ? [`${rest.length} running or waiting`] : []),
   ];
-  return [...lines, ...(counts.length > 0 ? [`  ${counts.join(', ')}`] : [])];
+  const isHere = plansHere(io, store) ?? (() => true);
+  const unmerged = latestFinished(view, (plan) => plan.status === 'complete' && isHere(plan))
+    .slice(0, MAX_LISTED)
+    .flatMap((plan) => workLine(plan, store.tickets(plan)).map((line) => `  ${plan.id}: ${line}`))
+    .filter((line) => line.includes('→'));
+  return [
+    ...lines,
+    ...(counts.length > 0 ? [`  ${counts.join(', ')}`] : []),
+    ...[...continued].slice(0, MAX_LISTED).map((command) => `    → ${command}`),
+    ...unmerged,
+  ];
 }

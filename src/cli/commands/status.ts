@@ -147,8 +147,8 @@ async function show(io: Io, options: StatusOptions, words: readonly (string | un
     ...planLines(each, colors, now, { detailed: named !== undefined, only }),
   ]);
   if (named) return out(lines);
-  if (only && lines.length === 0)
-    lines.push(only === 'wait' ? 'Nothing waits here.' : 'Nothing needs you here.');
+  const isEmpty = only !== undefined && lines.length === 0;
+  if (isEmpty) lines.push(only === 'wait' ? 'Nothing waits here.' : 'Nothing needs you here.');
   for (const problem of problemsWithoutPlan(view))
     lines.push(`${colors.red('✗')} ${oneLine(sayProblem(problem), 400)}`);
   const hidden = countHidden(
@@ -158,7 +158,7 @@ async function show(io: Io, options: StatusOptions, words: readonly (string | un
   const more = options.all ? '' : moreLine(hidden);
   const isIdle = !options.all && here.every(({ plan }) => isFinished(plan));
   const idle = `No open plans${isHere ? ' in this repository' : ''}.${here.length > 0 ? ' The last one:' : ''}`;
-  if (isIdle && (more || here.length > 0)) lines.unshift(idle, '');
+  if (isIdle && !isEmpty && (more || here.length > 0)) lines.unshift(idle, '');
   if (more) lines.push(...(lines.at(-1) === '' ? [] : ['']), colors.dim(more));
   const start = io.tty ? ['Start with: signalbox run --task "Fix the typo in README"'] : [];
   out(lines.length > 0 ? lines : [`No plans in ${store.location()}.`, ...start]);
