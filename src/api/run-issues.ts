@@ -3,7 +3,7 @@ import { resolve } from 'node:path';
 import { repositoryOf } from '../config/find-config-and-state.ts';
 import type { Settings } from '../config/settings-table.ts';
 import type { EngineContext } from '../engine/context.ts';
-import { requireReady, startableTickets } from '../engine/plan-readiness.ts';
+import { requireReady, startableTickets } from '../engine/require-preflight-of-plan.ts';
 import { workspaceFor } from '../engine/ticket-workspace.ts';
 import { type Rotation, rotateLogs } from '../features/issue-runs/logs/read-and-rotate-logs.ts';
 import { checkLogPlace, openRunLog, type RunLogWriter } from '../features/issue-runs/logs/write-log.ts';

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { repositoryOf } from '../config/find-config-and-state.ts';
 import { readManifest } from '../config/project-manifest.ts';
-import { requireReady, startableTickets } from '../engine/plan-readiness.ts';
+import { requireReady, startableTickets } from '../engine/require-preflight-of-plan.ts';
 import { checkLogPlace, openRunLog } from '../features/issue-runs/logs/write-log.ts';
 import { checkMerged, parseBatches } from '../features/issue-runs/options/check-options-and-parse-batches.ts';
 import {

@@ -20,9 +20,9 @@ import { claimedTickets } from './claimed-tickets-and-counted-usage.ts';
 import { type EngineContext, hooksOf, isFatal, isOthers, type Notifications } from './context.ts';
 import { sweepOutput } from './delete-old-output.ts';
 import type { FleetMembership } from './join-fleet-and-renew-lease.ts';
-import { PlanReadiness } from './plan-readiness.ts';
 import { recoverOrphans } from './recover-orphans.ts';
 import { OutsideChanges, reportStatus } from './report-status-changes.ts';
+import { PlanReadiness } from './require-preflight-of-plan.ts';
 import { RunningTickets } from './running-tickets.ts';
 import type { Scheduler } from './schedule-on-fleet.ts';
 

@@ -39,9 +39,9 @@ import { keepSession, restoreSessions } from './fleet/carry-sessions.ts';
 import { shipOutput } from './fleet/ship-output.ts';
 import { endedBefore, launchesOf } from './jobs-of-ticket.ts';
 import type { Pinned } from './pinned-workflow.ts';
-import { alreadyFailing } from './plan-readiness.ts';
 import { adoptedPlace, preparePlace } from './prepare-release-diff-workspace.ts';
 import { type AttemptRef, reportEnd } from './report-status-changes.ts';
+import { alreadyFailing } from './require-preflight-of-plan.ts';
 import { isMadeAt, type TicketWorkspace, workspaceFor } from './ticket-workspace.ts';
 import { recordAttempt, type TicketWriter } from './write-tickets-and-record-attempts.ts';
 

@@ -9,7 +9,7 @@ import type { Ticket } from '../model/ticket.ts';
 import { claimPlan, completePlan, releasePlanClaim } from './claim-and-complete-plan.ts';
 import { type EngineContext, emit, hooksOf, isFatal, isOthers } from './context.ts';
 import { Engine, type EngineOptions } from './engine.ts';
-import { requireReady, startableTickets } from './plan-readiness.ts';
+import { requireReady, startableTickets } from './require-preflight-of-plan.ts';
 import { workspaceFor } from './ticket-workspace.ts';
 import { FleetRun } from './watch-run-on-fleet.ts';
 

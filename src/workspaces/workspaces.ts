@@ -10,7 +10,7 @@ import { type CallLimits, type CreateGit, createGit, type Git, GitError } from '
 import { readStatus } from '../git/status-and-index-marks.ts';
 import { makeDirectory } from '../machine/files/make-directory-and-handle-storage-errors.ts';
 import { removeTree } from '../machine/files/read-and-remove-files.ts';
-import { catchUp } from './catch-up-with-origin.ts';
+import { catchUp } from './catch-up-ticket-branch-with-origin.ts';
 import { commitPaths, isTracked, readCommitted } from './commit-and-read-files.ts';
 import { ensureWorkspace, refreshWorkspace } from './ensure-workspace.ts';
 import {
@@ -52,7 +52,7 @@ import type { WorkspaceSpec } from './workspace-spec.ts';
 import { canonical } from './worktree-paths.ts';
 
 export { GitError } from '../git/run-git.ts';
-export type { CaughtUp } from './catch-up-with-origin.ts';
+export type { CaughtUp } from './catch-up-ticket-branch-with-origin.ts';
 export { isSpecStateFile } from './evidence-and-diff.ts';
 export type { Whereabouts } from './find-work-in-base.ts';
 export type { HandOverRefs } from './hand-over-work-by-origin.ts';

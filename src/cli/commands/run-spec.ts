@@ -1,7 +1,7 @@
 import { resolve } from 'node:path';
 import { releasePlanClaim } from '../../engine/claim-and-complete-plan.ts';
 import type { EngineContext } from '../../engine/context.ts';
-import { requireReady, startableTickets } from '../../engine/plan-readiness.ts';
+import { requireReady, startableTickets } from '../../engine/require-preflight-of-plan.ts';
 import { runPlan } from '../../engine/run-plan.ts';
 import { forecast } from '../../features/preflight/find-start-problems-and-forecast.ts';
 import { noteOf, type PreparedSpec, prepareSpecRun } from '../../features/spec-runs/prepare-spec-run.ts';

@@ -3,7 +3,7 @@ import { join, resolve } from 'node:path';
 import type { ResumeInit } from '../../api/run-orchestrator.ts';
 import { flagOfOption } from '../../config/run-flags.ts';
 import type { Settings } from '../../config/settings-table.ts';
-import { startableTickets } from '../../engine/plan-readiness.ts';
+import { startableTickets } from '../../engine/require-preflight-of-plan.ts';
 import type { RunOptions, RunResult } from '../../features/issue-runs/request-and-result-types.ts';
 import { issueName, storedRun } from '../../features/issue-runs/results/stored-run-time-and-issue-names.ts';
 import { InputError } from '../../model/errors.ts';

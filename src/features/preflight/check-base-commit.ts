@@ -4,7 +4,7 @@ import { type DoctorFinding, finding } from '../../config/doctor/check-programs.
 import { loadSettings } from '../../config/load-settings.ts';
 import type { Settings } from '../../config/settings-table.ts';
 import type { EngineContext } from '../../engine/context.ts';
-import { type BaseResult, baseResults } from '../../engine/plan-readiness.ts';
+import { type BaseResult, baseResults } from '../../engine/require-preflight-of-plan.ts';
 import type { TicketWorkspace } from '../../engine/ticket-workspace.ts';
 import { noteFact } from '../../machine/files/write-atomic-and-note-facts.ts';
 import { stopJob } from '../../machine/jobs/stop-job.ts';
