@@ -1,4 +1,5 @@
 import { groupBy } from '../../src/model/group-by.ts';
+import { rounded } from '../../src/report/style-and-phrases.ts';
 import type { Costs } from '../../src/web/api-schemas.ts';
 
 type Row = Costs['rows'][number];
@@ -8,7 +9,8 @@ export interface Sum {
   name: string;
   usd: number;
   unpriced: number;
-  tokens: number;
+  /** Null: no agent has reported any. */
+  tokens: number | null;
   attempts: number;
   seconds: number;
 }
@@ -18,15 +20,21 @@ export function sumsBy(rows: readonly Row[], by: Grouping | 'day'): Sum[] {
   const sums = new Map<string, Sum>();
   for (const row of rows) {
     const name = row[by];
-    const sum = sums.get(name) ?? { name, usd: 0, unpriced: 0, tokens: 0, attempts: 0, seconds: 0 };
+    const sum = sums.get(name) ?? { name, usd: 0, unpriced: 0, tokens: null, attempts: 0, seconds: 0 };
     sum.usd += row.usage.costUsd ?? 0;
     sum.unpriced += row.unpriced;
-    sum.tokens += (row.usage.inputTokens ?? 0) + (row.usage.outputTokens ?? 0);
+    const { inputTokens, outputTokens } = row.usage;
+    if (inputTokens !== null || outputTokens !== null)
+      sum.tokens = (sum.tokens ?? 0) + (inputTokens ?? 0) + (outputTokens ?? 0);
     sum.attempts += row.attempts;
     sum.seconds += row.seconds;
     sums.set(name, sum);
   }
-  return [...sums.values()].sort((a, b) => b.usd - a.usd || b.tokens - a.tokens);
+  return [...sums.values()].sort((a, b) => b.usd - a.usd || (b.tokens ?? 0) - (a.tokens ?? 0));
+}
+
+export function tokensText(tokens: number | null): string {
+  return tokens === null ? 'tokens unknown' : `${rounded(tokens)} tokens`;
 }
 
 export interface Day {

@@ -1,10 +1,9 @@
 import { costText } from '../../src/model/limits/usage-and-cost.ts';
-import { rounded } from '../../src/report/style-and-phrases.ts';
 import type { Costs } from '../../src/web/api-schemas.ts';
 import { at, useLoaded } from '../live/api.ts';
 import { board } from '../live/live.ts';
 import { address, setQuery } from '../live/route.ts';
-import { byDay, dayAfter, type Grouping, sumsBy } from '../logic/add-up-costs.ts';
+import { byDay, dayAfter, type Grouping, sumsBy, tokensText } from '../logic/add-up-costs.ts';
 import { DayChart, SumTable } from '../parts/charts.tsx';
 import { Empty, Loading } from '../parts/small.tsx';
 
@@ -27,7 +26,10 @@ export function CostsPage() {
   const total = sumsBy(rows, 'agent');
   const usd = total.reduce((sum, each) => sum + each.usd, 0);
   const unpriced = total.reduce((sum, each) => sum + each.unpriced, 0);
-  const tokens = total.reduce((sum, each) => sum + each.tokens, 0);
+  const tokens = total.reduce<number | null>(
+    (sum, each) => (each.tokens === null ? sum : (sum ?? 0) + each.tokens),
+    null,
+  );
   const attempts = total.reduce((sum, each) => sum + each.attempts, 0);
   return (
     <>
@@ -57,8 +59,7 @@ export function CostsPage() {
           <p class="total">
             <b class="number">{costText(usd, unpriced)}</b>
             <span>
-              <span class="number">{rounded(tokens)}</span> tokens in <span class="number">{attempts}</span>{' '}
-              attempts
+              {tokensText(tokens)} in <span class="number">{attempts}</span> attempts
             </span>
           </p>
           <section class="part" aria-labelledby="days-name">

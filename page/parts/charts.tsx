@@ -116,7 +116,7 @@ export function SumTable({
                 <span class="cost-bar" style={{ width: `${(sum.usd / most) * 100}%` }} />
                 <span class="number">{costText(sum.usd, sum.unpriced)}</span>
               </td>
-              <td class="number">{rounded(sum.tokens)}</td>
+              <td class="number">{sum.tokens === null ? 'unknown' : rounded(sum.tokens)}</td>
               <td class="number">{sum.attempts}</td>
               <td class="number">{wholeSeconds(sum.seconds * 1000)}</td>
             </tr>

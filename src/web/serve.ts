@@ -49,6 +49,8 @@ export interface RunningServer {
   port: number;
   /** Where a browser on this machine finds it. */
   url: string;
+  /** Where other machines find it, if it is served at every address of this one. */
+  outside: string[];
   /** Counts open connections. */
   connections(tell: (count: number) => void): void;
   close(): Promise<void>;
@@ -95,6 +97,7 @@ export async function serve(options: ServeOptions): Promise<RunningServer> {
   return {
     port,
     url: `http://${nameInUrl(options.host)}:${port}/`,
+    outside: outsideOf(options.host).map((address) => `http://${nameInUrl(address)}:${port}/`),
     connections: (tell) => server.getConnections((_error, count) => tell(count)),
     close: () => site.close(),
   };
@@ -105,6 +108,13 @@ const WILDCARDS: ReadonlySet<string> = new Set(['0.0.0.0', '::', '']);
 function nameInUrl(host: string): string {
   if (WILDCARDS.has(host)) return 'localhost';
   return host.includes(':') ? `[${host}]` : host;
+}
+
+/** The addresses of this machine that others may reach. Those of IPv6 that change or need a zone are left out. */
+function outsideOf(host: string): string[] {
+  if (!WILDCARDS.has(host)) return [];
+  const all = Object.values(networkInterfaces()).flatMap((each) => each ?? []);
+  return all.filter(({ internal, family }) => !internal && family === 'IPv4').map(({ address }) => address);
 }
 
 /** The names under which a server that is bound to a host can be asked. */

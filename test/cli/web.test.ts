@@ -66,15 +66,22 @@ describe.concurrent('web', () => {
     const second = await world.cli('web');
     expect(second).toMatchObject({ code: 0, out: expect.stringContaining('is already served (pid ') });
     expect(second.out).toContain(url);
+    expect(second.out).not.toContain('Other machines');
+    // As it is written by one that is served at every address of its machine.
+    const file = join(world.stateDir, 'web.json');
+    const outside = ['http://192.0.2.7:4747/', 'http://198.51.100.7:4747/'];
+    writeFileSync(file, JSON.stringify({ ...JSON.parse(readFileSync(file, 'utf8')), outside }));
+    const third = await world.cli('web');
+    expect(third.out).toContain(`Other machines reach it at ${outside.join(' or ')}\n`);
     await web.kill('SIGTERM');
   });
 
   it('warns of an address that others reach, and says how else', async ({ world }) => {
     // An address of documentation, which no machine has.
-    const { code, err } = await world.cli('web', '--host', '192.0.2.1');
+    const { code, err } = await world.cli('web', '--host', '192.0.2.1', '--port', '4801');
     expect(code).toBe(2);
     expect(err).toMatch(/192\.0\.2\.1 can be reached from other machines, and HTTP is not encrypted/);
-    expect(err).toMatch(/ssh tunnel .*a VPN.*reverse proxy/);
+    expect(err).toMatch(/ssh tunnel \(ssh -L 4801:127\.0\.0\.1:4801 .*a VPN.*reverse proxy/);
     expect(err).toContain('cannot be served at 192.0.2.1');
   });
 

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { fromSnapshot, newlyAsking, withChange } from '../../page/live/board-state.ts';
 import { routeOf } from '../../page/live/route-of.ts';
-import { byDay, roundTop, sumsBy } from '../../page/logic/add-up-costs.ts';
+import { byDay, roundTop, sumsBy, tokensText } from '../../page/logic/add-up-costs.ts';
 import { coloured } from '../../page/logic/ansi.ts';
 import { filesOf } from '../../page/logic/diff.ts';
 import { bySection, linesOf } from '../../page/logic/fold-rows.ts';
@@ -259,6 +259,14 @@ describe('costs', () => {
       ['b', 3, 0, 11],
       ['a', 1, 1, 22],
     ]);
+  });
+
+  it('say that tokens are unknown where no agent has reported any', () => {
+    const [known] = rows;
+    if (!known) throw new Error('There is no row.');
+    const silent = { ...known, usage: { ...known.usage, inputTokens: null, outputTokens: null } };
+    expect(sumsBy([silent], 'agent').map(({ tokens }) => tokensText(tokens))).toEqual(['tokens unknown']);
+    expect(sumsBy([silent, known], 'agent').map(({ tokens }) => tokensText(tokens))).toEqual(['11 tokens']);
   });
 
   it('have every day, also those without any', () => {

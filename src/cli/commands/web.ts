@@ -50,13 +50,12 @@ export async function web(io: Io, options: WebOptions): Promise<void> {
     return;
   }
   const { host = LOOPBACK } = options;
-  if (!isLoopback(host)) io.err(openWarning(host));
   const server = await listen(io, options, engine, { host, port });
-  const { url } = server;
+  const { url, outside } = server;
   // A home without any plan has no state directory yet.
   makeDirectory(settings.stateDir);
-  writeAtomic(machine.webServer, `${JSON.stringify({ ...ownIdentity(), url }, null, 1)}\n`);
-  show(io, options, engine, { url, pid: process.pid, isOther: false });
+  writeAtomic(machine.webServer, `${JSON.stringify({ ...ownIdentity(), url, outside }, null, 1)}\n`);
+  show(io, options, engine, { url, outside, pid: process.pid, isOther: false });
   const stopped = new Promise<void>((resolve) => {
     const unhook = io.signals.on(['SIGINT', 'SIGTERM', 'SIGHUP'], () => {
       unhook();
@@ -89,19 +88,20 @@ function isLoopback(host: string): boolean {
   return host === 'localhost' || host === '::1' || /^127\.\d+\.\d+\.\d+$/.test(host);
 }
 
-function openWarning(host: string): string[] {
+function openWarning(host: string, port: number): string[] {
   return [
     `! ${host} can be reached from other machines, and HTTP is not encrypted: the session can be read on the way.`,
-    '  Safer: an ssh tunnel (ssh -L 4747:127.0.0.1:4747 <machine>), a VPN, or a reverse proxy with HTTPS (web.publicUrl).',
+    `  Safer: an ssh tunnel (ssh -L ${port}:127.0.0.1:${port} <machine>), a VPN, or a reverse proxy with HTTPS (web.publicUrl).`,
   ];
 }
 
 /** A server of this state directory that is alive. */
-function runningServer(file: string): { url: string; pid: number } | undefined {
+function runningServer(file: string): Omit<Shown, 'isOther'> | undefined {
   const text = ifPossible(() => readFileSync(file, 'utf8'));
   if (text === undefined) return undefined;
-  const found = ifPossible(() => JSON.parse(text) as ProcessIdentity & { url?: string });
-  return found?.url && isAlive(found) ? { url: found.url, pid: found.pid } : undefined;
+  const found = ifPossible(() => JSON.parse(text) as ProcessIdentity & Partial<RunningServer>);
+  const { url, outside = [] } = found ?? {};
+  return found && url && isAlive(found) ? { url, outside, pid: found.pid } : undefined;
 }
 
 async function listen(
@@ -113,9 +113,12 @@ async function listen(
   const { settings, machine } = engine;
   const ports =
     port === undefined ? Array.from({ length: MORE_PORTS }, (_, at) => DEFAULT_PORT + at) : [port];
+  const warn = (used: number) => {
+    if (!isLoopback(host)) io.err(openWarning(host, used));
+  };
   for (const [at, each] of ports.entries())
     try {
-      return await serve({
+      const server = await serve({
         engine,
         redact: readerRedactor(settings, io.env, machine.fingerprints),
         cwd: io.cwd,
@@ -127,9 +130,12 @@ async function listen(
         pageDir: join(packageDir(), 'dist', 'web'),
         onError: (error) => io.err(`! ${messageOf(error)}`),
       });
+      warn(server.port);
+      return server;
     } catch (error) {
       const { code } = error as NodeJS.ErrnoException;
       if (code === 'EADDRINUSE' && at < ports.length - 1) continue;
+      warn(each);
       throw cannotListen(error, host, each);
     }
   throw cannotListen(new Error('no port is free'), host, DEFAULT_PORT);
@@ -148,14 +154,14 @@ function cannotListen(error: unknown, host: string, port: number): unknown {
   return error;
 }
 
-interface Shown {
-  url: string;
+interface Shown extends Pick<RunningServer, 'url' | 'outside'> {
   pid: number;
   isOther: boolean;
 }
 
 /** Prints the address. The token is shown on a terminal only: other output may end in a log. */
-function show(io: Io, options: WebOptions, engine: EngineContext, { url, pid, isOther }: Shown): void {
+function show(io: Io, options: WebOptions, engine: EngineContext, shown: Shown): void {
+  const { url, outside, pid, isOther } = shown;
   const { home } = engine.settings;
   const file = tokenFile(home);
   if (options.json) {
@@ -166,17 +172,22 @@ function show(io: Io, options: WebOptions, engine: EngineContext, { url, pid, is
   const link = io.tty ? `${url}?token=${new TokenKeeper(home).current()}` : url;
   io.out(isOther ? `The page is already served (pid ${pid}): ${link}` : `The page is at ${link}`);
   if (!io.tty) io.out(`Its token is in ${file}`);
-  if (options.qr) showQr(io, engine, url);
+  if (outside.length > 0) io.out(`Other machines reach it at ${outside.join(' or ')}`);
+  if (options.qr) showQr(io, engine, shown);
   if (!isOther) io.out('Ctrl-C stops serving it. Plans and tickets continue without it.');
 }
 
 /** Shows the link as a QR code, on a terminal only, since it has the token in it. */
-function showQr(io: Io, { settings: { home, web: pages } }: EngineContext, url: string): void {
+function showQr(io: Io, { settings: { home, web: pages } }: EngineContext, { url, outside }: Shown): void {
   if (!io.tty) {
     io.err('! The QR code has the token in it, so it is shown on a terminal only.');
     return;
   }
-  const base = pages.publicUrl ? `${pages.publicUrl.replace(/\/+$/, '')}/` : url;
+  if (!pages.publicUrl && outside.length > 1) {
+    io.err('! The QR code needs one address. Choose the one that the phone reaches: --host <address>');
+    return;
+  }
+  const base = pages.publicUrl ? `${pages.publicUrl.replace(/\/+$/, '')}/` : (outside[0] ?? url);
   const lines = qrLines(`${base}?token=${new TokenKeeper(home).current()}`);
   if (lines) io.out(['', ...lines, '']);
   if (isLoopback(new URL(base).hostname))
