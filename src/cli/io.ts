@@ -101,8 +101,14 @@ export function outJson(io: Io, value: unknown): void {
 /** Asks on the terminal; without one the answer is no. */
 export function confirmed(io: Io, question: string): boolean {
   if (!io.tty || !io.stdin.isTTY()) return false;
-  return /^y(es)?$/i.test(answerOf(io, `${question} [y/N]`) ?? '');
+  const columns = io.columns?.();
+  // The answer stands behind it.
+  const lines = wrapLines([`${question} [y/N]`], columns && columns - ANSWER_COLUMNS);
+  if (lines.length > 1) io.out(lines.slice(0, -1));
+  return /^y(es)?$/i.test(answerOf(io, lines.at(-1) ?? '') ?? '');
 }
+
+const ANSWER_COLUMNS = 5;
 
 /** The line that a person types behind a prompt, trimmed; null at the end of input. */
 export function answerOf({ stdin, stdout }: Io, prompt: string): string | null {
@@ -113,6 +119,8 @@ export function answerOf({ stdin, stdout }: Io, prompt: string): string | null {
     if (byte[0] === LINE_FEED) return Buffer.from(bytes).toString('utf8').trim();
     bytes.push(byte[0] ?? 0);
   }
+  // At the end of input, no line feed of the person ends the prompt's line.
+  stdout.write('\n');
   return bytes.length > 0 ? Buffer.from(bytes).toString('utf8').trim() : null;
 }
 

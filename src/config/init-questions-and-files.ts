@@ -105,7 +105,9 @@ function checksQuestion(found: readonly string[]): Question {
     ],
     prompt: `Enter ${found.length > 0 ? 'uses what is found' : 'runs none'}; or type your own, separated by commas:`,
     take(answer, choices) {
-      const checks = answer.split(',').flatMap((command) => command.trim() || []);
+      // A comma between quotes belongs to its command.
+      const commands = answer.match(/(?:"[^"]*"|'[^']*'|[^,])+/g) ?? [];
+      const checks = commands.flatMap((command) => command.trim() || []);
       return { ...choices, checks: checks.length > 0 ? checks : null };
     },
   };

@@ -56,6 +56,7 @@ describe.concurrent('init', () => {
     const ended = await answered(world, ['codex']);
     expect(ended.code).toBe(2);
     expect(ended.err).toContain('❌ The input ended before the last answer; nothing was written.\n');
+    expect(ended.out.endsWith('\n')).toBe(true);
     expect(existsSync(join(world.dir, 'own'))).toBe(false);
     expect(readdirSync(world.repo)).not.toContain('.signalbox');
   });

@@ -356,6 +356,9 @@ describe('merge', () => {
       [['q/b', 'p/a']],
     );
     expect(refusal(await world.cli('merge'))).toContain('is in no repository, and no plan is named');
+    const fresh = join(world.dir, 'fresh');
+    git(world.dir, 'init', '--quiet', fresh);
+    expect(refusal(await cliIn(world, fresh, ['merge']))).toContain('has no commit to start from');
   });
 
   it('runs hooks and copies files for the checks as for any worktree', { tags: 'full' }, async ({

@@ -191,14 +191,21 @@ describe.concurrent('retry --failed', () => {
     world.plan('many', { tickets });
     const refused = await world.cli('retry', '--failed', 'many');
     expect(refused).toMatchObject({ code: 2, err: expect.stringContaining('--failed many --yes') });
-    const onTerminal = (input: string) =>
+    const onTerminal = (input: string, columns = 80) =>
       new CliCall(['retry', '--failed', 'many'], {
         ...{ cwd: world.dir, env: { ...world.env, NO_COLOR: '1' }, input },
-        ...{ terminal: true, columns: 80 },
+        ...{ terminal: true, columns },
       }).ended;
-    expect((await onTerminal('n\n')).err).toContain('Nothing was retried: 6 failed tickets of many.');
+    const [first = '', second = ''] = (await onTerminal('n\n', 54)).out.split('\n');
+    expect(first.length).toBeLessThan(54);
+    expect(second).toMatch(/^ +\S*\? \[y\/N\] $|^ +\[y\/N\] $/);
+    expect((await onTerminal('n\n')).err).toContain(
+      'Nothing was retried: 6 failed tickets of many, cost unknown.',
+    );
     expect(world.ticket('many', 'a').status).toBe('failed');
-    expect((await onTerminal('y\n')).out).toContain('Retry 6 failed tickets of many? [y/N] Retried 6 failed');
+    expect((await onTerminal('y\n')).out).toContain(
+      'Retry 6 failed tickets of many, cost unknown? [y/N] Retried 6 failed',
+    );
     expect(world.ticket('many', 'f').status).not.toBe('failed');
   });
 });

@@ -32,6 +32,7 @@ describe.concurrent('report', () => {
     expect((await there('--all')).out).toContain('1 needs you');
     expect((await there('--repo', world.repo)).out).toContain('signalbox retry p a');
     expect((await there('--repo', world.dir)).err).toContain('is in no git repository');
+    expect((await there('--repo', join(world.repo, 'gone'))).err).toContain('gone does not exist.');
   });
 
   it('is written when a run ends', async ({ world }) => {

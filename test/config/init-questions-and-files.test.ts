@@ -52,6 +52,12 @@ describe('the questions of init', () => {
     expect(answered(FACTS, ...answers)).toEqual({ checks: ['make lint', 'make test'], ...choices });
   });
 
+  it('leaves a comma between quotes in its command', () => {
+    expect(answered(FACTS, '', '', `node -e "f(1, 2)", grep 'a,b' x,make`, '')).toMatchObject({
+      checks: ['node -e "f(1, 2)"', "grep 'a,b' x", 'make'],
+    });
+  });
+
   it.each([
     [['gemini', '', '', ''], 'Type one of: claude, codex.'],
     [['3', '', '', ''], 'Type one of: claude, codex.'],

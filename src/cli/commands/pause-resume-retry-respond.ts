@@ -65,8 +65,9 @@ async function retryFailed(io: Io, options: RetryOptions, words: Words, wish: Wi
   const spent = usageOfAttempts(failed.flatMap(lastWithUsage));
   const estimate = spent && `; estimated: ${spent}, as their last attempts used`;
   const about = `${plural(failed.length, 'failed ticket')} of ${planId}${estimate}`;
-  if (failed.length > MAX_UNASKED && !options.yes && !confirmed(io, `Retry ${about}?`))
-    throw new InputError('usage', `Nothing was retried: ${about}.`, {
+  const asked = estimate ? about : `${about}, cost unknown`;
+  if (failed.length > MAX_UNASKED && !options.yes && !confirmed(io, `Retry ${asked}?`))
+    throw new InputError('usage', `Nothing was retried: ${asked}.`, {
       hint: `Retry them with: signalbox retry --failed ${planId} --yes`,
     });
   const tickets: Ticket[] = [];

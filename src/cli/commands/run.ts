@@ -42,7 +42,7 @@ interface Options extends IssueOptions {
 export async function run(io: Io, given: Options, what: string[]): Promise<void> {
   const { plan, ...options } = given;
   positiveInteger('--concurrency', options.concurrency);
-  if (plan !== undefined) return runTickets(plan, what, planOptions(options), io);
+  if (plan !== undefined) return runTickets(plan, what, planOptions(plan, options), io);
   const [first, ...rest] = what;
   if (first === undefined) {
     if (!options.batch?.length && !options.task?.length)
@@ -70,7 +70,7 @@ export async function run(io: Io, given: Options, what: string[]): Promise<void>
       `"${first}" is a plan and could be an issue. Use --plan ${first}, or ${/^\d+$/.test(first) ? `'#${first}'` : `./${first}`}.`,
     );
   await closeIfFleet(store);
-  const asked = planOptions(options);
+  const asked = planOptions(first, options);
   const isPlain = asked.concurrency === undefined && !asked.agent && !asked.verbose && !asked.dryRun;
   // An issue run continues as it began, unless other options are given.
   if (known?.kind === 'run' && known.status === 'active' && isPlain && rest.length === 0)
@@ -127,7 +127,11 @@ function otherThan(known: readonly string[], options: IssueOptions): string | un
 }
 
 /** The file of a plan decides the rest, so any other option is refused. */
-function planOptions(options: IssueOptions): IssueOptions {
+function planOptions(planId: string, options: IssueOptions): IssueOptions {
+  if (options.task?.length)
+    throw new InputError('usage', `Tasks are runs of their own; "${planId}" is a plan.`, {
+      hint: `Add a ticket to the plan: signalbox plan add ${planId} <ticket> --title ${shellWord(cleanLine(options.task[0] ?? ''))}`,
+    });
   const other = otherThan([...FOR_PLANS, 'concurrency', 'dryRun'], options);
   if (other === 'detach')
     throw new InputError('usage', '--detach is for runs of issues; a daemon runs all active plans.', {

@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { repositoryOf } from '../../config/find-config-and-state.ts';
 import type { EngineContext } from '../../engine/context.ts';
@@ -120,6 +121,8 @@ export async function report(io: Io, options: ReportOptions): Promise<void> {
   const engine = await openEngine(io, options, 'report');
   const planId = options.plan === undefined ? undefined : planNamed(io, engine.store, 'report', options.plan);
   const place = options.repo === undefined ? io : { ...io, cwd: resolve(io.cwd, options.repo) };
+  if (options.repo !== undefined && !existsSync(place.cwd))
+    throw new InputError('usage', `${place.cwd} does not exist.`);
   if (options.repo !== undefined && repositoryOf(place.cwd) === null)
     throw new InputError('usage', `${place.cwd} is in no git repository.`);
   const scope = options.all ? null : repositoryOf(place.cwd);

@@ -2,7 +2,7 @@ import type { EngineContext } from '../../engine/context.ts';
 import { knownPinned } from '../../engine/pinned-workflow.ts';
 import { workspaceFor } from '../../engine/ticket-workspace.ts';
 import { scriptInstead } from '../../model/actions.ts';
-import { IllegalMoveError, InputError, SignalboxError } from '../../model/errors.ts';
+import { IllegalMoveError, InputError, SignalboxError, WorkspaceError } from '../../model/errors.ts';
 import { parseRef, refKey, refOf, type TicketRef } from '../../model/ids-and-branch-names.ts';
 import { type Plan, stoppedTogether } from '../../model/plan.ts';
 import { orderByDependencies } from '../../model/plans/dependency-order.ts';
@@ -114,6 +114,7 @@ async function here(engine: EngineContext, cwd: string): Promise<string> {
   try {
     return (await engine.workspaces.checkRepo(cwd)).commonDir;
   } catch (error) {
+    if (error instanceof WorkspaceError && error.code === 'workspace/no-commit') throw error;
     throw new InputError('merge/nothing-named', `${cwd} is in no repository, and no plan is named.`, {
       hint: 'Name a plan, or go into the repository.',
       cause: error,

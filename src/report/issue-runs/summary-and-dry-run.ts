@@ -286,11 +286,14 @@ export function forecastLines(forecast: Forecast | undefined): string[] {
 function estimateText(estimate: Forecast['estimate']): string {
   if (!estimate) return 'none: it needs three earlier attempts of the same phase and agent';
   const { seconds, usd, unpriced, missing } = estimate;
-  const range = (low: string, high: string) => (low === high ? low : `${low} to ${high}`);
-  const time = range(wholeSeconds(seconds.low * 1000), wholeSeconds(seconds.high * 1000));
-  const cost = usd
-    ? `${unpriced ? 'at least ' : ''}${range(dollars(usd.low), dollars(usd.high))}`
-    : 'cost unknown';
+  const range = (low: string, high: string, equal: string) =>
+    low === high ? `${equal} ${low}` : `${low} to ${high}`;
+  const time = range(wholeSeconds(seconds.low * 1000), wholeSeconds(seconds.high * 1000), 'about');
+  const isUnknown = !usd || (unpriced && usd.high === 0);
+  const cost = isUnknown
+    ? 'cost unknown'
+    : `${unpriced ? 'at least ' : ''}${range(dollars(usd.low), dollars(usd.high), unpriced ? '' : 'about').trim()}`;
   const without = missing.length > 0 ? `, without ${missing.join(', ')}` : '';
-  return `${time}, ${cost}, from no rework to the most so far${without}`;
+  const rework = !`${time} ${cost}`.includes(' to ') ? '' : ', from no rework to the most so far';
+  return `${time}, ${cost}${rework}${without}`;
 }

@@ -1,6 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import type { EngineEvent } from '../../../src/model/events.ts';
+import type { Forecast } from '../../../src/model/limits/usage-and-cost.ts';
 import { RunLines } from '../../../src/report/issue-runs/progress-lines.ts';
+import { forecastLines } from '../../../src/report/issue-runs/summary-and-dry-run.ts';
 import { attemptOf, status } from '../../report/samples.ts';
 import { EXEC_FLAGS, it, NumberedWorld, titled } from './support.ts';
 
@@ -191,4 +193,24 @@ describe('a pipe', () => {
       expect(out).toContain(`✓ Issue #${number} completed`);
     }
   });
+});
+
+test.each<[Partial<NonNullable<Forecast['estimate']>>, string]>([
+  [{}, 'about 3s, about $0.50'],
+  [{ seconds: { low: 2, high: 3 } }, '2s to 3s, about $0.50, from no rework to the most so far'],
+  [{ usd: null }, 'about 3s, cost unknown'],
+  [{ usd: { low: 0, high: 0 }, unpriced: true }, 'about 3s, cost unknown'],
+  [{ unpriced: true }, 'about 3s, at least $0.50'],
+])('an estimate with %j is %s', (more, text) => {
+  const known = { seconds: { low: 3, high: 3 }, usd: { low: 0.5, high: 0.5 }, unpriced: false, missing: [] };
+  const forecast = {
+    mode: 'parallel',
+    concurrency: 1,
+    phases: { a: ['x'] },
+    agents: [],
+    models: [],
+    forge: [],
+  };
+  const lines = forecastLines({ ...forecast, estimate: { ...known, ...more } } as unknown as Forecast);
+  expect(lines.at(-1)).toBe(`estimate    ${text}`);
 });

@@ -88,7 +88,9 @@ describe.concurrent('signalbox run --task', () => {
     world.plan('sprint', { tickets: { a: {} } });
     const issues = new IssueWorld(world);
     const refused = async (...args: string[]) => refusal(await issues.cli('run', ...args));
-    expect(await refused('sprint', '--task', 'x')).toContain('--task is for runs of issues');
+    expect(await refused('sprint', '--task', 'x')).toContain(
+      'Add a ticket to the plan: signalbox plan add sprint <ticket> --title x',
+    );
     for (const blank of ['', ' \t\n'])
       expect(await refused('--task', blank)).toContain('A task does not say what is to be done.');
     expect(await refused('Say hello')).toContain("As a task: signalbox run --task 'Say hello'");
