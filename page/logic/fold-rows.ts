@@ -1,8 +1,8 @@
 import { groupBy } from '../../src/model/group-by.ts';
-import { BOARD_SECTIONS, type BoardSection } from '../../src/report/board/board.ts';
+import { BOARD_SECTIONS, type BoardSection, questionsFirst } from '../../src/report/board/board.ts';
 import type { BoardRow, PlanRow } from '../../src/web/api-schemas.ts';
 
-/** Rows by section, in each by plan, the newest first, then by the name of the ticket. */
+/** Rows by section, questions first, then by plan, the newest first, then by the name of the ticket. */
 export function bySection(
   rows: Iterable<BoardRow>,
   plans: ReadonlyMap<string, PlanRow>,
@@ -13,7 +13,10 @@ export function bySection(
   const born = (row: BoardRow) => plans.get(row.planId)?.createdAt ?? '';
   const names = new Intl.Collator('en', { numeric: true });
   const order = (a: BoardRow, b: BoardRow) =>
-    compare(born(b), born(a)) || compare(a.planId, b.planId) || names.compare(a.ticketId, b.ticketId);
+    questionsFirst(a, b) ||
+    compare(born(b), born(a)) ||
+    compare(a.planId, b.planId) ||
+    names.compare(a.ticketId, b.ticketId);
   for (const section of BOARD_SECTIONS) sections[section].sort(order);
   return sections;
 }

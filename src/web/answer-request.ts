@@ -110,17 +110,13 @@ function ofPlan(change: Parameters<typeof changePlan>[2]) {
     changePlan(actingFor(engine, body.by), params.plan ?? '', change);
 }
 
-/** Plans that finished longer ago are not on the board. */
-const FINISHED_MS = 86_400_000;
-
 /** Reads the board of all plans, or of one. */
 export function boardReader({ engine, redact }: Answering, planId?: string): BoardReader {
   const { store, settings, machine } = engine;
-  const startedAt = Date.now() - FINISHED_MS;
   return planId === undefined
-    ? new BoardReader({ store, settings, machine, redact, startedAt, isShown: () => true })
+    ? new BoardReader({ store, settings, machine, redact, ofLastDay: true, isShown: () => true })
     : new BoardReader({
-        ...{ store, settings, machine, redact, startedAt },
+        ...{ store, settings, machine, redact },
         isShown: ({ id }) => id === planId,
         finished: [planId],
       });

@@ -106,9 +106,13 @@ describe.concurrent('every read', () => {
     }
     expect(site.errors).toEqual([]);
     expect(await site.get('/status?all=true')).toEqual(await world.json('status'));
+    // A plan that has just finished, and a failure beside the question.
+    world.plan('old', { status: 'complete', tickets: { z: { status: 'complete' } } });
+    world.plan('worse', { tickets: { f: { status: 'failed', error: 'it broke' } } });
     const { at: _, ...board } = await site.get<Record<string, unknown>>('/board');
     const { at: __, ...top } = await world.json<Record<string, unknown>>('top', '--all');
     expect(board).toEqual(top);
+    expect(board.counts).toMatchObject({ done: 1, 'need you': 2 });
     const { cut, ...diff } = await site.get<{ cut: number }>(`${TICKET}/diff`);
     expect(cut).toBe(0);
     expect(diff).toEqual(await world.json('diff', 'p', 'a'));

@@ -25,8 +25,7 @@ export async function top(io: Io, options: TopOptions, word: string | undefined)
   const machine = new Machine(settings.stateDir);
   const scope = scopeOf(io, options, store, word);
   const redact = readerRedactor(settings, io.env, machine.fingerprints);
-  const startedAt = Date.now();
-  const reader = new BoardReader({ store, settings, machine, redact, startedAt, ...scope });
+  const reader = new BoardReader({ store, settings, machine, redact, ...scope });
   const { terminal } = io.stdout;
   if (terminal && !options.json && isLive(io))
     return (await import('./top-live.ts')).showBoard(io, options, {
@@ -35,14 +34,15 @@ export async function top(io: Io, options: TopOptions, word: string | undefined)
       reader,
       empty: scope.empty,
     });
-  const board = reader.read(startedAt);
+  const now = Date.now();
+  const board = reader.read(now);
   if (options.json) return outJson(io, board);
   const columns = io.columns?.() ?? Number.POSITIVE_INFINITY;
   const shown = {
     shown: { filter: '', failuresOnly: false, grouping: 'section' as const },
     empty: scope.empty,
   };
-  io.out(printBoard(board, shown, { columns, style: style(io.color), now: startedAt }));
+  io.out(printBoard(board, shown, { columns, style: style(io.color), now }));
 }
 
 /** Whether a person is at the terminal, and it can move its cursor. */
@@ -56,7 +56,7 @@ function scopeOf(
   options: TopOptions,
   store: Store,
   word: string | undefined,
-): Pick<BoardSource, 'isShown' | 'finished'> & { empty: string[] } {
+): Pick<BoardSource, 'isShown' | 'finished' | 'ofLastDay'> & { empty: string[] } {
   if (word !== undefined) {
     const planId = planNamed(io, store, 'top', word);
     store.plan(planId);
@@ -74,6 +74,8 @@ function scopeOf(
   return {
     isShown,
     finished: latest ? [latest.id] : [],
+    // All plans are what the page shows.
+    ofLastDay: options.all === true,
     empty: [
       `No open plans${isHere ? ' in this repository' : ''}.`,
       ...(others > 0

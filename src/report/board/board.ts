@@ -28,7 +28,7 @@ export interface Board {
   counts: Record<BoardSection, number>;
   /** The plans of the rows, the newest first. */
   plans: BoardPlan[];
-  /** Ordered by section, in each by plan, the newest first. */
+  /** Ordered by section, questions before all else that needs a person, then by plan, the newest first. */
   rows: BoardRow[];
   /** Plans and tickets that cannot be read. */
   problems: StoreProblem[];
@@ -125,6 +125,7 @@ export function boardOf(input: BoardInput): Board {
   const bySection = Object.fromEntries(
     BOARD_SECTIONS.map((section) => [section, rows.filter((row) => row.section === section)]),
   ) as Record<BoardSection, BoardRow[]>;
+  bySection['need you'].sort(questionsFirst);
   const known = new Set(view.plans.map(({ id }) => id));
   const claims = [...view.plans, ...view.tickets.values()].map(({ claim }) => claim);
   return {
@@ -146,6 +147,11 @@ export function boardOf(input: BoardInput): Board {
       ({ planId }) => !known.has(planId) || shown.some(({ plan }) => plan.id === planId),
     ),
   };
+}
+
+/** The order of what needs a person: a question is answered faster than a failure is understood. */
+export function questionsFirst(a: BoardRow, b: BoardRow): number {
+  return Number(b.decisions.length > 0) - Number(a.decisions.length > 0);
 }
 
 function planOf({ plan, tickets }: PlanStatus): BoardPlan {

@@ -25,10 +25,11 @@ export interface BoardSource {
   isShown(plan: Plan): boolean;
   /** Finished plans that are shown, too. */
   finished?: readonly string[];
-  /** Plans that finish after this time stay on the board. */
-  startedAt: number;
+  /** Whether plans that finished in the last day are shown, too; otherwise only those that finish while they are watched. */
+  ofLastDay?: boolean;
 }
 
+const DAY_MS = 86_400_000;
 const SPENT_MS = 1000;
 /** More plans that finished meanwhile are not shown. */
 const MAX_FINISHED = 50;
@@ -44,6 +45,7 @@ export class BoardReader {
   readonly #rows: KeptRows = new Map();
   #spent: ReturnType<typeof spentAndLimits> | undefined;
   #spentAt = 0;
+  readonly #openedAt = Date.now();
 
   constructor(source: BoardSource) {
     this.#source = source;
@@ -102,12 +104,15 @@ export class BoardReader {
     else for (const { planId } of changed) this.#finished.delete(planId);
   }
 
-  /** Open plans, and those that have finished while they were watched. */
+  /** Open plans, and those that have finished lately. */
   #view(): StoreView {
-    const { store, startedAt, finished = [] } = this.#source;
+    const { store, finished = [], ofLastDay = false } = this.#source;
     const open = store.glance();
     const known = new Set(open.plans.map(({ id }) => id));
-    const ids = new Set([...finished, ...(open.finished?.since(startedAt, MAX_FINISHED) ?? [])]);
+    const ids = new Set([
+      ...finished,
+      ...(open.finished?.since(this.#openedAt - (ofLastDay ? DAY_MS : 0), MAX_FINISHED) ?? []),
+    ]);
     const others = [...ids].filter((id) => !known.has(id)).map((id) => this.#finishedPlan(id));
     if (others.length === 0) return open;
     return {

@@ -60,7 +60,9 @@ export function drawScreen(input: ScreenInput, frame: ScreenFrame): { lines: str
   const head = headLines(input, frame).slice(0, Math.max(1, height - foot.length));
   const free = height - head.length - foot.length;
   if (input.state.mode.kind === 'help') {
-    const body = helpLines(frame).slice(0, free);
+    const all = helpLines(frame);
+    const first = Math.max(0, Math.min(input.state.mode.from, all.length - free));
+    const body = all.slice(first, first + free);
     return { lines: [...head, ...padded(body, free), ...foot], scroll: input.scroll };
   }
   const below = height < MIN_ROWS_WITH_TAIL ? 0 : Math.min(MAX_TAIL, Math.floor(free * TAIL_SHARE));
@@ -173,7 +175,7 @@ function footLines({ board, list, state }: ScreenInput, { columns, style }: Scre
       return [...news, style.dim(keyLine(row, columns))];
     }
     case 'help':
-      return [style.dim('Any key returns to the board.')];
+      return [style.dim(cut('↑ ↓ scroll · any other key: the board', columns))];
     case 'filter':
       return [
         cut(`Filter: ${oneLine(state.shown.filter, 1000)}▏`, columns),
@@ -253,10 +255,12 @@ function helpLines({ columns, style }: ScreenFrame): string[] {
   const width = Math.max(...HELP.map(([keys]) => cells(keys)));
   return [
     '',
-    ...HELP.map(([keys, meaning]) => {
-      const line = cut(`  ${keys.padEnd(width)}  ${meaning}`, columns);
-      return `${style.bold(line.slice(0, width + 2))}${line.slice(width + 2)}`;
-    }),
+    ...HELP.flatMap(([keys, meaning]) =>
+      fold(meaning, Math.max(10, columns - width - 4)).map((part, at) => {
+        const line = cut(`  ${(at === 0 ? keys : '').padEnd(width)}  ${part}`, columns);
+        return `${style.bold(line.slice(0, width + 2))}${line.slice(width + 2)}`;
+      }),
+    ),
     '',
     style.dim(cut('  a, r, p and s ask before they change anything.', columns)),
   ];

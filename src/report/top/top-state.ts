@@ -25,7 +25,8 @@ export type Wish =
 /** What is shown in place of the board, or below it. */
 type Mode =
   | { kind: 'board' }
-  | { kind: 'help' }
+  /** `from`: the first line that is shown, on a terminal that is too low for all. */
+  | { kind: 'help'; from: number }
   /** The filter is being typed; `before` is the one that Esc brings back. */
   | { kind: 'filter'; before: string }
   | { kind: 'confirm'; ref: TicketRef; question: string; wish: Wish }
@@ -135,8 +136,17 @@ export function pressKey(state: TopState, key: string, around: Around): Pressed 
   switch (mode.kind) {
     case 'board':
       return pressOnBoard({ ...state, notice: null }, key, around);
-    case 'help':
+    case 'help': {
+      const { from } = mode;
+      const scroll = (step: number) => ({
+        state: { ...state, mode: { ...mode, from: Math.max(0, Math.min(from + step, MAX_HELP_SCROLL)) } },
+      });
+      if (isKey('down', key) || key === 'j') return scroll(1);
+      if (isKey('up', key) || key === 'k') return scroll(-1);
+      if (isKey('pageDown', key) || key === ' ') return scroll(around.page);
+      if (isKey('pageUp', key)) return scroll(-around.page);
       return { state: toBoard(state) };
+    }
     case 'filter':
       return pressInFilter(state, mode.before, key);
     case 'confirm':
@@ -151,6 +161,9 @@ export function pressKey(state: TopState, key: string, around: Around): Pressed 
       return { state: isKey('esc', key) || isKey('enter', key) ? toBoard(state) : state };
   }
 }
+
+/** More than the lines that the keys need on a narrow terminal. */
+const MAX_HELP_SCROLL = 40;
 
 function toBoard(state: TopState): TopState {
   return { ...state, mode: { kind: 'board' } };
@@ -176,7 +189,7 @@ function pressOnBoard(state: TopState, key: string, { rows, board, page }: Aroun
   if (isKey('end', key)) return move(rows.length - 1);
   const { shown } = state;
   if (key === 'q') return { state, effect: { type: 'quit' } };
-  if (key === '?') return { state: { ...state, mode: { kind: 'help' } } };
+  if (key === '?') return { state: { ...state, mode: { kind: 'help', from: 0 } } };
   if (key === '/') return { state: { ...state, mode: { kind: 'filter', before: shown.filter } } };
   if (key === 'f') return { state: { ...state, shown: { ...shown, failuresOnly: !shown.failuresOnly } } };
   if (key === 'g') {

@@ -55,6 +55,28 @@ const RUNNING = {
 };
 
 describe('the board', () => {
+  it('has questions before all else that needs a person', () => {
+    const ask = attempt('ask', 'running', { asks: 'Go on?', decisions: ['yes'], startedAt: at(-60) });
+    const { rows } = board(
+      viewOf(
+        { id: 'new', createdAt: at(-1), tickets: { failed: { status: 'failed', error: 'it broke' } } },
+        {
+          id: 'old',
+          createdAt: at(-9),
+          tickets: {
+            gate: {
+              status: 'needs_attention',
+              currentPhase: 'ask',
+              hold: { kind: 'gate', reason: 'Go on?', until: null },
+              phaseHistory: [ask],
+            },
+          },
+        },
+      ),
+    );
+    expect(rows.map(({ ticketId }) => ticketId)).toEqual(['gate', 'failed']);
+  });
+
   it('has what needs a person first, then what runs, waits and is done, the newest plan first', () => {
     const { rows, counts } = board(
       viewOf(

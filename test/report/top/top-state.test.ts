@@ -229,6 +229,26 @@ describe('keys of the board', () => {
   it('? shows the keys until the next one', () => {
     const help = press(['?']).state;
     expect(help.mode.kind).toBe('help');
+    // On a low terminal all of them are reached with the arrows.
+    const seen = new Set<string>();
+    for (let down = 0; down < 30; down++) {
+      const { state } = press(
+        Array.from({ length: down }, () => DOWN),
+        ALL,
+        help,
+      );
+      const { lines } = drawScreen(
+        {
+          board: ALL,
+          list: listing(ALL, state.shown, 40, 0),
+          state,
+          ...{ tail: [], stale: null, empty: [], scroll: 0 },
+        },
+        { columns: 40, rows: 12, style: style(false), now: Date.parse(NOW) },
+      );
+      for (const line of lines) seen.add(line.trim().split(/ {2,}/)[0] ?? '');
+    }
+    for (const key of 'd a r p s o w e / f g Esc q'.split(' ')) expect(seen).toContain(key);
     expect(press(['q'], ALL, help)).toMatchObject({ state: { mode: { kind: 'board' } }, effects: [] });
   });
 
