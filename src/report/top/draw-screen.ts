@@ -255,12 +255,10 @@ function helpLines({ columns, style }: ScreenFrame): string[] {
   const width = Math.max(...HELP.map(([keys]) => cells(keys)));
   return [
     '',
-    ...HELP.flatMap(([keys, meaning]) =>
-      fold(meaning, Math.max(10, columns - width - 4)).map((part, at) => {
-        const line = cut(`  ${(at === 0 ? keys : '').padEnd(width)}  ${part}`, columns);
-        return `${style.bold(line.slice(0, width + 2))}${line.slice(width + 2)}`;
-      }),
-    ),
+    ...HELP.map(([keys, meaning]) => {
+      const line = cut(`  ${keys.padEnd(width)}  ${meaning}`, columns);
+      return `${style.bold(line.slice(0, width + 2))}${line.slice(width + 2)}`;
+    }),
     '',
     style.dim(cut('  a, r, p and s ask before they change anything.', columns)),
   ];
