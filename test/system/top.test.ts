@@ -145,6 +145,7 @@ describe.concurrent('the keys of the board in tmux', () => {
     type('Enter');
     await shows(/p\/asks is complete at done\./);
     expect((await world.reaches('p', 'asks', 'complete')).context).toMatchObject({ ask_message: 'fine' });
+    await shows(/^Need you \(1\)$/m);
     type('Home');
     await shows(/^▸ ✗ breaks /m);
     type('p');
