@@ -211,6 +211,8 @@ describe.concurrent('plan add', () => {
         'agent',
         '--url',
         'https://x/1',
+        '--worker-labels',
+        'gpu, linux,gpu',
       ],
     );
     expect(ticket).toMatchObject({
@@ -220,6 +222,7 @@ describe.concurrent('plan add', () => {
       branch: 'feature/b',
       agent: 'agent',
       linearUrl: 'https://x/1',
+      workerLabels: ['gpu', 'linux'],
     });
     expect(world.ticket('p', 'a').description).toBe('All of it.\n');
     expect(world.readPlan('p').tickets).toMatchObject([
@@ -285,9 +288,11 @@ describe.concurrent('plan edit', () => {
     expect(world.readPlan('p').tickets[1]).toMatchObject({ ticketId: 'b', blockedBy: [] });
     await world.cli('plan', 'edit', 'p', 'a', '--order', '5');
     expect(world.ticket('p', 'a')).toMatchObject({ title: 'Title of a', notes: 'mine' });
-    expect(await world.json('plan', 'edit', 'p', '--name', 'Plan', '--concurrency', '2')).toMatchObject({
+    const flags = ['--name', 'Plan', '--concurrency', '2', '--worker-labels', 'gpu'];
+    expect(await world.json('plan', 'edit', 'p', ...flags)).toMatchObject({
       name: 'Plan',
       concurrency: 2,
+      workerLabels: ['gpu'],
       tickets: [{ order: 5 }, {}],
     });
   });

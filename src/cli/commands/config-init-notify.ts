@@ -75,7 +75,8 @@ export async function configPath(io: Io, options: GlobalOptions): Promise<void> 
 
 export async function configTrust(io: Io, options: GlobalOptions, dir: string | undefined): Promise<void> {
   const home = homeDir(io.env, io.cwd);
-  const { stateDir } = await openSettings(io, options);
+  // Settings of a directory that is not trusted yet are not read.
+  const { stateDir } = await openSettings({ ...io, cwd: home }, options);
   refuseInsideJob({ job: io.env.SIGNALBOX_JOB, machine: { stateDir } });
   let result: ReturnType<typeof trust>;
   try {

@@ -193,10 +193,11 @@ interface Flags extends GlobalOptions {
   agent?: string;
   branch?: string;
   worktree?: string;
+  workerLabels?: string;
 }
 
 const OF_PLANS = ['name', 'base', 'worktreeRoot', 'concurrency'];
-const OF_BOTH = ['repo', 'workflow', 'agent', 'json', 'config', 'debug'];
+const OF_BOTH = ['repo', 'workflow', 'agent', 'workerLabels', 'json', 'config', 'debug'];
 
 /** Refuses flags of tickets if none is named, and flags of the plan if one is. */
 function refuseMixed(ticketId: string | undefined, flags: Flags): void {
@@ -219,6 +220,7 @@ function planFields(flags: Flags, io: Io): PlanEdit {
     agent: orNull(agent),
     base: orNull(base),
     worktreeRoot: pathOrNull(worktreeRoot, io),
+    workerLabels: namesIn(flags.workerLabels),
     concurrency: flags.concurrency === '' ? null : positiveInteger('--concurrency', flags.concurrency),
   });
 }
@@ -236,17 +238,22 @@ function ticketFields(flags: Flags, io: Io): TicketEdit {
     agent: orNull(agent),
     branch: orNull(branch),
     worktree: pathOrNull(worktree, io),
+    workerLabels: namesIn(flags.workerLabels),
   });
 }
 
 function entryFields({ blockedBy, order }: Flags): EntryEdit {
-  const ids = blockedBy?.flatMap((text) => text.split(/[\s,]+/)).filter((id) => id !== '');
   if (order !== undefined && !/^-?\d+(\.\d+)?$/.test(order))
     throw invalid('--order', order, 'Must be a number.');
   return given({
-    blockedBy: ids && [...new Set(ids)],
+    blockedBy: namesIn(blockedBy?.join(',')),
     order: order === undefined ? undefined : Number(order),
   });
+}
+
+/** The different names in a list that is separated by commas or spaces. */
+function namesIn(text: string | undefined): string[] | undefined {
+  return text === undefined ? undefined : [...new Set(text.split(/[\s,]+/))].filter((name) => name !== '');
 }
 
 /** Without the fields that no flag names. */

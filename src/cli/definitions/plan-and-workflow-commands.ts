@@ -7,6 +7,7 @@ const FOR_BOTH = {
   '--repo <path>': 'git repository',
   '-w, --workflow <name>': 'workflow',
   '-a, --agent <name>': 'agent of phases that name none',
+  '--worker-labels <names>': 'on a fleet: labels that a worker must have, separated by commas',
 };
 const FOR_TICKETS = {
   '-t, --title <text>': 'one line',

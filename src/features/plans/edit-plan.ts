@@ -24,7 +24,15 @@ import { findWorkflows } from '../../workflows/resolve-workflow.ts';
 export type PlanEdit = Partial<
   Pick<
     Plan,
-    'name' | 'repo' | 'workflow' | 'agent' | 'base' | 'worktreeRoot' | 'concurrency' | 'stopOnFailure'
+    | 'name'
+    | 'repo'
+    | 'workflow'
+    | 'agent'
+    | 'base'
+    | 'worktreeRoot'
+    | 'concurrency'
+    | 'stopOnFailure'
+    | 'workerLabels'
   >
 >;
 
@@ -135,13 +143,13 @@ export async function removeTicket(engine: EngineContext, ref: TicketRef): Promi
   await store.removeTicket(ref);
 }
 
-/** Refuses the name of a workflow that does not exist. */
 /** A job may prepare a draft, which a person approves. */
 function requireEditable(engine: EngineContext, plan: Plan): void {
   if (plan.status !== 'draft') refuseInsideJob(engine);
   checkEditable(plan);
 }
 
+/** Refuses the name of a workflow that does not exist. */
 export async function requireWorkflow(
   { settings }: EngineContext,
   { workflow }: { workflow?: string | null | undefined },

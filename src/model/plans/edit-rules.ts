@@ -17,6 +17,7 @@ export type TicketEdit = Partial<
     | 'workflow'
     | 'branch'
     | 'worktree'
+    | 'workerLabels'
     | 'skipPhases'
   >
 >;

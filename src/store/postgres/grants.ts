@@ -8,6 +8,11 @@ const BY_PEOPLE = ['plans', 'tickets', 'records', 'holders', 'roles', 'workers']
 const BY_WORKERS = [...BY_PEOPLE, 'output', 'sessions'];
 /** Rows of what has happened are only added, and deleted with their plan. */
 const ONLY_ADDED = ['events', 'notices', 'pins', 'commands'];
+/** Of these, the database itself says when a row was added, and by which of its users. */
+const ADDED_COLUMNS: Readonly<Record<string, string>> = {
+  events: '(plan_id, key, doc, person, machine)',
+  commands: '(person, machine, command, about)',
+};
 
 /** The statements that the owner of the database runs, once for each role. Only the owner may change a schema. */
 export function grants(): Grants {
@@ -23,7 +28,9 @@ export function grants(): Grants {
   const named = (tables: readonly string[]) => tables.map((table) => `${SCHEMA}.${table}`).join(', ');
   const write = (tables: readonly string[]) => [
     `grant insert, update, delete on ${named(tables)} to $role;`,
-    `grant insert on ${named(ONLY_ADDED)} to $role;`,
+    ...ONLY_ADDED.map(
+      (table) => `grant insert ${ADDED_COLUMNS[table] ?? ''} on ${SCHEMA}.${table} to $role;`,
+    ),
   ];
   return {
     worker: role(

@@ -1,5 +1,7 @@
+import { userInfo } from 'node:os';
 import { packageDir } from '../../config/find-config-and-state.ts';
 import type { StoreAddress } from '../../config/find-store-address.ts';
+import { ifPossible } from '../../machine/files/read-and-remove-files.ts';
 import type { Env } from '../../machine/home-path.ts';
 // Gives the store its schemas.
 import '../open-store.ts';
@@ -36,7 +38,7 @@ export async function postgresStore(place: PostgresPlace): Promise<(options: Sto
   const reached = await reachPostgres(place);
   const { env, leaseMs, stateDir: state, command, packages = packageDir() } = place;
   const loadQueue = () => loadPeer<BossModule>('pg-boss', packages);
-  const person = env.USER ?? env.LOGNAME ?? null;
+  const person = env.USER ?? env.LOGNAME ?? ifPossible(() => userInfo().username) ?? null;
   return (options) => new PgStore({ ...options, ...reached, loadQueue, leaseMs, state, person, command });
 }
 

@@ -110,6 +110,8 @@ describe('the three roles', () => {
         'update signalbox.meta set version = 7',
         'update signalbox.events set doc = doc',
         'delete from signalbox.deleted',
+        "insert into signalbox.commands (database_user, command, about) values ('boss', 'stop', 'p')",
+        "insert into signalbox.events (plan_id, key, doc, at) values ('p', 'k', '{}', '2020-01-01')",
         'truncate signalbox.plans cascade',
         'drop trigger one_writer on signalbox.plans',
       ])
