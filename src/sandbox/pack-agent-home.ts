@@ -13,6 +13,7 @@ export function packHome(dir: string, adapter: string, redact: (text: string) =>
   const files: Record<string, string> = {};
   let bytes = 0;
   for (const { at, seeds, shown } of ownDirectories(adapter)) {
+    if (linkAbove(dir, at)) continue;
     const left = new Set([...seeds.map(({ name }) => name), ...shown]);
     for (const path of filesIn(join(dir, at), '', left)) {
       const content = readFileSync(join(dir, at, path));
@@ -32,13 +33,24 @@ export function unpackHome(dir: string, adapter: string, packed: Buffer): void {
     string
   >;
   const own = ownDirectories(adapter).map(({ at }) => at);
-  for (const at of own) rmSync(join(dir, at), { recursive: true, force: true });
+  for (const at of own) {
+    for (let link = linkAbove(dir, at); link; link = linkAbove(dir, at)) rmSync(link);
+    rmSync(join(dir, at), { recursive: true, force: true });
+  }
   for (const [path, text] of Object.entries(files)) {
     const isOwn = own.some((at) => path.startsWith(`${at}/`)) && !path.split('/').includes('..');
     if (!isOwn) continue;
     mkdirSync(dirname(join(dir, path)), { recursive: true, mode: 0o700 });
     writeFileSync(join(dir, path), text, { mode: 0o600 });
   }
+}
+
+/** A link in place of a directory above one of a home. An agent could have made it, to reach files outside of its home. */
+function linkAbove(dir: string, at: string): string | undefined {
+  const names = at.split('/').slice(0, -1);
+  return names
+    .map((_, index) => join(dir, ...names.slice(0, index + 1)))
+    .find((path) => lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink());
 }
 
 /** Plain files below a directory. Links are left out: an agent may have pointed them anywhere. */

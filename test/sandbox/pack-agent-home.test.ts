@@ -54,3 +54,15 @@ it('is written below its own directories alone', () => {
   expect(existsSync(join(dir, 'home/.claude/projects/fine'))).toBe(true);
   expect([join(dir, 'evil'), join(dir, 'home/evil')].some(existsSync)).toBe(false);
 });
+
+it('follows no link that an agent made in place of a directory above its own', () => {
+  put('outside/opencode/mine.json', 'of the user');
+  mkdirSync(join(dir, 'home'));
+  symlinkSync(join(dir, 'outside'), join(dir, 'home/.config'));
+  expect(packHome(join(dir, 'home'), 'opencode', redact)).toBeUndefined();
+  const files = { '.config/opencode/evil.json': 'x' };
+  unpackHome(join(dir, 'home'), 'opencode', gzipSync(JSON.stringify(files)));
+  expect(readFileSync(join(dir, 'outside/opencode/mine.json'), 'utf8')).toBe('of the user');
+  expect(existsSync(join(dir, 'outside/opencode/evil.json'))).toBe(false);
+  expect(readFileSync(join(dir, 'home/.config/opencode/evil.json'), 'utf8')).toBe('x');
+});
