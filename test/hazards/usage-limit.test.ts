@@ -66,7 +66,7 @@ describe('a usage limit', () => {
     expect(after.hold).toEqual(parked.hold);
     expect(after.phaseHistory).toHaveLength(1);
     const status = await world.cli('status', '--plan', 'p');
-    expect(status.out).toContain('usage limit: Come back later.');
+    expect(status.out).toContain('usage limit: rehearsal: Come back later.');
   });
 
   it.concurrent('that is still there at its own reset time does not make the engine spin', async ({
