@@ -30,6 +30,7 @@ describe.concurrent('completion', () => {
     expect(await offered(world, 'plan', 'new', '--b')).toEqual(['--base']);
     expect(await offered(world, 'plan', 'new', '--base', 'main', '--w')).toEqual([
       '--workflow',
+      '--worker-labels',
       '--worktree-root',
     ]);
     expect(await offered(world, 'doctor', '')).toEqual(['--agents', '--json']);
