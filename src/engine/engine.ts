@@ -180,7 +180,7 @@ export class Engine {
     const { dispatch } = decision;
     await this.#carryOut({ ...decision, dispatch: [] });
     await this.#ifPossible({ planId: '', ticketId: null }, () => scheduler.send(dispatch));
-    // Nobody reports this process's own changes to it.
+    // This process is not notified of its own changes.
     if (worker && dispatch.length > 0) this.wake();
     this.#tidy();
     return { ...decision, wakeAt: earlier(decision.wakeAt, this.#idleOnFleet().wakeAt) };
