@@ -11,7 +11,7 @@ import { measureFleet } from './cases/fleet.mjs';
 import { measureLocal } from './cases/local.mjs';
 import { measureMemory } from './cases/memory.mjs';
 import { comparePhases } from './cases/phases.mjs';
-import { measureScale } from './cases/scale.mjs';
+import { measureScale, SCALE_PARTS } from './cases/scale.mjs';
 import { compareTickets } from './cases/tickets.mjs';
 import { measureViews } from './cases/views.mjs';
 import { measureTop } from './cases/views-top.mjs';
@@ -23,7 +23,7 @@ const HELP = `Usage: npm run bench -- [options] [case...]
 
 Cases: w1 (20 tickets), w2 (100 tickets), w3 (10 phases), local (all phases of that workflow), dispatch, start, memory, scale
 (up to 10,000 tickets, 2,000 plans and 5,000 finished ones) or a part of it: scale-tickets, scale-plans, scale-finished,
-scale-status. Default: all, with smaller sizes of scale. views, if it is named, measures
+scale-issues, scale-status. Default: all, with smaller sizes of scale. views, if it is named, measures
 \`signalbox top\` in a terminal and the page of \`signalbox web\` in Chromium; fleet, a fleet on PostgreSQL.
 
   --quick         fewer rounds and smaller sizes: a smoke test, not a measurement
@@ -81,7 +81,6 @@ const FLEET = quick
 const VIEWS = quick
   ? { tickets: 100, megabytes: 2, events: 10_000, rounds: 1 }
   : { tickets: 1000, megabytes: 50, events: 200_000, rounds: rounds(5, 1) };
-const SCALE_PARTS = ['tickets', 'plans', 'finished', 'status'];
 for (const part of SCALE_PARTS) CASES[`scale-${part}`] = (bench) => measureScale(bench, SCALE, [part]);
 
 /** Named on the command line it has its full sizes. */

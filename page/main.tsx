@@ -3,6 +3,7 @@ import { render } from 'preact';
 import { board, follow, isOldPage, link, needYou } from './live/live.ts';
 import './live/preferences.ts';
 import { followLinks, route } from './live/route.ts';
+import type { Route } from './live/route-of.ts';
 import { BoardPage } from './pages/board.tsx';
 import { CostsPage } from './pages/costs.tsx';
 import { PlanPage } from './pages/plan.tsx';
@@ -85,7 +86,13 @@ function showInTab(): void {
   });
 }
 
-const NAMES: Record<string, string> = { board: 'Board', plans: 'Plans', costs: 'Costs', report: 'Report' };
+const NAMES: Record<Exclude<Route['page'], 'plan' | 'ticket'>, string> = {
+  board: 'Board',
+  plans: 'Plans',
+  costs: 'Costs',
+  report: 'Report',
+  unknown: 'Not found',
+};
 
 const root = document.getElementById('root');
 if (root) {

@@ -157,9 +157,11 @@ async function servePage() {
   while (!existsSync(served) && server.exitCode === null) await delay(20);
   return {
     async end(code) {
-      if (isShown && code === 0)
-        say('', `The page is still at ${JSON.parse(readFileSync(served, 'utf8')).url} Ctrl-C ends it.`);
-      else server.kill('SIGTERM');
+      if (isShown && code === 0) {
+        say('');
+        await show('signalbox', ['web']);
+        say('Ctrl-C ends it.');
+      } else server.kill('SIGTERM');
       await ended;
     },
   };

@@ -11,6 +11,7 @@ const RUNS = [
   { name: 'settings', argv: ['cli.cjs', 'status', ...CONFIG], shows: 'second' },
   { name: 'agent', argv: ['rehearsal.js', '--session', 's', '--access', 'write'], shows: 'result' },
   { name: 'help', argv: ['cli.cjs', '--help'], shows: 'Usage' },
+  { name: 'logs', argv: ['cli.cjs', 'logs', 'p', ...CONFIG], shows: '' },
   { name: 'checks', argv: ['cli.cjs', 'checks', ...CONFIG], shows: 'No checks' },
   { name: 'workflow', argv: ['cli.cjs', 'workflow', 'list', ...CONFIG], shows: 'minimal' },
   { name: 'plan', argv: ['cli.cjs', 'plan', 'check', 'p', ...CONFIG], shows: 'can run' },

@@ -2,7 +2,7 @@
 // compiles almost nothing. The first runs of a new build decide which modules are packed together.
 import { createHash } from 'node:crypto';
 import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { dirname, join, normalize } from 'node:path';
+import { basename, dirname, join, normalize } from 'node:path';
 import { firstRuns } from './first-runs.mjs';
 
 const NOTE_MODULES = `require('node:fs').writeFileSync(process.env.NOTED, JSON.stringify([...loader.modules.keys()]));`;
@@ -43,11 +43,12 @@ function readModules(dist, entries) {
   });
 }
 
-/** Groups each module with the others of the first run that loaded it. */
+/** Groups each module with the others of the first run that loaded it; one that none has loaded is read alone. */
 function together(modules, runs) {
   const packs = new Map();
   for (const module of modules) {
-    const name = runs.find(({ noted }) => noted.includes(module.name))?.name ?? 'rest';
+    const name =
+      runs.find(({ noted }) => noted.includes(module.name))?.name ?? `rest-${basename(module.name, '.js')}`;
     packs.set(name, [...(packs.get(name) ?? []), module]);
   }
   return packs;

@@ -45,7 +45,7 @@ export const BESIDE = {
 /** The files of src/store that other rooms may import; only the store itself knows where and how it keeps the shared state. */
 export const STORE_DOORS = [
   'store-interface.ts',
-  'open-store.ts',
+  'open-file-store-with-schemas.ts',
   'open-for-reading.ts',
   'inspect-state-file.ts',
   'postgres/open-postgres.ts',

@@ -37,11 +37,13 @@ const DONE = {
   ],
 };
 
+export const SCALE_PARTS = ['tickets', 'plans', 'finished', 'issues', 'status'];
+
 /**
  * Whether cost stays the same as work and age grow. Large sizes are written as finished files; the last tickets are run and
  * measured. CPU is that of the engine and of the supervisors of its jobs, from the first agents' ends to the last one's.
  */
-export async function measureScale(bench, sizes, parts = ['tickets', 'plans', 'finished', 'status']) {
+export async function measureScale(bench, sizes, parts = SCALE_PARTS) {
   const rows = [];
   for (const part of parts) rows.push(...(await PARTS[part](bench, sizes)));
   return rows;
@@ -91,6 +93,7 @@ const PARTS = {
       }),
     ];
   },
+  issues: (bench, { finished, rounds }) => [measureIssueRun(bench, { finished, rounds: rounds * 5 })],
   status: (bench, { finished, rounds }) => [measureStatus(bench, { finished, rounds: rounds * 5 })],
 };
 
@@ -260,17 +263,11 @@ function measureStatus(bench, { finished, rounds }) {
   writeFinished(home, finished);
   writePlan(home, { id: 'open', count: 20 });
   const env = { ...bench.env, SIGNALBOX_HOME: join(home.dir, 'home') };
-  const commands = { ours: [...bench.cli, 'status'], node: [process.execPath, '-e', '0'] };
-  const times = { ours: [], node: [] };
-  // The first two turns only warm up.
-  for (let turn = -2; turn < rounds; turn += 1) {
-    for (const [name, [command, ...args]] of Object.entries(commands)) {
-      const began = performance.now();
-      const { status, stderr } = spawnSync(command, args, { cwd: home.dir, env, maxBuffer: 64 << 20 });
-      if (status !== 0) throw new Error(`${args.join(' ')} ended with ${status}: ${stderr}`);
-      if (turn >= 0) times[name].push(performance.now() - began);
-    }
-  }
+  const at = { cwd: home.dir, env };
+  const times = timesOf(rounds, {
+    ours: { ...at, words: [...bench.cli, 'status'] },
+    node: { ...at, words: [process.execPath, '-e', '0'] },
+  });
   return row({
     id: 'scale-status',
     what: `status beside ${finished} finished plans`,
@@ -280,4 +277,56 @@ function measureStatus(bench, { finished, rounds }) {
     goal: `≤ ${MOST_STATUS}x`,
     limit: (floor) => floor * MOST_STATUS,
   });
+}
+
+/** The start of a run of an issue, which looks for earlier work: beside finished runs of other issues, and beside none. */
+function measureIssueRun(bench, { finished, rounds }) {
+  const variant = (name, count) => {
+    const home = scaleHome(bench, name);
+    for (let number = 0; number < count; number += 1) {
+      const source = (index) => ({
+        key: `number:${1000 + 2 * number + index}`,
+        number: 1000 + 2 * number + index,
+      });
+      const extra = (index) => ({ ...DONE, source: source(index) });
+      const run = { kind: 'run', run: { mode: 'parallel', missing: [] } };
+      const status = number % 2 > 0 ? 'archived' : 'complete';
+      writePlan(home, {
+        id: `run-${number}`,
+        count: 2,
+        idOf: (index) => `${source(index).number}`,
+        extra,
+        status,
+        more: run,
+      });
+    }
+    writePlan(home, { id: 'open', count: 20 });
+    const words = [...bench.cli, 'run', '--task', 'Fix the login', '--dry-run', '-C', home.config];
+    return { words, cwd: home.repo, env: bench.env };
+  };
+  const times = timesOf(rounds, { ours: variant('issues', finished), none: variant('no-issues', 0) });
+  return row({
+    id: 'scale-issues',
+    what: `start of an issue run beside ${finished} finished plans : none`,
+    unit: 'ms',
+    ours: summary(times.ours),
+    floor: summary(times.none),
+    goal: `≤ floor + ${MOST_START_MS} ms`,
+    limit: (none) => none + MOST_START_MS,
+  });
+}
+
+/** How long commands take, one after the other in each turn. The first two turns only warm up. */
+function timesOf(rounds, commands) {
+  const times = Object.fromEntries(Object.keys(commands).map((name) => [name, []]));
+  for (let turn = -2; turn < rounds; turn += 1) {
+    for (const [name, { words, cwd, env }] of Object.entries(commands)) {
+      const [command, ...args] = words;
+      const began = performance.now();
+      const { status, stderr } = spawnSync(command, args, { cwd, env, maxBuffer: 64 << 20 });
+      if (status !== 0) throw new Error(`${args.join(' ')} ended with ${status}: ${stderr}`);
+      if (turn >= 0) times[name].push(performance.now() - began);
+    }
+  }
+  return times;
 }

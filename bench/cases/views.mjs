@@ -32,7 +32,7 @@ export async function measureViews(bench, { tickets, megabytes, events, rounds, 
     writePlan(home, tickets, megabytes);
     return [
       ...(await measurePage(bench, { root, home, tickets, megabytes, rounds })),
-      ...(await measureServer(bench, { root, home, events })),
+      ...(await measureServer(bench, { root, home, events, rounds })),
     ];
   } finally {
     rmSync(root, { recursive: true, force: true });
@@ -215,10 +215,23 @@ async function longestTask(page) {
 const MOST_GROWTH_MB = 20;
 const BATCH = 2000;
 
-/** Memory of the server while events are stored, with two readers and one that never reads. */
-async function measureServer(bench, { root, home, events }) {
+async function measureServer(bench, { root, home, events, rounds }) {
   if (!existsSync('/proc/self/status'))
     return [row({ id: 'views-memory', what: 'memory of the server', unit: 'MB', note: 'needs /proc' })];
+  const growth = [];
+  for (let round = 0; round < rounds; round++)
+    growth.push(await growthOfServer(bench, { root, home, events }));
+  return [
+    row({
+      ...{ id: 'views-memory', what: `server: growth over ${events} events`, unit: 'MB' },
+      ...{ ours: summary(growth), goal: `< ${MOST_GROWTH_MB} MB` },
+      ok: summary(growth).median < MOST_GROWTH_MB,
+    }),
+  ];
+}
+
+/** Memory that a server takes more while events are stored, with two readers and one that never reads. */
+async function growthOfServer(bench, { root, home, events }) {
   const server = await startServer(bench, { root, home });
   const megabytes = () =>
     Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${server.pid}/status`, 'utf8'))?.[1]) / 1024;
@@ -272,18 +285,10 @@ async function measureServer(bench, { root, home, events }) {
     bench.progress(
       `server: ${before.toFixed(0)} MB, after ${events} events ${after.toFixed(0)} MB, read ${seen.join(' and ')}`,
     );
-    return [
-      row({
-        ...{ id: 'views-memory', what: `server: growth over ${events} events`, unit: 'MB' },
-        ...{
-          ours: summary([Math.max(0, after - before)]),
-          goal: `< ${MOST_GROWTH_MB} MB`,
-          ok: after - before < MOST_GROWTH_MB,
-        },
-      }),
-    ];
+    return Math.max(0, after - before);
   } finally {
     for (const stream of streams) stream.destroy();
     await server.end();
+    rmSync(file, { force: true });
   }
 }

@@ -44,17 +44,25 @@ export const ticketIds = (count) => Array.from({ length: count }, (_, index) => 
 /** Writes a plan as a planner does: everything in a directory of its own, which then gets its name. */
 export function writePlan(
   home,
-  { id = 'bench', count, blockedBy = () => [], extra = () => ({}), status = 'active' },
+  {
+    id = 'bench',
+    count,
+    idOf = (index) => `t${index + 1}`,
+    blockedBy = () => [],
+    extra = () => ({}),
+    status = 'active',
+    more = {},
+  },
 ) {
   const plans = join(home.state, 'plans');
   const draft = join(home.dir, `draft-${id}`);
   mkdirSync(join(draft, 'tickets'), { recursive: true });
-  const tickets = ticketIds(count).map((ticketId, index) => ({
-    ticketId,
+  const tickets = Array.from({ length: count }, (_, index) => ({
+    ticketId: idOf(index),
     order: index,
     blockedBy: blockedBy(index),
   }));
-  const plan = { id, name: id, createdBy: 'bench', repo: home.repo, status, tickets };
+  const plan = { id, name: id, createdBy: 'bench', repo: home.repo, status, tickets, ...more };
   writeFileSync(join(draft, 'plan.json'), JSON.stringify(plan));
   for (const [index, { ticketId }] of tickets.entries()) {
     const text = { title: `Ticket ${ticketId}`, description: 'One file.' };

@@ -6,8 +6,8 @@ import { asSnapshot, type BoardState, fromSnapshot, withChange } from './board-s
 export type Link =
   | { kind: 'connecting' }
   | { kind: 'live' }
-  /** Nothing was heard since that time, in milliseconds. */
-  | { kind: 'lost'; since: number }
+  /** Nothing was heard since that time, in milliseconds; or the server hears nothing from its state. */
+  | { kind: 'lost'; since: number; isServed: boolean }
   /** There is no session any more. */
   | { kind: 'ended' };
 
@@ -74,7 +74,7 @@ export class LiveSource {
   /** The server is there, but it may be unable to read the state. */
   #beat({ readAt }: { readAt: string | null }): void {
     if (readAt === null) this.#heard(this.#lastId);
-    else this.#say({ kind: 'lost', since: Date.parse(readAt) });
+    else this.#say({ kind: 'lost', since: Date.parse(readAt), isServed: true });
   }
 
   #heard(id: string): void {
@@ -85,7 +85,9 @@ export class LiveSource {
   }
 
   #lost(): void {
-    if (this.#link.kind === 'live') this.#say({ kind: 'lost', since: this.#heardAt });
+    const since = this.#link.kind === 'lost' ? this.#link.since : this.#heardAt;
+    if (this.#link.kind === 'live' || this.#link.kind === 'lost')
+      this.#say({ kind: 'lost', since, isServed: false });
   }
 
   #check(): void {

@@ -34,7 +34,7 @@ export async function follow(): Promise<void> {
     session.value = await get<Session>('/session');
   } catch (error) {
     if ((error as { status?: number }).status === 401) link.value = { kind: 'ended' };
-    else link.value = { kind: 'lost', since: Date.now() };
+    else link.value = { kind: 'lost', since: Date.now(), isServed: false };
     if (link.value.kind === 'ended') return;
   }
   const source = typeof SharedWorker === 'undefined' ? ownSource() : sharedSource();

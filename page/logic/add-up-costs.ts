@@ -1,4 +1,4 @@
-import { groupBy } from '../../src/model/group-by.ts';
+import { groupBy } from '../../src/model/group-and-remember.ts';
 import { rounded } from '../../src/report/style-and-phrases.ts';
 import type { Costs } from '../../src/web/api-schemas.ts';
 

@@ -1,8 +1,9 @@
-import { groupBy } from '../../src/model/group-by.ts';
-import { BOARD_SECTIONS, type BoardSection, questionsFirst } from '../../src/report/board/board.ts';
+import { groupBy } from '../../src/model/group-and-remember.ts';
+import { questionsFirst } from '../../src/report/board/board.ts';
+import { BOARD_SECTIONS, type BoardSection } from '../../src/report/status-text.ts';
 import type { BoardRow, PlanRow } from '../../src/web/api-schemas.ts';
 
-/** Rows by section, questions first, then by plan, the newest first, then by the name of the ticket. */
+/** Rows by section, questions first, then by plan, the newest first. Tickets of a plan stay in its order, as in `top`. */
 export function bySection(
   rows: Iterable<BoardRow>,
   plans: ReadonlyMap<string, PlanRow>,
@@ -11,12 +12,8 @@ export function bySection(
   const sections: Record<BoardSection, BoardRow[]> = { 'need you': [], running: [], waiting: [], done: [] };
   for (const row of rows) if (isShown(row)) sections[row.section].push(row);
   const born = (row: BoardRow) => plans.get(row.planId)?.createdAt ?? '';
-  const names = new Intl.Collator('en', { numeric: true });
   const order = (a: BoardRow, b: BoardRow) =>
-    questionsFirst(a, b) ||
-    compare(born(b), born(a)) ||
-    compare(a.planId, b.planId) ||
-    names.compare(a.ticketId, b.ticketId);
+    questionsFirst(a, b) || compare(born(b), born(a)) || compare(a.planId, b.planId);
   for (const section of BOARD_SECTIONS) sections[section].sort(order);
   return sections;
 }

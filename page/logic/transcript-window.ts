@@ -18,8 +18,9 @@ export interface TranscriptWindow {
 
 /** Bytes that are asked for at a time. */
 export const PIECE_BYTES = 64 * 1024;
-/** Pieces that are kept. */
+/** More pieces than these are dropped, unless few entries would be left: a piece may be one long line. */
 const MAX_PIECES = 6;
+const MIN_ENTRIES = 200;
 
 export function opened({ from, to, entries, size, ended }: Transcript, atEnd: boolean): TranscriptWindow {
   return { pieces: [{ from, to, entries }], size, ended, atEnd };
@@ -33,12 +34,19 @@ export function rangeOf({ pieces }: TranscriptWindow): { from: number; to: numbe
 /** With the part above; the lowest one is dropped if there are too many. */
 export function withEarlier(window: TranscriptWindow, { from, to, entries }: Transcript): TranscriptWindow {
   if (to === from || to !== rangeOf(window).from) return window;
-  const pieces = [{ from, to, entries }, ...window.pieces];
-  return {
-    ...window,
-    pieces: pieces.slice(0, MAX_PIECES),
-    atEnd: window.atEnd && pieces.length <= MAX_PIECES,
-  };
+  const all = [{ from, to, entries }, ...window.pieces];
+  const pieces = all.slice(0, kept(all));
+  return { ...window, pieces, atEnd: window.atEnd && pieces.length === all.length };
+}
+
+/** How many pieces are kept, from the first one on. */
+function kept(pieces: readonly Piece[]): number {
+  let entries = 0;
+  const enough = pieces.findIndex((piece) => {
+    entries += piece.entries.length;
+    return entries >= MIN_ENTRIES;
+  });
+  return enough < 0 ? pieces.length : Math.max(MAX_PIECES, enough + 1);
 }
 
 /** Where to ask for what comes next: at the first tool call that was not ended in the last part, so that its end is seen. */
@@ -63,7 +71,7 @@ export function withLater(window: TranscriptWindow, next: Transcript): Transcrip
     ? [last, { from: next.from, to: next.to, entries: next.entries }]
     : [{ from: last.from, to: Math.max(last.to, next.to), entries }];
   const pieces = [...window.pieces.slice(0, -1), ...grown.filter((piece) => piece.to > piece.from)];
-  return { size, ended, atEnd, pieces: pieces.slice(-MAX_PIECES) };
+  return { size, ended, atEnd, pieces: pieces.slice(-kept([...pieces].reverse())) };
 }
 
 export const nameOf = ({ at, part }: TranscriptEntry) => `${at}.${part}`;

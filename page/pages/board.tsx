@@ -1,9 +1,10 @@
 import { memo } from 'preact/compat';
 import { useEffect, useRef, useState } from 'preact/hooks';
-import { costText, dollars } from '../../src/model/limits/usage-and-cost.ts';
-import { BOARD_SECTIONS, isTooSilent, type BoardSection as Section } from '../../src/report/board/board.ts';
-import { enginesText, rounded, wholeSeconds } from '../../src/report/style-and-phrases.ts';
-import { hasWords, SECTION_NAMES } from '../../src/report/top/list-rows.ts';
+import { costText, dollars } from '../../src/model/limits/usage-cost-and-estimate.ts';
+import { isTooSilent } from '../../src/report/board/board.ts';
+import { BOARD_SECTIONS, SECTION_NAMES, type BoardSection as Section } from '../../src/report/status-text.ts';
+import { enginesText, rounded, waitTime } from '../../src/report/style-and-phrases.ts';
+import { hasWords, sectionWords } from '../../src/report/top/list-rows.ts';
 import type { BoardRow } from '../../src/web/api-schemas.ts';
 import { keyOf } from '../live/board-state.ts';
 import { board, now } from '../live/live.ts';
@@ -67,7 +68,7 @@ function Head() {
             class={`count is-${idOf(section)}`}
             data-some={counts[section] > 0}
           >
-            <b class="number">{counts[section]}</b> {SECTION_NAMES[section].toLowerCase()}
+            <b class="number">{counts[section]}</b> {sectionWords(section, counts[section])}
           </a>
         ))}
       </nav>
@@ -89,7 +90,7 @@ function Head() {
       {limits.map(({ account, until, reason }) => (
         <p key={account} class="limit">
           <b>{account}</b>: {localTimes(reason)}, over in{' '}
-          <span class="number">{wholeSeconds(Math.max(0, Date.parse(until) - now.value))}</span>
+          <span class="number">{waitTime(Date.parse(until) - now.value)}</span>
         </p>
       ))}
     </>
@@ -294,7 +295,7 @@ function Problems() {
           <li key={path} class="row">
             <Mark status="failed" />
             <div class="what">
-              <code>{path}</code>
+              {!message.includes(path) && <code>{path}</code>}
               <p class="why">{message}</p>
             </div>
           </li>

@@ -1,4 +1,5 @@
-import { costText } from '../../src/model/limits/usage-and-cost.ts';
+import { costText } from '../../src/model/limits/usage-cost-and-estimate.ts';
+import { plural } from '../../src/model/text/clean-escape-quote-plural.ts';
 import type { Costs } from '../../src/web/api-schemas.ts';
 import { at, useLoaded } from '../live/api.ts';
 import { board } from '../live/live.ts';
@@ -59,7 +60,7 @@ export function CostsPage() {
           <p class="total">
             <b class="number">{costText(usd, unpriced)}</b>
             <span>
-              {tokensText(tokens)} in <span class="number">{attempts}</span> attempts
+              {tokensText(tokens)} in <span class="number">{plural(attempts, 'attempt')}</span>
             </span>
           </p>
           <section class="part" aria-labelledby="days-name">

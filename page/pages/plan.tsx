@@ -1,5 +1,5 @@
 import type { ComponentChildren } from 'preact';
-import { costText } from '../../src/model/limits/usage-and-cost.ts';
+import { costText } from '../../src/model/limits/usage-cost-and-estimate.ts';
 import type { Costs, PlanPage as Page } from '../../src/web/api-schemas.ts';
 import { at, useLoaded } from '../live/api.ts';
 import { board } from '../live/live.ts';
@@ -57,7 +57,7 @@ export function PlanPage({ id }: { id: string }) {
       {error && <Problem error={error} />}
       {problems.map(({ path, message }) => (
         <p key={path} class="problem">
-          {path}: {message}
+          {message.includes(path) ? message : `${path}: ${message}`}
         </p>
       ))}
       <nav class="tabs" aria-label="Parts of the plan">

@@ -1,15 +1,28 @@
 import { useSignalEffect } from '@preact/signals';
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
-import { costText } from '../../src/model/limits/usage-and-cost.ts';
+import { costText } from '../../src/model/limits/usage-cost-and-estimate.ts';
 import { noLongerAsks } from '../../src/model/ticket.ts';
+import { whyUnchecked } from '../../src/model/verdict-criteria-and-missing-checks.ts';
 import { duration, usageText } from '../../src/report/style-and-phrases.ts';
 import type { BoardRow, TicketPage as Page } from '../../src/web/api-schemas.ts';
 import { ApiError, at, post, useLoaded } from '../live/api.ts';
 import { board, canAct, latest, link, now } from '../live/live.ts';
 import { address, setQuery } from '../live/route.ts';
+import { chooseAttempt } from '../logic/choose-attempt.ts';
+import { gateToShow, type Question, questionKey } from '../logic/gate-to-show.ts';
 import { ActButton, say, whyNot } from '../parts/act.tsx';
 import { DiffView } from '../parts/diff.tsx';
-import { Command, Empty, Loading, localTimes, Mark, Problem, Since, TimeOfDay } from '../parts/small.tsx';
+import {
+  AttemptMark,
+  Command,
+  Empty,
+  Loading,
+  localTimes,
+  Mark,
+  Problem,
+  Since,
+  TimeOfDay,
+} from '../parts/small.tsx';
 import { TextFile } from '../parts/text-file.tsx';
 import { retryFrom, ticketWish } from '../parts/ticket-wishes.ts';
 import { TranscriptView } from '../parts/transcript.tsx';
@@ -117,15 +130,13 @@ function TicketHead({ page, row }: { page: Page; row: BoardRow }) {
   );
 }
 
-type Question = NonNullable<Page['gate']>;
-
 /** The open question. One that was answered elsewhere stays while the person has typed or sent an answer to it. */
 function GateBox({ page, path }: { page: Page; path: string }) {
   const { gate: open, ticket, attempts } = page;
   const [shown, setShown] = useState(open);
   const [isKept, setKept] = useState(false);
   const own = useRef('');
-  const gate = isKept && shown ? shown : open;
+  const gate = gateToShow(page, shown, isKept);
   const closed = (key: string) => {
     if (key === open?.key) return null;
     const { attempt } = attempts.find((each) => each.key === key) ?? {};
@@ -133,14 +144,15 @@ function GateBox({ page, path }: { page: Page; path: string }) {
   };
   useEffect(() => {
     if (gate?.key === shown?.key) return;
-    const text = shown && shown.key !== own.current && closed(shown.key);
+    const isSame = shown && gate && questionKey(shown) === questionKey(gate);
+    const text = shown && !isSame && shown.key !== own.current && closed(shown.key);
     if (text) say(text);
     setShown(gate);
   }, [gate?.key]);
   if (!gate) return null;
   return (
     <Gate
-      key={gate.key}
+      key={questionKey(gate)}
       page={page}
       gate={gate}
       path={path}
@@ -171,11 +183,12 @@ function Gate({
   onSent: () => void;
 }) {
   // A reload loses nothing that was typed.
-  const draft = `signalbox.answer ${path} ${gate.key}`;
+  const draft = `signalbox.answer ${path} ${questionKey(gate)}`;
   const [message, setMessage] = useState(sessionStorage.getItem(draft) ?? '');
   useEffect(() => sessionStorage.setItem(draft, message), [draft, message]);
   const [error, setError] = useState<ApiError | null>(null);
   const [sent, setSent] = useState<string | null>(null);
+  useEffect(() => setError(null), [gate.key]);
   const answer = async (decision: string) => {
     setSent(decision);
     setError(null);
@@ -257,19 +270,6 @@ function Gate({
   );
 }
 
-/** The attempt to open first: one that was asked for, that failed last, that is open, or the last one. */
-function chosenAttempt({ attempts, ticket }: Page, wanted: string | null): AttemptFacts | undefined {
-  const isBad = ticket.status === 'failed' || ticket.status === 'needs_attention';
-  const withOutput = attempts.filter(({ stdoutBytes }) => stdoutBytes > 0);
-  return (
-    attempts.find(({ key }) => key === wanted) ??
-    (isBad ? attempts.findLast(({ attempt }) => attempt.status === 'failure') : undefined) ??
-    attempts.findLast(({ attempt }) => attempt.completedAt === null && attempt.asks === undefined) ??
-    withOutput.at(-1) ??
-    attempts.at(-1)
-  );
-}
-
 /** How often output on another machine is asked for. */
 const ELSEWHERE_MS = 5_000;
 
@@ -282,7 +282,7 @@ const OUTPUTS = [
 
 function Phases({ page, row, path }: { page: Page; row: BoardRow; path: string }) {
   const { query } = address.value;
-  const chosen = chosenAttempt(page, query.get('attempt'));
+  const chosen = chooseAttempt(page, query.get('attempt'));
   const byKey = useMemo(() => new Map(page.attempts.map((each) => [each.key, each])), [page]);
   return (
     <div class="phases">
@@ -294,7 +294,7 @@ function Phases({ page, row, path }: { page: Page; row: BoardRow; path: string }
             return (
               <li key={phase.id} class={`phase-item is-${last?.status ?? 'none'}`}>
                 <div class="phase-name">
-                  <Mark status={last?.status ?? 'none'} />
+                  <AttemptMark attempt={last} />
                   <b>{phase.id}</b>
                   <small>{phase.type === 'unknown' ? '' : phase.type}</small>
                 </div>
@@ -331,7 +331,7 @@ function AttemptLink({ facts, path, isChosen }: { facts: AttemptFacts; path: str
         href={`${path}?attempt=${encodeURIComponent(key)}`}
         aria-current={isChosen ? 'true' : undefined}
       >
-        <Mark status={attempt.status} />
+        <AttemptMark attempt={attempt} />
         <span>{name}</span>
         <span class="number">{lengthOf(attempt) || <Since time={attempt.startedAt} />}</span>
         <small class="number">
@@ -369,7 +369,7 @@ function AttemptPanel({
     <section class="attempt" aria-labelledby="attempt-name">
       <header>
         <h2 id="attempt-name">
-          <Mark status={attempt.status} /> {attempt.phase}
+          <AttemptMark attempt={attempt} /> {attempt.phase}
           <small>
             visit {attempt.visit}, attempt {attempt.attempt}
           </small>
@@ -387,6 +387,7 @@ function AttemptPanel({
           <TimeOfDay time={attempt.startedAt} />
         </p>
         {attempt.error && <p class="attempt-error">{localTimes(attempt.error.message)}</p>}
+        {whyUnchecked(attempt) && <p class="hint">{whyUnchecked(attempt)}</p>}
         {attempt.warning && <p class="hint">{attempt.warning}</p>}
         {attempt.asks && <p class="asks">{localTimes(attempt.asks)}</p>}
         {attempt.answeredBy && (

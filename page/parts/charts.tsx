@@ -1,4 +1,4 @@
-import { costText, dollars } from '../../src/model/limits/usage-and-cost.ts';
+import { costText, dollars } from '../../src/model/limits/usage-cost-and-estimate.ts';
 import { rounded, wholeSeconds } from '../../src/report/style-and-phrases.ts';
 import { type Day, roundTop, type Sum } from '../logic/add-up-costs.ts';
 import { Empty } from './small.tsx';

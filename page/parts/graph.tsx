@@ -6,9 +6,9 @@ import { Empty, ticketAddress } from './small.tsx';
 const [WIDTH, HEIGHT, GAP_X, GAP_Y, PAD] = [190, 52, 56, 14, 8];
 /** A drawing with more nodes helps no one. */
 const MAX_NODES = 400;
-const MAX_CHARS = 24;
+const [MAX_ID_CHARS, MAX_TITLE_CHARS] = [20, 24];
 
-const shortened = (text: string) => (text.length > MAX_CHARS ? `${text.slice(0, MAX_CHARS - 1)}…` : text);
+const shortened = (text: string, most: number) => (text.length > most ? `${text.slice(0, most - 1)}…` : text);
 
 /** Which ticket waits for which. Tickets without dependencies are only counted. */
 export function Graph({ nodes, rows }: { nodes: readonly GraphNode[]; rows: ReadonlyMap<string, BoardRow> }) {
@@ -50,28 +50,40 @@ export function Graph({ nodes, rows }: { nodes: readonly GraphNode[]; rows: Read
           {layout.nodes.map(({ id }) => {
             const spot = place.get(id);
             const row = rows.get(id);
-            if (!spot || !row) return null;
-            return (
+            if (!spot) return null;
+            const title = row?.title ?? 'cannot be read';
+            const node = (
+              <g
+                key={id}
+                class={`node is-${row?.status ?? 'none'}`}
+                transform={`translate(${spot.x} ${spot.y})`}
+              >
+                <title>{row ? `${title}\n${row.why}` : title}</title>
+                <rect width={WIDTH} height={HEIGHT} rx="8" />
+                <rect class="stripe" width="5" height={HEIGHT} rx="2" />
+                <text x="15" y="22" class="node-id">
+                  {shortened(id, MAX_ID_CHARS)}
+                </text>
+                <text x="15" y="40" class="node-title">
+                  {shortened(title, MAX_TITLE_CHARS)}
+                </text>
+              </g>
+            );
+            return row ? (
               <a key={id} href={ticketAddress(row)}>
-                <g class={`node is-${row.status}`} transform={`translate(${spot.x} ${spot.y})`}>
-                  <title>{`${row.title}\n${row.why}`}</title>
-                  <rect width={WIDTH} height={HEIGHT} rx="8" />
-                  <rect class="stripe" width="5" height={HEIGHT} rx="2" />
-                  <text x="15" y="22" class="node-id">
-                    {shortened(id)}
-                  </text>
-                  <text x="15" y="40" class="node-title">
-                    {shortened(row.title)}
-                  </text>
-                </g>
+                {node}
               </a>
+            ) : (
+              node
             );
           })}
         </svg>
       </section>
       {single > 0 && (
         <p class="hint">
-          {single === 1 ? '1 ticket has' : `${single} tickets have`} no dependencies and are not drawn.
+          {single === 1
+            ? '1 ticket has no dependencies and is not drawn.'
+            : `${single} tickets have no dependencies and are not drawn.`}
         </p>
       )}
     </>

@@ -1,5 +1,7 @@
 import type { ComponentChildren } from 'preact';
 import { useState } from 'preact/hooks';
+import type { Attempt } from '../../src/model/ticket.ts';
+import { whyUnchecked } from '../../src/model/verdict-criteria-and-missing-checks.ts';
 import { clock, inLocalTime, wholeSeconds } from '../../src/report/style-and-phrases.ts';
 import type { BoardRow } from '../../src/web/api-schemas.ts';
 import { type ApiError, at } from '../live/api.ts';
@@ -17,6 +19,7 @@ const MARKS: Record<string, [sign: string, name: string]> = {
   success: ['✓', 'succeeded'],
   failure: ['✗', 'failed'],
   skipped: ['–', 'skipped'],
+  unchecked: ['–', 'had nothing to check'],
   interrupted: ['‖', 'interrupted'],
   limit: ['◔', 'met a usage limit'],
   none: ['○', 'not started'],
@@ -30,6 +33,12 @@ export function Mark({ status }: { status: string }) {
       {sign}
     </span>
   );
+}
+
+/** The mark of an attempt. One that found nothing to check has not passed. */
+export function AttemptMark({ attempt }: { attempt: Attempt | undefined }) {
+  const isUnchecked = attempt !== undefined && whyUnchecked(attempt) !== '';
+  return <Mark status={isUnchecked ? 'unchecked' : (attempt?.status ?? 'none')} />;
 }
 
 /** How long ago a time was, moving on every second. */

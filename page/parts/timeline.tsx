@@ -59,7 +59,9 @@ export function Timeline({ tickets }: { tickets: readonly Ticket[] }) {
         ))}
       </ul>
       {begun.length > shown.length && (
-        <p class="hint">{begun.length - shown.length} more tickets are not drawn.</p>
+        <p class="hint">
+          The first {shown.length} of {begun.length} tickets are drawn.
+        </p>
       )}
     </div>
   );

@@ -1,4 +1,5 @@
 import { clock } from '../../src/report/style-and-phrases.ts';
+import { sectionWords } from '../../src/report/top/list-rows.ts';
 import { connectAgain, link, needYou, now, session } from '../live/live.ts';
 import { canNotify, turnOnNotifications } from '../live/notifications.ts';
 import { notifications, person, theme } from '../live/preferences.ts';
@@ -24,7 +25,11 @@ export function TopBar() {
           <a key={path} href={path} aria-current={of.some((each) => each === page) ? 'page' : undefined}>
             {name}
             {path === '/' && needYou.value > 0 && (
-              <span class="badge number" role="img" aria-label={`${needYou.value} need you`}>
+              <span
+                class="badge number"
+                role="img"
+                aria-label={`${needYou.value} ${sectionWords('need you', needYou.value)}`}
+              >
                 {needYou.value}
               </span>
             )}
@@ -53,11 +58,18 @@ function ConnectionMark() {
 export function ConnectionNote() {
   const state = link.value;
   if (state.kind !== 'lost') return null;
+  const time = <b>{clock(new Date(state.since).toISOString(), now.value)}</b>;
+  if (state.isServed)
+    return (
+      <div class="note is-lost" role="alert">
+        <p>The server cannot read the state: this is from {time}. Nothing can be decided until it can.</p>
+      </div>
+    );
   return (
     <div class="note is-lost" role="alert">
       <p>
-        No connection: this is from <b>{clock(new Date(state.since).toISOString(), now.value)}</b>. Nothing
-        can be decided until it is back. If the server was stopped, start it again: <code>signalbox web</code>
+        No connection: this is from {time}. Nothing can be decided until it is back. If the server was
+        stopped, start it again: <code>signalbox web</code>
       </p>
       <button type="button" onClick={connectAgain}>
         Connect now

@@ -17,6 +17,8 @@ import { Loading, Printed } from './small.tsx';
 
 /** Longer texts are folded. */
 const MAX_LINES = 30;
+/** Pieces that are read without being asked for, until the box is full. */
+const MAX_FILLS = 30;
 /** This near to the end, the view stays at the end. */
 const NEAR_END_PX = 40;
 
@@ -34,6 +36,7 @@ export function TranscriptView({ path, news }: { path: string; news: unknown }) 
   const scroller = useRef<HTMLDivElement>(null);
   const anchor = useRef<Anchor | 'end' | 'start' | null>('end');
   const isBusy = useRef(false);
+  const fills = useRef(0);
   const [window, setWindow] = useState<TranscriptWindow>();
   const [error, setError] = useState<ApiError>();
   const current = useRef(window);
@@ -62,15 +65,22 @@ export function TranscriptView({ path, news }: { path: string; news: unknown }) 
   );
   const toEnd = useCallback(() => {
     anchor.current = 'end';
+    fills.current = 0;
     void load('', (answer) => opened(answer, true));
   }, [load]);
   const toStart = useCallback(() => {
     anchor.current = 'start';
+    fills.current = 0;
     void load('&after=0', (answer) => opened(answer, answer.to >= answer.size));
   }, [load]);
   const later = useCallback(() => {
     const { current: window } = current;
     if (window) void load(`&after=${nextOffset(window)}`, (answer) => withLater(window, answer));
+  }, [load]);
+
+  const earlier = useCallback(() => {
+    const { current: window } = current;
+    if (window) void load(`&before=${rangeOf(window).from}`, (answer) => withEarlier(window, answer));
   }, [load]);
 
   useEffect(toEnd, [toEnd]);
@@ -89,6 +99,11 @@ export function TranscriptView({ path, news }: { path: string; news: unknown }) 
       if (element) box.scrollTop += element.getBoundingClientRect().top - kept.top;
     }
     if (kept !== 'end') anchor.current = null;
+    // A piece may have one long line that is folded: without a scrollbar nothing more could be reached.
+    if (box.scrollHeight > box.clientHeight || fills.current >= MAX_FILLS) return;
+    fills.current += 1;
+    if (rangeOf(window).from > 0) earlier();
+    else if (!window.atEnd) later();
   }, [window]);
 
   const onScroll = () => {
@@ -96,9 +111,7 @@ export function TranscriptView({ path, news }: { path: string; news: unknown }) 
     if (!box || !window) return;
     const below = box.scrollHeight - box.scrollTop - box.clientHeight;
     anchor.current = below < NEAR_END_PX && window.atEnd ? 'end' : null;
-    const { from } = rangeOf(window);
-    if (box.scrollTop < box.clientHeight * 2 && from > 0)
-      void load(`&before=${from}`, (answer) => withEarlier(window, answer));
+    if (box.scrollTop < box.clientHeight * 2 && rangeOf(window).from > 0) earlier();
     else if (below < box.clientHeight * 2 && !window.atEnd) later();
   };
 
@@ -122,7 +135,15 @@ export function TranscriptView({ path, news }: { path: string; news: unknown }) 
       </div>
       {/* biome-ignore lint/a11y/noNoninteractiveTabindex: a region that scrolls must be reachable by keyboard */}
       <section class="scroller" ref={scroller} onScroll={onScroll} tabIndex={0} aria-label="Transcript">
-        {from === 0 && <p class="edge">Beginning</p>}
+        <p class="edge">
+          {from === 0 ? (
+            'Beginning'
+          ) : (
+            <button type="button" class="quiet" onClick={earlier}>
+              Show what comes before
+            </button>
+          )}
+        </p>
         {window.pieces.map((piece) => (
           <PieceView key={piece.from} piece={piece} />
         ))}

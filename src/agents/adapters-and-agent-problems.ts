@@ -1,6 +1,6 @@
 import { type Finding, type Problem, placed } from '../config/parse-yaml-and-place-problems.ts';
 import type { Settings } from '../config/settings-table.ts';
-import type { AgentAdapter } from '../model/agent.ts';
+import type { AgentAdapter } from '../model/agent-and-adapter-types.ts';
 import { InputError } from '../model/errors.ts';
 import { didYouMean } from '../model/text/nearest-word.ts';
 import type { PhaseOf } from '../model/workflow.ts';

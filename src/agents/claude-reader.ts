@@ -1,5 +1,5 @@
-import type { AgentError, AgentEvent } from '../model/agent.ts';
-import { addUsage, noUsage, subtractUsage, totalUsage } from '../model/limits/usage-and-cost.ts';
+import type { AgentError, AgentEvent } from '../model/agent-and-adapter-types.ts';
+import { addUsage, noUsage, subtractUsage, totalUsage } from '../model/limits/usage-cost-and-estimate.ts';
 import {
   asArray,
   asNumber,
@@ -9,8 +9,8 @@ import {
 } from '../model/text/parse-json-and-find-places.ts';
 import type { ErrorClass, Json, Usage } from '../model/ticket.ts';
 import { classify, type Exit } from './reading/classify-errors.ts';
-import { resultInText } from './reading/final-message.ts';
 import { isoFromEpoch } from './reading/reset-time.ts';
+import { resultInText } from './reading/result-block-and-signal.ts';
 import { oneLine, StreamReader, usageOf, warning } from './reading/stream-reader.ts';
 
 /** Reasons that decide the class by themselves. */
@@ -211,14 +211,9 @@ const MAX_MESSAGES = 200;
 /** A line reports only the output tokens of a message's beginning: the text's length is a better, low estimate. */
 const CHARACTERS_PER_TOKEN = 4;
 
-interface Counted {
-  usage: Usage;
-  characters: number;
-}
-
 /** Usage of a turn's model calls so far. A message has several lines with the same id and counts once. */
 class LiveUsage {
-  readonly #messages = new Map<string, Counted>();
+  readonly #messages = new Map<string, { usage: Usage; characters: number }>();
   #total: Usage | null = null;
 
   get total(): Usage | null {
@@ -264,7 +259,6 @@ function tokensIn(usage: JsonObject | undefined): Usage | null {
     output: usage.output_tokens,
     cacheRead: usage.cache_read_input_tokens,
     cacheWrite: usage.cache_creation_input_tokens,
-    cost: null,
   });
 }
 

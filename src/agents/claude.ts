@@ -1,11 +1,16 @@
 import { join } from 'node:path';
-import { type AgentAdapter, type AgentRequest, can, type Invocation } from '../model/agent.ts';
+import {
+  type AgentAdapter,
+  type AgentRequest,
+  can,
+  type Invocation,
+} from '../model/agent-and-adapter-types.ts';
 import { ClaudeReader } from './claude-reader.ts';
 import { flagged, options, resumeCommand, sessionArgs, switches, userArgs } from './command-flags.ts';
 import {
   type Launcher,
   type LaunchFile,
-  ownArgs,
+  plannerCommand,
   secretFile,
 } from './planner-launch-and-masked-arguments.ts';
 
@@ -134,9 +139,7 @@ export const planClaude: Launcher = ({ agent, dir, prompt, skills, mcpServers, w
   if (hasServers) files.push(secretFile(dir, 'mcp.json', `${JSON.stringify({ mcpServers }, null, 2)}\n`));
   return {
     argv: [
-      agent.command,
-      ...ownArgs(agent, [...OWN_FLAGS, options('--max-turns --json-schema')]),
-      ...flagged('--model', agent.model),
+      ...plannerCommand(agent, [...OWN_FLAGS, options('--max-turns --json-schema')]),
       '--append-system-prompt',
       prompt,
       '--plugin-dir',

@@ -6,9 +6,9 @@ import type {
   AgentEvent,
   AgentRequest,
   Invocation,
-} from '../model/agent.ts';
-import { can } from '../model/agent.ts';
-import { subtractUsage } from '../model/limits/usage-and-cost.ts';
+} from '../model/agent-and-adapter-types.ts';
+import { can } from '../model/agent-and-adapter-types.ts';
+import { subtractUsage } from '../model/limits/usage-cost-and-estimate.ts';
 import {
   asArray,
   asNumber,
@@ -29,8 +29,8 @@ import {
 } from './command-flags.ts';
 import {
   type Launcher,
-  ownArgs,
   type PlannerServer,
+  plannerCommand,
   secretFile,
   withSkillIndex,
 } from './planner-launch-and-masked-arguments.ts';
@@ -88,12 +88,8 @@ export const codex: AgentAdapter = {
   interactive: (agent, sessionId) => {
     const legacy = agent.defaultArgs.includes('--full-auto') || agent.defaultArgs.includes('--approval-mode');
     const rules = [...OWN_FLAGS, ...EXEC_ONLY_FLAGS, ...(legacy ? PERMISSION_FLAGS.codex : [])];
-    return [
-      agent.command,
-      'resume',
-      ...takeFlags(agent.defaultArgs, rules).kept,
-      checkedSessionId(sessionId),
-    ];
+    const { kept } = takeFlags(agent.defaultArgs, rules);
+    return [agent.command, 'resume', ...kept, checkedSessionId(sessionId)];
   },
 };
 
@@ -136,9 +132,7 @@ export const planCodex: Launcher = ({ agent, dir, prompt, skills, mcpServers, wr
   const servers = Object.entries(mcpServers);
   return {
     argv: [
-      agent.command,
-      ...ownArgs(agent, [...OWN_FLAGS, ...EXEC_ONLY_FLAGS]),
-      ...flagged('-m', agent.model),
+      ...plannerCommand(agent, [...OWN_FLAGS, ...EXEC_ONLY_FLAGS], '-m'),
       '-c',
       `developer_instructions=${toml(withSkillIndex(prompt, skills))}`,
       ...servers.flatMap(([name]) => [
@@ -293,7 +287,7 @@ class CodexReader extends StreamReader {
     const all = asNumber(usage.input_tokens);
     const input =
       all === undefined ? null : Math.max(0, all - (asNumber(cacheRead) ?? 0) - (asNumber(cacheWrite) ?? 0));
-    const total = usageOf({ input, output: usage.output_tokens, cacheRead, cacheWrite, cost: null });
+    const total = usageOf({ input, output: usage.output_tokens, cacheRead, cacheWrite });
     return subtractUsage(total, this.context.usageBefore);
   }
 }

@@ -1,4 +1,4 @@
-import type { Access, AgentConfig, AgentRequest } from '../model/agent.ts';
+import type { Access, AgentConfig, AgentRequest } from '../model/agent-and-adapter-types.ts';
 import { checkedSessionId } from './reading/stream-reader.ts';
 
 /** A flag to take out of a list of arguments. */

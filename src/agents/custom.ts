@@ -5,8 +5,8 @@ import type {
   AgentResult,
   Invocation,
   ReadContext,
-} from '../model/agent.ts';
-import { can } from '../model/agent.ts';
+} from '../model/agent-and-adapter-types.ts';
+import { can } from '../model/agent-and-adapter-types.ts';
 import { InputError } from '../model/errors.ts';
 import { requestEnv } from './directories-and-variables.ts';
 import {
@@ -17,11 +17,13 @@ import {
   unfinished,
   wasSignalled,
 } from './reading/classify-errors.ts';
-import { extractTagged } from './reading/final-message.ts';
+import { extractTagged } from './reading/result-block-and-signal.ts';
 
 const TAIL = 64 * 1024;
 /** The longest single argument on Linux, with its closing zero byte. */
 const MAX_ARGUMENT = 131_072;
+/** Some programs report errors at the end of their output. */
+const MAX_STDERR_LINES = 10;
 const PLACEHOLDER = /\{(prompt|promptFile|model|session)\}/g;
 
 /** Any command. It gets its input by arguments, stdin and environment; its exit code is the result. */
@@ -76,17 +78,11 @@ function reader(context: ReadContext): AgentReader {
         return { ...base, ok: true, data: context.wantsData ? extractTagged(text) : undefined, error: null };
       if (wasSignalled(exit) || exit.code === 126 || exit.code === 127)
         return { ...base, ok: false, data: undefined, error: unfinished('the agent', exit, context.now) };
-      const said = stderrText(exit.stderrTail) || lastLines(text);
+      const said =
+        stderrText(exit.stderrTail) || stderrText(text.split('\n').slice(-MAX_STDERR_LINES).join('\n'));
       const message = `the agent ended with exit code ${exit.code ?? 'unknown'}.${said === '' ? '' : ` It said: ${said}`}`;
       const error = errorOf(classifyWords(said) ?? 'exit', message, context.now, context.zone);
       return { ...base, ok: false, data: undefined, error };
     },
   };
-}
-
-const MAX_STDERR_LINES = 10;
-
-/** The end of its output, where some programs report errors. */
-function lastLines(text: string): string {
-  return stderrText(text.split('\n').slice(-MAX_STDERR_LINES).join('\n'));
 }

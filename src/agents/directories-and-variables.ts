@@ -1,4 +1,4 @@
-import type { AgentRequest } from '../model/agent.ts';
+import type { AgentRequest } from '../model/agent-and-adapter-types.ts';
 
 /** A file of the user's that a sandboxed CLI gets a copy of. */
 export interface Seed {

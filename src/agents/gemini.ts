@@ -6,12 +6,17 @@ import type {
   AgentEvent,
   AgentRequest,
   Invocation,
-} from '../model/agent.ts';
-import { can } from '../model/agent.ts';
+} from '../model/agent-and-adapter-types.ts';
+import { can } from '../model/agent-and-adapter-types.ts';
 import { asNumber, asObject, asString, type JsonObject } from '../model/text/parse-json-and-find-places.ts';
 import type { ErrorClass, Usage } from '../model/ticket.ts';
 import { flagged, options, resumeCommand, sessionArgs, switches, userArgs } from './command-flags.ts';
-import { type Launcher, ownArgs, secretFile, withSkillIndex } from './planner-launch-and-masked-arguments.ts';
+import {
+  type Launcher,
+  plannerCommand,
+  secretFile,
+  withSkillIndex,
+} from './planner-launch-and-masked-arguments.ts';
 import { classify, type Exit, isEmptied, troubleEvent } from './reading/classify-errors.ts';
 import { oneLine, StreamReader, usageOf, warning } from './reading/stream-reader.ts';
 
@@ -79,6 +84,8 @@ const ACCESS: Readonly<Record<Access, { mode: string; policy: string | null }>> 
   read: { mode: 'default', policy: READ_RULE },
 };
 
+const OWN_SERVERS = 'gemini takes MCP servers from its own settings only';
+
 /**
  * The prompt is the context file of an included directory. File tools see only included directories, so skills and
  * state are included, too. It reads servers only from its own settings and from files that root owns.
@@ -89,19 +96,12 @@ export const planGemini: Launcher = ({ agent, dir, prompt, skills, mcpServers, w
   const servers = Object.keys(mcpServers);
   return {
     argv: [
-      agent.command,
-      ...ownArgs(agent, OWN_FLAGS),
-      ...flagged('--model', agent.model),
+      ...plannerCommand(agent, OWN_FLAGS),
       ...[...new Set(along)].flatMap((path) => ['--include-directories', path]),
     ],
     env: { ...agent.env },
     files: [secretFile(context, 'GEMINI.md', withSkillIndex(prompt, skills))],
-    notes:
-      servers.length > 0
-        ? [
-            `gemini takes MCP servers from its own settings only; add ${servers.join(', ')} with: gemini mcp add`,
-          ]
-        : [],
+    notes: servers.length > 0 ? [`${OWN_SERVERS}; add ${servers.join(', ')} with: gemini mcp add`] : [],
   };
 };
 
@@ -162,7 +162,9 @@ class GeminiReader extends StreamReader {
         const message = asString(event.message) ?? 'unknown error';
         if (LOOP.test(message)) this.#loop = message;
         else if (event.severity === 'error') this.#reported = message;
-        return [...this.#endMessage(), warning(oneLine(message, 300))];
+        // After a warning, the same message continues.
+        const before = event.severity === 'error' ? this.#endMessage() : this.#endLine();
+        return [...before, warning(oneLine(message, 300))];
       }
       case 'result': {
         this.#result = event;
@@ -232,6 +234,10 @@ class GeminiReader extends StreamReader {
   /** What follows is another message; the rest of the last line is shown. */
   #endMessage(): AgentEvent[] {
     this.#fresh = true;
+    return this.#endLine();
+  }
+
+  #endLine(): AgentEvent[] {
     const text = this.#line;
     this.#line = '';
     return text === '' ? [] : [{ type: 'text', text }];
@@ -244,13 +250,8 @@ function usageIn(stats: JsonObject | undefined): Usage | null {
   const total = asNumber(stats.input_tokens);
   const cached = asNumber(stats.cached);
   const input = asNumber(stats.input) ?? (total === undefined ? undefined : total - (cached ?? 0));
-  return usageOf({
-    input: input === undefined ? null : Math.max(0, input),
-    output: stats.output_tokens,
-    cacheRead: cached,
-    cacheWrite: null,
-    cost: null,
-  });
+  const fresh = input === undefined ? null : Math.max(0, input);
+  return usageOf({ input: fresh, output: stats.output_tokens, cacheRead: cached });
 }
 
 function statusOf(message: string, exit: Exit): number | null {

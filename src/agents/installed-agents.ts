@@ -6,8 +6,12 @@ import { noteFact, readFacts } from '../machine/files/write-atomic-and-note-fact
 import { findExecutable, probe } from '../machine/find-and-probe-program.ts';
 import type { Env } from '../machine/home-path.ts';
 import { run } from '../machine/run-process.ts';
-import type { Access, AgentAdapter, AgentCapabilities, AgentConfig, AgentProgram } from '../model/agent.ts';
-import { ACCESS } from '../model/agent.ts';
+import {
+  ACCESS,
+  type AgentAdapter,
+  type AgentConfig,
+  type AgentProgram,
+} from '../model/agent-and-adapter-types.ts';
 import { allowedEnvironment } from '../model/text/allowed-environment.ts';
 import { asRecord, asText } from '../model/text/parse-json-and-find-places.ts';
 import { ADAPTERS, adapterFor } from './adapters-and-agent-problems.ts';
@@ -52,32 +56,7 @@ export function rangeText([from, to]: readonly [from: string, to: string]): stri
 }
 
 /** One agent as it is found on this machine. */
-export interface SurveyedAgent {
-  agent: string;
-  adapter: string;
-  /** Used where no other agent is named. */
-  isDefault: boolean;
-  /** Has an entry in the settings. */
-  configured: boolean;
-  command: string;
-  path: string | null;
-  version: string | null;
-  /** Why an installed program printed no version, or cannot be started. */
-  problem: string | null;
-  /** How to fix a program that cannot be started. */
-  fix: string | null;
-  tested: AgentProgram['tested'] | null;
-  standing: 'tested' | 'older' | 'newer' | null;
-  /** Null for an adapter without a program. */
-  login: Login | null;
-  supports: Supports;
-}
-
-/** `by` is the first sign that was seen: a file or a variable by its name, never what is in it. */
-interface Login {
-  seen: boolean;
-  by: string | null;
-}
+export type SurveyedAgent = Awaited<ReturnType<typeof survey>>;
 
 interface SurveyOptions {
   settings: Settings;
@@ -107,10 +86,7 @@ function bare(name: string): AgentConfig {
   return { name, adapter: name, command: name, defaultArgs: [], env: {}, model: null };
 }
 
-async function survey(
-  agent: AgentConfig,
-  { settings, env, timeoutMs = VERSION_MS }: SurveyOptions,
-): Promise<SurveyedAgent> {
+async function survey(agent: AgentConfig, { settings, env, timeoutMs = VERSION_MS }: SurveyOptions) {
   const adapter = adapterFor(agent.adapter);
   const { program } = adapter;
   const own = { ...env, ...agent.env };
@@ -121,24 +97,32 @@ async function survey(
   return {
     agent: agent.name,
     adapter: agent.adapter,
+    /** Used where no other agent is named. */
     isDefault: agent.name === settings.defaultAgent,
+    /** Has an entry in the settings. */
     configured: (settings.origin[`agents.${agent.name}`] ?? 'default') !== 'default',
     command: agent.command,
     path,
     version,
+    /** Why an installed program printed no version, or cannot be started. */
     problem:
       trouble?.detail ??
       (asked && version === null ? (asked.ok ? 'printed no version' : asked.reason) : null),
+    /** How to fix a program that cannot be started. */
     fix: trouble?.fix ?? null,
     tested: program?.tested ?? null,
     standing: program && version !== null ? standing(version, program.tested) : null,
+    /** Null for an adapter without a program. */
     login: program && loginOf(agent.adapter, program, own),
     supports: supportsOf(adapter),
   };
 }
 
-/** Whether there is a sign of a login. Contents are not read: only whether a file exists or a variable is set. */
-function loginOf(adapter: string, { login }: AgentProgram, env: Env): Login {
+/**
+ * Whether there is a sign of a login. Contents are not read: only whether a file exists or a variable is set. `by` is the first sign
+ * that was seen, by its name.
+ */
+function loginOf(adapter: string, { login }: AgentProgram, env: Env) {
   const variable = login.env.find((name) => env[name]);
   const places = login.files.flatMap((file) => locate(adapter, file, env) ?? []);
   const by = variable ?? places.find(({ path }) => existsSync(path))?.shown ?? null;
@@ -290,27 +274,15 @@ export function agentFindings(surveyed: readonly SurveyedAgent[]): DoctorFinding
   });
 }
 
-/** The abilities of an adapter, as `doctor --agents` and the docs show them; null: not declared. */
-interface Supports {
-  schema: AgentCapabilities['schema'];
-  session: boolean;
-  model: Honoured;
-  effort: Honoured;
-  maxTurns: Honoured;
-  /** A cap on dollars of the program's own. */
-  budget: boolean | null;
-  allowedTools: Honoured;
-  cost: boolean | null;
-  limitEnd: AgentProgram['limitEnd'] | null;
-  access: readonly Access[];
-}
-
 /** `told` (a stored value): the agent gets it in its environment and may ignore it. */
 type Honoured = 'yes' | 'no' | 'passed on';
 
 const NONE = '–';
 
-export function supportsOf({ capabilities: can, program, access = ACCESS }: AgentAdapter): Supports {
+type Supports = ReturnType<typeof supportsOf>;
+
+/** The abilities of an adapter, as `doctor --agents` and the docs show them; null: not declared. */
+export function supportsOf({ capabilities: can, program, access = ACCESS }: AgentAdapter) {
   const honoured = (does: boolean): Honoured => (!does ? 'no' : program ? 'yes' : 'passed on');
   return {
     schema: can.schema,
@@ -318,6 +290,7 @@ export function supportsOf({ capabilities: can, program, access = ACCESS }: Agen
     model: honoured(can.model),
     effort: honoured(can.effort),
     maxTurns: honoured(can.maxTurns),
+    /** A cap on dollars of the program's own. */
     budget: program?.capsCost ?? null,
     allowedTools: honoured(can.allowedTools),
     cost: program?.reportsCost ?? null,

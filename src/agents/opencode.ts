@@ -1,11 +1,17 @@
 import { join } from 'node:path';
-import type { AgentAdapter, AgentError, AgentEvent, AgentRequest, Invocation } from '../model/agent.ts';
-import { can } from '../model/agent.ts';
-import { addUsage } from '../model/limits/usage-and-cost.ts';
+import type {
+  AgentAdapter,
+  AgentError,
+  AgentEvent,
+  AgentRequest,
+  Invocation,
+} from '../model/agent-and-adapter-types.ts';
+import { can } from '../model/agent-and-adapter-types.ts';
+import { addUsage } from '../model/limits/usage-cost-and-estimate.ts';
 import { asNumber, asObject, asString, type JsonObject } from '../model/text/parse-json-and-find-places.ts';
 import type { Usage } from '../model/ticket.ts';
 import { flagged, options, resumeCommand, sessionArgs, switches, userArgs } from './command-flags.ts';
-import { type Launcher, ownArgs, secretFile } from './planner-launch-and-masked-arguments.ts';
+import { type Launcher, plannerCommand, secretFile } from './planner-launch-and-masked-arguments.ts';
 import { CUT_OFF, classify, type Exit, troubleEvent, wasSignalled } from './reading/classify-errors.ts';
 import { resetFromProse } from './reading/reset-time.ts';
 import { StreamReader, usageOf } from './reading/stream-reader.ts';
@@ -79,11 +85,7 @@ export const planOpencode: Launcher = ({ agent, dir, prompt, skills, mcpServers,
   const config = { instructions: [join(dir, 'planner.md')], mcp };
   const taken = agent.env.OPENCODE_CONFIG_DIR ?? env.OPENCODE_CONFIG_DIR;
   return {
-    argv: [
-      agent.command,
-      ...ownArgs(agent, [...OWN_FLAGS, ...RUN_ONLY_FLAGS]),
-      ...flagged('--model', agent.model),
-    ],
+    argv: plannerCommand(agent, [...OWN_FLAGS, ...RUN_ONLY_FLAGS]),
     env: { ...agent.env, OPENCODE_CONFIG_DIR: home },
     files: [
       secretFile(dir, 'planner.md', prompt),

@@ -1,7 +1,13 @@
 import { join } from 'node:path';
-import type { AgentAdapter, AgentError, AgentEvent, AgentRequest, Invocation } from '../model/agent.ts';
-import { can } from '../model/agent.ts';
-import { addUsage } from '../model/limits/usage-and-cost.ts';
+import type {
+  AgentAdapter,
+  AgentError,
+  AgentEvent,
+  AgentRequest,
+  Invocation,
+} from '../model/agent-and-adapter-types.ts';
+import { can } from '../model/agent-and-adapter-types.ts';
+import { addUsage } from '../model/limits/usage-cost-and-estimate.ts';
 import {
   asArray,
   asNumber,
@@ -11,7 +17,7 @@ import {
 } from '../model/text/parse-json-and-find-places.ts';
 import { flagged, options, resumeCommand, sessionArgs, switches, userArgs } from './command-flags.ts';
 import { PI_EXTENSION } from './pi-extension.ts';
-import { type Launcher, ownArgs, secretFile } from './planner-launch-and-masked-arguments.ts';
+import { type Launcher, plannerCommand, secretFile } from './planner-launch-and-masked-arguments.ts';
 import { CUT_OFF, classify, type Exit } from './reading/classify-errors.ts';
 import { isoOf, StreamReader, usageOf, warning } from './reading/stream-reader.ts';
 
@@ -76,9 +82,7 @@ export const planPi: Launcher = ({ agent, dir, prompt, skills, mcpServers }) => 
   const servers = Object.keys(mcpServers);
   return {
     argv: [
-      agent.command,
-      ...ownArgs(agent, OWN_FLAGS),
-      ...flagged('--model', agent.model),
+      ...plannerCommand(agent, OWN_FLAGS),
       '--append-system-prompt',
       join(dir, 'planner.md'),
       ...skills.flatMap((skill) => ['--skill', skill.dir]),

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
-import type { AgentConfig } from '../model/agent.ts';
+import type { AgentConfig } from '../model/agent-and-adapter-types.ts';
 import { redactor } from '../model/text/find-and-redact-secrets.ts';
-import { type FlagRule, permissionFlags, takeFlags } from './command-flags.ts';
+import { type FlagRule, flagged, permissionFlags, takeFlags } from './command-flags.ts';
 
 interface PlannerSkill {
   name: string;
@@ -53,9 +53,14 @@ export function secretFile(dir: string, name: string, text: string): LaunchFile 
   return { path: join(dir, name), text, mode: 0o600 };
 }
 
-/** The agent's own arguments without flags of headless calls and permissions: a person is present. */
-export function ownArgs({ adapter, defaultArgs }: AgentConfig, headless: readonly FlagRule[]): string[] {
-  return takeFlags(defaultArgs, [...headless, ...permissionFlags(adapter)]).kept;
+/** The command with the agent's own arguments, without flags of headless calls and permissions: a person is present. */
+export function plannerCommand(
+  { adapter, command, defaultArgs, model }: AgentConfig,
+  headless: readonly FlagRule[],
+  modelFlag = '--model',
+): string[] {
+  const { kept } = takeFlags(defaultArgs, [...headless, ...permissionFlags(adapter)]);
+  return [command, ...kept, ...flagged(modelFlag, model)];
 }
 
 /** For CLIs that cannot load skills from a given directory: the agent reads the files itself. */

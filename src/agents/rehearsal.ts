@@ -1,5 +1,11 @@
-import type { AgentAdapter, AgentError, AgentEvent, AgentRequest, Invocation } from '../model/agent.ts';
-import { can } from '../model/agent.ts';
+import type {
+  AgentAdapter,
+  AgentError,
+  AgentEvent,
+  AgentRequest,
+  Invocation,
+} from '../model/agent-and-adapter-types.ts';
+import { can } from '../model/agent-and-adapter-types.ts';
 import { asString, type JsonObject } from '../model/text/parse-json-and-find-places.ts';
 import { ERROR_CLASSES, type Json } from '../model/ticket.ts';
 import { flagged, sessionArgs } from './command-flags.ts';

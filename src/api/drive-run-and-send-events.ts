@@ -3,7 +3,7 @@ import type { Settings } from '../config/settings-table.ts';
 import { releasePlanClaim } from '../engine/claim-and-complete-plan.ts';
 import type { EngineContext } from '../engine/context.ts';
 import { runPlan } from '../engine/run-plan.ts';
-import type { RunLogWriter } from '../features/issue-runs/logs/write-log.ts';
+import type { RunLogWriter } from '../features/issue-runs/logs/rewrite-run-log.ts';
 import { ignoringErrors, progressFeed } from '../features/issue-runs/progress-callbacks.ts';
 import type {
   IssueResult,

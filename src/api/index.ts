@@ -8,7 +8,7 @@ export {
   runPlan,
 } from '../engine/run-plan.ts';
 export type { IssueLog, RunLog } from '../features/issue-runs/logs/read-and-rotate-logs.ts';
-export type { RunLogWriter } from '../features/issue-runs/logs/write-log.ts';
+export type { RunLogWriter } from '../features/issue-runs/logs/rewrite-run-log.ts';
 export {
   checkCombination,
   parseBatches,

@@ -1,6 +1,6 @@
 import { resolve } from 'node:path';
 import type { Settings as SignalboxSettings } from '../config/settings-table.ts';
-import type { RunLogWriter } from '../features/issue-runs/logs/write-log.ts';
+import type { RunLogWriter } from '../features/issue-runs/logs/rewrite-run-log.ts';
 import { parseBatches } from '../features/issue-runs/options/check-options-and-parse-batches.ts';
 import { completeOptions, mergeRunOptions } from '../features/issue-runs/options/resolve-options.ts';
 import type { PhasePlanCallback, ProgressCallback } from '../features/issue-runs/progress-callbacks.ts';

@@ -3,19 +3,19 @@ import { resolve } from 'node:path';
 import { repositoryOf } from '../config/find-config-and-state.ts';
 import type { Settings } from '../config/settings-table.ts';
 import type { EngineContext } from '../engine/context.ts';
-import { requireReady, startableTickets } from '../engine/require-preflight-of-plan.ts';
-import { workspaceFor } from '../engine/ticket-workspace.ts';
+import { requireReady, startableTickets } from '../engine/require-preflight-or-hold-plan.ts';
+import { workspaceFor } from '../engine/work-out-workspace-and-repository.ts';
 import { type Rotation, rotateLogs } from '../features/issue-runs/logs/read-and-rotate-logs.ts';
-import { checkLogPlace, openRunLog, type RunLogWriter } from '../features/issue-runs/logs/write-log.ts';
+import { checkLogPlace, openRunLog, type RunLogWriter } from '../features/issue-runs/logs/rewrite-run-log.ts';
 import { modeOf } from '../features/issue-runs/options/execution-config-and-workflow-changes.ts';
 import { addedByLabels } from '../features/issue-runs/options/parse-phases-models-efforts-labels.ts';
+import type { PreparedRun } from '../features/issue-runs/plan-issues.ts';
 import { prepareIssueRun } from '../features/issue-runs/prepare-issue-run.ts';
 import { reportPhases } from '../features/issue-runs/progress-callbacks.ts';
 import type {
   ManifestOfRun,
   MergedRunOptions,
   PlannedIssue,
-  PreparedRun,
   WorktreeInfo,
 } from '../features/issue-runs/request-and-result-types.ts';
 import { refusedResult } from '../features/issue-runs/results/issue-result.ts';
@@ -24,7 +24,7 @@ import {
   numberOf,
   storedRun,
 } from '../features/issue-runs/results/stored-run-time-and-issue-names.ts';
-import { isTaken, startIssueRun } from '../features/issue-runs/start-issue-run.ts';
+import { isTaken, startIssueRun } from '../features/issue-runs/write-plan-and-create-workspaces.ts';
 import { forecast } from '../features/preflight/find-start-problems-and-forecast.ts';
 import { parseReference } from '../issues/issue-references.ts';
 import { issueInFile } from '../issues/markdown-issues.ts';
@@ -87,6 +87,7 @@ export async function runIssues(given: Given, input: RunInput): Promise<Course> 
   const issueInfoMap = new Map(
     prepared.items.map((item) => [item.number ?? item.id, { title: item.title, labels: item.labels }]),
   );
+  const pinned = prepared.items.map(({ pin }) => pin);
   const nothing = { logPath: null, worktreeMap: new Map(), issueInfoMap, planId: null };
   if (config.dryRun) {
     const dryRun = preview(engine, prepared, config, input.batches !== null);
@@ -97,7 +98,7 @@ export async function runIssues(given: Given, input: RunInput): Promise<Course> 
       forecast: await forecast(engine, {
         plan: prepared.plan,
         tickets: startableTickets(prepared.tickets),
-        pinned: prepared.workflows,
+        pinned,
         mode: modeOf(prepared.plan, config),
       }),
     };
@@ -109,7 +110,7 @@ export async function runIssues(given: Given, input: RunInput): Promise<Course> 
     await requireReady(engine, {
       plan,
       tickets: startableTickets(tickets),
-      pinned: prepared.workflows,
+      pinned,
       isDetached: config.detach,
       signal,
     });
@@ -216,17 +217,17 @@ function preview(
   return prepared.tickets.map((ticket) => {
     const entry = entryOf(plan, ticket);
     const done = ticket.status === 'complete';
-    const note = prepared.notes.get(ticket.ticketId);
     const after = done ? [] : (entry?.blockedBy ?? []).map((text) => parseRef(text, plan.id));
     const spec = workspaceFor(ticket, plan, engine.settings, { plans: [plan], tickets });
     const item = prepared.items.find(({ id }) => id === ticket.ticketId);
+    const note = item?.note;
     const added = done ? undefined : addedByLabels(config, item?.labels ?? []);
     return {
       issue: ticket.ticketId,
       issueNumber: item?.number ?? 0,
       title: ticket.title,
       done,
-      phases: done ? [] : (prepared.phases.get(ticket.ticketId) ?? []),
+      phases: done ? [] : (item?.ahead ?? []),
       after: after.map(({ ticketId }) => ticketId),
       afterNames: after.map((ref) => {
         const before = ticketOf({ tickets }, ref) ?? ticketOf(earlier, ref);

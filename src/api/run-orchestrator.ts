@@ -3,8 +3,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { repositoryOf } from '../config/find-config-and-state.ts';
 import { readManifest } from '../config/project-manifest.ts';
-import { requireReady, startableTickets } from '../engine/require-preflight-of-plan.ts';
-import { checkLogPlace, openRunLog } from '../features/issue-runs/logs/write-log.ts';
+import { requireReady, startableTickets } from '../engine/require-preflight-or-hold-plan.ts';
+import { checkLogPlace, openRunLog } from '../features/issue-runs/logs/rewrite-run-log.ts';
 import { checkMerged, parseBatches } from '../features/issue-runs/options/check-options-and-parse-batches.ts';
 import {
   buildExecutionConfig,
@@ -30,10 +30,10 @@ import { numberedItem } from '../issues/issues-and-tasks-from-caller.ts';
 import { InputError } from '../model/errors.ts';
 import type { EngineEvent } from '../model/events.ts';
 import type { ExecutionConfig } from '../model/plan-schema.ts';
-import { whyNotMerged } from '../model/review-verdict-and-criteria.ts';
+import { whyNotMerged } from '../model/verdict-criteria-and-missing-checks.ts';
 import { runOutput } from '../report/issue-runs/summary-and-dry-run.ts';
 import { printable, style } from '../report/style-and-phrases.ts';
-import { openStore } from '../store/open-store.ts';
+import { openStore } from '../store/open-file-store-with-schemas.ts';
 import { type Course, driveRun, EventStream, type Opened, openRun } from './drive-run-and-send-events.ts';
 import { openEngine } from './open-engine-with-features.ts';
 import type { OrchestratorConfig, RunSurroundings } from './orchestrator-arguments.ts';

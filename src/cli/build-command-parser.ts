@@ -7,7 +7,7 @@ import { PLAN_COMMANDS } from './definitions/plan-and-workflow-commands.ts';
 import { PROJECT_COMMANDS } from './definitions/project-and-workflow-step-commands.ts';
 import { RUN_COMMANDS } from './definitions/run-commands.ts';
 import { TICKET_COMMANDS } from './definitions/ticket-commands.ts';
-import type { Io } from './io.ts';
+import { type Io, wordsOf } from './io.ts';
 
 /** Used if there is no terminal. */
 const HELP_WIDTH = 80;
@@ -48,7 +48,6 @@ class Parser extends Command {
 
 /** The parser of the command line. */
 export function createProgram(io: Io, version: string): Command {
-  const showAll = io.argv.includes('--all');
   const program = new Parser('signalbox')
     .description(ABOUT)
     .usage('<command> [options]')
@@ -70,36 +69,32 @@ export function createProgram(io: Io, version: string): Command {
       getErrHasColors: () => io.color,
     });
   const completion: CommandDefinition = {
-    usage: 'completion <shell>',
     about: 'print a completion script for your shell',
     args: { shell: 'bash, zsh, fish' },
     json: 'print the words as JSON',
     examples: ['completion bash >> ~/.bashrc', 'completion fish > ~/.config/fish/completions/signalbox.fish'],
     load: async () => (await import('./commands/completion.ts')).completion(program),
   };
-  const all = [
+  const all = Object.entries({
     ...RUN_COMMANDS,
     ...TICKET_COMMANDS,
     ...PLAN_COMMANDS,
     ...PROJECT_COMMANDS,
     ...FLEET_COMMANDS,
-    completion,
-  ];
-  const groups = Object.keys(GROUPS);
-  const placeOf = ({ usage }: CommandDefinition) => {
-    const group = GROUP_OF.get(usage.split(' ')[0] ?? '');
-    return group === undefined ? groups.length : groups.indexOf(group);
-  };
-  for (const definition of all.sort((one, other) => placeOf(one) - placeOf(other)))
-    addCommand(program, definition, { io, showAll });
+    'completion <shell>': completion,
+  });
+  for (const heading of [...Object.keys(GROUPS), undefined])
+    for (const [usage, definition] of all) {
+      const words = usage.split(' ');
+      if (GROUP_OF.get(words[0] ?? '') === heading) addCommand(program, words, definition, { io, heading });
+    }
   return program;
 }
 
 /** Refuses `--help` of a command that does not exist. */
 export function refuseUnknownCommand(program: Command, argv: readonly string[]): void {
   let command = program;
-  for (const [index, word] of argv.entries()) {
-    if (word.startsWith('-') || ['-C', '--config', '--store'].includes(argv[index - 1] ?? '')) continue;
+  for (const word of wordsOf(argv)) {
     const next = command.commands.find((each) => each.name() === word);
     if (!next && (command.commands.length === 0 || command.registeredArguments.length > 0)) return;
     command = next ?? command.error(`unknown command '${word}'`);
@@ -150,19 +145,17 @@ function fullName(command: Command): string {
 /** Adds a command below the group that it belongs to, which must be defined before it. */
 function addCommand(
   program: Command,
-  definition: CommandDefinition,
-  { io, showAll }: { io: Io; showAll: boolean },
+  words: readonly string[],
+  { about, args = {}, options = {}, json = 'print JSON', notes, load, ...given }: CommandDefinition,
+  { io, heading }: { io: Io; heading: string | undefined },
 ): void {
-  const { usage, about, args = {}, options = {}, json = 'print JSON', notes, load } = definition;
-  const words = usage.split(' ');
   const [path, names] = [words.filter(isName), words.filter((word) => !isName(word))];
   const group = path
     .slice(0, -1)
     .reduce((above, name) => above.commands.find((each) => each.name() === name) ?? above, program);
-  const heading = GROUP_OF.get(path[0] ?? '');
-  const hidden = heading === undefined && group === program && !showAll;
+  const hidden = heading === undefined && group === program && !io.argv.includes('--all');
   const { examples = [[...path, ...names.map((name) => SAMPLES[name.replace(/\W/g, '')])].join(' ')] } =
-    definition;
+    given;
   const lines = examples.map((line) => `\n  $ ${/\bsignalbox /.test(line) ? '' : 'signalbox '}${line}`);
   const command = group
     .command(path.at(-1) ?? '', { hidden })

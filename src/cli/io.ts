@@ -1,8 +1,9 @@
 import type { ChildProcess } from 'node:child_process';
 import { readSync } from 'node:fs';
 import { constants } from 'node:os';
-import { type Lines, printable, safeJson } from '../report/style-and-phrases.ts';
-import { wrapLines } from '../report/table.ts';
+import { setTimeout as delay } from 'node:timers/promises';
+import { type Lines, printable, type Style, safeJson } from '../report/style-and-phrases.ts';
+import { wrapLines } from '../report/tables-and-text-wrapping.ts';
 
 /** The word that a completion script calls this program with. It is no command. */
 export const ASK = '__complete';
@@ -68,6 +69,8 @@ export interface Io extends Pick<ProcessIo, 'env' | 'stdin' | 'stdout' | 'stderr
   /** Width of the terminal now; missing if there is none. */
   columns?: () => number;
   color: boolean;
+  /** For standard output. */
+  style: Style;
   /** Sets the exit code; the command continues. */
   exit(code: number): void;
   /** Ends the call with this exit code although work is left. */
@@ -81,9 +84,34 @@ export interface Io extends Pick<ProcessIo, 'env' | 'stdin' | 'stdout' | 'stderr
   resumesSpec?: boolean;
 }
 
+/** The words of a command line that are neither flags nor values of the flags that every command has. */
+export function wordsOf(argv: readonly string[]): string[] {
+  const isValue = (index: number) => ['-C', '--config', '--store'].includes(argv[index - 1] ?? '');
+  return argv.filter((word, index) => !word.startsWith('-') && !isValue(index));
+}
+
 /** Standard input, output and error for a program that takes the command's place. */
 export function inherited({ stdin, stdout, stderr }: Io): [number, number, number] {
   return [stdin.fd, stdout.fd, stderr.fd];
+}
+
+/** Does something again and again, until it returns true or a person stops it. */
+export async function untilSignal(
+  { signals }: Pick<Io, 'signals'>,
+  pauseMs: number,
+  step: () => boolean | Promise<boolean>,
+): Promise<void> {
+  const stopped = new AbortController();
+  const { signal } = stopped;
+  const unhook = signals.on(['SIGINT', 'SIGTERM'], () => stopped.abort());
+  try {
+    while (!signal.aborted && !(await step()))
+      await delay(pauseMs, undefined, { signal }).catch((error: unknown) => {
+        if (!signal.aborted) throw error;
+      });
+  } finally {
+    unhook();
+  }
 }
 
 /** The exit code of a program that has the terminal, as a shell reports it. */
@@ -96,6 +124,11 @@ export function exitOf(child: ChildProcess): Promise<number> {
 
 export function outJson(io: Io, value: unknown): void {
   io.out(safeJson(value, 2).split('\n'));
+}
+
+/** Prints lines, broken between words where the terminal is too narrow. */
+export function outWrapped(io: Pick<Io, 'out' | 'columns'>, lines: Lines): void {
+  io.out(wrapLines(lines, io.columns?.()));
 }
 
 /** Asks on the terminal; without one the answer is no. */
@@ -151,7 +184,7 @@ function readSome(fd: number, buffer: Buffer): number {
 /** Prints the result: as JSON if that was asked for, else as text. */
 export function answer(io: Io, { json }: { json?: boolean }, value: unknown, text: Lines): void {
   if (json) outJson(io, value);
-  else io.out(wrapLines(text, io.columns?.()));
+  else outWrapped(io, text);
 }
 
 /** An error as people see it: everything below the first line is indented. */

@@ -9,12 +9,18 @@ import { InputError, ifUsable } from '../model/errors.ts';
 import type { EngineEvent } from '../model/events.ts';
 import type { TicketRef } from '../model/ids-and-branch-names.ts';
 import type { Plan } from '../model/plan.ts';
-import { latestFinished, latestPlan } from '../model/plans/choose-plans.ts';
+import {
+  LAST,
+  latestFinished,
+  latestPlan,
+  unknownPlan,
+} from '../model/plans/latest-plans-and-unknown-name-errors.ts';
+import { planOf, ticketOf } from '../model/plans/plans-view.ts';
 import { nearest } from '../model/text/nearest-word.ts';
-import { isCancelled } from '../model/ticket.ts';
+import { isCancelled, newerRunOf } from '../model/ticket.ts';
 import { openForReading } from '../store/open-for-reading.ts';
-import type { Store, StoreView } from '../store/store-interface.ts';
-import type { Io } from './io.ts';
+import type { Store } from '../store/store-interface.ts';
+import { type Io, wordsOf } from './io.ts';
 
 export interface GlobalOptions {
   config?: string;
@@ -47,12 +53,14 @@ export function storeAddress(io: Io, { store }: GlobalOptions): StoreAddress | u
 export async function openNamedStore<T>(
   io: Io,
   options: GlobalOptions,
-  { stateDir }: Pick<Settings, 'stateDir'>,
+  { stateDir, fleet }: Pick<Settings, 'stateDir'> & Partial<Pick<Settings, 'fleet'>>,
   read: (store: Store) => T,
 ) {
   const address = storeAddress(io, options);
   const { env, cwd } = io;
-  const opened = await openForReading({ stateDir, address, env, cwd, command: commandName(io) }, read);
+  const leaseMs = fleet && fleet.leaseSeconds * 1000;
+  const place = { stateDir, address, env, cwd, leaseMs, command: commandName(io) };
+  const opened = await openForReading(place, read);
   if (address) io.atEnd(() => opened.store.close());
   return opened;
 }
@@ -61,28 +69,17 @@ export async function openNamedStore<T>(
 export async function openLiveStore(
   io: Io,
   options: GlobalOptions,
-  settings: Pick<Settings, 'stateDir'>,
+  settings: Pick<Settings, 'stateDir' | 'fleet'>,
 ): Promise<Store> {
   if (storeAddress(io, options)) return (await openNamedStore(io, options, settings, () => undefined)).store;
-  return (await import('../store/open-store.ts')).openStore(settings.stateDir);
+  return (await import('../store/open-file-store-with-schemas.ts')).openStore(settings.stateDir);
 }
 
-/** The store alone, for commands that only show something. */
-export async function openState<T = StoreView>(
-  io: Io,
-  options: GlobalOptions,
-  read: (store: Store) => T = everything as (store: Store) => T,
-) {
+/** The store alone, for commands that only show something: everything that they show is read by `read` first. */
+export async function openState<T>(io: Io, options: GlobalOptions, read: (store: Store) => T) {
   const plain = plainStateDir({ cwd: io.cwd, env: io.env, configPath: options.config });
   const stateDir = plain ?? (await openSettings(io, options)).stateDir;
   return { stateDir, ...(await openNamedStore(io, options, { stateDir }, read)) };
-}
-
-const everything = (store: Store): unknown => store.view();
-
-export async function openStore(io: Io, options: GlobalOptions) {
-  const settings = await openSettings(io, options);
-  return { settings, ...(await openNamedStore(io, options, settings, (store) => store.view())) };
 }
 
 /** One plan as it is stored; null where it cannot be read, undefined where there is none. Other plans are not read. */
@@ -129,8 +126,7 @@ const GROUPS: ReadonlySet<string> = new Set(['plan', 'fleet', 'workspace', 'forg
 
 /** The command as it is recorded: without its arguments, which may be secret. */
 export function commandName({ argv }: Io): string {
-  const isValue = (index: number) => ['--store', '--config'].includes(argv[index - 1] ?? '');
-  const [first = '', second = ''] = argv.filter((word, index) => !word.startsWith('-') && !isValue(index));
+  const [first = '', second = ''] = wordsOf(argv);
   return GROUPS.has(first) ? `${first} ${second}` : first;
 }
 
@@ -173,9 +169,6 @@ export async function openRunner(...args: Parameters<typeof openEngine>): Promis
   trusted(engine.settings);
   return engine;
 }
-
-/** Stands for the latest plan. */
-export const LAST = '@last';
 
 /** The plan that a word after a command names; without a word, the latest one. */
 export function planNamed(io: Io, store: Store, command: string, word: string | undefined): string {
@@ -243,7 +236,11 @@ const READ_ONLY_COMMANDS: ReadonlySet<string> = new Set([
   'top',
 ]);
 /** How many words may follow the id of a ticket; after other commands none. */
-const WORDS_BEHIND: Readonly<Record<string, number>> = { skip: 1, respond: Number.POSITIVE_INFINITY };
+const WORDS_BEHIND: Readonly<Record<string, number>> = {
+  skip: 1,
+  'resume-session': 1,
+  respond: Number.POSITIVE_INFINITY,
+};
 
 /**
  * The ticket that the words after a command name, and the words behind it: a plan and a ticket, or the id of a ticket that
@@ -280,7 +277,13 @@ export function ticketNamed(
   }
   const view = store.glance();
   const has = ({ tickets }: Plan) => tickets.some(({ ticketId }) => ticketId === first);
-  const having = view.plans.filter(has);
+  // The latest run of an issue has its work.
+  const latestRun = (plan: Plan): Plan => {
+    const ticket = ticketOf(view, { planId: plan.id, ticketId: first });
+    const newer = planOf(view, ticket && newerRunOf(ticket));
+    return newer && newer !== plan && has(newer) ? latestRun(newer) : plan;
+  };
+  const having = [...new Set(view.plans.filter(has).map(latestRun))];
   const [older] = having.length === 0 ? latestFinished(view, has) : [];
   if (older && !READ_ONLY_COMMANDS.has(command)) {
     const ticket = store.ticket({ planId: older.id, ticketId: first });
@@ -298,8 +301,10 @@ export function ticketNamed(
       throw new InputError('plan/unknown', `There is no plan and no open ticket "${first}".`, {
         hint: `Did you mean: signalbox ${[command, near, ...others].join(' ')}`,
       });
-    // There is no such plan either, which this reports.
-    return { ref: { planId: store.plan(first).id, ticketId: first }, rest: others };
+    const isHere = plansHere(io, store) ?? (() => true);
+    const all = [...latestFinished(view), ...view.plans];
+    const known = [...all.filter((each) => !isHere(each)), ...all.filter(isHere)].map(({ id }) => id);
+    throw unknownPlan(first, known, { path: store.location({ planId: first, ticketId: null }) });
   }
   // With one word more, the first was meant as a plan.
   if (others.length > (WORDS_BEHIND[command] ?? 0))
@@ -310,6 +315,18 @@ export function ticketNamed(
   throw new InputError('ticket/ambiguous', `${having.length} open plans have a ticket "${first}".`, {
     hint: having.map(({ id }) => `signalbox ${[command, id, first, ...others].join(' ')}`).join('\n'),
   });
+}
+
+/** The plan or the ticket that the words after a command name. */
+export function planOrTicketNamed(
+  io: Io,
+  store: Store,
+  command: string,
+  [first = LAST, second]: readonly (string | undefined)[],
+): { planId: string; ticketId?: string } {
+  return second === undefined && (first === LAST || store.hasPlan(first))
+    ? { planId: planNamed(io, store, command, first) }
+    : ticketNamed(io, store, command, [first, second]).ref;
 }
 
 /** Refuses what is not a positive whole number, before anything is opened. */

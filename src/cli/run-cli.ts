@@ -6,10 +6,11 @@ import {
   type Lines,
   printable,
   safeJson,
+  style,
 } from '../report/style-and-phrases.ts';
-import { wrapLines } from '../report/table.ts';
+import { wrapLines } from '../report/tables-and-text-wrapping.ts';
 import { plainOptions, status } from './commands/status.ts';
-import { ASK, errorLines, type Io, type OutputStream, type ProcessIo } from './io.ts';
+import { ASK, errorLines, type Io, type OutputStream, type ProcessIo, wordsOf } from './io.ts';
 import { commandName } from './open-state-and-find-named-tickets.ts';
 
 declare const __VERSION__: string;
@@ -44,6 +45,7 @@ export async function runCli(argv: readonly string[], process: ProcessIo): Promi
     tty: stdout.terminal !== undefined,
     ...(stdout.terminal ? { columns: stdout.terminal.columns } : {}),
     color: stdout.terminal !== undefined && color,
+    style: style(stdout.terminal !== undefined && color),
     exit: (given) => {
       code = given;
     },
@@ -191,7 +193,6 @@ function exitCodeOf(error: unknown, io: Io): number {
 
 function isAboutSpec({ argv, resumesSpec }: Io): boolean {
   if (resumesSpec) return true;
-  const isValue = (index: number) => ['-C', '--config', '--store'].includes(argv[index - 1] ?? '');
-  const command = argv.find((word, index) => !word.startsWith('-') && !isValue(index));
+  const [command] = wordsOf(argv);
   return command === 'spec' || (command === 'resume' && argv.some((word) => /^(spec-|--answer)/.test(word)));
 }

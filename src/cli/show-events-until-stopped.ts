@@ -6,9 +6,10 @@ import { howToAnswer, type Naming } from '../model/state/explain-ticket.ts';
 import { lineOf, ReportedWaits } from '../report/event-line.ts';
 import type { Answer } from '../report/live/answer-box.ts';
 import type { Live, LiveOptions } from '../report/live/live-view.ts';
-import { type Lines, printable, type Style, safeJson, style } from '../report/style-and-phrases.ts';
+import { type Lines, printable, type Style, safeJson } from '../report/style-and-phrases.ts';
 import { readableTicket } from '../store/store-interface.ts';
 import type { Io, Signals, Terminal } from './io.ts';
+import type { GlobalOptions } from './open-state-and-find-named-tickets.ts';
 
 /** Shows events, and other messages between them. */
 export interface EventView {
@@ -28,14 +29,11 @@ export interface EventView {
 /** What the view reads: tickets, and what was spent of budgets. */
 type Watched = Pick<EngineContext, 'store' | 'settings' | 'now'>;
 
-interface ViewOptions extends Naming {
-  json?: boolean;
+interface ViewOptions extends Naming, GlobalOptions {
   plain?: boolean;
   verbose?: boolean;
   /** The caller prints the lines above a live block itself. */
   silent?: boolean;
-  /** Sends the answer to a gate that a person gives in the live view. */
-  answerGate?: (answer: Answer) => Promise<void>;
 }
 
 /** Shows events as they come: on a terminal above a live block, elsewhere one line or one JSON object each. */
@@ -48,7 +46,6 @@ export async function eventView(io: Io, options: ViewOptions): Promise<EventView
 }
 
 function lineView(io: Io, options: ViewOptions): EventView {
-  const colors = style(io.color);
   const { withPlan, verbose = false } = options;
   const waits = new ReportedWaits();
   let watched: Watched | undefined;
@@ -57,9 +54,9 @@ function lineView(io: Io, options: ViewOptions): EventView {
     if (!options.json && waits.repeats(event)) return;
     const line = options.json
       ? safeJson({ ...event, at: new Date(now).toISOString() })
-      : lineOf(event, { style: colors, withPlan, verbose, now });
+      : lineOf(event, { style: io.style, withPlan, verbose, now });
     if (line !== undefined) io.out(line);
-    for (const answer of options.json ? [] : answerLines(event, watched, colors)) io.out(answer);
+    for (const answer of options.json ? [] : answerLines(event, watched, io.style)) io.out(answer);
   };
   return {
     live: false,
@@ -74,11 +71,8 @@ function lineView(io: Io, options: ViewOptions): EventView {
   };
 }
 
-async function liveView(
-  io: Io,
-  terminal: Terminal,
-  { withPlan, called, verbose = false, silent = false, answerGate }: ViewOptions,
-): Promise<EventView> {
+async function liveView(io: Io, terminal: Terminal, options: ViewOptions): Promise<EventView> {
+  const { withPlan, called, verbose = false, silent = false } = options;
   const [{ Live: LiveBlock }, { ticketsIn }, { spentOfBudgets }] = await Promise.all([
     import('../report/live/live-view.ts'),
     import('../report/live/live-state.ts'),
@@ -96,15 +90,17 @@ async function liveView(
       rows: terminal.rows,
       write: (text) => io.stdout.write(text),
     },
-    style: style(io.color),
+    style: io.style,
     withPlan,
     ...(called ? { called } : {}),
     safe: (line) => printable(line, io.color),
     verbose,
     silent,
     tickets: () => tickets(),
+    refresh: async () => watched?.store.refresh(),
     spent: () => spent?.() ?? [],
-    ...(answerGate ? { answer: answerGate, readKeys: (wanted) => keys.read(wanted) } : {}),
+    answer: (answer) => answerGate(io, options, answer),
+    readKeys: (wanted) => keys.read(wanted),
   });
   const suspended = {
     leave() {
@@ -123,7 +119,7 @@ async function liveView(
     listen(event) {
       unwatch ??= watch?.();
       live.event(event);
-      if (!silent) live.print(answerLines(event, watched, style(io.color)));
+      if (!silent) live.print(answerLines(event, watched, io.style));
     },
     watch(engine, scope) {
       const { store } = engine;
@@ -142,6 +138,16 @@ async function liveView(
       live.close();
     },
   };
+}
+
+/** Answers a gate as `signalbox respond` does. */
+async function answerGate(io: Io, options: GlobalOptions, { decision, message, ...ref }: Answer) {
+  const [{ openEngine }, { carryOutCommand }] = await Promise.all([
+    import('./open-state-and-find-named-tickets.ts'),
+    import('../engine/control-tickets-and-plans.ts'),
+  ]);
+  const engine = await openEngine(io, options, 'respond');
+  await carryOutCommand(engine, ref, { type: 'respond', decision, message }, 'a person');
 }
 
 /** How to answer the gate that an event is about, a line each. */
@@ -195,6 +201,7 @@ export function hideWhileSuspended(live: Pick<Live, 'leave' | 'back'>, signals: 
 /** The exit code that shells report for a process that a signal ended. */
 export function signalCode(signal: unknown): number {
   if (signal === 'SIGHUP') return 129;
+  if (signal === 'SIGQUIT') return 131;
   return signal === 'SIGTERM' ? 143 : 130;
 }
 

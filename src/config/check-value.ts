@@ -2,10 +2,12 @@ import { nearest } from '../model/text/nearest-word.ts';
 import { allowed, type Bases, found, KEYS, type Kind, refusal, TEXT_KINDS } from './value-kinds.ts';
 
 export interface ValueProblem {
-  code: string;
-  /** Below the setting; empty for the setting itself. */
-  path: (string | number)[];
-  on: 'key' | 'value';
+  /** Default: `config/value`. */
+  code?: string;
+  /** Below the setting; default: the setting itself. */
+  path?: (string | number)[];
+  /** Default: `value`. */
+  on?: 'key' | 'value';
   text: string;
   hint?: string;
 }
@@ -23,9 +25,7 @@ export function check(
 ): unknown {
   const wrong = (hint?: string): never =>
     context.fail({
-      code: 'config/value',
       path,
-      on: 'value',
       text:
         kind.is === 'whole' && kind.flag
           ? refusal(kind, value)
@@ -72,13 +72,9 @@ function checkRecord(
   const { pattern, text } = KEYS[kind.keys];
   const entries = Object.entries(value).map(([name, item]) => {
     const here = [...path, name];
+    const wrong = `the name ${JSON.stringify(name)} ${text}`;
     if (!new RegExp(pattern).test(name))
-      context.fail({
-        code: 'config/name',
-        path: here,
-        on: 'key',
-        text: `the name ${JSON.stringify(name)} ${text}`,
-      });
+      context.fail({ code: 'config/name', path: here, on: 'key', text: wrong });
     return [name, check(kind.of, item, context, here)];
   });
   return Object.fromEntries(entries);
@@ -98,13 +94,8 @@ function checkObject(
     return [name, check(field.kind, item, context, here)];
   });
   for (const [name, field] of Object.entries(kind.fields)) {
-    if (!field.required || Object.hasOwn(value, name)) continue;
-    context.fail({
-      code: 'config/value',
-      path,
-      on: 'value',
-      text: `"${name}" is missing; it is ${allowed(field.kind)}`,
-    });
+    if (field.required && !Object.hasOwn(value, name))
+      context.fail({ path, text: `"${name}" is missing; it is ${allowed(field.kind)}` });
   }
   return Object.fromEntries(entries);
 }

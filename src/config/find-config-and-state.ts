@@ -43,6 +43,11 @@ export function findConfig(where: Where): ConfigFile | null {
   for (const { file, kind } of configChain(where)) {
     const text = readText(file);
     if (text !== undefined) return { file, kind, text };
+    if (kind === 'given' && where.configPath === undefined && where.env.SIGNALBOX_JOB)
+      throw new InputError('config/missing', `This job cannot see the config file ${file}.`, {
+        hint: 'A job cannot decide about tickets and plans: run this in a terminal of your own, or use the page.',
+        details: { file },
+      });
     if (kind === 'given')
       throw new InputError('config/missing', `There is no config file ${file}.`, {
         hint: 'Name an existing file with -C (or SIGNALBOX_CONFIG), or none at all; `signalbox init` creates one.',

@@ -11,14 +11,7 @@ export interface StoreAddress {
   from: 'argument' | 'variable' | 'file';
 }
 
-const STORE_VARIABLE = 'SIGNALBOX_STORE';
-
-/** The file with the address of the store, in the home. */
-function storeFile(env: Env, cwd: string): string {
-  return join(homeDir(env, cwd), 'store-address');
-}
-
-/** The address of the store, if this is not the state directory: of an argument, the variable, or the file. */
+/** The address of the store, if this is not the state directory: of an argument, the variable, or the file in the home. */
 export function findStoreAddress(where: {
   env: Env;
   cwd: string;
@@ -26,9 +19,9 @@ export function findStoreAddress(where: {
 }): StoreAddress | undefined {
   const { env, cwd, argument } = where;
   if (argument !== undefined) return { text: argument, from: 'argument' };
-  const variable = env[STORE_VARIABLE]?.trim();
+  const variable = env.SIGNALBOX_STORE?.trim();
   if (variable) return { text: variable, from: 'variable' };
-  const file = storeFile(env, cwd);
+  const file = join(homeDir(env, cwd), 'store-address');
   if (!existsSync(file)) return undefined;
   const lines = privateText(file).split('\n');
   const text = lines.map((line) => line.trim()).find((line) => line !== '' && !line.startsWith('#'));

@@ -1,7 +1,7 @@
 import { existsSync, realpathSync } from 'node:fs';
 import { basename, dirname, isAbsolute, join, relative, resolve } from 'node:path';
 import { type Env, userHome } from '../machine/home-path.ts';
-import type { AgentConfig } from '../model/agent.ts';
+import type { AgentConfig } from '../model/agent-and-adapter-types.ts';
 import { InputError } from '../model/errors.ts';
 import { type ConfigFile, findConfig, homeDir, projectFile, setsNothing } from './find-config-and-state.ts';
 import { type Entry, fileLayer, flagLayer, variableLayer } from './read-setting-layers.ts';

@@ -31,8 +31,7 @@ export function parseYaml(text: string, file: string): YamlSource {
   const lines = new LineCounter();
   const deep = tooDeepAt(text);
   if (deep !== undefined) {
-    const before = text.slice(0, deep).split('\n');
-    const at = { line: before.length, column: (before.at(-1)?.length ?? 0) + 1 };
+    const at = placeIn(text, deep);
     throw new InputError('yaml/depth', `${file}:${at.line}:${at.column}: ${TOO_DEEP}`, {
       hint: 'Write the file with fewer lists and mappings inside each other.',
       details: { file, ...at },
@@ -51,6 +50,12 @@ export function parseYaml(text: string, file: string): YamlSource {
   };
 }
 
+/** The place of an offset in a text. */
+function placeIn(text: string, offset: number): Place {
+  const before = text.slice(0, offset).split('\n');
+  return { line: before.length, column: (before.at(-1)?.length ?? 0) + 1 };
+}
+
 const TOO_DEEP = `The file is nested more than ${MAX_YAML_DEPTH} levels deep.`;
 
 /** A settings file: YAML, or JSON with `//` and slash-star comments. */
@@ -63,9 +68,7 @@ function blankComments(text: string, file: string): string {
   return text.replace(/"(?:[^"\\\n]|\\.)*"|\/\/[^\n]*|\/\*[\s\S]*?(?:\*\/|$)/g, (part, offset: number) => {
     if (part.startsWith('"')) return part;
     if (part.startsWith('/*') && !(part.length > 3 && part.endsWith('*/'))) {
-      const before = text.slice(0, offset).split('\n');
-      const at = { line: before.length, column: (before.at(-1)?.length ?? 0) + 1 };
-      throw yamlError(file, at, 'The comment that begins here does not end');
+      throw yamlError(file, placeIn(text, offset), 'The comment that begins here does not end');
     }
     return part.replace(/[^\n]/g, ' ');
   });

@@ -26,6 +26,8 @@ export interface Entry {
 }
 
 const VERSION = 1;
+/** The code of a value that is not allowed. */
+const VALUE = 'config/value';
 /** Keys a file may have beside the settings. */
 const NON_SETTING_KEYS = ['version', '$schema'];
 /** Key names by group; the top level of the file is group ''. */
@@ -41,15 +43,16 @@ for (const { key } of ROWS) {
 /** The settings of one file, checked. */
 export function fileLayer(source: YamlSource, file: string, userHome: string): Entry[] {
   const place = (path: Path, on: 'key' | 'value') => source.at(path, on);
-  const failAt = (path: Path, problem: ValueProblem): never => {
-    const at = place([...path, ...problem.path], problem.on);
-    const name = [...path, ...problem.path].join('.');
-    const subject = problem.code === 'config/value' && name !== '' ? `${name}: ` : '';
-    throw new InputError(
-      problem.code,
-      `${file}:${at.line}:${at.column}: ${subject}${sentence(problem.text)}`,
-      { hint: problem.hint, details: { file, ...at, key: name } },
-    );
+  const failAt = (
+    above: Path,
+    { code = VALUE, path: below = [], on = 'value', text, hint }: ValueProblem,
+  ): never => {
+    const path = [...above, ...below];
+    const at = place(path, on);
+    const name = path.join('.');
+    const subject = code === VALUE && name !== '' ? `${name}: ` : '';
+    const message = `${file}:${at.line}:${at.column}: ${subject}${sentence(text)}`;
+    throw new InputError(code, message, { hint, details: { file, ...at, key: name } });
   };
   return paths(source.data, failAt).map(({ row, path, value }) => {
     const context: CheckContext = { base: dirname(file), userHome, fail: (problem) => failAt(path, problem) };
@@ -80,7 +83,7 @@ function paths(
   const top = above.length === 0;
   if (!isMapping(data)) {
     const text = `found ${found(data)}; allowed is a mapping ${top ? 'of settings' : `with ${names.join(', ')}`}`;
-    return fail(above, { code: 'config/value', path: [], on: 'value', text });
+    return fail(above, { text });
   }
   return Object.entries(data ?? {}).flatMap(([name, value]): Found[] => {
     const path = [...above, name];
@@ -111,15 +114,12 @@ function misplaced(name: string): ValueProblem | undefined {
 function checkVersion(value: unknown, fail: (path: Path, problem: ValueProblem) => never): void {
   // Other tools write versions as text: "1.0" is version 1.
   if (value === VERSION || value === `${VERSION}` || value === `${VERSION}.0`) return;
-  const newer = typeof value === 'number' && value > VERSION;
+  if (typeof value !== 'number' || value <= VERSION)
+    fail(['version'], { text: `found ${found(value)}; allowed is ${VERSION}` });
   fail(['version'], {
-    code: newer ? 'config/newer' : 'config/value',
-    path: [],
-    on: 'value',
-    text: newer
-      ? `version ${value} was written for a newer Signalbox`
-      : `found ${found(value)}; allowed is ${VERSION}`,
-    hint: newer ? 'Update Signalbox, or write the file again with this one.' : undefined,
+    code: 'config/newer',
+    text: `version ${value} was written for a newer Signalbox`,
+    hint: 'Update Signalbox, or write the file again with this one.',
   });
 }
 
@@ -153,7 +153,7 @@ export function checkGiven(
   value: unknown,
   { key = name, ...places }: { base: string; userHome: string; key?: string },
 ): unknown {
-  const fail = ({ code, path, text, hint }: ValueProblem): never => {
+  const fail = ({ code = VALUE, path = [], text, hint }: ValueProblem): never => {
     // A refusal that names the flag needs no other subject.
     const subject = kind.is === 'whole' && kind.flag === name ? '' : `${[name, ...path].join('.')}: `;
     throw new InputError(code, `${subject}${sentence(text)}`, { hint, details: { name, key } });

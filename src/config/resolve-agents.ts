@@ -1,5 +1,5 @@
 import { basename, join } from 'node:path';
-import type { AgentConfig } from '../model/agent.ts';
+import type { AgentConfig } from '../model/agent-and-adapter-types.ts';
 import { InputError } from '../model/errors.ts';
 import { nearest } from '../model/text/nearest-word.ts';
 import { ADAPTERS, type TABLE } from './settings-table.ts';

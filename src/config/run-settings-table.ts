@@ -1,4 +1,4 @@
-import { EFFORTS } from '../model/agent.ts';
+import { EFFORTS } from '../model/agent-and-adapter-types.ts';
 import { OPTIONAL_PHASES } from '../model/issue-phases.ts';
 import {
   boolean,
@@ -70,7 +70,6 @@ export const RUN_ROWS = {
     'What labels add to a run.',
     {
       flag: null,
-      example: 'run:\n  rules:\n    - labels: [payments]\n      phases: [testgen, security_review]',
     },
   ),
   'run.phases': row(
@@ -86,7 +85,6 @@ export const RUN_ROWS = {
     {
       flag: null,
       option: 'phasePolicies',
-      example: 'run:\n  phases:\n    spec: {model: opus, effort: high}',
     },
   ),
   'run.agent': row(maybe(text), null, 'Agent of issue runs; null is defaultAgent.', {

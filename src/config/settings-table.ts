@@ -1,4 +1,4 @@
-import type { AgentConfig } from '../model/agent.ts';
+import type { AgentConfig } from '../model/agent-and-adapter-types.ts';
 import { DEFAULT_STATE } from './find-config-and-state.ts';
 import { RUN_ROWS } from './run-settings-table.ts';
 import {
@@ -81,8 +81,6 @@ export const TABLE = {
     'Agents by name. claude, codex, opencode, pi, gemini and rehearsal need no entry; one changes only what it says.',
     {
       runs: true,
-      example:
-        'agents:\n  claude:\n    model: opus\n  mine:\n    command: ~/bin/my-agent\n    defaultArgs: [--quiet]',
     },
   ),
   pollInterval: row(seconds, 10, 'Default polling interval in seconds.'),
@@ -93,32 +91,29 @@ export const TABLE = {
     maybe(whole({ min: 1 })),
     null,
     'Maximum number of tickets of one repository that run at once, on all machines together; null: no limit.',
-    { flag: null },
   ),
   'fleet.maxConcurrency': row(
     maybe(whole({ min: 1 })),
     null,
     'Maximum number of tickets that run at once on all machines of a fleet; null: no limit.',
-    { flag: null },
   ),
   'fleet.leaseSeconds': row(
     whole({ min: 10 }),
     60,
     'How long a silent process of a fleet counts as alive. The same on all machines.',
-    { flag: null },
   ),
   'fleet.merge': row(
     boolean,
     false,
-    'The daemon of a fleet merges finished work like `signalbox merge`, in the clones of its machine.',
-    { runs: true, flag: null },
+    'The daemon of a fleet merges finished work like `signalbox merge --all`, in the clones of its machine.',
+    { runs: true },
   ),
   ghCommand: row(command, 'gh', 'The GitHub CLI.', { runs: true }),
   repos: row(
     record('repository', path),
     {},
     'Local checkouts of repositories: for running issues of others, and on a fleet for plans that name a repository by name or address.',
-    { runs: true, example: 'repos:\n  acme/api: ~/code/api' },
+    { runs: true },
   ),
   mcpServers: row(
     record(
@@ -131,7 +126,7 @@ export const TABLE = {
     ),
     {},
     'MCP servers for planning sessions, by name.',
-    { runs: true, example: 'mcpServers:\n  tracker:\n    command: npx\n    args: [-y, tracker-mcp]' },
+    { runs: true },
   ),
   stateDir: row(path, DEFAULT_STATE, 'Plans, tickets and jobs.'),
   logDir: row(path, 'logs', 'Logs.', { written: true }),
@@ -153,14 +148,8 @@ export const TABLE = {
   ),
   'hooks.afterCreate': row(texts, [], 'Shell commands that run in every new worktree, in order.', {
     runs: true,
-    example: 'hooks:\n  afterCreate: [npm ci]',
   }),
-  copy: row(
-    list(inside),
-    [],
-    'Untracked files to copy from the repository into a new worktree, by pattern.',
-    { example: 'copy: [.env, ".env.*"]' },
-  ),
+  copy: row(list(inside), [], 'Untracked files to copy from the repository into a new worktree, by pattern.'),
   caches: row(
     list(inside),
     ['node_modules', '.venv', 'target', 'vendor/bundle', '.gradle'],
@@ -171,13 +160,12 @@ export const TABLE = {
     maybe(texts),
     null,
     'Shell commands that must pass; null is the project’s own lint, typecheck, test and build scripts, and all tests of pytest, go and cargo.',
-    { runs: true, example: 'checks: [npm run lint, npm test]' },
+    { runs: true },
   ),
   baseCheck: row(
     choice(['warn', 'require', 'off']),
     'warn',
     'Whether the checks run once on every commit that work starts from: failures are a warning, or refuse the start.',
-    { flag: null },
   ),
   'merge.pr': row(boolean, false, 'Let `merge` merge pull requests on GitHub instead of branches here.', {
     runs: true,
@@ -196,42 +184,33 @@ export const TABLE = {
     number({ min: 0, max: 3600 }),
     50,
     'Seconds for which GitHub’s answer about pull requests serves all tickets that wait.',
-    { flag: null },
   ),
   'forge.reserve': row(
     whole({ min: 0 }),
     500,
     'Points of GitHub’s hourly budget that waiting tickets leave to others.',
-    { flag: null },
   ),
   'forge.reviewers': row(
     texts,
     [],
     'Logins whose comments count as feedback although they are not collaborators, such as bots.',
-    { runs: true, decides: 'whose words are obeyed', flag: null },
+    { runs: true, decides: 'whose words are obeyed' },
   ),
   'specs.owners': row(
     record('name', text),
     {},
     'Which agent does the work of which owner, for units of specs.',
-    { example: 'specs:\n  owners:\n    ui: gemini\n    reviewer: codex' },
   ),
   'specs.testFirst': row(boolean, true, 'Ask for tests before code in units of specs.'),
   'specs.skills': row(texts, [], 'Skills that an agent must read before it begins a unit of a spec.'),
-  'notify.bell': row(boolean, true, 'Ring the terminal that shows a run when a person is needed.', {
-    flag: null,
-  }),
-  'notify.desktop': row(boolean, false, 'Show notifications on the desktop, with notify-send or osascript.', {
-    flag: null,
-  }),
+  'notify.bell': row(boolean, true, 'Ring the terminal that shows a run when a person is needed.'),
+  'notify.desktop': row(boolean, false, 'Show notifications on the desktop, with notify-send or osascript.'),
   'notify.command': row(
     maybe(text),
     null,
     'Shell command that gets each notification, as JSON on standard input.',
     {
       runs: true,
-      flag: null,
-      example: 'notify:\n  command: ~/bin/notify-me',
     },
   ),
   'notify.webhook': row(
@@ -240,35 +219,31 @@ export const TABLE = {
     'Address that notifications are posted to, in the format of Slack.',
     {
       runs: true,
-      flag: null,
     },
   ),
   'notify.on': row(
     list(choice(['needs_attention', 'failed', 'complete'])),
     ['needs_attention', 'failed', 'complete'],
     'What to notify about: tickets that need attention, tickets that failed, plans that are complete.',
-    { flag: null },
   ),
   'web.publicUrl': row(
     maybe({ is: 'url' }),
     null,
     'Address of the page of `signalbox web` behind a reverse proxy or VPN, without a path. Notifications link to it.',
-    { runs: true, flag: null, example: 'web:\n  publicUrl: https://signalbox.example.org' },
+    { runs: true },
   ),
   'web.linkInPullRequests': row(
     boolean,
     false,
     'Whether texts of pull requests link to the page at `web.publicUrl`.',
-    { runs: true, flag: null, example: 'web:\n  linkInPullRequests: true' },
+    { runs: true },
   ),
   'budgets.phase': row(
     budget,
     {},
     'What all attempts at one agent phase of a ticket may use, for phases that name no budget.',
   ),
-  'budgets.ticket': row(budget, {}, 'What the agents of a ticket may use, for tickets that name no budget.', {
-    example: 'budgets:\n  ticket: {usd: 5}\n  day: {usd: 50, launches: 200}',
-  }),
+  'budgets.ticket': row(budget, {}, 'What the agents of a ticket may use, for tickets that name no budget.'),
   'budgets.plan': row(budget, {}, 'What the agents of a plan may use, for plans that name no budget.'),
   'budgets.day': row(budget, {}, 'What all agents may use in a day (UTC); work continues the next day.'),
   'budgets.unknown': row(
@@ -290,7 +265,6 @@ export const TABLE = {
     number({ min: 0, max: 86_400 }),
     600,
     'How long an engine waits for a state directory that cannot be written, before it ends with exit code 4.',
-    { flag: null },
   ),
   'retention.days': row(number({ min: 0 }), 30, 'Attempt output older than this is deleted.'),
   'retention.gigabytes': row(number({ min: 0 }), 2, 'Attempt output above this is deleted, oldest first.'),

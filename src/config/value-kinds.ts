@@ -216,8 +216,6 @@ export interface Row {
   help?: string;
   /** Of settings of runs: the option's name, if it is not the key's. */
   option?: string;
-  /** YAML, for docs and the file that `init` writes. */
-  example?: string;
 }
 
 /** One row of the table: what a setting holds, its default, and a sentence about it. */

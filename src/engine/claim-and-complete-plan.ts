@@ -1,6 +1,12 @@
-import { type Claim, howToFree, onceLeaseIsOver, sayHolder, sayOther } from '../model/claim.ts';
 import { HeldError, IllegalMoveError } from '../model/errors.ts';
 import { refKey, type TicketRef } from '../model/ids-and-branch-names.ts';
+import {
+  type Claim,
+  howToFree,
+  onceLeaseIsOver,
+  sayHolder,
+  sayOther,
+} from '../model/lease-and-claim-messages.ts';
 import { type Plan, withDetached } from '../model/plan.ts';
 import { isAllComplete } from '../model/state/eligible.ts';
 import { runCommand } from '../model/state/explain-ticket.ts';
@@ -103,13 +109,4 @@ export async function completePlan(engine: EngineContext, planId: string): Promi
     isDone(latest) ? { ...latest, status: 'complete', completedAt: now(), claim: claimIn(latest) } : latest,
   );
   if (plan.status === 'complete') emit(engine, { type: 'plan:status', planId, status: 'complete' });
-}
-
-/** The same after a person's command, where no engine is running that would do it. */
-export async function completeUnwatched(engine: EngineContext, planId: string): Promise<void> {
-  const { store, holder } = engine;
-  const plan = store.plan(planId);
-  const { claim, status } = plan;
-  if (status !== 'active' || (claim && holder.isLive(claim)) || holder.daemon()) return;
-  if (isAllComplete(plan, store.tickets(plan))) await completePlan(engine, planId);
 }

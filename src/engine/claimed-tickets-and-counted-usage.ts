@@ -1,5 +1,5 @@
+import { remembered } from '../model/group-and-remember.ts';
 import { type Changed, refKey } from '../model/ids-and-branch-names.ts';
-import { limitsByAccount, wasAnswered } from '../model/limits/admission.ts';
 import {
   isLimiting,
   type SpentDollars,
@@ -7,6 +7,7 @@ import {
   spentDollars,
   spentToday,
 } from '../model/limits/budget.ts';
+import { limitsByAccount, wasAnswered } from '../model/limits/decide-agent-start.ts';
 import { type PlansView, planOf } from '../model/plans/plans-view.ts';
 import type { Attempt, Ticket } from '../model/ticket.ts';
 import { type Store, sinceLast } from '../store/store-interface.ts';
@@ -91,8 +92,7 @@ function* recentlyFinished(store: Store, finished: PlansView['finished']): Itera
 const indexes = new WeakMap<Store, WorkIndex>();
 
 export function workIndex({ store }: Pick<EngineContext, 'store'>): WorkIndex {
-  const index = indexes.get(store) ?? new WorkIndex(store);
-  indexes.set(store, index);
+  const index = remembered(indexes, store, () => new WorkIndex(store));
   index.update();
   return index;
 }
@@ -162,8 +162,7 @@ const ofFinished = new WeakMap<Store, Map<string, Ticket[]>>();
 /** Tickets of finished plans whose usage still counts. Each plan is read once. */
 function* usageOfFinished({ store, now }: Counting): Iterable<Ticket> {
   const { plans, finished } = store.glance();
-  const known = ofFinished.get(store) ?? new Map<string, Ticket[]>();
-  ofFinished.set(store, known);
+  const known = remembered(ofFinished, store, () => new Map<string, Ticket[]>());
   for (const { id } of plans) known.delete(id);
   const time = now();
   // A plan is finished after the last attempt of its tickets.
@@ -180,11 +179,8 @@ const renamed = new WeakMap<readonly Ticket[], Ticket[]>();
 /** Deleted tickets whose usage still counts. Their plans' names are no valid ids, so they never match a plan. */
 function deletedUsage({ store }: Counting): Ticket[] {
   const kept = store.deletedUsage();
-  const known = renamed.get(kept);
-  if (known) return known;
-  const tickets = kept.map((ticket) => ({ ...ticket, planId: `${ticket.planId} (deleted)` }));
-  renamed.set(kept, tickets);
-  return tickets;
+  const rename = (ticket: Ticket) => ({ ...ticket, planId: `${ticket.planId} (deleted)` });
+  return remembered(renamed, kept, () => kept.map(rename));
 }
 
 /** The usage of a ticket, without any of its texts. */

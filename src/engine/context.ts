@@ -1,12 +1,12 @@
 import type { DoctorFinding } from '../config/doctor/check-programs.ts';
 import type { Settings } from '../config/settings-table.ts';
 import { isStorageError } from '../machine/files/make-directory-and-handle-storage-errors.ts';
-import { Machine } from '../machine/machine.ts';
+import { type Machine, machineIn } from '../machine/machine.ts';
 import type { ActionInputs, ActionName } from '../model/actions.ts';
-import type { Claim } from '../model/claim.ts';
 import { InputError, messageOf } from '../model/errors.ts';
 import { type Decided, type Door, type EngineEvent, TRANSIENT } from '../model/events.ts';
 import type { Changed, TicketRef } from '../model/ids-and-branch-names.ts';
+import type { Claim } from '../model/lease-and-claim-messages.ts';
 import type { CommonPlan, Plan } from '../model/plan.ts';
 import type { PlanSchema } from '../model/plan-schema.ts';
 import { type Redact, redactAll } from '../model/text/find-and-redact-secrets.ts';
@@ -14,12 +14,12 @@ import type { Ticket } from '../model/ticket.ts';
 import type { HandedOver, WorkPlace } from '../model/ticket-schema.ts';
 import type { ActionEnd, Place } from '../phases/perform-phase.ts';
 import { redactorOf, secretKeeper } from '../sandbox/secret-redactors-and-fingerprints.ts';
-import { openStore } from '../store/open-store.ts';
+import { openStore } from '../store/open-file-store-with-schemas.ts';
 import type { Holder, Store, StoreOptions, StoreView } from '../store/store-interface.ts';
 import { createWorkspaces, type Workspaces } from '../workspaces/workspaces.ts';
 import { type Crash, crashPoints } from './crash-points.ts';
 import type { PlanHooks } from './plan-hooks.ts';
-import type { TicketWorkspace } from './ticket-workspace.ts';
+import type { TicketWorkspace } from './work-out-workspace-and-repository.ts';
 
 /** What the engine and the features work with. Everything is passed in: code below this reads no environment variables or other global state. */
 export interface EngineContext {
@@ -162,7 +162,7 @@ export function openEngine(
 ): EngineContext {
   const { settings, by, listen, bell } = options;
   const known = kinds.flatMap(({ kind, schema }) => (kind === null ? [] : [[kind, schema ?? null] as const]));
-  const machine = new Machine(settings.stateDir);
+  const machine = machineIn(settings.stateDir);
   const { storage } = machine;
   const persist = <T>(write: () => T | Promise<T>) => storage.write(write);
   const toStore: StoreOptions = { kinds: new Map(known), persist };

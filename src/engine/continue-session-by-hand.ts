@@ -3,12 +3,13 @@ import { adapterFor } from '../agents/adapters-and-agent-problems.ts';
 import { processStart } from '../machine/process-identity-and-signals.ts';
 import { IllegalMoveError, InputError } from '../model/errors.ts';
 import { refKey, type TicketRef } from '../model/ids-and-branch-names.ts';
-import type { Attempt, Ticket } from '../model/ticket.ts';
+import type { Claim } from '../model/lease-and-claim-messages.ts';
+import { type Attempt, isMadeAt, type Ticket } from '../model/ticket.ts';
 import type { Store } from '../store/store-interface.ts';
 import { readPinned } from '../workflows/pin-workflow-and-render-prompts.ts';
 import { refuseHeldTicket } from './claim-and-complete-plan.ts';
 import type { EngineContext } from './context.ts';
-import { isMadeAt, thisMachine, workspaceFor } from './ticket-workspace.ts';
+import { currentWorkspace, thisMachine } from './work-out-workspace-and-repository.ts';
 
 /** Attempts with a session, oldest first. */
 export function sessionsOf(ticket: Ticket, phase?: string): Attempt[] {
@@ -81,7 +82,7 @@ export function planSession(
     });
   if (!agent || !argv) throw refused('cannot continue a session by hand');
   if (agent.sandbox === 'bwrap') throw refused('works in a sandbox, and its sessions stay there');
-  const workspace = workspaceFor(ticket, store.plan(ref.planId), settings, store.glance());
+  const workspace = currentWorkspace(engine, ticket);
   return {
     sessionId: entry.sessionId,
     phase: entry.phase,
@@ -102,13 +103,18 @@ export async function withSessionClaim(
   launch: Pick<SessionLaunch, 'cwd'>,
   body: (started: (pid: number) => Promise<void>) => Promise<number>,
 ): Promise<number> {
-  const { store, holder, workspaces, settings } = engine;
+  const { store, holder, workspaces } = engine;
+  /** While the ticket has our claim. */
+  const reclaim = (change: (claim: Claim) => Claim | null) =>
+    store.updateTicket(ref, (latest) =>
+      latest.claim?.token === holder.token ? { ...latest, claim: change(latest.claim) } : latest,
+    );
   const ticket = await store.updateTicket(ref, (latest) => {
     refuseHeldTicket(engine, ref, latest.claim);
     return { ...latest, claim: holder.claim(engine.now()) };
   });
   await holder.start();
-  const workspace = workspaceFor(ticket, store.plan(ref.planId), settings, store.glance());
+  const workspace = currentWorkspace(engine, ticket);
   const isNew = !existsSync(launch.cwd);
   try {
     // Keeps what a person installed by hand.
@@ -118,16 +124,12 @@ export async function withSessionClaim(
     return await body(async (pid) => {
       engine.crash('session:waits');
       const agent = { pid, started: processStart(pid) ?? '' };
-      await store.updateTicket(ref, (latest) =>
-        latest.claim?.token === holder.token ? { ...latest, claim: { ...latest.claim, agent } } : latest,
-      );
+      await reclaim((claim) => ({ ...claim, agent }));
     });
   } finally {
     // One that was made for the session is removed again, unless something in it exists nowhere else.
     if (isNew) await workspaces.release(workspace);
-    await store.updateTicket(ref, (latest) =>
-      latest.claim?.token === holder.token ? { ...latest, claim: null } : latest,
-    );
+    await reclaim(() => null);
     await holder.stop();
   }
 }

@@ -1,7 +1,7 @@
 import { stopJob } from '../machine/jobs/stop-job.ts';
-import { onceEnded } from '../model/claim.ts';
 import { explained, HeldError, InputError, ifUsable, shortageOf } from '../model/errors.ts';
 import { parseRef, refKey, refOf, type TicketRef } from '../model/ids-and-branch-names.ts';
+import { onceEnded } from '../model/lease-and-claim-messages.ts';
 import type { Plan } from '../model/plan.ts';
 import { planOf } from '../model/plans/plans-view.ts';
 import { repositoryOf } from '../model/state/eligible.ts';
@@ -12,14 +12,19 @@ import { type Fleet, readableTicket } from '../store/store-interface.ts';
 import { claimedTickets } from './claimed-tickets-and-counted-usage.ts';
 import { type EngineContext, hooksOf, isOthers } from './context.ts';
 import { lastJob } from './jobs-of-ticket.ts';
+import { workerId } from './join-fleet-and-renew-lease.ts';
 import { type Pinned, pinnedFor } from './pinned-workflow.ts';
-import { readTip, releaseWorkspace } from './prepare-release-diff-workspace.ts';
-import { unseenJob } from './recover-orphans.ts';
+import { isElsewhere, unseenJob } from './recover-orphans.ts';
+import { readTip, releaseWorkspace } from './release-and-diff-ticket-workspace.ts';
 import { reportStatus } from './report-status-changes.ts';
 import { takeStep } from './run-attempt.ts';
-import { type TicketWorkspace, workspaceFor } from './ticket-workspace.ts';
 import { checkCheckout, recordCheckoutState } from './users-changes-in-checkout.ts';
-import { TicketWriter } from './write-tickets-and-record-attempts.ts';
+import {
+  currentWorkspace,
+  repositoryKey,
+  type TicketWorkspace,
+} from './work-out-workspace-and-repository.ts';
+import { TicketWriter } from './write-tickets-and-reports-of-attempts.ts';
 
 /** An older drive ends before the next phase, and another one begins: what has gone wrong in a process does not stay for ever. */
 const LONGEST_DRIVE_MS = 12 * 3_600_000;
@@ -65,7 +70,9 @@ export async function driveTicket(
     pinned = await pinnedFor(engine, found, plan);
   } catch (error) {
     if (shortageOf(error)) throw error;
-    return holdBroken(engine, ref, explained(error));
+    // Whoever reads this may have the file on another machine.
+    const where = engine.store.fleet ? `Worker ${workerId(engine.settings)}: ` : '';
+    return holdBroken(engine, ref, `${where}${explained(error)}`);
   }
   const writer = new TicketWriter(engine, pinned.workflow, found);
   const { fleet } = engine.store;
@@ -94,7 +101,7 @@ async function driveClaimed(engine: EngineContext, drive: Drive): Promise<void> 
   const { plan, writer, found, reporter } = drive;
   if (isOfGoneWorker(engine, found)) await writer.apply({ type: 'end', end: GONE });
   await closeUnseenAttempt(engine, plan, writer);
-  const workspace = workspaceFor(writer.ticket, plan, engine.settings, engine.store.glance());
+  const workspace = currentWorkspace(engine, writer.ticket, plan);
   const hooks = hooksOf(engine, plan);
   const hold = await hooks.mayDrive?.(plan, writer.ticket, workspace);
   if (hold) {
@@ -117,10 +124,9 @@ async function driveClaimed(engine: EngineContext, drive: Drive): Promise<void> 
 const GONE = { type: 'interrupted', reason: 'its worker was gone', deliberate: true } as const;
 
 /** Whether a worker of another machine had the ticket until now, in the middle of an attempt. */
-function isOfGoneWorker({ machine }: EngineContext, ticket: Ticket): boolean {
-  const { claim, hold } = ticket;
-  const isElsewhere = claim?.state !== undefined && claim.state !== machine.stateDir;
-  return isElsewhere && openAttempt(ticket) !== undefined && hold?.kind !== 'poll' && hold?.kind !== 'gate';
+function isOfGoneWorker(engine: EngineContext, ticket: Ticket): boolean {
+  const waits = ticket.hold?.kind === 'poll' || ticket.hold?.kind === 'gate';
+  return isElsewhere(engine, ticket) && openAttempt(ticket) !== undefined && !waits;
 }
 
 /**
@@ -255,7 +261,8 @@ function hasSlotInRepository(
   if (maxPerRepository === null) return true;
   const nameOf = (of: Ticket) => {
     const plan = ifUsable(() => store.plan(of.planId));
-    return plan && repositoryOf(plan, of);
+    const named = plan && repositoryOf(plan, of);
+    return named && repositoryKey(settings, named);
   };
   const own = nameOf(ticket);
   return !own || busy.filter((other) => nameOf(other) === own).length < maxPerRepository;

@@ -5,26 +5,29 @@ import {
 import { messageOf, orError, SignalboxError, shortageOf } from '../model/errors.ts';
 import { type Changed, refKey, refOf } from '../model/ids-and-branch-names.ts';
 import type { Plan, PlanEntry } from '../model/plan.ts';
-import { KeptProblems, type PlanProblem } from '../model/plans/plan-problems.ts';
+import type { PlanProblem } from '../model/plans/dependency-and-branch-problems.ts';
+import { KeptProblems } from '../model/plans/keep-first-problem-of-active-plans.ts';
 import { entryOf, planOf, ticketsOf } from '../model/plans/plans-view.ts';
 import { shortageHold } from '../model/state/attempt-end-types-and-waits.ts';
 import { type Decision, eligible } from '../model/state/eligible.ts';
 import { settle } from '../model/state/enter-and-leave-phases.ts';
 import { heldBy } from '../model/state/explain-ticket.ts';
-import { Shortlist } from '../model/state/shortlist-of-movable-tickets.ts';
+import { Shortlist } from '../model/state/keep-shortlist-of-movable-tickets.ts';
 import { type Hold, isOver, type Ticket } from '../model/ticket.ts';
 import { type Delivery, type StoreProblem, type StoreView, sinceLast } from '../store/store-interface.ts';
-import { type Overview, overviewOf, stillHeld } from './admission-and-allowance.ts';
+import { type Overview, overviewOf, stillHeld } from './choose-agent-within-limits.ts';
 import { completePlan } from './claim-and-complete-plan.ts';
 import { claimedTickets } from './claimed-tickets-and-counted-usage.ts';
 import { type EngineContext, hooksOf, isFatal, isOthers, type Notifications } from './context.ts';
 import { sweepOutput } from './delete-old-output.ts';
 import type { FleetMembership } from './join-fleet-and-renew-lease.ts';
 import { recoverOrphans } from './recover-orphans.ts';
-import { OutsideChanges, reportStatus } from './report-status-changes.ts';
-import { PlanReadiness } from './require-preflight-of-plan.ts';
+import { OutsideChanges, reportStatus, statusEvent } from './report-status-changes.ts';
+import { PlanReadiness } from './require-preflight-or-hold-plan.ts';
 import { RunningTickets } from './running-tickets.ts';
 import type { Scheduler } from './schedule-on-fleet.ts';
+import { wakeableSleep } from './wait-until-woken-or-aborted.ts';
+import { repositoryKey } from './work-out-workspace-and-repository.ts';
 
 export interface EngineOptions {
   /** `until-idle` ends when nothing can continue without a person; `forever` never; `once` starts what it can, once. */
@@ -61,7 +64,7 @@ export class Engine {
   readonly #toWeigh: () => Changed;
   readonly #toReport: () => Changed;
   #unusable: readonly StoreProblem[] = [];
-  #wake: () => void = () => undefined;
+  readonly #rest = wakeableSleep();
   #woken = false;
   #isFirst = true;
   /** Whether another engine drove tickets at the last decision. It may have ended since, and its tickets are not decided about yet. */
@@ -81,8 +84,9 @@ export class Engine {
     // On a fleet, the daemon and foreground runs notify people.
     this.#notifier = own.fleet?.worker ? undefined : engine.notifications?.(engine);
     this.#outside = new OutsideChanges(engine);
-    const mayTake = (plan: Plan, ticket: Ticket) => own.fleet?.worker?.hasLabelsFor(plan, ticket) ?? true;
-    this.#readiness = new PlanReadiness(engine, () => this.wake(), mayTake);
+    const takenFrom = async (plan: Plan, tickets: readonly Ticket[]) =>
+      own.fleet?.worker?.withItsLabels(plan, tickets) ?? tickets;
+    this.#readiness = new PlanReadiness(engine, () => this.wake(), takenFrom);
     const isWanted = (planId: string) => !own.scope || own.scope.planId === planId;
     this.#shortlist = new Shortlist(isWanted);
     this.#problems = new KeptProblems({ isWanted, first: (plan) => this.#kindProblem(plan) });
@@ -211,11 +215,19 @@ export class Engine {
         end();
         continue;
       }
+      const workflowHash = await worker.workflowOfOthers(plan, ticket);
+      if (workflowHash !== undefined) {
+        await this.#ifPossible(ref, () => this.#giveBack(ticket, (latest) => ({ ...latest, workflowHash })));
+        end();
+        this.wake();
+        continue;
+      }
       const readiness = ticket.phaseHistory.length === 0 ? this.#readiness.of(plan) : 'ready';
       if (readiness === 'unknown') waiting.push(delivery);
       else if (readiness !== 'ready') {
+        const hold = { ...readiness.hold, until: readiness.again };
         await this.#ifPossible(ref, () =>
-          this.#giveBack(ticket, { ...readiness.hold, until: readiness.again }),
+          this.#giveBack(ticket, (latest) => settle(latest, this.#engine.now(), { status: 'ready', hold })),
         );
         end();
       } else this.#running.launch(ref, ticket.dispatch?.slot !== false, { number, onAnswer: end });
@@ -223,13 +235,13 @@ export class Engine {
     this.#deliveries.push(...waiting);
   }
 
-  async #giveBack(found: Ticket, hold: Hold): Promise<void> {
-    const { store, now } = this.#engine;
+  async #giveBack(found: Ticket, change: (latest: Ticket) => Ticket): Promise<void> {
+    const { store } = this.#engine;
     const after = await store.updateTicket(found, (latest) => {
       const { dispatch, claim } = latest;
       if (claim || dispatch?.number !== found.dispatch?.number) return latest;
       return {
-        ...settle(latest, now(), { status: 'ready', hold }),
+        ...change(latest),
         ...(dispatch ? { dispatch: { ...dispatch, at: null } } : {}),
       };
     });
@@ -276,7 +288,7 @@ export class Engine {
   /** Checks everything again now. */
   wake(): void {
     this.#woken = true;
-    this.#wake();
+    this.#rest.wake();
   }
 
   /**
@@ -338,6 +350,7 @@ export class Engine {
       {
         maxConcurrency,
         maxPerRepository: this.#engine.settings.maxPerRepository,
+        repositoryKey: (named) => repositoryKey(this.#engine.settings, named),
         busy,
         driven,
         mine,
@@ -402,15 +415,14 @@ export class Engine {
   /** Reports once which other process has a ticket that this engine would take. */
   #reportHeld(view: StoreView): void {
     for (const ticket of claimedTickets(this.#engine).values()) {
-      const { claim, status, error, currentPhase: phase } = ticket;
+      const { claim, status } = ticket;
       const plan = planOf(view, ticket.planId);
       if (!plan || isOver(ticket) || !isOthers(this.#engine, claim) || !this.#isMyTicket(view, ticket))
         continue;
       const key = `held ${refKey(ticket)} ${claim.token} ${status}`;
       if (this.#reported.has(key)) continue;
       this.#reported.add(key);
-      const hold = heldBy(claim, ticket, plan);
-      this.#engine.listen({ type: 'ticket:status', status, hold, error, phase, ...refOf(ticket) });
+      this.#engine.listen(statusEvent(ticket, heldBy(claim, ticket, plan)));
     }
   }
 
@@ -533,14 +545,7 @@ export class Engine {
     const due =
       wakeAt === null ? Number.POSITIVE_INFINITY : Date.parse(wakeAt) - Date.parse(this.#engine.now());
     const ms = Math.max(1, Math.min(due, this.#options.checkEveryMs));
-    await new Promise<void>((resolve) => {
-      const timer = setTimeout(resolve, ms);
-      this.#wake = () => {
-        clearTimeout(timer);
-        resolve();
-      };
-    });
-    this.#wake = () => undefined;
+    await this.#rest.sleep(ms);
   }
 }
 

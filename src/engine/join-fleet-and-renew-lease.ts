@@ -2,17 +2,20 @@ import { realpathSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Settings } from '../config/settings-table.ts';
 import { repositoryName } from '../issues/find-issue-checkouts.ts';
-import { secondsWithSleep } from '../machine/clock-with-sleep.ts';
+import { secondsWithSleep } from '../machine/clock-including-suspend.ts';
 import { makeDirectory } from '../machine/files/make-directory-and-handle-storage-errors.ts';
 import { ifPossible } from '../machine/files/read-and-remove-files.ts';
 import { writeAtomic } from '../machine/files/write-atomic-and-note-facts.ts';
 import { ownIdentity } from '../machine/process-identity-and-signals.ts';
+import { InputError, ignoring } from '../model/errors.ts';
 import { digest } from '../model/ids-and-branch-names.ts';
 import type { Plan } from '../model/plan.ts';
 import type { Ticket } from '../model/ticket.ts';
+import type { Workflow } from '../model/workflow.ts';
 import type { Delivery, Fleet } from '../store/store-interface.ts';
 import { workIndex } from './claimed-tickets-and-counted-usage.ts';
 import type { EngineContext } from './context.ts';
+import { type Pinned, pinnedFor, workflowNameOf } from './pinned-workflow.ts';
 import { needsIn } from './schedule-on-fleet.ts';
 
 interface WorkerOptions {
@@ -79,9 +82,38 @@ export class FleetMembership {
     });
   }
 
-  /** Whether it has the labels that a ticket asks for. Workers with others may have other agents, too. */
-  hasLabelsFor(plan: Plan, ticket: Ticket): boolean {
-    return needsIn(this.#engine, plan, ticket).labels.every((label) => this.#options.labels.includes(label));
+  /** The tickets whose labels it has. Workers with others may have other agents, too. */
+  async withItsLabels(plan: Plan, tickets: readonly Ticket[]): Promise<Ticket[]> {
+    const byName = new Map<string, Promise<Workflow | undefined>>();
+    const presentOf = (ticket: Ticket) => {
+      const name = workflowNameOf(ticket, plan, this.#engine.settings);
+      const found = byName.get(name) ?? this.#present(ticket, plan).then((present) => present?.workflow);
+      byName.set(name, found);
+      return found;
+    };
+    const fits = await Promise.all(
+      tickets.map(async (ticket) =>
+        this.#hasLabels(plan, ticket, ticket.workflowHash ? undefined : await presentOf(ticket)),
+      ),
+    );
+    return tickets.filter((_, index) => fits[index]);
+  }
+
+  /** The workflow that a new ticket gets, where this worker lacks labels of its phases: the scheduler cannot read workflow files. */
+  async workflowOfOthers(plan: Plan, ticket: Ticket): Promise<string | undefined> {
+    if (ticket.workflowHash) return undefined;
+    const present = await this.#present(ticket, plan);
+    return present && !this.#hasLabels(plan, ticket, present.workflow) ? present.hash : undefined;
+  }
+
+  /** Undefined where it cannot be read: driving the ticket says why. */
+  #present(ticket: Ticket, plan: Plan): Promise<Pinned | undefined> {
+    return ignoring(InputError, () => pinnedFor(this.#engine, ticket, plan));
+  }
+
+  #hasLabels(plan: Plan, ticket: Ticket, workflow?: Workflow): boolean {
+    const { labels } = needsIn(this.#engine, plan, ticket, workflow);
+    return labels.every((label) => this.#options.labels.includes(label));
   }
 
   /** Takes no more tickets; those that it drives end before their next phase. */

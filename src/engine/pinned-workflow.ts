@@ -1,8 +1,9 @@
 import type { Settings } from '../config/settings-table.ts';
+import { remembered } from '../model/group-and-remember.ts';
 import type { Plan } from '../model/plan.ts';
 import type { Ticket } from '../model/ticket.ts';
+import { resolveWorkflow } from '../workflows/find-and-check-workflow.ts';
 import { type PinnedWorkflow, readPinned } from '../workflows/pin-workflow-and-render-prompts.ts';
-import { resolveWorkflow } from '../workflows/resolve-workflow.ts';
 import type { EngineContext } from './context.ts';
 
 export interface Pinned extends PinnedWorkflow {
@@ -11,11 +12,7 @@ export interface Pinned extends PinnedWorkflow {
 
 const byHash = new WeakMap<EngineContext, Map<string, Pinned>>();
 
-function cacheOf(engine: EngineContext): Map<string, Pinned> {
-  const cache = byHash.get(engine) ?? new Map<string, Pinned>();
-  byHash.set(engine, cache);
-  return cache;
-}
+const cacheOf = (engine: EngineContext) => remembered(byHash, engine, () => new Map<string, Pinned>());
 
 /** The workflow that a ticket started with; undefined before its start. */
 export function knownPinned(engine: EngineContext, { workflowHash }: Ticket): Pinned | undefined {

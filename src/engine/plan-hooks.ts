@@ -2,7 +2,7 @@ import type { EngineEvent } from '../model/events.ts';
 import type { CommonPlan, Plan } from '../model/plan.ts';
 import type { Hold, Ticket } from '../model/ticket.ts';
 import type { EvidenceRules } from '../phases/perform-phase.ts';
-import type { TicketWorkspace } from './ticket-workspace.ts';
+import type { TicketWorkspace } from './work-out-workspace-and-repository.ts';
 
 /**
  * What plans of one kind do differently. Every hook is optional; a plan that a person wrote needs none of them.

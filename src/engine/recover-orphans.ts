@@ -12,8 +12,8 @@ import { claimedTickets } from './claimed-tickets-and-counted-usage.ts';
 import { type EngineContext, hooksOf, isFatal } from './context.ts';
 import { jobOf } from './jobs-of-ticket.ts';
 import { pinnedFor } from './pinned-workflow.ts';
-import { readTip, releaseWorkspace } from './prepare-release-diff-workspace.ts';
-import { workspaceFor } from './ticket-workspace.ts';
+import { readTip, releaseWorkspace } from './release-and-diff-ticket-workspace.ts';
+import { currentWorkspace, workspaceFor } from './work-out-workspace-and-repository.ts';
 
 /**
  * Cleans up after a dead engine, on tickets that no engine will drive again without a person: stops the process of a paused
@@ -62,7 +62,7 @@ export async function recoverOrphan(engine: EngineContext, ticket: Ticket, view:
 }
 
 /** Whether a worker of another machine of the fleet drove it last: its job and its worktree are there. */
-function isElsewhere({ machine }: EngineContext, { claim }: Ticket): boolean {
+export function isElsewhere({ machine }: EngineContext, { claim }: Ticket): boolean {
   return claim?.state !== undefined && claim.state !== machine.stateDir;
 }
 
@@ -94,7 +94,7 @@ export async function unseenJob(
   const open = openAttempt(ticket);
   const job = open && jobOf(engine.machine.job(ticket, open));
   if (job?.state !== 'unknown') return undefined;
-  const { path, shared } = workspaceFor(ticket, plan, engine.settings, engine.store.glance());
+  const { path, shared } = currentWorkspace(engine, ticket, plan);
   const who = `process ${job.identity.pid} on ${job.identity.host} cannot be seen from here`;
   const reason = `Its ${who} and may still work in ${path}.`;
   // A gate's check works in no worktree.

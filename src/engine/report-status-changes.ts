@@ -1,7 +1,9 @@
-import { refKey, refOf, type TicketRef } from '../model/ids-and-branch-names.ts';
-import { dollars, timesMedian } from '../model/limits/usage-and-cost.ts';
-import { whyUnchecked } from '../model/review-verdict-and-criteria.ts';
+import type { AttemptRef, EngineEvent } from '../model/events.ts';
+import { remembered } from '../model/group-and-remember.ts';
+import { refKey, refOf } from '../model/ids-and-branch-names.ts';
+import { dollars, timesMedian } from '../model/limits/usage-cost-and-estimate.ts';
 import type { Attempt, Ticket } from '../model/ticket.ts';
+import { whyUnchecked } from '../model/verdict-criteria-and-missing-checks.ts';
 import { type EngineContext, emit } from './context.ts';
 
 /** Whether status and hold are the same, so that the change is not reported. */
@@ -13,14 +15,15 @@ function sameStatus(before: Pick<Ticket, 'status' | 'hold'>, after: Ticket): boo
   );
 }
 
-export function reportStatus(engine: EngineContext, before: Ticket, after: Ticket): void {
-  if (sameStatus(before, after)) return;
-  const { status, hold: why, error, currentPhase } = after;
-  emit(engine, { type: 'ticket:status', status, hold: why, error, phase: currentPhase, ...refOf(after) });
+/** The event that shows a ticket's status. */
+export function statusEvent(ticket: Ticket, hold = ticket.hold): EngineEvent {
+  const { status, error, currentPhase: phase } = ticket;
+  return { type: 'ticket:status', status, hold, error, phase, ...refOf(ticket) };
 }
 
-/** Names one attempt. */
-export type AttemptRef = TicketRef & { phase: string; visit: number; attempt: number };
+export function reportStatus(engine: EngineContext, before: Ticket, after: Ticket): void {
+  if (!sameStatus(before, after)) emit(engine, statusEvent(after));
+}
 
 export function reportEnd(engine: EngineContext, ticket: Ticket, about: AttemptRef): void {
   const closed = ticket.phaseHistory.findLast(
@@ -42,7 +45,7 @@ function reportUnusualCost(engine: EngineContext, closed: Attempt, about: Attemp
   const costs = costsOfPhase(engine, about, cost);
   const times = timesMedian(cost, costs);
   if (times === null) return;
-  const text = `${about.phase} cost ${dollars(cost)}, ${times.toFixed(1)} times the median of its ${costs.length} attempts`;
+  const text = `${about.phase} cost ${dollars(cost)}, ${Math.round(times * 10) / 10} times the median of its ${costs.length} attempts`;
   emit(engine, { type: 'attempt:text', text, notice: true, ...about });
 }
 
@@ -52,8 +55,7 @@ const MAX_PHASES = 1_000;
 
 /** What attempts at a phase of a plan cost, this one included. The tickets of the plan are read once: there may be thousands. */
 function costsOfPhase({ store }: EngineContext, about: AttemptRef, cost: number): readonly number[] {
-  const known = costsByPhase.get(store) ?? new Map<string, number[]>();
-  costsByPhase.set(store, known);
+  const known = remembered(costsByPhase, store, () => new Map<string, number[]>());
   const key = `${about.planId}/${about.phase}`;
   const costs = known.get(key);
   if (costs) {
@@ -105,8 +107,7 @@ export class OutsideChanges {
       this.record(ticket);
       if (!before || sameStatus(before, ticket) || !isMine(ticket)) continue;
       if (isDriven(key) && ticket.status !== 'paused') continue;
-      const { status, hold, error, currentPhase: phase } = ticket;
-      this.#listen({ type: 'ticket:status', status, hold, error, phase, ...refOf(ticket) });
+      this.#listen(statusEvent(ticket));
     }
   }
 }

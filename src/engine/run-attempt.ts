@@ -11,6 +11,8 @@ import {
 } from '../machine/jobs/start-and-read-job.ts';
 import { ACTIONS, scriptInstead } from '../model/actions.ts';
 import { HeldError, InputError, ifUsable, shortageOf } from '../model/errors.ts';
+import type { AttemptRef } from '../model/events.ts';
+import { remembered } from '../model/group-and-remember.ts';
 import { refKey, refOf, type TicketRef } from '../model/ids-and-branch-names.ts';
 import type { Plan } from '../model/plan.ts';
 import { planOf } from '../model/plans/plans-view.ts';
@@ -18,8 +20,7 @@ import { type AttemptEnd, shortageHold } from '../model/state/attempt-end-types-
 import { next, type Step } from '../model/state/next-step-or-rest.ts';
 import type { TicketEvent } from '../model/state/reduce.ts';
 import { redactAll } from '../model/text/find-and-redact-secrets.ts';
-import { type Attempt, attemptKey, type Hold, openAttempt, type Ticket } from '../model/ticket.ts';
-import type { HandedOver } from '../model/ticket-schema.ts';
+import { type Attempt, attemptKey, type Hold, isMadeAt, openAttempt, type Ticket } from '../model/ticket.ts';
 import { actionOf, edgesOf } from '../model/workflow.ts';
 import {
   type ActionEnd,
@@ -27,23 +28,29 @@ import {
   endAfterReturn,
   failure,
   failureBy,
+  hasCommitted,
   mayBeDone,
   type PhaseContext,
   type Place,
   perform,
 } from '../phases/perform-phase.ts';
 import type { Store, StoreView } from '../store/store-interface.ts';
-import { admission, agentOf, allowanceOf } from './admission-and-allowance.ts';
+import { admission, agentOf, allowanceOf } from './choose-agent-within-limits.ts';
 import { type EngineContext, emit, hooksOf } from './context.ts';
-import { keepSession, restoreSessions } from './fleet/carry-sessions.ts';
+import {
+  keepForgeRecord,
+  keepSession,
+  restoreForgeRecord,
+  restoreSessions,
+} from './fleet/carry-sessions-and-forge-records.ts';
 import { shipOutput } from './fleet/ship-output.ts';
 import { endedBefore, launchesOf } from './jobs-of-ticket.ts';
 import type { Pinned } from './pinned-workflow.ts';
-import { adoptedPlace, preparePlace } from './prepare-release-diff-workspace.ts';
-import { type AttemptRef, reportEnd } from './report-status-changes.ts';
-import { alreadyFailing } from './require-preflight-of-plan.ts';
-import { isMadeAt, type TicketWorkspace, workspaceFor } from './ticket-workspace.ts';
-import { recordAttempt, type TicketWriter } from './write-tickets-and-record-attempts.ts';
+import { adoptedPlace, preparePlace } from './prepare-place-of-ticket.ts';
+import { reportEnd } from './report-status-changes.ts';
+import { alreadyFailing } from './require-preflight-or-hold-plan.ts';
+import { currentWorkspace, type TicketWorkspace, workspaceFor } from './work-out-workspace-and-repository.ts';
+import { recordAttempt, type TicketWriter } from './write-tickets-and-reports-of-attempts.ts';
 
 interface StepInput {
   plan: Plan;
@@ -79,8 +86,13 @@ export async function takeStep(engine: EngineContext, input: StepInput): Promise
   }
   await untilLeased(engine, writer.ticket);
   engine.crash('workspace:ready');
-  const begin = [...placed.events, ...(start ? [start] : []), ...restartOf(engine, input)];
-  if (begin.length > 0) await writer.apply(...begin);
+  if (step.do === 'start')
+    // Meanwhile another ticket may have taken what was left of a budget.
+    await writer.applyCounting(...placed.events, (ticket) => startOf(engine, plan, ticket, step));
+  else {
+    const begin = [...placed.events, ...restartOf(engine, input)];
+    if (begin.length > 0) await writer.apply(...begin);
+  }
   engine.crash('attempt:recorded');
   const attempt = openAttempt(writer.ticket);
   if (!attempt) return undefined;
@@ -125,6 +137,7 @@ async function placeFor(engine: EngineContext, input: StepInput): Promise<Placed
     const { ref, commit } = base;
     const isMoved = machine && ticket.machine && !isMadeAt(ticket, machine);
     const sessions = isMoved ? await restoreSessions(engine, ticket, worktree) : undefined;
+    if (isMoved) await restoreForgeRecord(engine, ticket);
     return {
       place,
       events: isKnown ? [] : [{ type: 'base', base: { ref, commit }, branch, worktree, machine, sessions }],
@@ -133,7 +146,7 @@ async function placeFor(engine: EngineContext, input: StepInput): Promise<Placed
     if (signal.aborted)
       return { refused: { type: 'interrupted', reason: 'stopped', deliberate: true }, events: [] };
     // Another repository's ticket may have taken the path meanwhile.
-    const { path } = workspaceFor(ticket, plan, engine.settings, engine.store.glance());
+    const { path } = currentWorkspace(engine, ticket, plan);
     if (path !== workspace.path)
       return placeFor(engine, { ...input, workspace: Object.assign(workspace, { path }) });
     return { refused: failureBy('workspace', error), shortage: shortageOf(error), events: [] };
@@ -160,7 +173,8 @@ async function runAttempt(
   { place, refused }: Placed,
 ): Promise<string | undefined> {
   const { plan, pinned, writer, step, fresh } = input;
-  const about = attemptRef(writer.ticket, attempt);
+  const { phase, visit, attempt: number } = attempt;
+  const about: AttemptRef = { ...refOf(writer.ticket), phase, visit, attempt: number };
   const recorder = recordAttempt(engine, writer, about);
   const context = phaseContext(engine, input, { attempt, place, recorder });
   const { held } = input;
@@ -177,10 +191,16 @@ async function runAttempt(
   const end = ended.type === 'waiting' && ended.shortSince && since ? { ...ended, shortSince: since } : ended;
   engine.crash('attempt:performed');
   await recorder.settled();
-  const handOver = type === 'poll' || type === 'gate' ? undefined : await publish(engine, input, place);
+  const { ticket } = writer;
+  const hasWorked = place !== undefined && type !== 'poll' && type !== 'gate';
+  // Before the end is stored, because an end that is stored is never repeated.
+  const handOver = hasWorked
+    ? await engine.handOver?.publish(plan, { engine, ticket, workspace: input.workspace })
+    : undefined;
   const session = seen.sessionId ?? openAttempt(writer.ticket)?.sessionId ?? null;
   if (place) await keepSession(engine, writer.ticket, { agent, session });
-  await writer.apply(
+  if (end.type !== 'waiting') await keepForgeRecord(engine, writer.ticket);
+  await writer.applyCounting(
     () => handOver && { type: 'handOver', handOver },
     { type: 'end', end },
     (ticket) => {
@@ -196,15 +216,6 @@ async function runAttempt(
   return open && attemptKey(open) !== attemptKey(attempt) ? attemptKey(open) : undefined;
 }
 
-/** Brings the work to where other machines find it, before its end is stored: an end that is stored is never repeated. */
-async function publish(
-  engine: EngineContext,
-  { plan, writer, workspace }: StepInput,
-  place: Place | undefined,
-): Promise<HandedOver | undefined> {
-  return place && engine.handOver?.publish(plan, { engine, ticket: writer.ticket, workspace });
-}
-
 /** Performs the attempt, or reads how it ended, and adds what the engine knows about it. */
 async function endOf(
   engine: EngineContext,
@@ -218,7 +229,7 @@ async function endOf(
   if (phase.type !== 'gate') engine.rememberSecrets();
   if (agent) engine.machine.memory.begin(key, agent, jobDir);
   const done = refused ?? (await perform(context).finally(() => engine.machine.memory.end(key)));
-  const ended = await askPersonIfEndUnknown(engine, context, done);
+  const ended = refused ?? (await askPersonIfEndUnknown(engine, context, done));
   const seen = agent && !refused ? await endAfterReturn(context, ended) : ended;
   return {
     ...redactAll(seen, engine.redact),
@@ -233,16 +244,44 @@ async function askPersonIfEndUnknown(
   context: PhaseContext,
   end: AttemptEnd,
 ): Promise<AttemptEnd> {
-  const { ticket, phase, jobDir, place } = context;
+  const { jobDir } = context;
+  if (end.type === 'failed') return afterCutOutput(machine, context, end);
   if (end.type !== 'interrupted' || !end.lost) return end;
   // A supervisor that has not recorded itself has not started its command.
   if (!readIdentity(jobDir)) return end;
   if (!machine.storage.failedSince(Number(lastOutputAt(jobDir))) || !(await mayBeDone(context))) return end;
+  return { ...end, asks: true, reason: askWhetherDone(context) };
+}
+
+/** Errors of programs that could not print their result, and of those that were on a full disk. */
+const POSSIBLE_WITH_CUT_OUTPUT: ReadonlySet<string> = new Set(['exit', 'crash', 'protocol', 'shortage']);
+
+/** Without its output, the exit of a program says nothing about its work: commits do. */
+async function afterCutOutput(
+  { storage, stateDir }: EngineContext['machine'],
+  context: PhaseContext,
+  end: Extract<AttemptEnd, { type: 'failed' }>,
+): Promise<AttemptEnd> {
+  const { phase, jobDir } = context;
+  const { error, outcome, until, jitter, ...facts } = end;
+  const isProgram = phase.type === 'agent' || phase.type === 'script';
+  if (!isProgram || !POSSIBLE_WITH_CUT_OUTPUT.has(error.class)) return end;
+  const full = fullDisk(stateDir);
+  if (!full && !storage.failedSince(Number(lastOutputAt(jobDir)))) return end;
+  if (await hasCommitted(context)) {
+    const reason = askWhetherDone(context);
+    return { ...facts, type: 'interrupted', deliberate: false, lost: true, asks: true, reason };
+  }
+  if (error.class === 'shortage') return end;
+  const why = full ?? 'the state directory could not be written';
+  return { ...facts, ...failure('shortage', `${why}; ${phase.id}: ${error.message}`) };
+}
+
+function askWhetherDone({ ticket, phase, place }: PhaseContext): string {
   const what = `${ticket.planId} ${ticket.ticketId}`;
   const { success } = edgesOf(phase);
   const isDone = success ? ` or signalbox skip ${what} ${success} (it is done)` : '';
-  const reason = `The state directory could not be written when ${phase.id} ended, and it may have done its work. Check ${place.worktree}, then: signalbox retry ${what} (do it again)${isDone}.`;
-  return { ...end, asks: true, reason };
+  return `The state directory could not be written when ${phase.id} ended, and it may have done its work. Check ${place.worktree}, then: signalbox retry ${what} (do it again)${isDone}.`;
 }
 
 function phaseContext(
@@ -266,7 +305,7 @@ function phaseContext(
     place: given.place ?? { repo, branch, worktree, base: { ref: '', commit: '' } },
     agentName: agent ?? named,
     standsIn: agent !== null && agent !== named,
-    allowance: phase.type === 'agent' ? allowanceOf(engine, plan, ticket, phase) : null,
+    allowance: phase.type === 'agent' ? allowanceOf(engine, plan, ticket, phase, recorder) : null,
     rules: hooks.evidence?.(plan, ticket) ?? null,
     variables: {
       base_failures: alreadyFailing(engine.machine, ticket.base),
@@ -290,10 +329,6 @@ function phaseContext(
     onText: recorder.text,
     onTool: recorder.tool,
   };
-}
-
-function attemptRef(ticket: Ticket, { phase, visit, attempt }: Attempt): AttemptRef {
-  return { ...refOf(ticket), phase, visit, attempt };
 }
 
 /** The event that starts an attempt, or why none may start now. */
@@ -345,8 +380,8 @@ const ofFinished = new WeakMap<Store, Paths & { plans: Set<string> }>();
 function pathsOfFinished(engine: EngineContext): Paths {
   const { store } = engine;
   const { plans, finished } = store.glance();
-  const known = ofFinished.get(store) ?? { repos: new Set(), trees: new Set(), plans: new Set() };
-  ofFinished.set(store, known);
+  const none = () => ({ repos: new Set<string>(), trees: new Set<string>(), plans: new Set<string>() });
+  const known = remembered(ofFinished, store, none);
   for (const { id } of plans) known.plans.delete(id);
   for (const id of finished?.ids() ?? []) {
     if (known.plans.has(id)) continue;

@@ -1,7 +1,6 @@
 import { IllegalMoveError, InputError, ifUsable, messageOf } from '../model/errors.ts';
-import { refOf } from '../model/ids-and-branch-names.ts';
 import { type Plan, stopperOf } from '../model/plan.ts';
-import { planProblems } from '../model/plans/plan-problems.ts';
+import { planProblems } from '../model/plans/dependency-and-branch-problems.ts';
 import { ticketsOf } from '../model/plans/plans-view.ts';
 import { isAllComplete } from '../model/state/eligible.ts';
 import { heldBy } from '../model/state/explain-ticket.ts';
@@ -9,9 +8,11 @@ import type { Ticket } from '../model/ticket.ts';
 import { claimPlan, completePlan, releasePlanClaim } from './claim-and-complete-plan.ts';
 import { type EngineContext, emit, hooksOf, isFatal, isOthers } from './context.ts';
 import { Engine, type EngineOptions } from './engine.ts';
-import { requireReady, startableTickets } from './require-preflight-of-plan.ts';
-import { workspaceFor } from './ticket-workspace.ts';
+import { statusEvent } from './report-status-changes.ts';
+import { requireReady, startableTickets } from './require-preflight-or-hold-plan.ts';
+import { onAborted } from './wait-until-woken-or-aborted.ts';
 import { FleetRun } from './watch-run-on-fleet.ts';
+import { workspaceFor } from './work-out-workspace-and-repository.ts';
 
 export interface RunResult {
   plan: Plan;
@@ -83,8 +84,7 @@ async function checkAndRun(engine: EngineContext, options: RunOptions): Promise<
         engine.listen({ type: 'problem', planId, ticketId: null, message: messageOf(error), path: null });
       });
   };
-  if (options.signal.aborted) interrupt();
-  options.signal.addEventListener('abort', interrupt);
+  const unlisten = onAborted(options.signal, interrupt);
   const release = async () => {
     await pausing;
     if (options.signal.aborted) await endStopped(engine, planId, by());
@@ -97,7 +97,7 @@ async function checkAndRun(engine: EngineContext, options: RunOptions): Promise<
     if (!isFatal(error)) await release();
     throw error;
   } finally {
-    options.signal.removeEventListener('abort', interrupt);
+    unlisten();
   }
   await release();
   return resultOf(engine, planId, ticketIds);
@@ -146,13 +146,13 @@ function reportHolds(
 ): void {
   const time = Date.parse(now());
   for (const ticket of store.tickets(planId)) {
-    const { hold, status, error, currentPhase: phase } = ticket;
+    const { hold, status } = ticket;
     if (ticketIds?.includes(ticket.ticketId) === false || !hold) continue;
     const polls = hold.kind === 'poll' || hold.kind === 'gate';
     const waits = status === 'needs_attention' || status === 'ready';
     const driven = ticket.claim !== null && holder.isLive(ticket.claim);
     if (!waits || driven || !(polls || Date.parse(hold.until ?? '') > time)) continue;
-    listen({ type: 'ticket:status', status, hold, error, phase, ...refOf(ticket) });
+    listen(statusEvent(ticket));
   }
 }
 

@@ -15,7 +15,7 @@ import { type EngineContext, isFatal } from './context.ts';
 import { driveTicket, holdBroken } from './drive-ticket.ts';
 import { pinnedFor } from './pinned-workflow.ts';
 import { type OutsideChanges, reportStatus } from './report-status-changes.ts';
-import type { TicketWriter } from './write-tickets-and-record-attempts.ts';
+import type { TicketWriter } from './write-tickets-and-reports-of-attempts.ts';
 
 interface Running {
   ref: TicketRef;
@@ -169,9 +169,20 @@ export class RunningTickets {
     for (const [key, running] of this.#tickets) {
       const ticket = view.tickets.get(key);
       const plan = planOf(view, running.ref.planId)?.status;
-      if (ticket?.status === 'paused' || plan === 'paused' || plan === 'archived') running.abort.abort();
+      const isPaused = ticket?.status === 'paused' || plan === 'paused' || plan === 'archived';
+      if (isPaused && !running.abort.signal.aborted) {
+        running.abort.abort();
+        this.#answer(running.ref);
+      }
       if (ticket?.claim?.token !== this.#engine.holder.token) void this.#reclaim(running);
     }
+  }
+
+  /** On a fleet, who paused it learns that this worker is there and stops it: asking for the claim renews the lease. */
+  #answer(ref: TicketRef): void {
+    const { store, holder } = this.#engine;
+    // Without a database there is no one to answer, and renewals go on by themselves.
+    store.fleet?.keepsClaim(holder, ref).catch(() => undefined);
   }
 
   /** Without our claim, another engine would start the ticket a second time. */

@@ -1,6 +1,6 @@
 import { repositoryName } from '../issues/find-issue-checkouts.ts';
-import { type Needs, needsOf, Placement } from '../model/fleet.ts';
 import { refKey } from '../model/ids-and-branch-names.ts';
+import { type Needs, needsOf, Placement } from '../model/place-tickets-on-workers.ts';
 import type { Plan } from '../model/plan.ts';
 import type { Decision, Limits } from '../model/state/eligible.ts';
 import { lastInTree } from '../model/state/shared-workspace-turns.ts';
@@ -27,9 +27,13 @@ export function underWay(engine: EngineContext, fleet: Fleet): Ticket[] {
   ];
 }
 
-/** What a ticket asks of its worker. The labels of its workflow are known once a worker has begun it. */
-export function needsIn(engine: EngineContext, plan: Plan, ticket: Ticket): Needs {
-  const { workflow } = knownPinned(engine, ticket) ?? {};
+/** What a ticket asks of its worker. The labels of its phases are known once a worker has read its workflow. */
+export function needsIn(
+  engine: EngineContext,
+  plan: Plan,
+  ticket: Ticket,
+  workflow = knownPinned(engine, ticket)?.workflow,
+): Needs {
   return needsOf(plan, ticket, { workflow, repositoryName, before: lastInTree(engine.store.glance(), plan) });
 }
 

@@ -7,8 +7,8 @@ import { attemptKey, isOver, openAttempt, type Ticket } from '../model/ticket.ts
 import type { CheckoutState } from '../model/ticket-schema.ts';
 import { type EngineContext, isFatal, type TicketPlace } from './context.ts';
 import { lastJob } from './jobs-of-ticket.ts';
-import type { TicketWorkspace } from './ticket-workspace.ts';
-import type { TicketWriter } from './write-tickets-and-record-attempts.ts';
+import type { TicketWorkspace } from './work-out-workspace-and-repository.ts';
+import type { TicketWriter } from './write-tickets-and-reports-of-attempts.ts';
 
 // Distinguishes the user's files and commits from an agent's, for tickets that work in the user's checkout.
 

@@ -1,6 +1,6 @@
-import { whyNoWorker } from '../model/fleet.ts';
 import { refKey } from '../model/ids-and-branch-names.ts';
-import { planProblems } from '../model/plans/plan-problems.ts';
+import { whyNoWorker } from '../model/place-tickets-on-workers.ts';
+import { planProblems } from '../model/plans/dependency-and-branch-problems.ts';
 import { entryOf, planOf } from '../model/plans/plans-view.ts';
 import { type Decision, eligible } from '../model/state/eligible.ts';
 import { isOver, type Ticket } from '../model/ticket.ts';
@@ -9,6 +9,7 @@ import { completePlan } from './claim-and-complete-plan.ts';
 import type { EngineContext } from './context.ts';
 import { stopTicket } from './running-tickets.ts';
 import { needsIn, underWay } from './schedule-on-fleet.ts';
+import { onAborted, wakeableSleep } from './wait-until-woken-or-aborted.ts';
 
 interface Watched {
   planId: string;
@@ -34,7 +35,7 @@ export class FleetRun {
   readonly #reported = new Set<string>();
   #last = 0;
   #waitingSince: number | undefined;
-  #wake: () => void = () => undefined;
+  readonly #rest = wakeableSleep();
 
   constructor(engine: EngineContext, fleet: Fleet, watched: Watched) {
     this.#engine = engine;
@@ -52,9 +53,8 @@ export class FleetRun {
     });
     this.#last = (await this.#fleet.eventsOfOthers(planId)).last;
     for (const { ticketId, status } of store.tickets(planId)) this.#shown.set(ticketId, status);
-    const unwatch = store.watch(() => this.#wake());
-    const onAbort = () => this.#wake();
-    signal.addEventListener('abort', onAbort);
+    const unwatch = store.watch(() => this.#rest.wake());
+    const unlisten = onAborted(signal, () => this.#rest.wake());
     try {
       while (!signal.aborted && !(await this.#isDone())) {
         await this.#showEvents();
@@ -64,7 +64,7 @@ export class FleetRun {
       await this.#showLastEvents();
     } finally {
       machine.storage.end();
-      signal.removeEventListener('abort', onAbort);
+      unlisten();
       unwatch();
       await holder.stop();
     }
@@ -184,13 +184,6 @@ export class FleetRun {
 
   /** Resolves at the next change in the store, or after a moment. */
   async #changed(): Promise<void> {
-    await new Promise<void>((resolve) => {
-      const timer = setTimeout(resolve, EVENTS_MS);
-      this.#wake = () => {
-        clearTimeout(timer);
-        resolve();
-      };
-    });
-    this.#wake = () => undefined;
+    await this.#rest.sleep(EVENTS_MS);
   }
 }

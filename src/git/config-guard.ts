@@ -4,7 +4,7 @@ import { readRegularText } from '../machine/files/read-and-remove-files.ts';
 import { writeAtomic } from '../machine/files/write-atomic-and-note-facts.ts';
 import { digest } from '../model/ids-and-branch-names.ts';
 import { asArray, asRecord, parseJson } from '../model/text/parse-json-and-find-places.ts';
-import { fileStamp, type GitLocation } from './location.ts';
+import { fileStamp, type GitLocation } from './locate-git-directories.ts';
 
 type Entries = ReadonlyArray<readonly [key: string, value: string]>;
 

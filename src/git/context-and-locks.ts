@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { withLock } from '../machine/file-lock.ts';
-import type { GitLocation } from './location.ts';
+import type { GitLocation } from './locate-git-directories.ts';
 import type { Git } from './run-git.ts';
 
 export interface Trunk {

@@ -4,7 +4,7 @@ import { readRegularText } from '../machine/files/read-and-remove-files.ts';
 import { messageOf } from '../model/errors.ts';
 import { asRecord, parseJson } from '../model/text/parse-json-and-find-places.ts';
 import { type Context, lockRepo, type Repository, type Trunk } from './context-and-locks.ts';
-import type { GitLocation } from './location.ts';
+import type { GitLocation } from './locate-git-directories.ts';
 import { branchRef, originRef, readRef, readRefs, readSymref } from './refs.ts';
 import { retryRaces } from './run-git.ts';
 
@@ -48,11 +48,6 @@ export async function fetchNow(repo: Repository, branch: string): Promise<void> 
   await lockRepo(repo, () => fetchUnlessRecent(repo, branch, true), repo.git.signal);
 }
 
-/** Fetches a branch's commits without moving a ref; for a git that writes its objects elsewhere. */
-export async function fetchWithoutRef(repo: Repository, branch: string): Promise<void> {
-  await fetchRefs(repo, [`refs/heads/${branch}`]);
-}
-
 /** Fetches what refspecs name. Without a destination, only the objects arrive. */
 export async function fetchRefs(repo: Repository, refspecs: readonly string[]): Promise<void> {
   const { entries, env } = await trustedAccess(repo);
@@ -74,8 +69,9 @@ async function fetchUnlessRecent(repo: Repository, branch: string, always = fals
 export async function trustedAccess(repo: Repository) {
   const mine = (await repo.git.config(repo)).filter(({ users }) => users);
   const credentials = mine.filter(({ key }) => key.startsWith('credential.'));
-  const entries: Array<[string, string]> = [['credential.helper', '']];
-  for (const { key, value } of credentials) entries.push([key, value]);
+  const entries = [{ key: 'credential.helper', value: '' }, ...credentials].map(
+    ({ key, value }) => [key, value] as const,
+  );
   const ssh = mine.findLast(({ key }) => key === 'core.sshcommand');
   const env: Record<string, string> = ssh && !repo.env.GIT_SSH_COMMAND ? { GIT_SSH_COMMAND: ssh.value } : {};
   return { entries, env };
@@ -128,17 +124,15 @@ export async function recordTrunk(repo: Repository, name: string): Promise<void>
 function askOnce(repo: Repository): Promise<Trunk> {
   const known = repo.trunks.get(repo.commonDir);
   if (known && isRecent(known.at)) return known.trunk;
-  const trunk = askOrigin(repo);
+  const trunk = askDefaultBranch(repo, 'origin', { timeoutMs: ASK_TIMEOUT_MS }).then(
+    (name) => ({ name }),
+    (error) => ({
+      name: undefined,
+      note: `origin did not say what its default branch is: ${messageOf(error)}`,
+    }),
+  );
   repo.trunks.set(repo.commonDir, { at: Date.now(), trunk });
   return trunk;
-}
-
-async function askOrigin(repo: Repository): Promise<Trunk> {
-  try {
-    return { name: await askDefaultBranch(repo, 'origin', { timeoutMs: ASK_TIMEOUT_MS }) };
-  } catch (error) {
-    return { name: undefined, note: `origin did not say what its default branch is: ${messageOf(error)}` };
-  }
 }
 
 /** What a remote says is its default branch at this moment. */

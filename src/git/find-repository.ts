@@ -1,7 +1,7 @@
 import { existsSync, realpathSync, statSync } from 'node:fs';
 import { dirname, isAbsolute, join } from 'node:path';
 import { WorkspaceError } from '../model/errors.ts';
-import type { GitLocation } from './location.ts';
+import type { GitLocation } from './locate-git-directories.ts';
 import { isOid } from './refs.ts';
 import type { Git } from './run-git.ts';
 

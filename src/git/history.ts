@@ -1,5 +1,5 @@
 import type { Context, Repository } from './context-and-locks.ts';
-import type { GitLocation } from './location.ts';
+import type { GitLocation } from './locate-git-directories.ts';
 import { branchRef } from './refs.ts';
 import type { Git } from './run-git.ts';
 

@@ -2,7 +2,7 @@ import { existsSync, lstatSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { realOf, statOf } from '../machine/files/read-and-remove-files.ts';
 import type { Repository } from './context-and-locks.ts';
-import { fileStamp, type GitLocation, gitDirOf } from './location.ts';
+import { fileStamp, type GitLocation, gitDirOf } from './locate-git-directories.ts';
 import { branchRef, isOid, readRef } from './refs.ts';
 import type { Git } from './run-git.ts';
 

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Context, Repository } from './context-and-locks.ts';
 import { treeOf } from './history.ts';
-import type { GitLocation } from './location.ts';
+import type { GitLocation } from './locate-git-directories.ts';
 
 type Merged = { commit: string } | { conflict: string[] };
 
@@ -39,42 +39,43 @@ export async function addsNothing(repo: Repository, base: string, commit: string
 
 /** Merges `theirs` into `ours` as a new commit, without any checkout. */
 export async function mergeCommits(repo: Repository, merge: MergeSpec): Promise<Merged> {
-  const { ours, from } = merge;
-  const naming = identity(repo, repo);
-  const theirs = from ? await squashedOnto(repo, { ...merge, from, who: await naming }) : merge.theirs;
-  const [{ code, stdout }, who, when] = await Promise.all([
-    repo.git(['merge-tree', '--write-tree', '--name-only', '--no-messages', '-z', ours, theirs], {
-      at: repo,
-      ok: [0, 1],
-      write: true,
-    }),
-    naming,
+  const { ours, from, message } = merge;
+  // The changes of `theirs` as one commit on top of `from`.
+  const squashed = { tree: `${merge.theirs}^{tree}`, parents: [from ?? ''], message: 'as it is there' };
+  const theirs = from ? await commitTree(repo, repo, squashed) : merge.theirs;
+  const args = ['merge-tree', '--write-tree', '--name-only', '--no-messages', '-z', ours, theirs];
+  const [{ code, stdout }, env] = await Promise.all([
+    repo.git(args, { at: repo, ok: [0, 1], write: true }),
     merge.reproducible ? dates(repo, merge) : {},
   ]);
   const [tree = '', ...files] = stdout.split('\0').filter((field) => field !== '');
   if (code === 1) return { conflict: [...new Set(files)].sort() };
-  const made = await repo.git(['commit-tree', tree, '-p', merge.ours, '-p', merge.theirs, '-F', '-'], {
-    at: repo,
-    write: true,
-    input: `${merge.message.trim()}\n`,
-    env: { ...who, ...when },
-  });
-  return { commit: made.stdout.trim() };
+  return { commit: await commitTree(repo, repo, { tree, parents: [ours, merge.theirs], message, env }) };
+}
+
+interface NewCommit {
+  tree: string;
+  parents: readonly string[];
+  message: string;
+  env?: Record<string, string>;
+}
+
+/** Makes a commit that no branch has. */
+export async function commitTree(
+  context: Context,
+  at: GitLocation,
+  { tree, parents, message, env }: NewCommit,
+): Promise<string> {
+  const args = ['commit-tree', tree, ...parents.flatMap((parent) => ['-p', parent]), '-F', '-'];
+  const who = await identity(context, at);
+  const input = `${message.trim()}\n`;
+  return (await context.git(args, { at, write: true, input, env: { ...who, ...env } })).stdout.trim();
 }
 
 async function dates(repo: Repository, { ours, theirs }: MergeSpec): Promise<Record<string, string>> {
   const { stdout } = await repo.git(['log', '--no-walk', '--format=%ct', ours, theirs], { at: repo });
   const date = `@${Math.max(...stdout.trim().split('\n').map(Number))} +0000`;
   return { GIT_AUTHOR_DATE: date, GIT_COMMITTER_DATE: date };
-}
-
-/** The changes of `theirs` as one commit on top of `from`. */
-async function squashedOnto(
-  repo: Repository,
-  { theirs, from, who }: { theirs: string; from: string; who: Record<string, string> },
-): Promise<string> {
-  const args = ['commit-tree', `${theirs}^{tree}`, '-p', from, '-m', 'as it is there'];
-  return (await repo.git(args, { at: repo, write: true, env: who })).stdout.trim();
 }
 
 /** Author variables: none if the repository has a user, else Signalbox's own name, because git would refuse or invent one. */

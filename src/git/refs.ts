@@ -1,6 +1,6 @@
 import { WorkspaceError } from '../model/errors.ts';
 import { branchProblem } from '../model/ids-and-branch-names.ts';
-import type { GitLocation } from './location.ts';
+import type { GitLocation } from './locate-git-directories.ts';
 import type { Git } from './run-git.ts';
 
 /** A checkout, with the git that reads it. */

@@ -8,8 +8,11 @@ import { run } from '../machine/run-process.ts';
 import { shortageIn, shortageOf, WorkspaceError } from '../model/errors.ts';
 import { CONFIG_KEYS, type ConfigEntry, createConfigGuard } from './config-guard.ts';
 import { gitEnv, withConfig } from './environment.ts';
-import { type GitLocation, gitDirOf, pipeIn } from './location.ts';
+import { type GitLocation, gitDirOf, pipeIn } from './locate-git-directories.ts';
 import { createNameResolver } from './resolve-names.ts';
+
+/** Keeps a diff from running programs that the repository's config and attributes name. */
+export const NO_DIFF_PROGRAMS = ['--no-ext-diff', '--no-textconv'] as const;
 
 const MAX_OUTPUT = 64 * 1024 * 1024;
 const TIMEOUT_MS = 10 * 60_000;

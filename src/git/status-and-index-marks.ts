@@ -2,8 +2,8 @@ import { copyFileSync, existsSync, lstatSync, mkdtempSync, rmSync } from 'node:f
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { findUnreadableEntry } from '../machine/files/read-and-remove-files.ts';
-import { type GitLocation, gitDirOf, sharedDirOf } from './location.ts';
-import { type Git, GitError, wouldBlock } from './run-git.ts';
+import { type GitLocation, gitDirOf, sharedDirOf } from './locate-git-directories.ts';
+import { type Git, GitError, NO_DIFF_PROGRAMS, wouldBlock } from './run-git.ts';
 
 /** `git status` of a checkout, and the changes that marks in the index hide from it. */
 export interface Status {
@@ -180,7 +180,7 @@ async function hiddenEdits(git: Git, at: GitLocation, marks: IndexMarks): Promis
   if (marks.assumed.length + skipped.length === 0) return [];
   return withScratchIndex(at, async (env) => {
     await clearMarks(git, at, marks, env);
-    const args = ['diff', '--name-only', '-z', '--no-renames', '--no-ext-diff', '--no-textconv'];
+    const args = ['diff', '--name-only', '-z', '--no-renames', ...NO_DIFF_PROGRAMS];
     const { stdout } = await git([...args, '--ignore-submodules=dirty'], { at, env, config: NOT_SPARSE });
     const marked = new Set([...marks.assumed, ...skipped]);
     return stdout.split('\0').filter((file) => marked.has(file));

@@ -8,7 +8,7 @@ import { asArray, asRecord, asText, parseJson } from '../model/text/parse-json-a
 import { type RepositoryName, repositoryText } from './gh/repository-name.ts';
 import { GhError, type GhOptions } from './gh/run-gh.ts';
 import { MAX_WATCHES, queryWatches, type Watch, type Watched, withEarlier } from './query-pull-requests.ts';
-import { type KnownRateLimit, RateLimitFile } from './rate-limit.ts';
+import { RateLimitFile } from './remember-rate-limit.ts';
 
 interface SnapshotOptions {
   cacheDir: string;
@@ -61,12 +61,13 @@ export async function readPullRequests(
     // Another process may have asked while this one waited for its turn.
     const meanwhile = fresh();
     if (meanwhile) return meanwhile;
-    const low = new RateLimitFile(options.cacheDir).blockingLimit(
-      options.repository.host,
-      options.reserve,
-      options.now(),
-    );
-    if (low) return { later: budgetText(low) };
+    const { cacheDir, repository, reserve, now } = options;
+    const low = new RateLimitFile(cacheDir).blockingLimit(repository.host, reserve, now());
+    if (low) {
+      const { remaining, limit, resetAt } = low;
+      const state = `GitHub's budget is low (${remaining} of ${limit})`;
+      return { later: `${state}; the next request is sent after ${resetAt}` };
+    }
     return ask(file, watch, options, others());
   };
   return inTurn(file, query, options.gh.signal);
@@ -121,10 +122,6 @@ async function ask(
     rateLimits.exhausted(repository.host, resetAt, now());
     return { later: `GitHub accepts no more requests until ${resetAt}: rate limit` };
   }
-}
-
-function budgetText({ remaining, limit, resetAt }: KnownRateLimit): string {
-  return `GitHub's budget is low (${remaining} of ${limit}); the next request is sent after ${resetAt}`;
 }
 
 function isFresh({ at }: Stored, { maxAgeSeconds, now }: SnapshotOptions): boolean {

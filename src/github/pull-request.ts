@@ -91,13 +91,9 @@ export async function createPullRequest(wanted: NewPullRequest, options: GhOptio
   const open = (await findPullRequests(head, options)).find(({ state }) => state === 'OPEN');
   if (open) return open;
   if (result instanceof GhError) throw result;
-  const what = `could not open a pull request for ${head.branch}`;
-  throw result.code === 0
-    ? new GhError(
-        'unknown',
-        `The GitHub CLI says that it opened a pull request for ${head.branch}, but there is none.`,
-      )
-    : ghProblem(result, head.repository, what);
+  const what = `a pull request for ${head.branch}`;
+  if (result.code !== 0) throw ghProblem(result, head.repository, `could not open ${what}`);
+  throw new GhError('unknown', `The GitHub CLI says that it opened ${what}, but there is none.`);
 }
 
 interface EditPullRequest {
@@ -122,12 +118,8 @@ export async function editPullRequest(change: EditPullRequest, options: GhOption
   // An older `gh pr edit`, as distributions have it, asks for project cards, which GitHub no longer has.
   const old = /projectCards|Projects \(classic\)|read:project/i.test(result.stderr);
   const again = old ? await patch(change, options) : result;
-  if (again.code !== 0)
-    throw ghProblem(
-      again,
-      repository,
-      `could not change pull request #${number} of ${repositoryText(repository)}`,
-    );
+  const what = `could not change pull request #${number} of ${repositoryText(repository)}`;
+  if (again.code !== 0) throw ghProblem(again, repository, what);
 }
 
 function patch(

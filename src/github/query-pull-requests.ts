@@ -3,7 +3,7 @@ import { askRepository, nodesOf } from './gh/graphql.ts';
 import type { RepositoryName } from './gh/repository-name.ts';
 import type { GhOptions } from './gh/run-gh.ts';
 import { isPullState } from './pull-request.ts';
-import type { RateLimit } from './rate-limit.ts';
+import type { RateLimit } from './remember-rate-limit.ts';
 
 /** A pull request with everything that people and machines said of it. It is kept as JSON for all that wait. */
 export type Watched = NonNullable<ReturnType<typeof readWatched>>;

@@ -54,12 +54,7 @@ async function readOne({ text, path }: SpecReference, unit: 'parent' | 'leaf') {
       hint: `See all of them with: signalbox spec check ${text}`,
     });
   const notes = found.map(({ file, line, message }) => `${file}:${line}: ${message}`);
-  return {
-    text,
-    dir: spec.dir,
-    items: specItems(spec, units),
-    notes: [...leftOut(spec, units), ...notes],
-  };
+  return { text, dir: spec.dir, items: specItems(spec, units), notes: [...leftOut(spec, units), ...notes] };
 }
 
 /** Optional tasks with work of their own that no unit has. */
@@ -149,13 +144,8 @@ function pathsOf(unit: Unit): { paths?: string[] } {
   return paths.length > 0 ? { paths: [...new Set(paths)] } : {};
 }
 
-/** What one spec gave. */
-interface SpecWork {
-  /** As it was named. */
-  text: string;
-  dir: string;
-  items: WorkItem[];
-}
+/** What one spec gave; `text` is how it was named. */
+type SpecWork = Awaited<ReturnType<typeof readOne>>;
 
 /**
  * Makes ids unique. Units of most specs are called 1, 2, 3. If one equals another id, the spec's name is put before all ids of the

@@ -1,7 +1,7 @@
 import { dirname, resolve } from 'node:path';
+import { defaultHost, ownRepository } from '../github/find-own-repository.ts';
 import { GITHUB, githubKey, parseRepository } from '../github/gh/repository-name.ts';
 import type { GhOptions } from '../github/gh/run-gh.ts';
-import { defaultHost, ownRepository } from '../github/own-repository.ts';
 import { InputError, messageOf, orError, SignalboxError } from '../model/errors.ts';
 import { idProblem } from '../model/ids-and-branch-names.ts';
 import { quoted } from '../model/text/clean-escape-quote-plural.ts';

@@ -41,10 +41,8 @@ export async function placeItems({ workspaces, repos }: Checkouts, cwd: string, 
 
 /** The path of a repository by the setting `repos`. GitHub ignores upper and lower case in names. */
 export function mappedPath(repos: Checkouts['repos'], repository: string | null): string | undefined {
-  const same = Object.entries(repos).find(
-    ([name]) => repositoryName(name) === repositoryName(repository ?? ''),
-  );
-  return same?.[1];
+  const wanted = repositoryName(repository ?? '');
+  return Object.entries(repos).find(([name]) => repositoryName(name) === wanted)?.[1];
 }
 
 /** The same text for all ways to name a repository; that of a path is its path. */

@@ -27,16 +27,11 @@ const ADDRESS = `https?://([A-Za-z0-9.-]+(?::\\d{1,5})?)/(${OWNER})/(${NAME})/(i
 const SHORT_HERE = new RegExp(SHORT, 'y');
 const ADDRESS_HERE = new RegExp(ADDRESS, 'iy');
 
-interface Read {
-  mention: IssueMention;
-  /** True for the address of a pull request. */
-  pull: boolean;
-  /** Index of the text behind it. */
-  end: number;
-}
-
-/** Reads an issue written at this place of a text. `host` is that of `owner/repo#12` without one. */
-export function readIssue(text: string, at: number, host = GITHUB): Read | undefined {
+/**
+ * Reads an issue written at this place of a text. `host` is that of `owner/repo#12` without one. `pull` is true for the address of
+ * a pull request, and `end` the index of the text behind it.
+ */
+export function readIssue(text: string, at: number, host = GITHUB) {
   ADDRESS_HERE.lastIndex = at;
   const address = ADDRESS_HERE.exec(text);
   if (address) {

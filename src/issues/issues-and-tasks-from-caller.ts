@@ -1,6 +1,6 @@
+import { ownRepository } from '../github/find-own-repository.ts';
 import { githubKey } from '../github/gh/repository-name.ts';
 import type { GhOptions } from '../github/gh/run-gh.ts';
-import { ownRepository } from '../github/own-repository.ts';
 import { InputError, orError, SignalboxError } from '../model/errors.ts';
 import { slugOfWords } from '../model/ids-and-branch-names.ts';
 import { cleanLine, cleanText } from '../model/text/clean-escape-quote-plural.ts';

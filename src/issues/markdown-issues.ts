@@ -38,7 +38,7 @@ async function readIssueFile(reference: MarkdownReference): Promise<Sourced> {
     });
   const front = parts.yaml === undefined ? NONE : await readFrontMatter(parts.yaml, path);
   const { title, body } = takeTitle(parts.body);
-  const id = front.id ?? slug(fileName(path), 80);
+  const id = front.id ?? idOfFile(path);
   const clean = cleanText(body);
   if (`${front.title ?? ''}${title}${clean}`.trim() === '')
     throw new InputError('markdown/empty', `${path} does not say what is to be done.`, {
@@ -51,7 +51,7 @@ async function readIssueFile(reference: MarkdownReference): Promise<Sourced> {
       key: front.id === undefined ? `markdown:${path}` : `markdown:${front.id}`,
       id,
       number: null,
-      title: cleanLine(front.title ?? '') || title || cleanLine(words(fileName(path))) || id,
+      title: cleanLine(front.title ?? '') || title || cleanLine(fileName(path).replace(/[-_]+/g, ' ')) || id,
       body: clean,
       labels: cleanLabels(front.labels),
       acceptanceCriteria: acceptanceCriteria(clean),
@@ -102,12 +102,13 @@ function isDescription(text: string): boolean {
   return /^\W*description\W*$/i.test(text);
 }
 
-function fileName(path: string): string {
-  return basename(path).replace(/\.(md|markdown)$/i, '');
+/** The id of an issue whose file does not say one. */
+export function idOfFile(path: string): string {
+  return slug(fileName(path), 80);
 }
 
-function words(name: string): string {
-  return name.replace(/[-_]+/g, ' ');
+function fileName(path: string): string {
+  return basename(path).replace(/\.(md|markdown)$/i, '');
 }
 
 interface FrontMatter {

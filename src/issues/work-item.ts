@@ -49,6 +49,13 @@ export function isForeign(item: Pick<WorkItem, 'id' | 'number' | 'repository'>):
   return item.repository !== null && item.number !== null && item.id !== String(item.number);
 }
 
+/** What a ticket has of its issue. */
+export function ticketFields({ id, title, body, acceptanceCriteria, ...item }: WorkItem) {
+  const { key, number, labels, url, repository } = item;
+  const source = { key, number, labels, url, repository };
+  return { ticketId: id, title, description: body, acceptanceCriteria, linearUrl: url, source };
+}
+
 /** Why one reference gave no item. */
 export interface SourceProblem {
   reference: string;

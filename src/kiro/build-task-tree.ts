@@ -3,13 +3,9 @@ import { cleanText } from '../model/text/clean-escape-quote-plural.ts';
 import { type Collected, type Draft, newDraft, type Section, wordsOf } from './collect-task-drafts.ts';
 import { fieldOf, requirementList, splitFields, validated } from './parse-task-fields.ts';
 import { firstCode, readTitle, withoutId } from './parse-task-line.ts';
-import { error, type Named, type Note, type SpecTask, warning } from './task.ts';
+import { error, type Named, type Note, type SpecTask, type Tasks, warning } from './task.ts';
 
-export interface Tree {
-  roots: SpecTask[];
-  /** All tasks in the order of the file. */
-  all: SpecTask[];
-  byId: Map<string, SpecTask>;
+export interface Tree extends Tasks {
   /** Dependencies as they are written. */
   wanted: { task: SpecTask; value: string; line: number }[];
   notes: Note[];
@@ -20,7 +16,7 @@ const MAX_DETAIL_CHARS = 20_000;
 
 /** Second pass: ids first, then indentation, then headings decide what contains what. */
 export function buildTree(collected: Collected): Tree {
-  const tree: Tree = { roots: [], all: [], byId: new Map(), wanted: [], notes: [] };
+  const tree: Tree = { tasks: [], all: [], byId: new Map(), wanted: [], notes: [] };
   const ids = givenIds(collected.drafts);
   const drafts = withoutChecklists(
     collected.drafts.filter((draft) => !ids.notes.has(draft)),
@@ -59,7 +55,7 @@ export function buildTree(collected: Collected): Tree {
   const inOrder = order.flatMap((draft) => tasks.get(draft) ?? []);
   for (const task of [...inOrder].reverse()) settleDone(task);
   for (const task of inOrder) inheritDone(task);
-  tree.roots = tree.all.filter(({ parent }) => parent === null);
+  tree.tasks = tree.all.filter(({ parent }) => parent === null);
   return tree;
 }
 
@@ -170,7 +166,7 @@ function duplicate({ id, line }: SpecTask, first: SpecTask): Note {
 interface Ids {
   of: Map<Draft, string>;
   given: Map<string, Draft>;
-  /** Headings below the box or boxes of their task, such as "Task 1.1 results": notes about it. */
+  /** Headings that only report on their task, such as "Task 1.1 results": notes about it. */
   notes: Set<Draft>;
 }
 
@@ -178,7 +174,10 @@ interface Ids {
 function givenIds(drafts: readonly Draft[]): Ids {
   const ids: Ids = { of: new Map(), given: new Map(), notes: new Set() };
   const counting = new Set<Draft>();
+  /** By the heading above them, the last of tasks that continue its number: boxes 6 and 7 below "Task 5" are no parts of it. */
+  const following = new Map<Draft, number>();
   const ambiguous = repeatedMarkers(drafts);
+  for (const draft of drafts) if (isBeside(draft)) draft.inside = null;
   const withBoxes = new Set(drafts.flatMap(({ box, inside }) => (box && inside ? [inside] : [])));
   for (const draft of drafts) {
     const { id, bare } = draft.given;
@@ -187,16 +186,19 @@ function givenIds(drafts: readonly Draft[]): Ids {
     const outer = draft.inside ? ids.of.get(draft.inside) : undefined;
     let settled: string = id;
     if (draft.inside && outer !== undefined && /^\d+$/.test(id)) {
-      const next = /^\d+$/.test(outer) && Number(id) === Number(outer) + 1 && !counting.has(draft.inside);
+      const last = following.get(draft.inside) ?? Number.parseInt(outer, 10);
+      const next = Number(id) === last + 1 && !counting.has(draft.inside) && (!bare || /^\d+$/.test(outer));
       if (bare && !next) continue;
-      if (!next) {
+      if (next) following.set(draft.inside, Number(id));
+      else {
         settled = `${outer}.${id}`;
         counting.add(draft.inside);
       }
     }
     const first = ids.given.get(settled);
     const isBoxed = first?.box || (first && withBoxes.has(first) && !withBoxes.has(draft));
-    if (draft.kind === 'heading' && draft.section && !draft.box && first && isBoxed) {
+    const isNote = first && (isBoxed || isReport(draft, first) || isAbove(first, draft));
+    if (draft.kind === 'heading' && draft.section && !draft.box && first && isNote) {
       ids.notes.add(draft);
       // An overview with boxes may come before the tasks themselves.
       if (draft.given.title === first.given.title) first.details.push(...draft.details);
@@ -207,6 +209,28 @@ function givenIds(drafts: readonly Draft[]): Ids {
     if (!first) ids.given.set(settled, draft);
   }
   return ids;
+}
+
+const REPORT =
+  /^(?:(?:completion|execution|implementation|test)\s+)?(?:findings|notes|outcomes?|reports?|results?|status|summary)$/i;
+
+/** Whether a heading has no title but such a word, or the task's own title and such a word. */
+function isReport({ given: { title } }: Draft, first: Draft): boolean {
+  const rest = title.startsWith(first.given.title) ? title.slice(first.given.title.length) : title;
+  return REPORT.test(rest.replace(/^[\s:–—-]+/, ''));
+}
+
+/** Whether a heading is below that of another task. */
+function isAbove(outer: Draft, { section }: Draft): boolean {
+  for (let each = section?.parent; each; each = each.parent) if (each.draft === outer) return true;
+  return false;
+}
+
+/** Whether a box below a heading has a number that is not below that of the heading: 1.4 below "Task 1.3". */
+function isBeside({ given, inside }: Draft): boolean {
+  const outer = inside?.kind === 'heading' ? inside.given.id : null;
+  const isDotted = given.id !== null && /^\d+\./.test(given.id);
+  return isDotted && outer !== null && /^\d/.test(outer) && !given.id?.startsWith(`${outer}.`);
 }
 
 /** Whether several lists begin at `1. [ ]`: their numbers are not ids. */

@@ -109,15 +109,8 @@ class Collector {
       const hint = 'Known are [ ], [x], [-] for started and [~] for queued.';
       if (mark === undefined)
         this.#warn(index, 'unknown-mark', `[${text}] has no meaning; the task counts as open.`, hint);
-      const indent = indentOf(item.indent);
-      this.#add(index, {
-        given,
-        rest,
-        mark: isStruck(rest) ? 'done' : (mark ?? 'open'),
-        marker,
-        indent,
-        box,
-      });
+      const shown = isStruck(rest) ? 'done' : (mark ?? 'open');
+      this.#add(index, { given, rest, mark: shown, marker, indent: indentOf(item.indent), box });
     }
   }
 

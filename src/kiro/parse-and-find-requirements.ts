@@ -27,6 +27,7 @@ const EXPLICIT =
 const NUMBERED = /^(\s*)(\d{1,6})[.)]\s+(\S.*)$/;
 /** Headings whose numbered list is the requirements themselves. */
 const LISTS = /^(?:functional |non-functional )?requirements?$|^(?:要件|要求|需求)/iu;
+const LABEL = /^\W*acceptance criteria\W*$/i;
 const MAX_TEXT = 4_000;
 
 /**
@@ -57,7 +58,7 @@ export function parseRequirements(text: string): Requirement[] {
       last = criterion;
     } else if (line.trim() === '') last = /\S/.test(raw[index] ?? '') ? last : undefined;
     else if (last) last.text = join(last.text, line.trim());
-    else if (current && current.criteria.length === 0 && !isLabel(line))
+    else if (current && current.criteria.length === 0 && !LABEL.test(line))
       current.text = join(current.text, line.trim());
   }
   return found
@@ -84,10 +85,6 @@ function criterionOf(line: string, at: number, current: Requirement | undefined)
   if (current.id === '' && !LISTS.test(current.title)) return undefined;
   const own = String(Number(number));
   return { id: current.id === '' ? own : `${current.id}.${own}`, text: cleanLine(item, MAX_TEXT), line: at };
-}
-
-function isLabel(line: string): boolean {
-  return /^\W*acceptance criteria\W*$/i.test(line);
 }
 
 function join(text: string, more: string): string {

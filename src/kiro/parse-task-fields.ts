@@ -1,13 +1,5 @@
 import { cleanLine } from '../model/text/clean-escape-quote-plural.ts';
 
-interface Field {
-  /** In lower case; `requirements` and `depends` in all languages. */
-  name: string;
-  value: string;
-  /** Written with emphasis, as `_Name: value_`. */
-  marked: boolean;
-}
-
 const REQUIREMENTS =
   /^(?:requirements?|reqs?|validates|covers|要件|要求|需求|requisitos|anforderungen|exigences|требования)$/iu;
 const DEPENDS =
@@ -18,8 +10,11 @@ const NAMED = /^([*_]*)(\p{L}[\p{L}\p{N} -]{0,30}?)([*_]*)\s*[:：]([*_]*)\s*([\
 const PLAIN_DEPENDS = /^depends on\s+(?=(?:tasks?\s+)?#?(?:T?\d))([\s\S]*)$/i;
 const VALIDATES = /\bvalidates:?[*_]*\s*(requirements?\s+[\s\S]*)$/i;
 
-/** Reads a detail as a field; undefined for plain text. */
-export function fieldOf(detail: string): Field | undefined {
+/**
+ * Reads a detail as a field; undefined for plain text. Its name is in lower case, `requirements` and `depends` in all languages;
+ * `marked` if it is written with emphasis, as `_Name: value_`.
+ */
+export function fieldOf(detail: string) {
   const [, before = '', name = '', after = '', behind = '', value = ''] = NAMED.exec(detail) ?? [];
   const marked = before !== '';
   const known =
@@ -30,15 +25,11 @@ export function fieldOf(detail: string): Field | undefined {
         : undefined;
   if (name !== '' && (known || marked)) {
     const open = marked && after === '' && behind === '';
-    return {
-      name: known ?? name.toLowerCase(),
-      value: (open ? withoutEnd(value, before) : value).trim(),
-      marked,
-    };
+    const text = open ? withoutEnd(value, before) : value;
+    return { name: known ?? name.toLowerCase(), value: text.trim(), marked };
   }
   const depends = PLAIN_DEPENDS.exec(detail)?.[1];
-  if (depends !== undefined) return { name: 'depends', value: depends, marked: false };
-  return undefined;
+  return depends === undefined ? undefined : { name: 'depends', value: depends, marked: false };
 }
 
 const NEXT_FIELD = /(?<=[*_])[\s,;|·]+(?=[*_]{1,3}\p{L}[\p{L}\p{N} -]{0,30}?[*_]*\s*[:：])/u;
@@ -100,14 +91,9 @@ export function requirementList(value: string, options: { words: boolean }): str
   });
 }
 
-interface TaskList {
-  ids: string[];
-  /** Parts that are not ids. */
-  words: string[];
-}
-
-export function taskList(value: string): TaskList {
-  const list: TaskList = { ids: [], words: [] };
+/** Task ids of a list; `words` are the parts that are not ids. */
+export function taskList(value: string) {
+  const list: Record<'ids' | 'words', string[]> = { ids: [], words: [] };
   if (NONE.test(value.trim())) return list;
   for (const part of parts(value)) {
     if (NONE.test(part)) continue;

@@ -139,15 +139,8 @@ function unstruck(text: string): string {
   return isStruck(text) ? text.replace('~~', '').replace('~~', '') : text;
 }
 
-interface FoundId {
-  id: string;
-  bare: boolean;
-  starred: boolean;
-  rest: string;
-}
-
 /** `1`, `1.2.`, `1.2a:`, `7.9*`, `T001`; never the 2 of "2D" or the 10 of "10:30". */
-function readId(text: string, bold: string | undefined): FoundId | undefined {
+function readId(text: string, bold: string | undefined) {
   const id = (CODE.exec(text) ?? NUMBER.exec(text))?.[0];
   if (id === undefined) return undefined;
   const behind = new Cursor(text.slice(id.length));

@@ -9,16 +9,11 @@ import {
   type SpecProblem,
   type SpecSection,
   type SpecTask,
+  type Tasks,
   warning,
 } from './task.ts';
 
-export interface ParsedTasks {
-  /** Tasks without a parent, in the order of the file. */
-  tasks: SpecTask[];
-  /** Every task, in the order of the file. */
-  all: SpecTask[];
-  /** The first task of every id. */
-  byId: Map<string, SpecTask>;
+export interface ParsedTasks extends Tasks {
   sections: SpecSection[];
   problems: SpecProblem[];
 }
@@ -39,24 +34,17 @@ export function parseTasks(text: string, file = 'tasks.md'): ParsedTasks {
     if (first) notes.push(warning(first.line + 1, 'spec/no-boxes', message, FORM));
   }
   const tree = buildTree(collected);
-  const graph = readGraph(
-    collected,
-    source.map((line) => line.text),
-  );
-  notes.push(...collected.notes, ...tree.notes, ...linkDependencies(tree, graph), ...doneNotes(tree.all));
-  if (tree.all.length === 0) notes.push(error(1, 'spec/no-tasks', 'The file has no tasks.', FORM));
-  return {
-    tasks: tree.roots,
-    all: tree.all,
-    byId: tree.byId,
-    sections: collected.sections.map(({ title, level, line, verify }) => ({
-      title,
-      level,
-      line: line + 1,
-      verify,
-    })),
-    problems: notes.sort((a, b) => a.line - b.line).map((note) => inFile(file, note)),
-  };
+  const { tasks, all, byId } = tree;
+  const lines = source.map((line) => line.text);
+  const graph = readGraph(collected, lines);
+  notes.push(...collected.notes, ...tree.notes, ...linkDependencies(tree, graph));
+  notes.push(...doneNotes(all), ...blockedNotes(all));
+  if (all.length === 0) notes.push(error(1, 'spec/no-tasks', 'The file has no tasks.', FORM));
+  const sections = collected.sections.map(({ title, level, line, verify }) => {
+    return { title, level, line: line + 1, verify };
+  });
+  const problems = notes.sort((a, b) => a.line - b.line).map((note) => inFile(file, note));
+  return { tasks, all, byId, sections, problems };
 }
 
 /** Uses numbered headings as tasks, for a file that has nothing else. */
@@ -80,12 +68,19 @@ function doneNotes(all: readonly SpecTask[]): Note[] {
     const ids = open.slice(0, 5).map(({ id }) => id);
     const which = `${ids.join(', ')}${open.length > 5 ? '…' : ''} in it ${open.length === 1 ? 'is' : 'are'}`;
     const message = `Task ${task.id} is ticked and ${which} not: all of it counts as done.`;
-    return warning(
-      task.line,
-      'spec/ticked-parent',
-      message,
-      `Untick ${task.id}, or name the rest with --only.`,
-    );
+    const hint = `Untick ${task.id}, or name the rest with --only.`;
+    return warning(task.line, 'spec/ticked-parent', message, hint);
+  });
+}
+
+/** Warns of `_Blocked_` where it blocks nothing. */
+function blockedNotes(all: readonly SpecTask[]): Note[] {
+  return all.flatMap(({ id, line, title, fields, done }) => {
+    const isInTitle = /(?<![\p{L}\p{N}])[*_]{1,3}Blocked[*_]*\s*[:：]/iu.test(title);
+    const isEmpty = fields.blocked?.some((reason) => reason.trim() === '') ?? false;
+    if (done || !(isInTitle || isEmpty)) return [];
+    const message = `Task ${id} is not blocked: its \`_Blocked_\` ${isInTitle ? 'is part of its title' : 'has no reason'}.`;
+    return warning(line, 'spec/not-blocked', message, 'Write `_Blocked: reason_` on a line below the task.');
   });
 }
 

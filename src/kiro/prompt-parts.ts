@@ -7,36 +7,24 @@ import { ancestorsOf, type SpecTask } from './task.ts';
 const MAX_REQUIREMENTS = 20_000;
 
 /** The texts of a prompt about a unit. */
-interface PromptParts {
-  /** The tasks to do with their details, as a list in Markdown. */
-  work: string;
-  /** Titles and details of the parents of its tasks; may be empty. */
-  context: string;
-  /** The requirements that the tasks name, in full. */
-  requirements: string;
-  /** Sections of design.md by their headings, of a bounded length. */
-  design: string;
-  /** Commands in the spec that check whether the work is done. */
-  verify: string[];
-  /** The unit has only checkpoints: it needs checks and no agent. */
-  checkpoint: boolean;
-}
-
-export function promptParts(
-  spec: Pick<Spec, 'byId' | 'index' | 'sections' | 'design'>,
-  unit: Unit,
-): PromptParts {
+export function promptParts(spec: Pick<Spec, 'byId' | 'index' | 'sections' | 'design'>, unit: Unit) {
   const work = unit.open.length > 0 ? unit.open : unit.work;
   const around = aroundOf(spec, work);
   const all = [...around, ...work];
   const ids = all.flatMap((task) => task.requirements.map(({ id }) => id));
   const words = all.flatMap((task) => [task.title, ...Object.values(task.fields).flat()]).join(' ');
   return {
+    /** The tasks to do with their details, as a list in Markdown. */
     work: work.map(sayTask).join('\n'),
+    /** Titles and details of the parents of its tasks; may be empty. */
     context: around.map(sayTask).join('\n'),
+    /** The requirements that the tasks name, in full. */
     requirements: bounded(sayRequirements(spec.index.named(ids)), MAX_REQUIREMENTS),
+    /** Sections of design.md by their headings, of a bounded length. */
     design: relevantDesign(spec.design, words, ids),
+    /** Commands in the spec that check whether the work is done. */
     verify: verifyOf(spec, all),
+    /** The unit has only checkpoints: it needs checks and no agent. */
     checkpoint: work.every((task) => task.checkpoint),
   };
 }

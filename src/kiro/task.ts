@@ -96,16 +96,22 @@ export function withDescendants(task: SpecTask): SpecTask[] {
   return found;
 }
 
-interface TasksById {
-  byId: ReadonlyMap<string, SpecTask>;
+/** The tasks of a file. */
+export interface Tasks {
+  /** Those without a parent, in the order of the file. */
+  tasks: SpecTask[];
+  /** Every task, in the order of the file. */
+  all: SpecTask[];
+  /** The first task of every id. */
+  byId: Map<string, SpecTask>;
 }
 
-export function parentOf({ byId }: TasksById, { parent }: SpecTask): SpecTask | undefined {
+export function parentOf({ byId }: Pick<Tasks, 'byId'>, { parent }: SpecTask): SpecTask | undefined {
   return parent === null ? undefined : byId.get(parent);
 }
 
 /** The parents of a task, the innermost first. */
-export function ancestorsOf(tasks: TasksById, task: SpecTask): SpecTask[] {
+export function ancestorsOf(tasks: Pick<Tasks, 'byId'>, task: SpecTask): SpecTask[] {
   const found: SpecTask[] = [];
   for (let above = parentOf(tasks, task); above; above = parentOf(tasks, above)) found.push(above);
   return found;

@@ -1,5 +1,5 @@
 import { InputError } from '../model/errors.ts';
-import { groupBy } from '../model/group-by.ts';
+import { groupBy } from '../model/group-and-remember.ts';
 import { digest } from '../model/ids-and-branch-names.ts';
 import { wordsOf } from './collect-task-drafts.ts';
 import { boxHeading, boxItem, readTitle, splitLines } from './parse-task-line.ts';
@@ -44,10 +44,8 @@ function tickFound(text: string, parsed: ParsedTasks, found: readonly SpecTask[]
   const open = inOrder.filter(({ box, mark }) => box !== null && mark !== 'done');
   const edits = boxOffsets(text, open);
   const boxed = replaceAt(text, edits, 'x');
-  const marked = markable(
-    boxed,
-    inOrder.filter((task) => task.mark !== 'done' && isWork(task)),
-  );
+  const undone = inOrder.filter((task) => task.mark !== 'done' && isWork(task));
+  const marked = markable(boxed, undone);
   const ticked = inOrder.filter((task) => open.includes(task) || marked.includes(task));
   const already = inOrder.filter(({ mark }) => mark === 'done');
   const idsOf = (tasks: readonly SpecTask[]) => tasks.map(({ id }) => id);
@@ -215,11 +213,8 @@ export function takeBack(text: string, { engine, person = [] }: KnownDone): stri
     (!isWork(task) && task.children.every((child) => isDone(child) || (child.optional && !task.optional)));
   const stray = parsed.all.filter((task) => task.mark === 'done' && !isDone(task));
   const opened = replaceAt(text, boxOffsets(text, stray), ' ');
-  return changeLines(
-    opened,
-    stray.filter(({ box }) => box === null),
-    withoutMark,
-  );
+  const boxless = stray.filter(({ box }) => box === null);
+  return changeLines(opened, boxless, withoutMark);
 }
 
 function keyOf({ id, title, numbered }: TaskIdentity): string {

@@ -16,118 +16,73 @@ export interface TmuxRecord {
   socket: string;
 }
 
+export type Machine = ReturnType<typeof machineIn>;
+
 /**
  * What belongs to this computer alone and stays here when plans and tickets live in a database: directories of jobs, locks of
  * this host, measurements, records of tmux. All of it is below the state directory.
  */
-export class Machine {
-  readonly stateDir: string;
-  /** How much memory agents need. */
-  readonly memory: MemoryWatch;
-  readonly storage: StorageWait;
-  /** Of a worker: the file with the time until which its jobs may run. Their watchdogs read it. */
-  lease: string | undefined;
-
-  constructor(stateDir: string) {
-    this.stateDir = stateDir;
-    this.storage = new StorageWait(join(stateDir, 'storage-failed'));
-    this.memory = new MemoryWatch(join(stateDir, 'memory.json'));
-  }
-
-  /** What the git configuration of repositories contained when they were first used. */
-  get repositories(): string {
-    return join(this.stateDir, 'repositories');
-  }
-
-  /** Fingerprints of secrets, to hide them in the output of jobs. */
-  get fingerprints(): string {
-    return join(this.stateDir, 'fingerprints.json');
-  }
-
-  /** The latest answers of GitHub: states of pull requests, names of repositories, the rate limit. */
-  get githubCache(): string {
-    return join(this.stateDir, 'forge');
-  }
-
-  /** Versions of agent CLIs, by the file of the program. */
-  get programVersions(): string {
-    return join(this.stateDir, 'programs.json');
-  }
-
-  /** When a person last looked at a report, by what it was about. */
-  get reportsLookedAt(): string {
-    return join(this.stateDir, 'reports.json');
-  }
-
-  /** Where the page is served, and by which process. */
-  get webServer(): string {
-    return join(this.stateDir, 'web.json');
-  }
-
-  /** All directories of jobs. */
-  get jobs(): string {
-    return join(this.stateDir, 'jobs');
-  }
-
-  jobsOf({ planId, ticketId }: TicketRef): string {
-    return join(this.jobs, requireId(planId, 'plan'), requireId(ticketId, 'ticket'));
-  }
-
-  /** The directory of the job of one attempt. */
-  job(ref: TicketRef, attempt: Pick<Attempt, 'phase' | 'visit' | 'attempt'>): string {
-    return join(this.jobsOf(ref), attemptKey(attempt).replaceAll('#', '.'));
-  }
-
-  /** Jobs of the checks of a merge, by repository. */
-  mergeJobs(id: string): string {
-    return join(this.stateDir, 'merges', requireId(id, 'merge'));
-  }
-
-  /** Jobs of the checks of bases, by repository. */
-  get baseJobs(): string {
-    return join(this.stateDir, 'bases');
-  }
-
-  /** Results of the checks of bases. */
-  get baseChecks(): string {
-    return join(this.baseJobs, 'results.json');
-  }
-
-  removeJobs(planId: string): void {
-    rmSync(join(this.jobs, requireId(planId, 'plan')), { recursive: true, force: true });
-  }
-
-  /** Deletes what killed processes left half written before that time, in milliseconds. */
-  sweep(before: number): void {
-    const locks = dirname(stateLock(this.stateDir, 'x'));
-    for (const dir of [locks, this.repositories, this.githubCache]) removeStray(dir, before);
-  }
-
-  /** Runs `fn` while no other process of this host holds the lock of that name. */
-  lock<T>(name: string, fn: () => T | Promise<T>): Promise<T> {
-    return withStateLock(this.stateDir, name, fn);
-  }
-
-  keepTmuxRecord(planId: string, record: TmuxRecord): void {
-    writeAtomic(this.#tmuxFile(planId), `${JSON.stringify({ schema: 1, ...record }, null, 2)}\n`);
-  }
-
+export function machineIn(stateDir: string) {
+  const jobs = join(stateDir, 'jobs');
+  const baseJobs = join(stateDir, 'bases');
+  const repositories = join(stateDir, 'repositories');
+  const githubCache = join(stateDir, 'forge');
+  const jobsOfPlan = (planId: string) => join(jobs, requireId(planId, 'plan'));
+  const jobsOf = ({ planId, ticketId }: TicketRef) => join(jobsOfPlan(planId), requireId(ticketId, 'ticket'));
+  const tmuxFile = (planId: string) => join(stateDir, 'plans', requireId(planId, 'plan'), 'tmux.json');
   /** Undefined when there is no record, or none that can be read. */
-  tmuxRecord(planId: string): TmuxRecord | undefined {
-    const text = ifPossible(() => readRegularText(this.#tmuxFile(planId))) ?? '';
+  const tmuxRecord = (planId: string): TmuxRecord | undefined => {
+    const text = ifPossible(() => readRegularText(tmuxFile(planId))) ?? '';
     const { session, socket } = asRecord(parseJson(text));
     const usable = typeof session === 'string' && typeof socket === 'string' && session && socket;
     return usable ? { session, socket } : undefined;
-  }
-
-  /** The plan of these whose run opened tmux windows last. */
-  latestInTmux(planIds: readonly string[]): string | undefined {
-    const time = (planId: string) =>
-      statSync(this.#tmuxFile(planId), { throwIfNoEntry: false })?.mtimeMs ?? 0;
-    return planIds.filter((planId) => this.tmuxRecord(planId)).sort((a, b) => time(b) - time(a))[0];
-  }
-
-  #tmuxFile(planId: string): string {
-    return join(this.stateDir, 'plans', requireId(planId, 'plan'), 'tmux.json');
-  }
+  };
+  return {
+    stateDir,
+    /** How much memory agents need. */
+    memory: new MemoryWatch(join(stateDir, 'memory.json')),
+    storage: new StorageWait(join(stateDir, 'storage-failed')),
+    /** Of a worker: the file with the time until which its jobs may run. Their watchdogs read it. */
+    lease: undefined as string | undefined,
+    /** What the git configuration of repositories contained when they were first used. */
+    repositories,
+    /** Fingerprints of secrets, to hide them in the output of jobs. */
+    fingerprints: join(stateDir, 'fingerprints.json'),
+    /** The latest answers of GitHub: states of pull requests, names of repositories, the rate limit. */
+    githubCache,
+    /** Versions of agent CLIs, by the file of the program. */
+    programVersions: join(stateDir, 'programs.json'),
+    /** When a person last looked at a report, by what it was about. */
+    reportsLookedAt: join(stateDir, 'reports.json'),
+    /** Where the page is served, and by which process. */
+    webServer: join(stateDir, 'web.json'),
+    /** All directories of jobs. */
+    jobs,
+    jobsOf,
+    /** The directory of the job of one attempt. */
+    job: (ref: TicketRef, attempt: Pick<Attempt, 'phase' | 'visit' | 'attempt'>) =>
+      join(jobsOf(ref), attemptKey(attempt).replaceAll('#', '.')),
+    /** Jobs of the checks of a merge, by repository. */
+    mergeJobs: (id: string) => join(stateDir, 'merges', requireId(id, 'merge')),
+    /** Jobs of the checks of bases, by repository. */
+    baseJobs,
+    /** Results of the checks of bases. */
+    baseChecks: join(baseJobs, 'results.json'),
+    removeJobs: (planId: string) => rmSync(jobsOfPlan(planId), { recursive: true, force: true }),
+    /** Deletes what killed processes left half written before that time, in milliseconds. */
+    sweep(before: number): void {
+      const locks = dirname(stateLock(stateDir, 'x'));
+      for (const dir of [locks, repositories, githubCache, baseJobs]) removeStray(dir, before);
+    },
+    /** Runs `fn` while no other process of this host holds the lock of that name. */
+    lock: <T>(name: string, fn: () => T | Promise<T>) => withStateLock(stateDir, name, fn),
+    keepTmuxRecord: (planId: string, record: TmuxRecord) =>
+      writeAtomic(tmuxFile(planId), `${JSON.stringify({ schema: 1, ...record }, null, 2)}\n`),
+    tmuxRecord,
+    /** The plan of these whose run opened tmux windows last. */
+    latestInTmux(planIds: readonly string[]): string | undefined {
+      const time = (planId: string) => statSync(tmuxFile(planId), { throwIfNoEntry: false })?.mtimeMs ?? 0;
+      return planIds.filter((planId) => tmuxRecord(planId)).sort((a, b) => time(b) - time(a))[0];
+    },
+  };
 }

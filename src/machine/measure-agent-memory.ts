@@ -4,6 +4,7 @@ import { dirname, join } from 'node:path';
 import { ifPossible, readJson, readText } from './files/read-and-remove-files.ts';
 import { writeAtomic } from './files/write-atomic-and-note-facts.ts';
 import { readIdentity } from './jobs/start-and-read-job.ts';
+import { statFields } from './process-identity-and-signals.ts';
 import { run, runSync } from './run-process.ts';
 
 interface Watched {
@@ -14,8 +15,6 @@ interface Watched {
   peak: number;
   /** Attempts in the ticket's history once this one is recorded. */
   attempts: number;
-  /** Processes of the attempt beyond its first. */
-  more: number;
 }
 
 const FIRST_MS = 1_000;
@@ -53,24 +52,18 @@ export class MemoryWatch {
   }
 
   /** This engine's agents that run or are about to start, by ticket. */
-  get agents(): ReadonlyMap<string, Pick<Watched, 'agent' | 'attempts' | 'more'>> {
+  get agents(): ReadonlyMap<string, Pick<Watched, 'agent' | 'attempts'>> {
     return this.#watched;
   }
 
   /** Reserves memory for an admitted agent until its process is measured. */
   reserve(key: string, agent: string, attempts: number): void {
-    this.#watched.set(key, { agent, jobDir: null, now: null, peak: 0, attempts, more: 0 });
-  }
-
-  /** Counts one more process of the attempt. */
-  again(key: string): void {
-    const watched = this.#watched.get(key);
-    if (watched) watched.more++;
+    this.#watched.set(key, { agent, jobDir: null, now: null, peak: 0, attempts });
   }
 
   begin(key: string, agent: string, jobDir: string): void {
     const attempts = this.#watched.get(key)?.attempts ?? 0;
-    this.#watched.set(key, { agent, jobDir, now: null, peak: 0, attempts, more: 0 });
+    this.#watched.set(key, { agent, jobDir, now: null, peak: 0, attempts });
     this.#timer ??= this.#later(FIRST_MS);
   }
 
@@ -231,10 +224,8 @@ function pageSize(): number {
 }
 
 function statOf(pid: number, page: number): Row | undefined {
-  const text = ifPossible(() => readFileSync(`/proc/${pid}/stat`, 'latin1'));
-  if (text === undefined) return undefined;
-  // The name in brackets may hold anything; the fields behind it begin with the state, which is the third.
-  const fields = text.slice(text.lastIndexOf(')') + 2).split(' ');
+  const fields = ifPossible(() => statFields(pid));
+  if (!fields) return undefined;
   const at = (field: number) => Number(fields[field - 3] ?? 0);
   return { pid, parent: at(4), session: at(6), megabytes: at(24) * page };
 }

@@ -113,17 +113,18 @@ export interface ProcessIdentity {
   started: string;
 }
 
+/** What Linux says of a process, from its third field on, the state; undefined where there is no such process. */
+export function statFields(pid: number | string): string[] | undefined {
+  const stat = readText(`/proc/${pid}/stat`);
+  // The name in brackets, before that, may hold anything.
+  return stat?.slice(stat.lastIndexOf(')') + 2).split(' ');
+}
+
 /** Start time of a process as the platform reports it, or undefined when there is no such process (or a zombie). */
 export function processStart(pid: number): string | undefined {
   if (process.platform === 'linux') {
-    try {
-      const stat = readFileSync(`/proc/${pid}/stat`, 'latin1');
-      const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
-      return fields[0] === 'Z' || fields[0] === 'X' ? undefined : fields[19];
-    } catch (error) {
-      if (shortageOf(error)) throw error;
-      return undefined;
-    }
+    const fields = statFields(pid);
+    return fields?.[0] === 'Z' || fields?.[0] === 'X' ? undefined : fields?.[19];
   }
   const line = runSync('ps', ['-o', 'stat=,lstart=', '-p', String(pid)]).trim();
   return line === '' || line.startsWith('Z') ? undefined : line.replace(/^\S+\s+/, '');
@@ -132,8 +133,7 @@ export function processStart(pid: number): string | undefined {
 /** Whether this process may use its terminal. One in the background is stopped when it reads or changes it. */
 export function isInForeground(): boolean {
   if (process.platform === 'linux') {
-    const stat = readText('/proc/self/stat') ?? '';
-    const [, , group, , , foreground] = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+    const [, , group, , , foreground] = statFields('self') ?? [];
     return group !== undefined && group === foreground;
   }
   const [group, foreground] = runSync('ps', ['-o', 'pgid=,tpgid=', '-p', String(process.pid)])

@@ -50,6 +50,7 @@ interface ActionFacts {
 
 const plain = () => ['success', 'failure'];
 const refusing = () => ['success', 'failure', 'refused'];
+const onGithub = { isOnGithub: true, isTreeless: true, outcomes: refusing } as const;
 const place = () => ['{{ repo }}', '{{ branch }}', '{{ worktree }}'];
 
 const TABLE = {
@@ -86,15 +87,11 @@ const TABLE = {
   },
   'push-branch': {
     does: 'Pushes the branch and nothing else',
-    isOnGithub: true,
-    isTreeless: true,
-    outcomes: refusing,
+    ...onGithub,
   },
   'pull-request': {
     does: 'Pushes the branch and opens its pull request, or updates the open one; prints its address',
-    isOnGithub: true,
-    isTreeless: true,
-    outcomes: refusing,
+    ...onGithub,
   },
   'sync-branch': {
     does: 'Takes over what people pushed to the branch, and fetches its base; `refused` on a conflict or a rewritten branch',
@@ -105,15 +102,11 @@ const TABLE = {
   },
   'answer-review': {
     does: 'Pushes what was done about feedback and comments on the pull request',
-    isOnGithub: true,
-    isTreeless: true,
-    outcomes: refusing,
+    ...onGithub,
   },
   'merge-pull-request': {
     does: 'Merges the pull request on GitHub, as the setting `merge.method` says',
-    isOnGithub: true,
-    isTreeless: true,
-    outcomes: refusing,
+    ...onGithub,
   },
   'pull-request-poll': {
     does: 'Checks the state of the pull request',

@@ -5,7 +5,7 @@ export class SignalboxError extends Error {
   /** Facts a program needs to recover: paths, ids, line numbers. */
   readonly details: Record<string, unknown>;
 
-  constructor(code: string, message: string, options: ErrorOptions_ = {}) {
+  constructor(code: string, message: string, options: SignalboxErrorOptions = {}) {
     super(message, options.cause === undefined ? undefined : { cause: options.cause });
     this.name = new.target.name;
     this.code = code;
@@ -14,7 +14,7 @@ export class SignalboxError extends Error {
   }
 }
 
-interface ErrorOptions_ {
+export interface SignalboxErrorOptions {
   hint?: string | undefined;
   details?: Record<string, unknown>;
   cause?: unknown;

@@ -1,10 +1,8 @@
+import type { TicketRef } from './ids-and-branch-names.ts';
 import type { Hold, Json, TicketStatus, Usage } from './ticket.ts';
 
-interface About {
-  planId: string;
-  ticketId: string;
-}
-interface AboutAttempt extends About {
+/** Names one attempt. */
+export interface AttemptRef extends TicketRef {
   phase: string;
   visit: number;
   attempt: number;
@@ -28,13 +26,13 @@ export type EngineEvent =
       hold: Hold | null;
       error: string | null;
       phase: string | null;
-    } & About)
-  | ({ type: 'attempt:start'; agent: string | null; kind: string } & AboutAttempt)
-  | ({ type: 'attempt:session'; agent: string | null; sessionId: string } & AboutAttempt)
-  | ({ type: 'attempt:text'; text: string; notice?: boolean } & AboutAttempt)
-  | ({ type: 'attempt:tool'; name: string; summary: string; done: boolean } & AboutAttempt)
-  | ({ type: 'attempt:usage'; usage: Usage } & AboutAttempt)
-  | ({ type: 'attempt:adopt' } & AboutAttempt)
+    } & TicketRef)
+  | ({ type: 'attempt:start'; agent: string | null; kind: string } & AttemptRef)
+  | ({ type: 'attempt:session'; agent: string | null; sessionId: string } & AttemptRef)
+  | ({ type: 'attempt:text'; text: string; notice?: boolean } & AttemptRef)
+  | ({ type: 'attempt:tool'; name: string; summary: string; done: boolean } & AttemptRef)
+  | ({ type: 'attempt:usage'; usage: Usage } & AttemptRef)
+  | ({ type: 'attempt:adopt' } & AttemptRef)
   | ({
       type: 'attempt:end';
       status: string;
@@ -45,13 +43,13 @@ export type EngineEvent =
       sessionId: string | null;
       /** Why its success says nothing: there was nothing to check. */
       note?: string;
-    } & AboutAttempt)
-  | ({ type: 'workspace:ready'; path: string; branch: string; reused: boolean } & About)
-  | ({ type: 'workspace:release'; path: string } & About)
-  | ({ type: 'workspace:keep'; path: string; reason: string } & About)
-  | ({ type: 'command'; command: string; detail: Record<string, Json> } & Decided & About)
+    } & AttemptRef)
+  | ({ type: 'workspace:ready'; path: string; branch: string; reused: boolean } & TicketRef)
+  | ({ type: 'workspace:release'; path: string } & TicketRef)
+  | ({ type: 'workspace:keep'; path: string; reason: string } & TicketRef)
+  | ({ type: 'command'; command: string; detail: Record<string, Json> } & Decided & TicketRef)
   | ({ type: 'plan:status'; planId: string; status: string } & Decided)
-  /** What is done before work starts. */
+  /** What is done before work starts, or when it is merged. */
   | { type: 'preflight'; planId: string; message: string }
   | { type: 'problem'; planId: string; ticketId: string | null; message: string; path: string | null };
 

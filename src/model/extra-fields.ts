@@ -1,3 +1,5 @@
+import { asArray, asRecord, parseJson } from './text/parse-json-and-find-places.ts';
+
 /**
  * Holds the order of an object's keys in its file, and what people added to it themselves. Spreading the object keeps it;
  * JSON.stringify leaves it out. Not set where there is nothing extra and the keys are in the schema's order.
@@ -67,6 +69,34 @@ export function withExtra(value: unknown): unknown {
 /** The JSON text of something that may have plans or tickets in it. */
 export function jsonText(value: unknown, indent?: number): string {
   return JSON.stringify(withExtra(value), null, indent);
+}
+
+/** A string, with the colon behind it if it is a key. */
+const WORD = /"[^"\\]*(?:\\.[^"\\]*)*"(?:\s*:)?/g;
+const NUMBER_KEY = /"(?:0|[1-9]\d*)"\s*:/;
+const MARKED = /"\ue000number (\d+)":/g;
+
+/**
+ * A JSON text whose keys that are whole numbers are where `before` has them: JavaScript moves them to the front of their object.
+ * `before` is called only if there are any.
+ */
+export function keepNumberKeys(text: string, before: () => string): string {
+  if (!NUMBER_KEY.test(text)) return text;
+  const ordered = inOrderOf(parseJson(markNumberKeys(before())), JSON.parse(markNumberKeys(text)));
+  return JSON.stringify(ordered, null, 2).replace(MARKED, '"$1":');
+}
+
+function markNumberKeys(text: string): string {
+  return text.replace(WORD, (word) => (NUMBER_KEY.test(word) ? `"\ue000number ${word.slice(1)}` : word));
+}
+
+function inOrderOf(before: unknown, now: unknown): unknown {
+  if (Array.isArray(now)) return now.map((each, at) => inOrderOf(asArray(before)[at], each));
+  if (!isFields(now)) return now;
+  const known = asRecord(before);
+  const keys = new Set([...Object.keys(known), ...Object.keys(now)]);
+  const placed = [...keys].filter((key) => Object.hasOwn(now, key));
+  return Object.fromEntries(placed.map((key) => [key, inOrderOf(known[key], now[key])]));
 }
 
 function mapValues(fields: Fields, change: (value: unknown, key: string) => unknown): Fields {

@@ -25,7 +25,9 @@ export function idProblem(text: string): string | undefined {
 export function requireId(id: string, what: string): string {
   const problem = idProblem(id);
   if (problem)
-    throw new InputError('id/illegal', `The ${what} id ${JSON.stringify(id.slice(0, 60))} ${problem}.`);
+    throw new InputError('id/illegal', `The ${what} id ${JSON.stringify(id.slice(0, 60))} ${problem}.`, {
+      hint: id.startsWith('@') && what === 'plan' ? 'The latest plan is @last.' : undefined,
+    });
   return id;
 }
 

@@ -1,9 +1,24 @@
 import { z } from 'zod';
-import { EFFORTS } from './agent.ts';
+import { EFFORTS } from './agent-and-adapter-types.ts';
 import { SCHEMA_VERSION } from './extra-fields.ts';
 import { ISSUE_PHASES, OPTIONAL_PHASES } from './issue-phases.ts';
 import { asRecord } from './text/parse-json-and-find-places.ts';
-import { Branch, Budget, Claim, type Every, Id, UnitTicket } from './ticket-schema.ts';
+import {
+  BranchOrNull,
+  Budget,
+  ClaimOrNull,
+  type Every,
+  Id,
+  OptionalCount,
+  OptionalFlag,
+  OptionalText,
+  OptionalTextByText,
+  OptionalTextOrNull,
+  OptionalTexts,
+  TextOrNull,
+  Texts,
+  UnitTicket,
+} from './ticket-schema.ts';
 
 export const PLAN_STATUSES = ['draft', 'active', 'paused', 'complete', 'archived'] as const;
 
@@ -13,19 +28,15 @@ const WORKSPACES = ['own', 'shared', 'checkout'] as const;
 export const PlanEntry = z.object({
   ticketId: Id.describe('The ticket file tickets/<ticketId>.json'),
   order: z.number().default(0).describe('Lower starts first among tickets that are ready at the same time'),
-  blockedBy: z
-    .array(z.string())
-    .default([])
-    .describe('Tickets that must be complete first: `ticket` or `plan/ticket`'),
+  blockedBy: Texts.describe('Tickets that must be complete first: `ticket` or `plan/ticket`'),
   group: z
     .number()
     .int()
     .default(0)
     .describe('Starts only when nothing of a lower group will move any more, complete or not'),
-  paths: z
-    .array(z.string())
-    .optional()
-    .describe('Files, directories or patterns that the work will change, in addition to the ticket’s own'),
+  paths: OptionalTexts.describe(
+    'Files, directories or patterns that the work will change, in addition to the ticket’s own',
+  ),
 });
 export type PlanEntry = z.infer<typeof PlanEntry>;
 
@@ -35,33 +46,19 @@ export const PlanBase = z.object({
   rev: z.number().int().default(0).describe('Counts writes; owned by the runner'),
   id: Id.describe('Same as the directory name'),
   name: z.string().default('').describe('For people'),
-  createdAt: z.string().nullable().default(null).describe('ISO time'),
+  createdAt: TextOrNull.describe('ISO time'),
   createdBy: z.string().default('unknown').describe('Who or what wrote the plan'),
-  repo: z
-    .string()
-    .nullable()
-    .default(null)
-    .describe('Path of the git repository; tickets may name their own'),
-  repositories: z
-    .record(z.string(), z.string())
-    .optional()
-    .describe(
-      'On a fleet: names or addresses of repositories, by their path on the machine that made the plan. Owned by the runner',
-    ),
-  workflow: z.string().nullable().default(null).describe('Workflow of tickets that name none'),
-  agent: z.string().nullable().default(null).describe('Agent of tickets and phases that name none'),
-  workerLabels: z
-    .array(z.string())
-    .optional()
-    .describe('On a fleet: labels that the workers of its tickets must have'),
-  worktreeRoot: z
-    .string()
-    .nullable()
-    .default(null)
-    .describe('Where worktrees go; default ../worktrees beside the repository'),
-  base: Branch.nullable()
-    .default(null)
-    .describe('Branch that work starts from; default the remote default branch, else the current one'),
+  repo: TextOrNull.describe('Path of the git repository; tickets may name their own'),
+  repositories: OptionalTextByText.describe(
+    'On a fleet: names or addresses of repositories, by their path on the machine that made the plan. Owned by the runner',
+  ),
+  workflow: TextOrNull.describe('Workflow of tickets that name none'),
+  agent: TextOrNull.describe('Agent of tickets and phases that name none'),
+  workerLabels: OptionalTexts.describe('On a fleet: labels that the workers of its tickets must have'),
+  worktreeRoot: TextOrNull.describe('Where worktrees go; default ../worktrees beside the repository'),
+  base: BranchOrNull.describe(
+    'Branch that work starts from; default the remote default branch, else the current one',
+  ),
   concurrency: z
     .number()
     .int()
@@ -84,45 +81,36 @@ export const PlanBase = z.object({
   budget: Budget.optional().describe(
     'What the agents of all its tickets may use together; overrides the setting budgets.plan',
   ),
-  install: z
-    .boolean()
-    .optional()
-    .describe('False: new worktrees do not get the packages that the project’s lock file lists'),
-  packageManager: z
-    .string()
-    .nullable()
-    .optional()
-    .describe('What installs them where there are several lock files; null: the project’s files decide'),
-  baseCheck: z
-    .boolean()
-    .optional()
-    .describe('False: the checks do not run on the base before work starts, whatever the setting says'),
+  install: OptionalFlag.describe(
+    'False: new worktrees do not get the packages that the project’s lock file lists',
+  ),
+  packageManager: OptionalTextOrNull.describe(
+    'What installs them where there are several lock files; null: the project’s files decide',
+  ),
+  baseCheck: OptionalFlag.describe(
+    'False: the checks do not run on the base before work starts, whatever the setting says',
+  ),
   status: z.enum(PLAN_STATUSES).default('draft').describe('Only active plans are dispatched'),
   tickets: z.array(PlanEntry).default([]).describe('The tickets and their order'),
-  claim: Claim.nullable()
-    .default(null)
-    .describe('The foreground run that holds this plan; owned by the runner'),
-  pausedBy: z.string().nullable().optional().describe('Who or what paused it; owned by the runner'),
-  pausedAt: z.string().optional().describe('When it was last paused; owned by the runner'),
-  completedAt: z.string().nullable().optional().describe('When it was complete; owned by the runner'),
-  movedTo: z
-    .string()
-    .optional()
-    .describe(
-      'Where an archived plan was moved to, by `fleet import` or `fleet export`; owned by the runner',
-    ),
+  claim: ClaimOrNull.describe('The foreground run that holds this plan; owned by the runner'),
+  pausedBy: OptionalTextOrNull.describe('Who or what paused it; owned by the runner'),
+  pausedAt: OptionalText.describe('When it was last paused; owned by the runner'),
+  completedAt: OptionalTextOrNull.describe('When it was complete; owned by the runner'),
+  movedTo: OptionalText.describe(
+    'Where an archived plan was moved to, by `fleet import` or `fleet export`; owned by the runner',
+  ),
 });
 
 /** A plan of tickets that a person or a planner wrote. */
 export const TicketPlan = PlanBase.extend({ kind: z.never().optional() });
 
-const PhasePolicy = z.object({ model: z.string().optional(), effort: z.enum(EFFORTS).optional() });
+const PhasePolicy = z.object({ model: OptionalText, effort: z.enum(EFFORTS).optional() });
 export type PhasePolicy = z.infer<typeof PhasePolicy>;
 
 const LabelRule = z.object({
   labels: z.array(z.string()),
   phases: z.array(z.enum([...OPTIONAL_PHASES, 'security-review'])).optional(),
-  qualityLoop: z.boolean().optional(),
+  qualityLoop: OptionalFlag,
 });
 
 const flag = z.boolean().default(false);
@@ -152,9 +140,9 @@ export const ExecutionConfig = z.object({
   force: flag,
   retry: flag,
   /** Missing: the default agent. */
-  agent: z.string().optional(),
+  agent: OptionalText,
   /** Missing: the default branch. */
-  base: z.string().optional(),
+  base: OptionalText,
   pr: flag,
   integrate: flag,
   phasePolicies: z.partialRecord(z.enum(ISSUE_PHASES), PhasePolicy).default({}),
@@ -171,11 +159,11 @@ export const IssueRun = z.object({
     .nullable()
     .default(null)
     .describe('The merged options; null for callers that bring their own configuration'),
-  log: z.string().nullable().default(null).describe('File of the JSON log'),
+  log: TextOrNull.describe('File of the JSON log'),
   detached: flag.describe('Left to a daemon'),
-  batched: z.boolean().optional().describe('Its issues came in groups'),
+  batched: OptionalFlag.describe('Its issues came in groups'),
   manifest: z
-    .object({ stack: z.string().nullable().default(null), packageManager: z.string().nullable().optional() })
+    .object({ stack: TextOrNull, packageManager: OptionalTextOrNull })
     .default({ stack: null, packageManager: null }),
   spentSeconds: z.number().default(0).describe('How long its earlier parts took'),
   mode: z.enum(['parallel', 'sequential', 'chain']).optional(),
@@ -195,10 +183,7 @@ export const IssueRunPlan = PlanBase.extend({
 export const PlanSpec = z.object({
   name: z.string(),
   dir: z.string().describe('Real path of the directory'),
-  beside: z
-    .string()
-    .optional()
-    .describe('Where the two files are that show its runs, if not beside the directory'),
+  beside: OptionalText.describe('Where the two files are that show its runs, if not beside the directory'),
   inTree: z.string().describe('Where its files are in the worktree, from the top'),
   tracked: z
     .boolean()
@@ -208,35 +193,29 @@ export const PlanSpec = z.object({
   files: z
     .object({ tasks: z.string(), others: z.array(z.string()) })
     .describe('Names of tasks.md and of the other files that exist'),
-  list: z.string().optional().describe('Where tasks.md is in the worktree, if it is a link'),
-  brought: z
-    .record(z.string(), z.string())
-    .optional()
-    .describe('Sums of the other files as they were last copied into the worktree'),
+  list: OptionalText.describe('Where tasks.md is in the worktree, if it is a link'),
+  brought: OptionalTextByText.describe('Sums of the other files as they were last copied into the worktree'),
   text: z.string().describe('tasks.md as it was when the plan was last brought up to date'),
-  pending: z
-    .string()
-    .optional()
-    .describe('An edited tasks.md that is committed when the unit in the worktree is done'),
-  carried: z
-    .record(z.string(), z.string())
-    .optional()
-    .describe('On a fleet: the other files, until a worker has brought them into its worktree'),
+  pending: OptionalText.describe(
+    'An edited tasks.md that is committed when the unit in the worktree is done',
+  ),
+  carried: OptionalTextByText.describe(
+    'On a fleet: the other files, until a worker has brought them into its worktree',
+  ),
   base: z.string().nullable().describe('Where the spec’s branch began'),
   startedAt: z.string(),
   aside: z
     .array(UnitTicket)
     .optional()
     .describe('Begun in earlier runs and not selected in this one; their work is on refs'),
-  gone: z
-    .array(z.string())
-    .optional()
-    .describe('Ids of tickets that the plan once had; the worktree may still be noted as theirs'),
+  gone: OptionalTexts.describe(
+    'Ids of tickets that the plan once had; the worktree may still be noted as theirs',
+  ),
   parents: z
     .record(z.string(), z.array(z.string()))
     .optional()
     .describe('Parents that are ticked with their children, by the ids of those that were open at the start'),
-  unselected: z.number().int().optional().describe('Open units that this run was not asked for'),
+  unselected: OptionalCount.describe('Open units that this run was not asked for'),
 });
 export type PlanSpec = z.infer<typeof PlanSpec>;
 
@@ -248,7 +227,7 @@ export const SpecRunPlan = PlanBase.extend({
     .object({
       session: z.string(),
       cwd: z.string(),
-      env: z.object({ TMUX: z.string().optional(), TMUX_TMPDIR: z.string().optional() }),
+      env: z.object({ TMUX: OptionalText, TMUX_TMPDIR: OptionalText }),
     })
     .nullable()
     .optional()

@@ -3,8 +3,21 @@ import { SCHEMA_VERSION } from './extra-fields.ts';
 import { BRANCH_PATTERN, branchProblem, ID_PATTERN, idProblem } from './ids-and-branch-names.ts';
 import { asRecord } from './text/parse-json-and-find-places.ts';
 
+/** Types of fields that many schemas have. */
+export const OptionalText = z.string().optional();
+export const TextOrNull = z.string().nullable().default(null);
+export const OptionalTexts = z.array(z.string()).optional();
+export const OptionalFlag = z.boolean().optional();
+export const OptionalTextByText = z.record(z.string(), z.string()).optional();
+export const OptionalCount = z.number().int().optional();
+export const OptionalTextOrNull = z.string().nullable().optional();
+export const Texts = z.array(z.string()).default([]);
+const OptionalAmount = z.number().int().min(0).optional();
+const Counts = z.record(z.string(), z.number().int());
+
 export const Id = named('id', idProblem, ID_PATTERN);
 export const Branch = named('branch', branchProblem, BRANCH_PATTERN);
+export const BranchOrNull = Branch.nullable().default(null);
 
 function named(what: string, problemOf: (text: string) => string | undefined, pattern: string) {
   const text = z.string().superRefine((text, ctx) => {
@@ -22,11 +35,11 @@ export const Claim = z.object({
   /** Name of the computer, for people. */
   host: z.string(),
   /** Names the computer whatever it is called. */
-  machine: z.string().optional(),
+  machine: OptionalText,
   /** Changes at reboot, so that a reused pid of an earlier boot is never believed. */
   boot: z.string().default(''),
   /** The namespace in which the pid counts. */
-  pids: z.string().optional(),
+  pids: OptionalText,
   pid: z.number().int(),
   /** Process start time as the platform reports it; a reused pid has another one. */
   started: z.string(),
@@ -36,16 +49,17 @@ export const Claim = z.object({
   /** A program of the holder that may outlive it: it keeps the claim alive. */
   agent: z.object({ pid: z.number().int(), started: z.string() }).optional(),
   /** Of a worker: its state directory, which has the jobs of the ticket. */
-  state: z.string().optional(),
+  state: OptionalText,
 });
 export type Claim = z.infer<typeof Claim>;
+export const ClaimOrNull = Claim.nullable().default(null);
 
 /** What may be spent on agents. What is left out is not limited. */
 export const Budget = z.strictObject({
   usd: z.number().min(0).optional().describe('Dollars'),
-  tokens: z.number().int().min(0).optional().describe('Tokens in and out, without those read from a cache'),
+  tokens: OptionalAmount.describe('Tokens in and out, without those read from a cache'),
   seconds: z.number().min(0).optional().describe('Time that agents are at work, in seconds'),
-  launches: z.number().int().min(0).optional().describe('How often an agent is started'),
+  launches: OptionalAmount.describe('How often an agent is started'),
 });
 export type Budget = z.infer<typeof Budget>;
 
@@ -81,26 +95,18 @@ export const ATTEMPT_STATUSES = ['running', 'success', 'failure', 'skipped', 'in
 export const Hold = z.object({
   kind: z.enum(HOLD_KINDS),
   reason: z.string(),
-  until: z.string().nullable().default(null),
-  lock: z.boolean().optional().describe('Another run has the spec; `until` is the next check'),
-  looks: z
-    .boolean()
-    .optional()
-    .describe('A gate: `until` is the next check of its script or action, not its deadline'),
-  goesOnBy: z
-    .string()
-    .optional()
-    .describe('A pause that is only a step of another command, which is done by then'),
-  since: z.string().optional().describe('A shortage: when it began'),
-  person: z.boolean().optional().describe('What it waits for is for a person to do'),
-  supersededBy: z
-    .string()
-    .optional()
-    .describe('The newer run that has its issue, or the issue of a ticket that it waits for'),
-  unpriced: z
-    .boolean()
-    .optional()
-    .describe('A budget: the cost of an attempt is unknown, and a person has to accept that'),
+  until: TextOrNull,
+  lock: OptionalFlag.describe('Another run has the spec; `until` is the next check'),
+  looks: OptionalFlag.describe('A gate: `until` is the next check of its script or action, not its deadline'),
+  goesOnBy: OptionalText.describe('A pause that is only a step of another command, which is done by then'),
+  since: OptionalText.describe('A shortage: when it began'),
+  person: OptionalFlag.describe('What it waits for is for a person to do'),
+  supersededBy: OptionalText.describe(
+    'The newer run that has its issue, or the issue of a ticket that it waits for',
+  ),
+  unpriced: OptionalFlag.describe(
+    'A budget: the cost of an attempt is unknown, and a person has to accept that',
+  ),
 });
 export type Hold = z.infer<typeof Hold>;
 
@@ -119,34 +125,34 @@ export const Attempt = z.object({
   attempt: z.number().int().default(1),
   status: z.enum(ATTEMPT_STATUSES),
   startedAt: z.string(),
-  completedAt: z.string().nullable().default(null),
+  completedAt: TextOrNull,
   /** The edge that was taken; null while running or when the phase is tried again. */
-  outcome: z.string().nullable().default(null),
-  output: z.string().nullable().default(null),
-  agent: z.string().nullable().default(null),
+  outcome: TextOrNull,
+  output: TextOrNull,
+  agent: TextOrNull,
   /** On a fleet: the account of its agent, by the settings of the machine that ran it. */
-  account: z.string().optional(),
-  sessionId: z.string().nullable().default(null),
+  account: OptionalText,
+  sessionId: TextOrNull,
   usage: Usage.nullable().default(null),
   error: z.object({ class: z.string(), message: z.string() }).nullable().default(null),
   /** How often its agent was started, where that is more than once. */
-  launches: z.number().int().optional(),
+  launches: OptionalCount,
   /** How often a poll has checked. */
-  checks: z.number().int().optional(),
+  checks: OptionalCount,
   /** What a gate has asked. */
-  asks: z.string().optional(),
+  asks: OptionalText,
   /** What a person may answer to it. */
-  decisions: z.array(z.string()).optional(),
+  decisions: OptionalTexts,
   /** Who answered it, and through which door. */
-  answeredBy: z.object({ by: z.string().optional(), door: z.string().optional() }).optional(),
+  answeredBy: z.object({ by: OptionalText, door: OptionalText }).optional(),
   /** How it judged the acceptance criteria. */
   criteria: z.array(z.object({ criterion: z.string(), met: z.boolean(), evidence: z.string() })).optional(),
   /** What became of it while it runs, such as a budget that is used up. */
-  note: z.string().optional(),
+  note: OptionalText,
   /** The last warning of its agent, such as a usage limit that is nearly reached. */
-  warning: z.string().optional(),
+  warning: OptionalText,
   /** When the limit or overload that it met is over, or is expected to be. */
-  resetAt: z.string().optional(),
+  resetAt: OptionalText,
 });
 export type Attempt = z.infer<typeof Attempt>;
 
@@ -157,7 +163,7 @@ export type Json = z.infer<typeof Json>;
 export const CheckoutState = z.object({
   head: z.string(),
   files: z.record(z.string(), z.string()).describe('What was not committed, with a sum of its content each'),
-  after: z.string().optional().describe('The attempt that left it so; set where that was found out later'),
+  after: OptionalText.describe('The attempt that left it so; set where that was found out later'),
 });
 export type CheckoutState = z.infer<typeof CheckoutState>;
 
@@ -175,7 +181,7 @@ export const HandedOver = z.object({
     .nullable()
     .describe('Last commit of the branch on origin, at refs/signalbox/<plan>/<ticket>'),
   wip: z.string().nullable().describe('The uncommitted work on origin, as a commit'),
-  onlyHere: z.string().optional().describe('Why no other machine can continue the ticket'),
+  onlyHere: OptionalText.describe('Why no other machine can continue the ticket'),
 });
 export type HandedOver = z.infer<typeof HandedOver>;
 
@@ -195,127 +201,100 @@ export const TicketBase = z.object({
   ticketId: Id.describe('Same as the file name'),
   title: z.string().describe('One line'),
   description: z.string().default('').describe('What is to be done'),
-  acceptanceCriteria: z.array(z.string()).default([]).describe('How to see that it is done'),
-  paths: z
-    .array(z.string())
-    .optional()
-    .describe('Files, directories or patterns that the work will change; for the check of the plan'),
-  linearUrl: z.string().nullable().default(null).describe('Link to the tracker, any tracker'),
-  repo: z.string().nullable().default(null).describe('Path of the git repository; default the plan’s'),
-  workflow: z.string().nullable().default(null).describe('Workflow name; default the plan’s'),
-  branch: Branch.nullable().default(null).describe('Default ticket/<planId>/<ticketId>'),
-  worktree: z
-    .string()
-    .nullable()
-    .default(null)
-    .describe('Path of the worktree; default <worktreeRoot>/<branch>'),
-  agent: z.string().nullable().default(null).describe('Agent of phases that name none; default the plan’s'),
-  workerLabels: z.array(z.string()).optional().describe('On a fleet: labels that its worker must have'),
+  acceptanceCriteria: Texts.describe('How to see that it is done'),
+  paths: OptionalTexts.describe(
+    'Files, directories or patterns that the work will change; for the check of the plan',
+  ),
+  linearUrl: TextOrNull.describe('Link to the tracker, any tracker'),
+  repo: TextOrNull.describe('Path of the git repository; default the plan’s'),
+  workflow: TextOrNull.describe('Workflow name; default the plan’s'),
+  branch: BranchOrNull.describe('Default ticket/<planId>/<ticketId>'),
+  worktree: TextOrNull.describe('Path of the worktree; default <worktreeRoot>/<branch>'),
+  agent: TextOrNull.describe('Agent of phases that name none; default the plan’s'),
+  workerLabels: OptionalTexts.describe('On a fleet: labels that its worker must have'),
   status: z
     .enum(TICKET_STATUSES)
     .default('queued')
     .describe('Owned by the runner; a planner writes queued or nothing'),
   hold: Hold.nullable().default(null).describe('Why it is not moving'),
-  since: z.string().nullable().default(null).describe('When status or hold last changed'),
-  currentPhase: z.string().nullable().default(null).describe('Default the first phase of the workflow'),
+  since: TextOrNull.describe('When status or hold last changed'),
+  currentPhase: TextOrNull.describe('Default the first phase of the workflow'),
   phaseHistory: z.array(Attempt).default([]).describe('Every attempt, the open one last'),
   context: z.record(z.string(), Json).default({}).describe('What phases captured, for templates'),
-  retries: z
-    .record(z.string(), z.number().int())
-    .default({})
-    .describe('Failed attempts of the present visit, by phase'),
-  visits: z.record(z.string(), z.number().int()).default({}).describe('How often each phase was entered'),
-  tries: z
-    .record(z.string(), z.number().int())
-    .optional()
-    .describe('Attempts in all visits together, of phases that have a maxAttempts'),
-  skipPhases: z
-    .array(z.string())
-    .default([])
-    .describe('Phases that are recorded as skipped and follow their success edge'),
+  retries: Counts.default({}).describe('Failed attempts of the present visit, by phase'),
+  visits: Counts.default({}).describe('How often each phase was entered'),
+  tries: Counts.optional().describe('Attempts in all visits together, of phases that have a maxAttempts'),
+  skipPhases: Texts.describe('Phases that are recorded as skipped and follow their success edge'),
   budget: Budget.optional().describe('What its agents may use in all; overrides the setting budgets.ticket'),
-  goAhead: z
-    .string()
-    .optional()
-    .describe(
-      'Limits met before this time do not keep it waiting: a person said to try. Owned by the runner',
-    ),
-  lookedAt: z
-    .string()
-    .optional()
-    .describe(
-      'Unknown costs from before this time do not hold work back: a person accepted them. Owned by the runner',
-    ),
-  error: z.string().nullable().default(null).describe('The last error, in one sentence'),
+  goAhead: OptionalText.describe(
+    'Limits met before this time do not keep it waiting: a person said to try. Owned by the runner',
+  ),
+  lookedAt: OptionalText.describe(
+    'Unknown costs from before this time do not hold work back: a person accepted them. Owned by the runner',
+  ),
+  error: TextOrNull.describe('The last error, in one sentence'),
   base: z
     .object({ ref: z.string(), commit: z.string() })
     .nullable()
     .default(null)
     .describe('What the branch started from'),
-  workflowHash: z.string().nullable().default(null).describe('Content hash of the workflow it started with'),
-  claim: Claim.nullable().default(null).describe('The engine that drives it'),
+  workflowHash: TextOrNull.describe('Content hash of the workflow it started with'),
+  claim: ClaimOrNull.describe('The engine that drives it'),
   left: CheckoutState.optional().describe('How it left a checkout that people work in, too'),
   rewound: z
     .object({
       at: z.string(),
-      ref: z.string().nullable().optional(),
-      moved: z
-        .boolean()
-        .optional()
-        .describe(
-          'It is with another machine since then, where earlier sessions are only if they were carried there',
-        ),
-      sessions: z.array(z.string()).optional().describe('Sessions that were carried to that machine'),
+      ref: OptionalTextOrNull,
+      moved: OptionalFlag.describe(
+        'It is with another machine since then, where earlier sessions are only if they were carried there',
+      ),
+      sessions: OptionalTexts.describe('Sessions that were carried to that machine'),
     })
     .nullable()
     .optional()
     .describe('When its work was taken out of the worktree, and the ref that keeps it'),
-  unseen: z
-    .string()
-    .optional()
-    .describe(
-      'Why a person has to say, by `retry`, that an earlier process of it has ended. Owned by the runner',
-    ),
+  unseen: OptionalText.describe(
+    'Why a person has to say, by `retry`, that an earlier process of it has ended. Owned by the runner',
+  ),
   machine: WorkPlace.optional().describe('On a fleet: where its worktree is. Owned by the runner'),
   handOver: HandedOver.optional().describe(
     'On a fleet: what other machines can continue from. Owned by the runner',
   ),
   dispatch: Dispatch.optional().describe('On a fleet: which worker it was given to. Owned by the runner'),
-  tip: z.string().nullable().optional().describe('The last commit of its work, once it is complete'),
+  tip: OptionalTextOrNull.describe('The last commit of its work, once it is complete'),
   landed: z
     .object({ into: z.string(), tip: z.string().nullable() })
     .optional()
     .describe(
       'The branch that Signalbox merged its work into, and the `tip` at that time. Owned by the runner',
     ),
-  cancelledAt: z
-    .string()
-    .optional()
-    .describe('When a person gave it up; `retry` with its name brings it back. Owned by the runner'),
+  cancelledAt: OptionalText.describe(
+    'When a person gave it up; `retry` with its name brings it back. Owned by the runner',
+  ),
 });
 
 /** The issue that a ticket was made from. */
 const IssueSource = z.object({
-  key: z.string().optional().describe('Names the issue among all sources'),
+  key: OptionalText.describe('Names the issue among all sources'),
   number: z.number().int().positive().nullable().optional().describe('Null for an issue without a number'),
-  labels: z.array(z.string()).optional(),
-  url: z.string().nullable().optional(),
-  repository: z.string().nullable().optional().describe('`owner/name`'),
-  already: z.boolean().optional().describe('It was complete before the run'),
+  labels: OptionalTexts,
+  url: OptionalTextOrNull,
+  repository: OptionalTextOrNull.describe('`owner/name`'),
+  already: OptionalFlag.describe('It was complete before the run'),
 });
 
 /** A ticket made from an issue. */
 export const IssueTicket = TicketBase.extend({
   source: IssueSource,
-  supersedes: z.array(z.string()).optional().describe('Tickets of earlier runs that this one replaces'),
-  supersededBy: z.string().optional().describe('The newer run that has its issue'),
+  supersedes: OptionalTexts.describe('Tickets of earlier runs that this one replaces'),
+  supersededBy: OptionalText.describe('The newer run that has its issue'),
 });
 
 const TaskIdentity = z.object({
   id: z.string(),
   title: z.string(),
   numbered: z.boolean(),
-  hash: z.string().optional().describe('Of its own text; where it is known, another text is another task'),
+  hash: OptionalText.describe('Of its own text; where it is known, another text is another task'),
 });
 
 /** What a ticket keeps of its unit. */
@@ -329,22 +308,18 @@ export const TicketUnit = z.object({
   ids: z
     .array(z.string())
     .describe('All ids that are done with the unit, its own first unless a part of it was left out'),
-  leftOut: z.array(z.string()).optional().describe('Its open tasks that were not selected'),
-  unticked: z
-    .array(z.string())
-    .optional()
-    .describe('Its tasks that are not ticked and count as done, since a parent is ticked'),
+  leftOut: OptionalTexts.describe('Its open tasks that were not selected'),
+  unticked: OptionalTexts.describe(
+    'Its tasks that are not ticked and count as done, since a parent is ticked',
+  ),
   work: z.string(),
   context: z.string(),
   requirements: z.string(),
   design: z.string(),
   verify: z.array(z.string()),
   checkpoint: z.boolean(),
-  together: z.array(z.string()).optional().describe('Units that are to be assigned with it'),
-  asked: z
-    .record(z.string(), z.string())
-    .optional()
-    .describe('The hash that each of those had when it was asked for'),
+  together: OptionalTexts.describe('Units that are to be assigned with it'),
+  asked: OptionalTextByText.describe('The hash that each of those had when it was asked for'),
   hash: z.string().describe('Changes when the wanted work changes'),
 });
 export type TicketUnit = z.infer<typeof TicketUnit>;
@@ -352,7 +327,7 @@ export type TicketUnit = z.infer<typeof TicketUnit>;
 /** A unit of a spec. */
 export const UnitTicket = TicketBase.extend({
   unit: TicketUnit,
-  retold: z.string().optional().describe('When its text changed while it was under way'),
+  retold: OptionalText.describe('When its text changed while it was under way'),
 });
 
 export const Ticket = z.union([UnitTicket, IssueTicket, TicketBase]);

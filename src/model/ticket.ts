@@ -1,5 +1,5 @@
 import { refKey, type TicketRef } from './ids-and-branch-names.ts';
-import type { Attempt, Hold, Json, Ticket, Usage } from './ticket-schema.ts';
+import type { Attempt, Hold, Json, Ticket, Usage, WorkPlace } from './ticket-schema.ts';
 
 export type { Attempt, Hold, Json, Ticket, Usage };
 
@@ -32,9 +32,29 @@ export const ERROR_CLASSES = [
 ] as const;
 export type ErrorClass = (typeof ERROR_CLASSES)[number];
 
+/** A status in a sentence: `is paused`, `needs attention`. */
+export function saysStatus({ status }: Pick<Ticket, 'status'>): string {
+  return status === 'needs_attention' ? 'needs attention' : `is ${status}`;
+}
+
 export function openAttempt(ticket: Ticket): Attempt | undefined {
   const last = ticket.phaseHistory.at(-1);
   return last?.status === 'running' ? last : undefined;
+}
+
+/**
+ * Since when a ticket is where every view shows it. A poll or gate has waited since its attempt started, however often it was
+ * checked; a running phase takes as long as all attempts of its visit, without the time before in which it failed or waited.
+ */
+export function inStateSince(ticket: Ticket): string | null {
+  const { status, hold, since, phaseHistory } = ticket;
+  const open = openAttempt(ticket);
+  if (!open) return since;
+  if (hold?.kind === 'gate' || hold?.kind === 'poll') return open.startedAt;
+  if (status !== 'running') return since;
+  const first = phaseHistory.find(({ phase, visit }) => phase === open.phase && visit === open.visit);
+  const entered = first?.startedAt ?? open.startedAt;
+  return since === null || Date.parse(entered) > Date.parse(since) ? entered : since;
 }
 
 /** Names one attempt for ever: its job directory, its journal entry, its log. */
@@ -53,6 +73,11 @@ export function lastAttemptOf(ticket: Ticket, phase: string, visit: number): num
 
 export function isOver(ticket: Ticket): boolean {
   return ticket.status === 'complete' || ticket.status === 'failed';
+}
+
+/** Whether a ticket's worktree was made there. */
+export function isMadeAt({ machine }: Pick<Ticket, 'machine'>, { host, state }: WorkPlace): boolean {
+  return machine?.host === host && machine.state === state;
 }
 
 /** Whether a person gave it up. It is failed, and only a `retry` that names it brings it back. */

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { ACTION_NAMES, ACTIONS, ActionInputs, type ActionName } from './actions.ts';
-import { ACCESS, EFFORTS } from './agent.ts';
-import { Budget } from './ticket-schema.ts';
+import { ACCESS, EFFORTS } from './agent-and-adapter-types.ts';
+import { Budget, OptionalFlag, OptionalText, OptionalTexts } from './ticket-schema.ts';
 
 const PhaseId = z
   .string()
@@ -15,14 +15,12 @@ const PhaseId = z
 const MAX_SECONDS = 315_360_000;
 const Seconds = z.number().positive().max(MAX_SECONDS);
 const Name = z.string().min(1);
+const Repetitions = z.number().int().min(0).max(20);
+const UpTo100 = z.number().int().positive().max(100).optional();
+const IfTrue = z.literal(true).optional();
 
 export const Retry = z.strictObject({
-  max: z
-    .number()
-    .int()
-    .min(0)
-    .max(20)
-    .describe('How often a failed attempt is repeated before the failure edge'),
+  max: Repetitions.describe('How often a failed attempt is repeated before the failure edge'),
   delaySeconds: z.number().min(0).default(0).describe('Wait before the first repetition'),
   factor: z.number().min(1).default(2).describe('Each further wait is this much longer'),
   maxDelaySeconds: Seconds.default(600).describe('No wait is longer than this'),
@@ -33,11 +31,10 @@ export const Expect = z.strictObject({
     .union([z.literal(true), z.number().int().positive()])
     .optional()
     .describe('At least this many commits ahead of the base'),
-  own: z
-    .literal(true)
-    .optional()
-    .describe('What phases before it committed does not count; what its own earlier visits did, does'),
-  clean: z.literal(true).optional().describe('No uncommitted or untracked file'),
+  own: IfTrue.describe(
+    'What phases before it committed does not count; what its own earlier visits did, does',
+  ),
+  clean: IfTrue.describe('No uncommitted or untracked file'),
   files: z.array(z.string()).min(1).optional().describe('Each pattern matches a file changed since the base'),
 });
 export type Expect = z.infer<typeof Expect>;
@@ -52,29 +49,18 @@ const edges = {
 };
 const common = {
   id: PhaseId.describe('Unique in the workflow'),
-  description: z.string().optional().describe('For people'),
-  workerLabels: z
-    .array(z.string())
-    .optional()
-    .describe('On a fleet: labels that the worker must have, from the start of the ticket on'),
-  maxVisits: z
-    .number()
-    .int()
-    .positive()
-    .max(100)
-    .optional()
-    .describe('How often the ticket may enter this phase; then its failure edge is taken'),
+  description: OptionalText.describe('For people'),
+  workerLabels: OptionalTexts.describe(
+    'On a fleet: labels that the worker must have, from the start of the ticket on',
+  ),
+  maxVisits: UpTo100.describe('How often the ticket may enter this phase; then its failure edge is taken'),
 };
 const attempts = {
-  maxRetries: z.number().int().min(0).max(20).optional().describe('Short for retry: {max: n}'),
+  maxRetries: Repetitions.optional().describe('Short for retry: {max: n}'),
   retry: Retry.optional().describe('Repetitions with backoff'),
-  maxAttempts: z
-    .number()
-    .int()
-    .positive()
-    .max(100)
-    .optional()
-    .describe('Most attempts in all visits together; then the failure edge is taken. A halt does not count'),
+  maxAttempts: UpTo100.describe(
+    'Most attempts in all visits together; then the failure edge is taken. A halt does not count',
+  ),
   timeoutSeconds: Seconds.optional().describe('Wall-clock limit of one attempt'),
   capture: z
     .record(
@@ -99,10 +85,9 @@ function actionFor(type: 'action' | 'poll' | 'gate') {
   };
 }
 const outsideAction = { poll: actionFor('poll'), gate: actionFor('gate') };
-const waits = z
-  .boolean()
-  .optional()
-  .describe('Whether “not now”, exit code 75 of a script, is waited out; default yes');
+const waits = OptionalFlag.describe(
+  'Whether “not now”, exit code 75 of a script, is waited out; default yes',
+);
 
 export const ScriptPhase = z.strictObject({
   ...common,
@@ -147,12 +132,9 @@ export const AgentPhase = z.strictObject({
   budget: Budget.optional().describe(
     'What all attempts at this phase of a ticket may use; overrides the setting budgets.phase',
   ),
-  fallback: z
-    .boolean()
-    .optional()
-    .describe(
-      'Whether the agent’s `fallback` may take over while it is under a usage limit; default yes, unless the phase names its agent or model or continues a session',
-    ),
+  fallback: OptionalFlag.describe(
+    'Whether the agent’s `fallback` may take over while it is under a usage limit; default yes, unless the phase names its agent or model or continues a session',
+  ),
   env: z
     .array(z.string().regex(/^[A-Za-z_][A-Za-z0-9_]*$/, 'a variable holds letters, digits and "_"'))
     .optional()
@@ -169,16 +151,12 @@ export const AgentPhase = z.strictObject({
     .describe(
       'The result’s `criteria` (`criterion`, `met`, `evidence`) must judge every acceptance criterion of the ticket and not contradict its outcome',
     ),
-  repair: z
-    .boolean()
-    .optional()
-    .describe('Whether a result that does not fit gets one more turn to be corrected; default yes'),
-  signals: z
-    .literal(true)
-    .optional()
-    .describe(
-      'The final message must say `<promise>TASK_DONE</promise>` or `<promise>HALT</promise>` on a line of its own; a halt takes the edge `halt`',
-    ),
+  repair: OptionalFlag.describe(
+    'Whether a result that does not fit gets one more turn to be corrected; default yes',
+  ),
+  signals: IfTrue.describe(
+    'The final message must say `<promise>TASK_DONE</promise>` or `<promise>HALT</promise>` on a line of its own; a halt takes the edge `halt`',
+  ),
   expect: Expect.optional().describe('Evidence the engine checks after the agent has ended'),
   idleSeconds: Seconds.optional().describe('Stop when nothing was printed for this long'),
   ...attempts,
@@ -193,10 +171,9 @@ export const PollPhase = z.strictObject({
   with: outsideAction.poll.with,
   intervalSeconds: Seconds.optional().describe('Polling interval; default pollInterval'),
   timeoutSeconds: Seconds.optional().describe('Longest wait in all; default one day'),
-  notify: z
-    .boolean()
-    .optional()
-    .describe('true: it waits for what a person has to do, who is notified once; default no'),
+  notify: OptionalFlag.describe(
+    'true: it waits for what a person has to do, who is notified once; default no',
+  ),
   maxRetries: attempts.maxRetries,
   retry: attempts.retry,
   capture: attempts.capture,
@@ -205,7 +182,7 @@ export const PollPhase = z.strictObject({
 export const GatePhase = z.strictObject({
   ...common,
   type: z.literal('gate'),
-  prompt: z.string().optional().describe('What the person is asked; a template'),
+  prompt: OptionalText.describe('What the person is asked; a template'),
   command: Name.optional().describe(
     'Script that checks for an answer given elsewhere: exit code 0 with the decision in its first line, 1 for not yet',
   ),
@@ -216,10 +193,9 @@ export const GatePhase = z.strictObject({
   timeoutSeconds: Seconds.optional().describe('Take the failure edge when there was no answer for this long'),
   onFailure: edges.onFailure,
   on: z.record(z.string(), PhaseId).describe('Next phase by decision'),
-  found: z
-    .array(z.string())
-    .optional()
-    .describe('Those of `on` that only the script or action can give; a person cannot answer with them'),
+  found: OptionalTexts.describe(
+    'Those of `on` that only the script or action can give; a person cannot answer with them',
+  ),
 });
 export const TerminalPhase = z.strictObject({
   id: common.id,
@@ -243,7 +219,7 @@ export type Phase = z.infer<typeof Phase>;
 export type PhaseOf<T extends Phase['type']> = Extract<Phase, { type: T }>;
 
 export const Workflow = z.strictObject({
-  $schema: z.string().optional().describe('Where the schema of this file is, for editors'),
+  $schema: OptionalText.describe('Where the schema of this file is, for editors'),
   name: z
     .string()
     .regex(/^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$/, 'a workflow name holds letters, digits, "_" and "-"')

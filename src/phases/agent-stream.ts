@@ -1,6 +1,12 @@
 import { lineSplitter } from '../agents/reading/split-lines.ts';
-import type { AgentAdapter, AgentEvent, AgentExit, AgentReader, AgentResult } from '../model/agent.ts';
-import { totalUsage } from '../model/limits/usage-and-cost.ts';
+import type {
+  AgentAdapter,
+  AgentEvent,
+  AgentExit,
+  AgentReader,
+  AgentResult,
+} from '../model/agent-and-adapter-types.ts';
+import { noUsage, totalUsage } from '../model/limits/usage-cost-and-estimate.ts';
 import type { Hold, Usage } from '../model/ticket.ts';
 import type { PhaseOf } from '../model/workflow.ts';
 import type { PhaseContext } from './phase-context.ts';
@@ -8,14 +14,6 @@ import type { JobRun } from './run-job.ts';
 
 /** An agent that has used up its budget may be about to end: it gets this long, unless it starts another tool. */
 const LAST_WORDS_MS = 250;
-
-const NO_USAGE_YET: Usage = {
-  inputTokens: 0,
-  outputTokens: 0,
-  cacheReadTokens: 0,
-  cacheWriteTokens: 0,
-  costUsd: 0,
-};
 
 interface StreamOptions {
   adapter: AgentAdapter;
@@ -47,8 +45,7 @@ export class AgentStream {
   refused = false;
   /** It repeats one tool call without any change. */
   loop: string | null = null;
-  /** The budget that is used up. */
-  broke: Hold | null = null;
+  #broke: Hold | null = null;
 
   constructor(context: PhaseContext<PhaseOf<'agent'>>, options: StreamOptions) {
     this.#context = context;
@@ -87,14 +84,16 @@ export class AgentStream {
     return this.#reader.end({ ...exit, skippedIn: this.#lines.dropped > 0 ? this.#options.file : undefined });
   }
 
-  sessionOf({ sessionId }: AgentResult): string | null {
-    return this.#session ?? sessionId;
+  /** Session and usage. A limit or overload before the model's first answer cost nothing; later, the cost is not known. */
+  factsOf({ sessionId, usage, error }: AgentResult): Pick<AgentResult, 'sessionId' | 'usage'> {
+    const isRefused = error?.class === 'limit' || error?.class === 'overloaded';
+    const isFree = usage === null && isRefused && !this.hasAnswered;
+    return { sessionId: this.#session ?? sessionId, usage: isFree ? noUsage(0) : usage };
   }
 
-  /** A limit or overload before the model's first answer cost nothing; later, the cost is not known. */
-  usageOf({ usage, error }: AgentResult): Usage | null {
-    const isRefused = error?.class === 'limit' || error?.class === 'overloaded';
-    return usage === null && isRefused && !this.hasAnswered ? NO_USAGE_YET : usage;
+  /** The budget that is used up. */
+  holdFor({ usage }: AgentResult): Hold | null {
+    return this.#broke ?? this.#options.overBudget(totalUsage([this.#options.spent, usage]));
   }
 
   #showAll(events: readonly AgentEvent[]): void {
@@ -124,7 +123,7 @@ export class AgentStream {
       case 'tool':
         this.#repeat(event.name, event.fingerprint);
         this.#toolsOpen = Math.max(0, this.#toolsOpen + (event.done ? -1 : 1));
-        if (this.broke) this.#endBy = Number.NEGATIVE_INFINITY;
+        if (this.#broke) this.#endBy = Number.NEGATIVE_INFINITY;
         onTool(event.name, event.summary, event.done);
     }
   }
@@ -146,9 +145,9 @@ export class AgentStream {
   }
 
   #isBroke(): boolean {
-    if (this.broke === null) {
-      this.broke = this.#options.overBudget(this.#spent);
-      if (this.broke)
+    if (this.#broke === null) {
+      this.#broke = this.#options.overBudget(this.#spent);
+      if (this.#broke)
         this.#endBy = this.#toolsOpen > 0 ? Number.NEGATIVE_INFINITY : performance.now() + LAST_WORDS_MS;
     }
     return performance.now() > this.#endBy;

@@ -1,9 +1,14 @@
 import { randomUUID } from 'node:crypto';
 import { isAbsolute, join } from 'node:path';
 import { findExecutable } from '../machine/find-and-probe-program.ts';
-import type { AgentAdapter, AgentError, AgentRequest, AgentResult } from '../model/agent.ts';
+import type {
+  AgentAdapter,
+  AgentError,
+  AgentRequest,
+  AgentResult,
+} from '../model/agent-and-adapter-types.ts';
 import { explained, shortageIn, shortageOf, WorkspaceError } from '../model/errors.ts';
-import { noUsage, totalUsage } from '../model/limits/usage-and-cost.ts';
+import { noUsage } from '../model/limits/usage-cost-and-estimate.ts';
 import type { AttemptEnd } from '../model/state/attempt-end-types-and-waits.ts';
 import type { Hold, Usage } from '../model/ticket.ts';
 import type { PhaseOf } from '../model/workflow.ts';
@@ -66,37 +71,33 @@ export async function takeTurn(context: Context, turn: Turn): Promise<TurnEnd> {
   if (lost) {
     const seen = stream.end({ ...(result?.exit ?? NO_EXIT), stderrTail });
     // It has worked, whatever it reports: without usage, budgets would treat it as never started.
-    return { end: { ...lost, sessionId: stream.sessionOf(seen), usage: stream.usageOf(seen) ?? noUsage() } };
+    const { sessionId, usage } = stream.factsOf(seen);
+    return { end: { ...lost, sessionId, usage: usage ?? noUsage() } };
   }
   if (stream.refused && result?.reason === 'budget') {
     const seen = stream.end({ ...result.exit, stderrTail });
-    return { result: { ...seen, sessionId: stream.sessionOf(seen) } };
+    return { result: { ...seen, sessionId: stream.factsOf(seen).sessionId } };
   }
   if (stream.loop && result?.reason === 'budget') {
     const seen = stream.end({ ...NO_EXIT, stderrTail });
     const error = { class: 'loop', message: stream.loop } as const;
-    return { end: { type: 'failed', error, sessionId: stream.sessionOf(seen), usage: stream.usageOf(seen) } };
+    return { end: { type: 'failed', error, ...stream.factsOf(seen) } };
   }
-  const early = endOfJob(result, wallSeconds, idleSeconds);
+  const early = endOfJob(result, { wallSeconds, idleSeconds });
   if (early) {
     const isOver = result?.reason === 'budget';
-    return cutShort(stream, early, {
-      stderrTail,
-      isOver,
-      mayBeDone: (isOver || ENDED_BY_OTHERS.has(result?.reason)) && adapter.program !== null,
-      spent,
-      overBudget,
-    });
+    const mayBeDone = (isOver || ENDED_BY_OTHERS.has(result?.reason)) && adapter.program !== null;
+    return cutShort(stream, early, { stderrTail, isOver, mayBeDone });
   }
   const seen = stream.end({ ...(result?.exit ?? NO_EXIT), stderrTail });
-  const usage = stream.usageOf(seen);
+  const facts = stream.factsOf(seen);
   // Nothing was paid for, so it may begin as often as it takes. What a custom agent prints says nothing about that.
   const hasBegun = stream.hasAnswered || adapter.program === null;
   const isUnpaid = !hasBegun && ENDS_OF_PROCESS.has(seen.error?.class ?? '');
   const short = isUnpaid ? shortageIn(stderrTail) : undefined;
   const error = short === undefined ? undefined : new Error(`${context.agentName}: ${short}`);
-  if (error) return { end: { ...failureBy('crash', error), sessionId: stream.sessionOf(seen), usage } };
-  return { result: { ...seen, usage } };
+  if (error) return { end: { ...failureBy('crash', error), ...facts } };
+  return { result: { ...seen, usage: facts.usage } };
 }
 
 /** Errors that only say how the process ended. */
@@ -107,27 +108,21 @@ const ENDED_BY_OTHERS: ReadonlySet<string | undefined> = new Set(['lost', 'lease
 
 const NO_EXIT = { code: null, signal: null };
 
-/** The end of a turn that did not end by itself. */
+/**
+ * The end of a turn that did not end by itself. `isOver`: it was stopped because its budget is used up. `mayBeDone`: its output may have
+ * its end event although its exit is unknown.
+ */
 function cutShort(
   stream: AgentStream,
   early: AttemptEnd,
-  turn: {
-    stderrTail: string;
-    /** It was stopped because its budget is used up. */
-    isOver: boolean;
-    /** Its output may have its end event although its exit is unknown. */
-    mayBeDone: boolean;
-    spent: Usage | null;
-    overBudget(usage: Usage | null): Hold | null;
-  },
+  { stderrTail, isOver, mayBeDone }: { stderrTail: string; isOver: boolean; mayBeDone: boolean },
 ): TurnEnd {
-  const { stderrTail, isOver, spent } = turn;
   // After its end event the work is done, although the process had not ended. CLIs without that event end by their exit.
-  const finished = turn.mayBeDone ? stream.end({ code: 0, signal: null, stderrTail }) : null;
+  const finished = mayBeDone ? stream.end({ code: 0, signal: null, stderrTail }) : null;
   if (finished?.ok) return { result: finished };
   const soFar = stream.end({ ...NO_EXIT, stderrTail });
-  const end = { ...early, sessionId: stream.sessionOf(soFar), usage: stream.usageOf(soFar) };
-  const hold = isOver ? (stream.broke ?? turn.overBudget(totalUsage([spent, soFar.usage]))) : null;
+  const end = { ...early, ...stream.factsOf(soFar) };
+  const hold = isOver ? stream.holdFor(soFar) : null;
   if (hold) return { end, broke: hold };
   const waited = end.type === 'failed' && soFar.error?.class === 'limit';
   return waited && soFar.error ? { end, limit: soFar.error } : { end };

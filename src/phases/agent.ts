@@ -7,21 +7,25 @@ import {
   repairPrompt,
   taggedInstruction,
   taggedProblem,
-} from '../agents/reading/final-message.ts';
+} from '../agents/reading/result-block-and-signal.ts';
 import { readText } from '../machine/files/read-and-remove-files.ts';
-import type { AgentAdapter, AgentConfig, AgentResult } from '../model/agent.ts';
+import type { AgentAdapter, AgentConfig, AgentResult } from '../model/agent-and-adapter-types.ts';
 import { explained, InputError } from '../model/errors.ts';
-import { totalUsage } from '../model/limits/usage-and-cost.ts';
-import { judgedIn, judgementProblem, schemaForCriteria } from '../model/review-verdict-and-criteria.ts';
+import { totalUsage } from '../model/limits/usage-cost-and-estimate.ts';
 import type { AttemptEnd } from '../model/state/attempt-end-types-and-waits.ts';
 import type { Attempt, Json, Ticket, Usage } from '../model/ticket.ts';
+import {
+  judgedIn,
+  judgementProblem,
+  schemaForCriteria,
+} from '../model/verdict-criteria-and-missing-checks.ts';
 import { type PhaseOf, resultSchemaOf } from '../model/workflow.ts';
 import { MAX_PROMPT_BYTES } from '../workflows/find-workflows-prompts-scripts.ts';
 import { renderPhasePrompt } from '../workflows/pin-workflow-and-render-prompts.ts';
 import { validateResult } from '../workflows/result-schema/validate-result.ts';
 import { type Ask, AttemptConfigError, type Turn, type TurnEnd, takeTurn } from './agent-turn.ts';
 import { cutShortBy, variablesOf } from './attempt-variables-and-environment.ts';
-import { excerpt } from './capture-and-excerpt-output.ts';
+import { excerpt } from './capture-values-and-excerpt-output.ts';
 import { TIP_BEFORE, tipBefore } from './check-evidence.ts';
 import { commitAndEnd, hasBegun, nativeCap, ownBudget } from './handle-used-up-budget.ts';
 import {
@@ -51,7 +55,8 @@ export async function performAgent(context: Context): Promise<AttemptEnd> {
   if (problem) return failure('config', `agent "${agent.name}": ${problem}`);
   try {
     const end = await work(context, agent, adapter);
-    return isReadOnly(context, agent) ? await removeChanges(context, end) : end;
+    const isReadOnly = (context.phase.access ?? defaultAccess(agent)) === 'read';
+    return isReadOnly ? await removeChanges(context, end) : end;
   } catch (error) {
     if (error instanceof AttemptConfigError || error instanceof InputError)
       return failure('config', isTooLarge(error) ? explained(error) : error.message);
@@ -62,15 +67,11 @@ export async function performAgent(context: Context): Promise<AttemptEnd> {
 /** A retry would fail the same way, so the reason includes the hint. */
 const isTooLarge = (error: Error) => error instanceof InputError && error.code === 'prompt/too-large';
 
-function isReadOnly({ phase }: Context, agent: AgentConfig): boolean {
-  return (phase.access ?? defaultAccess(agent)) === 'read';
-}
-
 async function work(context: Context, agent: AgentConfig, adapter: AgentAdapter): Promise<AttemptEnd> {
-  const { phase, ticket, attempt, jobDir } = context;
+  const { phase, ticket, jobDir } = context;
   const schema = resultSchemaOf(phase) ?? null;
   const asked = schema && phase.criteria ? schemaForCriteria(schema, ticket.acceptanceCriteria) : schema;
-  const choice = chooseSession(adapter, phase, agent.name, ticket, attempt);
+  const choice = chooseSession(context, adapter, agent.name);
   const access = phase.access ?? defaultAccess(agent);
   const gitDirs = await context.workspaces.gitDirs(context.place.worktree);
   const ask: Ask = (prompt, resume) => ({
@@ -190,7 +191,7 @@ async function repair(
       );
   if (context.phase.repair === false || Buffer.byteLength(prompt) > MAX_PROMPT_BYTES) return bad;
   const dir = `${first.dir}.repair`;
-  const broke = existsSync(dir) ? null : context.allowance?.launch();
+  const broke = existsSync(dir) ? null : await context.allowance?.launch();
   if (broke) return { ...bad, broke };
   const turn = await takeTurn(
     { ...context, resumed: context.resumed && existsSync(dir) },
@@ -269,26 +270,19 @@ interface SessionChoice {
 }
 
 /** The session that an attempt continues. One that another machine has is only named. */
-function chooseSession(
-  adapter: AgentAdapter,
-  phase: PhaseOf<'agent'>,
-  agent: string,
-  ticket: Ticket,
-  attempt: Attempt,
-): SessionChoice {
-  const choice = chooseAmongUsable(adapter, phase, agent, ticket, attempt);
+function chooseSession(context: Context, adapter: AgentAdapter, agent: string): SessionChoice {
+  const { ticket } = context;
+  const choice = chooseAmongUsable(context, adapter, agent);
   if (choice.resume !== null || !ticket.rewound?.moved) return choice;
-  const asIfHere = chooseAmongUsable(adapter, phase, agent, { ...ticket, rewound: null }, attempt);
+  const asIfHere = chooseAmongUsable({ ...context, ticket: { ...ticket, rewound: null } }, adapter, agent);
   return { ...choice, elsewhere: asIfHere.resume ?? undefined };
 }
 
 /** The session that an attempt continues: one that was cut off, else what the phase asks for. */
 function chooseAmongUsable(
+  { phase, ticket, attempt }: Context,
   adapter: AgentAdapter,
-  phase: PhaseOf<'agent'>,
   agent: string,
-  ticket: Ticket,
-  attempt: Attempt,
 ): SessionChoice {
   const fresh = { resume: null, cutOff: false, usageBefore: null };
   if (!adapter.capabilities.resume) return fresh;
@@ -296,21 +290,23 @@ function chooseAmongUsable(
   const usable = before.filter(
     (entry) => entry.sessionId !== null && entry.agent === agent && isOfThisTree(ticket, entry),
   );
+  const resume = ({ sessionId }: Attempt, cutOff = false) => ({
+    resume: sessionId,
+    cutOff,
+    usageBefore: usageOf(usable, sessionId),
+  });
   const last = before.at(-1);
-  if (
-    last &&
-    last.phase === phase.id &&
-    last.visit === attempt.visit &&
-    wasCutOff(last) &&
-    usable.includes(last)
-  ) {
-    const cutOff = !isOutdated(ticket, last);
-    return { resume: last.sessionId, cutOff, usageBefore: usageOf(usable, last.sessionId) };
+  const isOfVisit = last?.phase === phase.id && last.visit === attempt.visit;
+  const wasCutOff = last?.status === 'interrupted' || last?.status === 'limit';
+  if (last && isOfVisit && wasCutOff && usable.includes(last)) {
+    // Where the task was rewritten since, the session needs its text again.
+    const isOutdated = ticket.retold !== undefined && Date.parse(ticket.retold) >= Date.parse(last.startedAt);
+    return resume(last, !isOutdated);
   }
   if (phase.session === 'fresh') return fresh;
   const same = usable.findLast((entry) => entry.phase === phase.id);
   const own = phase.session === 'keep' ? roomIn(same) : (same ?? usable.at(-1));
-  return own ? { resume: own.sessionId, cutOff: false, usageBefore: usageOf(usable, own.sessionId) } : fresh;
+  return own ? resume(own) : fresh;
 }
 
 /**
@@ -322,18 +318,9 @@ function isOfThisTree({ rewound }: Ticket, entry: Attempt): boolean {
   return entry.status !== 'interrupted' && rewound.sessions?.includes(entry.sessionId ?? '') === true;
 }
 
-/** The task was rewritten since, so the session needs its text again. */
-function isOutdated(ticket: Ticket, entry: Attempt): boolean {
-  return ticket.retold !== undefined && Date.parse(ticket.retold) >= Date.parse(entry.startedAt);
-}
-
 /** A session that is full, or runs in a loop, would fail for the same reason again. */
 function roomIn(entry: Attempt | undefined): Attempt | undefined {
   return entry?.error?.class === 'context' || entry?.error?.class === 'loop' ? undefined : entry;
-}
-
-function wasCutOff(entry: Attempt): boolean {
-  return entry.status === 'interrupted' || entry.status === 'limit';
 }
 
 /** The earlier usage of the session, for CLIs that report totals. */

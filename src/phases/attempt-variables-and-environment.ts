@@ -1,5 +1,5 @@
 import { ownVariables } from '../agents/directories-and-variables.ts';
-import type { AgentConfig } from '../model/agent.ts';
+import type { AgentConfig } from '../model/agent-and-adapter-types.ts';
 import { allowedEnvironment } from '../model/text/allowed-environment.ts';
 import type { Attempt, Ticket } from '../model/ticket.ts';
 import { firstPhase, type PhaseOf } from '../model/workflow.ts';

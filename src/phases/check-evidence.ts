@@ -47,9 +47,15 @@ export async function missingEvidence(context: PhaseContext, expect: Expect): Pr
  * Whether an attempt without a record of its end may have done its work. A phase that expects commits has not if it made none.
  * Actions and polls check before they act.
  */
-export async function mayBeDone({ phase, place, attempt, workspaces }: PhaseContext): Promise<boolean> {
+export async function mayBeDone(context: PhaseContext): Promise<boolean> {
+  const { phase } = context;
   if (phase.type !== 'agent' || !phase.expect?.commits)
     return phase.type === 'agent' || phase.type === 'script';
+  return hasCommitted(context);
+}
+
+/** Whether the branch has commits that it did not have before the attempt. */
+export async function hasCommitted({ place, attempt, workspaces }: PhaseContext): Promise<boolean> {
   const { head, ahead } = await workspaces.evidence(place.worktree, place.base.commit, NO_FILES);
   // Git's log has whole seconds.
   const before = new Date(Math.floor(Date.parse(attempt.startedAt) / 1000) * 1000 - 1000);

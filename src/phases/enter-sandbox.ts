@@ -1,8 +1,13 @@
 import { existsSync, realpathSync, statSync } from 'node:fs';
 import { basename, delimiter, dirname, isAbsolute, join } from 'node:path';
 import { findExecutable } from '../machine/find-and-probe-program.ts';
-import { dropPidsGroup, findPidsGroup, makePidsGroup, processLimit } from '../machine/process-count-limit.ts';
-import type { AgentConfig } from '../model/agent.ts';
+import {
+  dropPidsGroup,
+  findPidsGroup,
+  makePidsGroup,
+  processLimit,
+} from '../machine/limit-processes-of-sandbox.ts';
+import type { AgentConfig } from '../model/agent-and-adapter-types.ts';
 import { digest } from '../model/ids-and-branch-names.ts';
 import type { PhaseOf } from '../model/workflow.ts';
 import { accountHome, gitSettings, keptPrograms, openHome } from '../sandbox/agent-home.ts';

@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs';
-import { totalUsage } from '../model/limits/usage-and-cost.ts';
+import { totalUsage } from '../model/limits/usage-cost-and-estimate.ts';
 import type { AttemptEnd } from '../model/state/attempt-end-types-and-waits.ts';
 import type { Hold, Usage } from '../model/ticket.ts';
 import type { PhaseOf } from '../model/workflow.ts';
@@ -39,7 +39,7 @@ export async function commitAndEnd(
   if (!can) return end(facts.usage);
   // A turn that has started may have committed everything and ended; its cost still has to be read.
   if (!hasBegun(context, first)) {
-    if (!(await hasUncommitted(context)) || context.allowance?.launch()) return end(facts.usage);
+    if (!(await hasUncommitted(context)) || (await context.allowance?.launch())) return end(facts.usage);
   }
   context.onNote?.(`${hold.reason}; it commits what is done and stops`);
   const turn = await takeTurn(

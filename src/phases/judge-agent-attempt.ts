@@ -1,14 +1,19 @@
 import { join } from 'node:path';
-import { type Claimed, claimedBy, extractTagged, readSignal } from '../agents/reading/final-message.ts';
+import {
+  type Claimed,
+  claimedBy,
+  extractTagged,
+  readSignal,
+} from '../agents/reading/result-block-and-signal.ts';
 import { readText } from '../machine/files/read-and-remove-files.ts';
-import type { AgentError, AgentResult } from '../model/agent.ts';
+import type { AgentError, AgentResult } from '../model/agent-and-adapter-types.ts';
 import { explained, shortageOf } from '../model/errors.ts';
-import { judgedIn } from '../model/review-verdict-and-criteria.ts';
 import { type AttemptEnd, NO_REASON } from '../model/state/attempt-end-types-and-waits.ts';
 import type { ErrorClass, Json } from '../model/ticket.ts';
+import { judgedIn } from '../model/verdict-criteria-and-missing-checks.ts';
 import type { PhaseOf } from '../model/workflow.ts';
 import { feedbackText } from '../workflows/template-variables.ts';
-import { capture, excerpt } from './capture-and-excerpt-output.ts';
+import { capture, excerpt } from './capture-values-and-excerpt-output.ts';
 import { missingEvidence } from './check-evidence.ts';
 import type { PhaseContext } from './phase-context.ts';
 import { returnToBranch } from './restore-shared-tree.ts';
@@ -122,7 +127,7 @@ export function factsOf(result: AgentResult): Facts {
   return { sessionId: result.sessionId, usage: result.usage, output: excerpt(said, 'start') };
 }
 
-export function failure(kind: ErrorClass, message: string): AttemptEnd {
+export function failure(kind: ErrorClass, message: string): Extract<AttemptEnd, { type: 'failed' }> {
   return { type: 'failed', error: { class: kind, message } };
 }
 

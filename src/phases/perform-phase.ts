@@ -14,7 +14,7 @@ import type { PhaseContext } from './phase-context.ts';
 import { performGate, performPoll } from './poll-and-gate.ts';
 import { performStep } from './script-and-action-steps.ts';
 
-export { mayBeDone } from './check-evidence.ts';
+export { hasCommitted, mayBeDone } from './check-evidence.ts';
 export { failure, failureBy } from './judge-agent-attempt.ts';
 export type { ActionEnd, ActionRequest, EvidenceRules, PhaseContext, Place } from './phase-context.ts';
 export { endAfterReturn } from './restore-shared-tree.ts';

@@ -31,7 +31,7 @@ export interface Allowance {
   /** Called all the time with the attempt's usage so far: why it must end. */
   over(usage: Usage | null): Hold | null;
   /** Called before every process of the attempt after its first, which it counts unless a budget forbids it. */
-  launch(): Hold | null;
+  launch(): Promise<Hold | null>;
 }
 
 /** What an action is asked to do. */

@@ -4,7 +4,8 @@ import type { AttemptEnd } from '../model/state/attempt-end-types-and-waits.ts';
 import { decisionsOf, hasCheck, ownOutcomes, type PhaseOf } from '../model/workflow.ts';
 import { renderArg } from '../workflows/templates/render-template.ts';
 import { variablesOf } from './attempt-variables-and-environment.ts';
-import { capture, excerpt, lastWords } from './capture-and-excerpt-output.ts';
+import { capture, excerpt, lastWords } from './capture-values-and-excerpt-output.ts';
+import { failure } from './judge-agent-attempt.ts';
 import type { PhaseContext } from './phase-context.ts';
 import { endOfJob } from './run-job.ts';
 import { checkOnce, exitFailure, finishStep } from './script-and-action-steps.ts';
@@ -16,9 +17,9 @@ export async function performPoll(context: PhaseContext<PhaseOf<'poll'>>): Promi
   const began = Date.parse(attempt.startedAt);
   // A clock that jumped back must not make the wait longer.
   const waited = Math.max(0, Date.parse(context.now()) - began) / 1000;
-  const check = settings.timeouts.pollCheckSeconds;
   const result = await checkOnce(context);
-  const early = endOfJob(result, check, null);
+  const limits = { wallSeconds: settings.timeouts.pollCheckSeconds, idleSeconds: null };
+  const early = endOfJob(result, limits);
   if (early?.type === 'interrupted' || !result)
     return early ?? { type: 'interrupted', reason: 'stopped', deliberate: true };
   if (result.reason === 'exited' && result.exit.code === 0)
@@ -26,11 +27,7 @@ export async function performPoll(context: PhaseContext<PhaseOf<'poll'>>): Promi
   const unseen = result.exit.code === EXIT.notNow;
   if (result.reason === 'exited' && result.exit.code !== 1 && !unseen) return exitFailure(result);
   if (waited >= wall) {
-    return {
-      type: 'failed',
-      outcome: 'timeout',
-      error: { class: 'timeout', message: `not ready after ${wall} s` },
-    };
+    return { ...failure('timeout', `not ready after ${wall} s`), outcome: 'timeout' };
   }
   const interval = Math.min(phase.intervalSeconds ?? settings.pollInterval, wall - waited);
   const until = new Date(Date.parse(context.now()) + Math.max(interval, 0.05) * 1000).toISOString();
@@ -61,11 +58,7 @@ async function printedOutcome(
   const all = context.phase.onSuccess || context.phase.on?.success ? [...known, 'success'] : known;
   if (!all.includes(outcome)) {
     const message = `it said ${JSON.stringify(outcome.slice(0, 80))}, which is none of ${all.join(', ')}`;
-    return {
-      type: 'failed',
-      error: { class: 'protocol', message },
-      output: excerpt(result.stdoutTail, 'end'),
-    };
+    return { ...failure('protocol', message), output: excerpt(result.stdoutTail, 'end') };
   }
   const captured = await capture(context, { stdout: text, result: undefined });
   if (!captured.ok) return { ...captured.end, output: excerpt(text, 'start') };
@@ -85,8 +78,7 @@ export async function performGate(context: Gate): Promise<AttemptEnd> {
   const began = Math.min(Date.parse(attempt.startedAt), now);
   const deadline = phase.timeoutSeconds ? began + phase.timeoutSeconds * 1000 : null;
   if (deadline !== null && now >= deadline) {
-    const message = `no answer for ${phase.timeoutSeconds} s`;
-    return { type: 'failed', outcome: 'timeout', error: { class: 'timeout', message } };
+    return { ...failure('timeout', `no answer for ${phase.timeoutSeconds} s`), outcome: 'timeout' };
   }
   const looks = hasCheck(phase);
   const seen = looks ? await checkForAnswer(context) : null;

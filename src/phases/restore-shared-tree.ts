@@ -1,24 +1,20 @@
 import { join } from 'node:path';
 import { readText } from '../machine/files/read-and-remove-files.ts';
+import { refKey } from '../model/ids-and-branch-names.ts';
 import type { AttemptEnd } from '../model/state/attempt-end-types-and-waits.ts';
-import type { PhaseContext } from './phase-context.ts';
+import type { EvidenceRules, PhaseContext, Place } from './phase-context.ts';
+
+/** How a tree goes back to where the work began. */
+function rewindOf({ repo, branch, worktree: path, base }: Place, { keepAt }: EvidenceRules) {
+  return { repo, path, branch, to: base.commit, keepAt };
+}
 
 /** Returns a shared tree to its branch after an agent left it; undefined where it did not. */
-export async function returnToBranch({
-  place,
-  rules,
-  workspaces,
-  ticket,
-}: PhaseContext): Promise<string | undefined> {
+export async function returnToBranch(context: PhaseContext): Promise<string | undefined> {
+  const { place, rules, workspaces, ticket } = context;
   if (!rules) return undefined;
-  const { keptAt, from } = await workspaces.returnToBranch({
-    repo: place.repo,
-    path: place.worktree,
-    branch: place.branch,
-    to: place.base.commit,
-    keepAt: rules.keepAt,
-    message: `What ${ticket.planId}/${ticket.ticketId} left on another branch`,
-  });
+  const message = `What ${refKey(ticket)} left on another branch`;
+  const { keptAt, from } = await workspaces.returnToBranch({ ...rewindOf(place, rules), message });
   if (from === null) return undefined;
   const kept = keptAt ? `, and what you left there is kept at ${keptAt}` : '';
   return `expected the tree to be on ${place.branch}, found it on ${from}; it is back there now${kept}. Stay on ${place.branch}`;
@@ -34,18 +30,10 @@ export async function endAfterReturn(context: PhaseContext, end: AttemptEnd): Pr
 
 /** The branch lost what was there before this work; the work of other tickets is restored at once. */
 export async function restoreLostWork({ place, rules, workspaces, ticket }: PhaseContext): Promise<string> {
-  const { repo, branch, worktree: path, base } = place;
-  const gone = `the branch no longer contains ${base.commit.slice(0, 12)}, which the work began from`;
+  const gone = `the branch no longer contains ${place.base.commit.slice(0, 12)}, which the work began from`;
   if (!rules) return gone;
-  const message = `What ${ticket.planId}/${ticket.ticketId} made of a branch that it cut`;
-  const { keptAt } = await workspaces.rewind({
-    repo,
-    path,
-    branch,
-    to: base.commit,
-    keepAt: rules.keepAt,
-    message,
-  });
+  const message = `What ${refKey(ticket)} made of a branch that it cut`;
+  const { keptAt } = await workspaces.rewind({ ...rewindOf(place, rules), message });
   return `${gone}; it is back there now, and what it had become is kept at ${keptAt}. Only add commits`;
 }
 
@@ -73,15 +61,11 @@ export async function removeChanges(context: PhaseContext, end: AttemptEnd): Pro
   const to = readText(join(context.jobDir, HEAD_BEFORE));
   if (!context.rules || to === undefined || end.type === 'waiting') return end;
   const strayed = await returnToBranch(context);
-  const { repo, branch, worktree: path } = context.place;
-  const { planId, ticketId } = context.ticket;
+  const message = `What ${context.phase.id} of ${refKey(context.ticket)} left, which may only read`;
   const { keptAt } = await context.workspaces.rewind({
-    repo,
-    path,
-    branch,
+    ...rewindOf(context.place, context.rules),
     to,
-    keepAt: context.rules.keepAt,
-    message: `What ${context.phase.id} of ${planId}/${ticketId} left, which may only read`,
+    message,
   });
   const put = keptAt ? `the tree is as it was, and what was done to it is kept at ${keptAt}` : null;
   const said = [strayed, put].filter(Boolean).join('; ');

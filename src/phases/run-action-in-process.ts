@@ -7,7 +7,7 @@ import { ACTIONS, type ActionInputs, type ActionName, EXIT } from '../model/acti
 import { SignalboxError, shortageOf } from '../model/errors.ts';
 import { phaseEnvironment } from './attempt-variables-and-environment.ts';
 import type { ActionEnd, PhaseContext, Place } from './phase-context.ts';
-import { adoptJob, runJob } from './run-job.ts';
+import { adoptJob, type Limits, runJob } from './run-job.ts';
 
 /** The end of a step. An action has no process, so its exit code is not shown. */
 export type StepResult = JobResult & { isAction?: true };
@@ -15,11 +15,6 @@ export type StepResult = JobResult & { isAction?: true };
 /** How long an action may take to end after a stop or its timeout; then its result is ignored. */
 const GRACE_MS = 3_000;
 const LONGEST_TIMER_MS = 2 ** 31 - 1;
-
-interface Limits {
-  wallSeconds: number;
-  idleSeconds: number | null;
-}
 
 /**
  * Runs an action in this process, recorded like a job. Null: an earlier engine was cut off in it. Every action checks

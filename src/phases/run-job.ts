@@ -5,11 +5,14 @@ import { stopJob } from '../machine/jobs/stop-job.ts';
 import type { AttemptEnd } from '../model/state/attempt-end-types-and-waits.ts';
 import type { PhaseContext } from './phase-context.ts';
 
-export interface JobRun extends Omit<FollowOptions, 'exited' | 'wallMs' | 'idleMs' | 'signal'> {
-  /** Called only when a process has to be started. */
-  job: () => Promise<Omit<JobSpec, 'dir'>>;
+export interface Limits {
   wallSeconds: number;
   idleSeconds: number | null;
+}
+
+export interface JobRun extends Limits, Omit<FollowOptions, 'exited' | 'wallMs' | 'idleMs' | 'signal'> {
+  /** Called only when a process has to be started. */
+  job: () => Promise<Omit<JobSpec, 'dir'>>;
 }
 
 const NOTHING = { exit: { code: null, signal: null }, ms: 0, stdoutTail: '', stderrTail: '' };
@@ -47,22 +50,14 @@ function follow(
   { dir, wallSeconds, idleSeconds, ...watchers }: Omit<JobRun, 'job'>,
   exited?: FollowOptions['exited'],
 ): Promise<JobResult> {
-  const idleMs = idleSeconds === null ? null : idleSeconds * 1000;
-  return followJob({
-    dir,
-    wallMs: wallSeconds * 1000,
-    idleMs,
-    signal,
-    ...watchers,
-    ...(exited ? { exited } : {}),
-  });
+  const limits = { wallMs: wallSeconds * 1000, idleMs: idleSeconds === null ? null : idleSeconds * 1000 };
+  return followJob({ dir, ...limits, signal, ...watchers, ...(exited ? { exited } : {}) });
 }
 
 /** How an attempt ends whose process did not exit by itself; undefined when it did. */
 export function endOfJob(
   result: JobResult | null,
-  wallSeconds: number,
-  idleSeconds: number | null,
+  { wallSeconds, idleSeconds }: Limits,
 ): AttemptEnd | undefined {
   const timeout = (kind: 'timeout' | 'idle', message: string): AttemptEnd => ({
     type: 'failed',

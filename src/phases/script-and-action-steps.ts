@@ -6,22 +6,18 @@ import type { AttemptEnd } from '../model/state/attempt-end-types-and-waits.ts';
 import { actionOf, type PhaseOf } from '../model/workflow.ts';
 import { renderArg } from '../workflows/templates/render-template.ts';
 import { phaseEnvironment, variablesOf } from './attempt-variables-and-environment.ts';
-import { capture, excerpt, lastWords } from './capture-and-excerpt-output.ts';
+import { capture, excerpt, lastWords } from './capture-values-and-excerpt-output.ts';
+import { failure } from './judge-agent-attempt.ts';
 import type { PhaseContext } from './phase-context.ts';
 import { runAction, type StepResult } from './run-action-in-process.ts';
-import { endOfJob, type JobRun, runJob } from './run-job.ts';
+import { endOfJob, type JobRun, type Limits, runJob } from './run-job.ts';
 
 /** Phases that name a script or an action. */
 type Step = PhaseOf<'script' | 'action' | 'poll'>;
 
 /** Runs a phase's step: an action in this process, unless a user's script replaces it, or a script as a job. */
-async function runStep(
-  context: PhaseContext<Step>,
-  wallSeconds: number,
-  idleSeconds: number | null,
-): Promise<StepResult | null> {
+async function runStep(context: PhaseContext<Step>, limits: Limits): Promise<StepResult | null> {
   const { phase, pinned } = context;
-  const limits = { wallSeconds, idleSeconds };
   const action = actionOf(phase);
   if (action === undefined) {
     const { command = '', args } = phase as PhaseOf<'script' | 'poll'>;
@@ -66,19 +62,20 @@ export async function checkOnce(context: PhaseContext<PhaseOf<'poll'>>): Promise
   const { state } = readJob(jobDir);
   if (resumed && (state === 'running' || state === 'lost'))
     await (isInProcess(jobDir) ? stopInProcess : stopJob)(jobDir, 'lost');
-  return runStep({ ...context, resumed: false }, settings.timeouts.pollCheckSeconds, null);
+  const limits = { wallSeconds: settings.timeouts.pollCheckSeconds, idleSeconds: null };
+  return runStep({ ...context, resumed: false }, limits);
 }
 
 /** Performs a script or action. Exit code 0 is success, 75 is not now, 65 is refused; any other failure is retried first. */
 export async function performStep(context: PhaseContext<PhaseOf<'script' | 'action'>>): Promise<AttemptEnd> {
   const { phase, settings } = context;
-  const wall = phase.timeoutSeconds ?? settings.timeouts.scriptSeconds;
-  const idle = ('idleSeconds' in phase && phase.idleSeconds) || null;
+  const wallSeconds = phase.timeoutSeconds ?? settings.timeouts.scriptSeconds;
+  const limits = { wallSeconds, idleSeconds: ('idleSeconds' in phase && phase.idleSeconds) || null };
   // After "not now" the step runs again in the same attempt.
   const before = context.resumed ? readJob(context.jobDir) : undefined;
   const resumed = context.resumed && !(before?.state === 'ended' && isNotNow(before.exit));
-  const result = await runStep({ ...context, resumed }, wall, idle);
-  const early = endOfJob(result, wall, idle);
+  const result = await runStep({ ...context, resumed }, limits);
+  const early = endOfJob(result, limits);
   if (early || !result) return { ...(early as AttemptEnd), output: result ? outputOf(result) : null };
   if (isNotNow(result.exit) && phase.waits !== false) return notNow(context, result);
   if (result.exit.code === EXIT.refused) return exitFailure(result, 'refused');
@@ -125,16 +122,10 @@ export function exitFailure(result: StepResult, kind: 'exit' | 'refused' = 'exit
   const last = lastWords(result.stderrTail) || lastWords(result.stdoutTail);
   // A refusal has its reason as text, and an action has no exit code that people know.
   const message = last && kind === 'exit' && !result.isAction ? `${how}: ${last}` : last || how;
-  return {
-    type: 'failed',
-    error: { class: kind, message },
-    output: outputOf(result),
-  };
+  return { ...failure(kind, message), output: outputOf(result) };
 }
 
 function outputOf(result: StepResult): string {
-  return excerpt(
-    [result.stdoutTail.trimEnd(), result.stderrTail.trimEnd()].filter(Boolean).join('\n'),
-    'end',
-  );
+  const printed = [result.stdoutTail.trimEnd(), result.stderrTail.trimEnd()];
+  return excerpt(printed.filter(Boolean).join('\n'), 'end');
 }

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
-import { ACCESS, type Access } from '../model/agent.ts';
+import { ACCESS, type Access } from '../model/agent-and-adapter-types.ts';
 import { InputError, messageOf } from '../model/errors.ts';
 import type { Json } from '../model/ticket.ts';
 import { type Ending, perform } from './perform-steps.ts';

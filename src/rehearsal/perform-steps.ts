@@ -1,6 +1,6 @@
 import { appendFileSync, lstatSync, mkdirSync, realpathSync, writeFileSync } from 'node:fs';
 import { dirname, isAbsolute, join, normalize, relative, sep } from 'node:path';
-import type { Access } from '../model/agent.ts';
+import type { Access } from '../model/agent-and-adapter-types.ts';
 import { InputError } from '../model/errors.ts';
 import type { Json } from '../model/ticket.ts';
 import type { Place } from './commit-and-run-shell.ts';

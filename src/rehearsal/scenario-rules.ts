@@ -1,4 +1,4 @@
-import type { Access } from '../model/agent.ts';
+import type { Access } from '../model/agent-and-adapter-types.ts';
 import type { ErrorClass, Json } from '../model/ticket.ts';
 import type { SpentTokens } from './stdio.ts';
 

@@ -1,8 +1,16 @@
 import type { EngineEvent } from '../model/events.ts';
 import { refKey } from '../model/ids-and-branch-names.ts';
 import { type Naming, nameOf, startsWithVerb, withNames } from '../model/state/explain-ticket.ts';
-import { duration, oneLine, type Style, untilText, usageText, whichAttempt } from './style-and-phrases.ts';
-import { cells } from './table.ts';
+import {
+  duration,
+  oneLine,
+  type Style,
+  untilText,
+  usageText,
+  whichAttempt,
+  withoutOutput,
+} from './style-and-phrases.ts';
+import { cells } from './tables-and-text-wrapping.ts';
 
 interface LineOptions extends Naming {
   style: Style;
@@ -69,7 +77,7 @@ export function lineOf(event: EngineEvent, options: LineOptions): string | undef
     case 'preflight':
       return style.dim(`· ${oneLine(planId)}: ${oneLine(event.message, 400)}`);
     case 'problem':
-      return `${style.red('✗')} ${name ? `${at} ` : planId && `${oneLine(planId)}: `}${oneLine(event.message, 400)}`;
+      return problemLine(event, { at, name }, style);
     case 'command': {
       const { phase, decision, message } = event.detail;
       return `${style.cyan('→')} ${at} ${[event.command, phase, decision, message].filter(Boolean).join(' ')}`;
@@ -79,6 +87,18 @@ export function lineOf(event: EngineEvent, options: LineOptions): string | undef
     case 'workspace:release':
       return undefined;
   }
+}
+
+function problemLine(
+  { planId, ticketId, message }: Extract<EngineEvent, { type: 'problem' }>,
+  { at, name }: { at: string; name: string },
+  style: Style,
+): string {
+  const text = oneLine(message, 400);
+  if (ticketId !== null && message.startsWith(`${ticketId} waits: `)) return `${style.yellow('!')} ${text}`;
+  // Work on a base that is red starts all the same.
+  const mark = message.startsWith('Base: ') ? style.yellow('!') : style.red('✗');
+  return `${mark} ${name ? `${at} ` : planId && `${oneLine(planId)}: `}${text}`;
 }
 
 function visitAndAttempt(event: { visit: number; attempt: number }, style: Style): string {
@@ -105,7 +125,7 @@ function endLine(event: Extract<EngineEvent, { type: 'attempt:end' }>, at: strin
     }
     default: {
       const why = event.error
-        ? `: ${oneLine(event.error.message, 300)}`
+        ? `: ${oneLine(withoutOutput(event.error.message), 300)}`
         : event.outcome
           ? ` → ${event.outcome}`
           : '';
@@ -125,9 +145,9 @@ function statusLine(
     case 'complete':
       return `${style.green('✓')} ${who} complete`;
     case 'failed':
-      return `${style.red('✗')} ${who} failed: ${oneLine(event.error ?? '', 300)}`;
+      return `${style.red('✗')} ${who} failed: ${oneLine(withoutOutput(event.error ?? ''), 300)}`;
     case 'needs_attention':
-      return `${style.yellow('!')} ${who} needs attention: ${oneLine(reason ?? event.error ?? '', 1000)}`;
+      return `${style.yellow('!')} ${who} needs attention: ${oneLine(withoutOutput(reason ?? event.error ?? ''), 1000)}`;
     case 'paused':
       return `${style.yellow('‖')} ${who} ${oneLine(reason ?? 'paused')}`;
     case 'ready':

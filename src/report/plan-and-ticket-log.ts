@@ -4,11 +4,11 @@ import { adapterFor } from '../agents/adapters-and-agent-problems.ts';
 import { lineSplitter } from '../agents/reading/split-lines.ts';
 import { readFrom, readJson } from '../machine/files/read-and-remove-files.ts';
 import type { Machine } from '../machine/machine.ts';
-import type { AgentEvent } from '../model/agent.ts';
+import type { AgentEvent } from '../model/agent-and-adapter-types.ts';
 import type { TicketRef } from '../model/ids-and-branch-names.ts';
 import { lineRedactor, type Redact } from '../model/text/find-and-redact-secrets.ts';
 import { type Attempt, attemptKey, type Ticket } from '../model/ticket.ts';
-import type { OUTPUT_STREAMS, OutputLog, Store } from '../store/store-interface.ts';
+import type { OUTPUT_STREAMS, OutputLog, OutputPiece, Store } from '../store/store-interface.ts';
 import { lineOf } from './event-line.ts';
 import { clock, oneLine, type Style, safeJson, usageText, whichAttempt } from './style-and-phrases.ts';
 
@@ -183,6 +183,30 @@ function outputInStore(output: OutputLog, ref: TicketRef, attempt: string): Outp
     read(stream, start, take) {
       update();
       const fresh = Buffer.concat(kept[stream] ?? []).subarray(start);
+      if (fresh.length > 0) take(fresh);
+      return start + fresh.length;
+    },
+  };
+}
+
+/** The last pieces of what an attempt on another machine printed. */
+export function outputOfPieces(pieces: readonly OutputPiece[]): OutputSource {
+  const textOf = (wanted: OutputPiece['stream']) => {
+    const own = pieces.filter(({ stream }) => stream === wanted);
+    const text = own.map((piece) => piece.text).join('');
+    // The first of several pieces may begin inside a line.
+    return Buffer.from(own[0]?.number ? text.slice(text.indexOf('\n') + 1) : text);
+  };
+  return {
+    dir: null,
+    get size() {
+      return textOf('stdout').length;
+    },
+    get adapter() {
+      return pieces.find(({ stream }) => stream === 'adapter')?.text;
+    },
+    read(stream, start, take) {
+      const fresh = textOf(stream).subarray(start);
       if (fresh.length > 0) take(fresh);
       return start + fresh.length;
     },

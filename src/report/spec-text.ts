@@ -3,11 +3,11 @@ import type { SpecResult } from '../features/spec-runs/spec-result.ts';
 import type { Unit } from '../kiro/group-tasks-into-units.ts';
 import type { Spec } from '../kiro/read-spec.ts';
 import type { SpecProblem, SpecTask } from '../kiro/task.ts';
-import { unchecked } from '../model/review-verdict-and-criteria.ts';
 import { NO_REASON } from '../model/state/attempt-end-types-and-waits.ts';
 import { currentHold } from '../model/state/explain-ticket.ts';
 import { plural } from '../model/text/clean-escape-quote-plural.ts';
 import { openTasksOf, type Ticket } from '../model/ticket.ts';
+import { unchecked } from '../model/verdict-criteria-and-missing-checks.ts';
 import {
   counted,
   duration,
@@ -17,7 +17,7 @@ import {
   usageOfAttempts,
   usageText,
 } from './style-and-phrases.ts';
-import { fittingTable, joined, table, wrapLines } from './table.ts';
+import { fittingTable, joined, table, wrapLines } from './tables-and-text-wrapping.ts';
 
 interface Shown {
   spec: Pick<Spec, 'name' | 'kind' | 'files' | 'tasks' | 'all'>;
@@ -115,11 +115,14 @@ export function summaryFacts(result: SpecResult): string[] {
     `Time: ${duration(ms)} in the last run`,
     ...(result.unchecked.length > 0 ? [`Unchecked: ${uncheckedText(result)}`] : []),
     ...(result.merge ? [`Merge: ${result.merge}`] : []),
-    ...(result.added.length > 0 ? [`Edited: ${addedText(result)}`] : []),
+    ...(addedText(result) ? [`Edited: ${addedText(result)}`] : []),
   ];
 }
 
-function addedText({ added }: SpecResult): string {
+function addedText({ added, refused }: SpecResult): string {
+  if (refused !== null)
+    return `tasks.md was edited during this run and cannot be run like this: ${oneLine(refused, 300)}`;
+  if (added.length === 0) return '';
   return `tasks.md was edited during this run. Run the spec again for: ${oneLine(added.join(', '), 300)}`;
 }
 
@@ -163,7 +166,7 @@ export function specSummary(result: SpecResult, colors: Style, columns?: number)
   const where = plan.workspace === 'checkout' ? 'Checkout' : 'Worktree';
   if (result.path) lines.push(colors.dim(`${where}: ${result.path}`));
   if (result.merge) lines.push(`Merge it with: ${result.merge}`);
-  if (result.added.length > 0) lines.push(`${colors.yellow('!')} ${addedText(result)}`);
+  if (addedText(result)) lines.push(`${colors.yellow('!')} ${addedText(result)}`);
   if (counts.blocked > 0)
     lines.push('To continue with blocked units, delete their `_Blocked_` lines and run the spec again.');
   if (result.unchecked.length > 0)

@@ -1,10 +1,9 @@
 import { existsSync } from 'node:fs';
-import { groupBy } from '../model/group-by.ts';
+import { groupBy } from '../model/group-and-remember.ts';
 import { parseRef, refKey } from '../model/ids-and-branch-names.ts';
 import { isGivenUp, type Plan } from '../model/plan.ts';
-import { planProblems } from '../model/plans/plan-problems.ts';
+import { planProblems } from '../model/plans/dependency-and-branch-problems.ts';
 import { ticketOf } from '../model/plans/plans-view.ts';
-import { notMerged, unchecked } from '../model/review-verdict-and-criteria.ts';
 import {
   blockedBy,
   failuresIn,
@@ -22,7 +21,17 @@ import {
 } from '../model/state/explain-ticket.ts';
 import { waitsForTicketInTree } from '../model/state/shared-workspace-turns.ts';
 import { plural } from '../model/text/clean-escape-quote-plural.ts';
-import { endedMerged, isCancelled, openAttempt, openTasksOf, type Ticket, tipOf } from '../model/ticket.ts';
+import {
+  endedMerged,
+  inStateSince,
+  isCancelled,
+  newerRunOf,
+  openAttempt,
+  openTasksOf,
+  type Ticket,
+  tipOf,
+} from '../model/ticket.ts';
+import { notMerged, unchecked } from '../model/verdict-criteria-and-missing-checks.ts';
 import type { Holder, StoreProblem, StoreView } from '../store/store-interface.ts';
 import {
   ago,
@@ -37,7 +46,7 @@ import {
   usageText,
   whichAttempt,
 } from './style-and-phrases.ts';
-import { FOLDED_DONE_FROM, FOLDED_FROM, table } from './table.ts';
+import { FOLDED_DONE_FROM, FOLDED_FAILED_FROM, FOLDED_FROM, table } from './tables-and-text-wrapping.ts';
 
 export interface TicketStatus extends Explanation {
   ticket: Ticket;
@@ -151,7 +160,7 @@ function superseded(
   { why, next }: Explanation,
   newer: ReadonlyMap<string, string>,
 ): Explanation {
-  const run = newer.get(refKey(ticket));
+  const run = newer.get(refKey(ticket)) ?? newerRunOf(ticket);
   if (run === undefined || ticket.status === 'complete') return { why, next };
   const by = `superseded by ${run}`;
   return { why: why.includes(by) ? why : `${why}; ${by}`, next: `signalbox status --plan ${run}` };
@@ -160,6 +169,16 @@ function superseded(
 /** The form for `--json`: the ticket's own fields, `why` and `next`. */
 export function statusJson({ plan, tickets, problems }: PlanStatus) {
   return { plan, tickets: tickets.map(({ ticket, why, next }) => ({ ...ticket, why, next })), problems };
+}
+
+/** The same for all plans. One that cannot be read has the reason in place of its content. */
+export function allStatusJson(plans: readonly PlanStatus[], view: StoreView) {
+  const unreadable = problemsWithoutPlan(view).map((problem) => ({
+    plan: null,
+    tickets: [],
+    problems: [problem],
+  }));
+  return [...plans.map(statusJson), ...unreadable];
 }
 
 /** Problems whose plan could not be read. */
@@ -172,7 +191,7 @@ export function planLines(
   { plan, tickets, problems }: PlanStatus,
   style: Style,
   now: number,
-  { detailed, only }: { detailed: boolean; only?: Section | undefined },
+  { detailed, only }: { detailed: boolean; only?: BoardSection | undefined },
 ): string[] {
   const byStatus = groupBy(tickets, ({ ticket }) => ticket.status);
   const count = (status: Ticket['status']) => byStatus.get(status)?.length ?? 0;
@@ -204,7 +223,7 @@ export function planLines(
   const width = Math.max(4, ...sections.flatMap(({ rows }) => rows.map((equal) => rowName(equal).length)));
   const page = { lines, style, now, width, detailed, plan, margin: '    ' };
   for (const { name, count, rows } of sections) {
-    lines.push(`  ${style.bold(HEADINGS[name])} (${count})`);
+    lines.push(`  ${style.bold(SECTION_NAMES[name])} (${count})`);
     for (const equal of rows) addFolded(equal, page);
   }
   const own = tickets.map(({ ticket }) => ticket);
@@ -214,30 +233,33 @@ export function planLines(
   return lines;
 }
 
-type Section = 'need you' | 'run' | 'wait' | 'done';
-const SECTION_BY_STATUS: Record<Ticket['status'], Section> = {
-  needs_attention: 'need you',
-  failed: 'need you',
-  running: 'run',
-  ready: 'wait',
-  queued: 'wait',
-  paused: 'wait',
-  complete: 'done',
-};
-/** In the order in which they are shown. */
-const HEADINGS: Record<Section, string> = {
+/** The order of every view: what needs a person comes first. */
+export const BOARD_SECTIONS = ['need you', 'running', 'waiting', 'done'] as const;
+export type BoardSection = (typeof BOARD_SECTIONS)[number];
+
+export const SECTION_NAMES: Readonly<Record<BoardSection, string>> = {
   'need you': 'Need you',
-  run: 'Running',
-  wait: 'Waiting',
+  running: 'Running',
+  waiting: 'Waiting',
   done: 'Done',
 };
+const SECTION_BY_STATUS: Record<Ticket['status'], BoardSection> = {
+  needs_attention: 'need you',
+  failed: 'need you',
+  running: 'running',
+  ready: 'waiting',
+  queued: 'waiting',
+  paused: 'waiting',
+  complete: 'done',
+};
 
-/** Whether a ticket belongs to a section. What was given up needs no one any more. */
-export function isIn(section: Section, ticket: Ticket): boolean {
+/** Whether a ticket belongs to a section. */
+export function isIn(section: BoardSection, ticket: Ticket): boolean {
   return sectionOf(ticket) === section;
 }
 
-function sectionOf(ticket: Ticket): Section {
+/** What was given up needs no one any more. */
+export function sectionOf(ticket: Ticket): BoardSection {
   return SECTION_BY_STATUS[isCancelled(ticket) ? 'complete' : ticket.status];
 }
 
@@ -246,7 +268,7 @@ const MAX_IDS = 8;
 /** What needs a person, what runs, what waits, what is done. Those with the same reason are together, unless each is wanted. */
 function inSections(tickets: readonly TicketStatus[], each: boolean) {
   const bySection = groupBy(tickets, ({ ticket }) => sectionOf(ticket));
-  return (Object.keys(HEADINGS) as Section[]).flatMap((name) => {
+  return BOARD_SECTIONS.flatMap((name) => {
     const section = bySection.get(name) ?? [];
     const equal = groupBy(section, ({ ticket, why }) => `${ticket.status} ${why}`);
     const rows = [...equal.values()].flatMap((same) =>
@@ -263,8 +285,9 @@ export function nextSteps({ ticket, next }: TicketStatus, plan: Plan): string[] 
 }
 
 function isFolded(same: readonly TicketStatus[]): boolean {
-  const isDone = same[0]?.ticket.status === 'complete';
-  return same.length >= (isDone ? FOLDED_DONE_FROM : FOLDED_FROM);
+  const status = same[0]?.ticket.status;
+  const from = status === 'failed' ? FOLDED_FAILED_FROM : FOLDED_FROM;
+  return same.length >= (status === 'complete' ? FOLDED_DONE_FROM : from);
 }
 
 /** The id of a ticket, or the number of those that have the same reason. */
@@ -316,7 +339,13 @@ export function whereWorkIs(
   const last = ticket.phaseHistory.findLast(({ phase }) => phase === 'integrate');
   if (last?.status === 'success' && notMerged(last.output) === undefined)
     return { kind: 'merged', text: `merged into ${oneLine(base.ref)}` };
-  return branch ? { kind: 'branch', text: `on branch ${oneLine(branch)}` } : null;
+  if (!branch || changedNothing(ticket)) return null;
+  return { kind: 'branch', text: `on branch ${oneLine(branch)}` };
+}
+
+/** Whether a complete ticket's branch ends where it began. */
+function changedNothing(ticket: Ticket): boolean {
+  return ticket.status === 'complete' && ticket.base !== null && tipOf(ticket) === ticket.base.commit;
 }
 
 /** Where the work of a plan is, and the command for what is not merged. */
@@ -396,13 +425,14 @@ function addTicketLines(each: TicketStatus, page: Page): void {
   if (gap) lines.push(`${indent}${oneLine(gap, 320)}`);
   if (!detailed) return;
   const phase = ticket.currentPhase;
-  const branch = ticket.branch ? `, branch ${oneLine(ticket.branch)}` : '';
+  const where = whereWorkIs(ticket);
+  const branch = ticket.branch && where?.kind !== 'branch' ? `, branch ${oneLine(ticket.branch)}` : '';
   if (phase) lines.push(`${indent}phase ${oneLine(phase)}${branch}`);
   const isDone = isIn('done', ticket);
   const kept = isDone ? 'worktree kept: ' : 'worktree ';
   if (ticket.worktree && (!isDone || existsSync(ticket.worktree)))
     lines.push(`${indent}${kept}${oneLine(ticket.worktree, 300)}`);
-  const work = whereWorkIs(ticket)?.text ?? (isAsked ? '' : pull);
+  const work = where?.text ?? (changedNothing(ticket) ? 'nothing changed' : isAsked ? '' : pull);
   if (work) lines.push(`${indent}${work}`);
   const session =
     openAttempt(ticket)?.sessionId ?? ticket.phaseHistory.findLast((attempt) => attempt.sessionId)?.sessionId;
@@ -444,10 +474,7 @@ export function ticketLines(each: TicketStatus, plan: Plan, style: Style, now: n
   return lines;
 }
 
-/** A poll or gate has waited since its attempt started, however often it was checked. */
 function howLong(ticket: Ticket, now: number): string {
-  const { status, hold } = ticket;
-  const open = hold?.kind === 'gate' || hold?.kind === 'poll' ? openAttempt(ticket) : undefined;
-  const since = open?.startedAt ?? ticket.since;
-  return status === 'failed' ? `${ago(since, now)} ago` : `for ${ago(since, now)}`;
+  const since = ago(inStateSince(ticket), now);
+  return ticket.status === 'failed' ? `${since} ago` : `for ${since}`;
 }

@@ -1,6 +1,6 @@
 import { stripVTControlCharacters } from 'node:util';
 import { jsonText } from '../model/extra-fields.ts';
-import { costText, countUnpriced, totalUsage } from '../model/limits/usage-and-cost.ts';
+import { costText, countUnpriced, totalUsage } from '../model/limits/usage-cost-and-estimate.ts';
 import { endOfCharacter, plural } from '../model/text/clean-escape-quote-plural.ts';
 import type { Attempt, Hold, TicketStatus } from '../model/ticket.ts';
 
@@ -65,9 +65,13 @@ export function wholeSeconds(ms: number): string {
   return minutes < 60 ? `${minutes}m ${seconds % 60}s` : `${Math.floor(minutes / 60)}h ${minutes % 60}m`;
 }
 
+/** How long something waits, in a sentence: `20 s`, `4 m 5 s`, `1 h 6 m`. Times that work took are compact: `4m 5s`. */
+export function waitTime(ms: number): string {
+  return wholeSeconds(Math.max(0, ms)).replaceAll(/\d(?=[hms])/g, '$& ');
+}
+
 export function ago(from: string | null, now: number): string {
-  if (from === null) return '';
-  return duration(Math.max(0, now - Date.parse(from)));
+  return from === null ? '' : waitTime(now - Date.parse(from));
 }
 
 /** `until 14:03`, or with the day when it is not today. */
@@ -195,6 +199,11 @@ export function oneLine(text: string, max = 160): string {
   return flat.length > max ? `${flat.slice(0, endOfCharacter(flat, max - 1))}…` : flat;
 }
 
+/** An error without what a failed program printed: `status` has that. */
+export function withoutOutput(text: string): string {
+  return text.replace(/\nIt printed:\n.*$/s, '');
+}
+
 const UTC_TIME = /\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z/g;
 
 /** Stored texts have times in UTC; people read those of their own clock. */
@@ -217,11 +226,11 @@ export function sayProblem({ path, message }: { path: string; message: string })
 const POLLS: ReadonlySet<Hold['kind']> = new Set(['poll', 'memory']);
 const NAMES_TIME = / until \S*\d\d:\d\d/;
 
-/** ` until 14:03:00, in 1h 6m`, if the hold ends by itself and its reason does not name the time. */
+/** ` until 14:03:00, in 1 h 6 m`, if the hold ends by itself and its reason does not name the time. */
 export function untilText(hold: Hold | null, now: number): string {
   if (!hold?.until || polls(hold) || NAMES_TIME.test(hold.reason)) return '';
   const left = Date.parse(hold.until) - now;
-  return ` until ${clock(hold.until, now)}${left > 0 ? `, in ${wholeSeconds(left)}` : ''}`;
+  return ` until ${clock(hold.until, now)}${left > 0 ? `, in ${waitTime(left)}` : ''}`;
 }
 
 /** The same for a page that is printed once, which also shows the next check. */

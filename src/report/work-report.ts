@@ -1,23 +1,19 @@
 import { escapeProse } from '../github/escape-markdown.ts';
 import type { StoredEvent } from '../model/events.ts';
-import { groupBy } from '../model/group-by.ts';
-import { refKey } from '../model/ids-and-branch-names.ts';
-import { dollars, totalUsage } from '../model/limits/usage-and-cost.ts';
+import { groupBy } from '../model/group-and-remember.ts';
+import { refKey, type TicketRef } from '../model/ids-and-branch-names.ts';
+import { dollars, totalUsage } from '../model/limits/usage-cost-and-estimate.ts';
 import type { Plan } from '../model/plan.ts';
-import { unchecked, verdictOf } from '../model/review-verdict-and-criteria.ts';
 import { sayOutcome } from '../model/state/explain-ticket.ts';
 import { plural } from '../model/text/clean-escape-quote-plural.ts';
-import { type Attempt, isOver, openAttempt, type Ticket } from '../model/ticket.ts';
+import { type Attempt, inStateSince, isOver, openAttempt, type Ticket } from '../model/ticket.ts';
+import { unchecked, verdictOf } from '../model/verdict-criteria-and-missing-checks.ts';
 import { isIn, nextSteps, type PlanStatus, type TicketStatus, whereWorkIs } from './status-text.ts';
-import { clock, oneLine, type Style, untilNote, usageOfAttempts, wholeSeconds } from './style-and-phrases.ts';
+import { clock, oneLine, type Style, untilNote, usageOfAttempts, waitTime } from './style-and-phrases.ts';
+import type { Report } from './view-schemas.ts';
 
 /** One entry: what it is about, facts about it, and commands to paste. */
-interface Item {
-  text: string;
-  details: string[];
-  commands: string[];
-  tickets: string[];
-}
+type Item = Report['sections'][number]['items'][number];
 
 const SECTIONS = {
   decisions: 'Needs your decision',
@@ -32,16 +28,6 @@ const SECTIONS = {
   plans: 'Plans',
 };
 
-export interface WorkReport {
-  since: string;
-  until: string;
-  /** Why it begins there. */
-  period: string;
-  /** Outcome and cost. */
-  sentence: string;
-  sections: { name: keyof typeof SECTIONS; heading: string; items: Item[] }[];
-}
-
 interface ReportInput {
   plans: readonly PlanStatus[];
   since: number;
@@ -49,6 +35,8 @@ interface ReportInput {
   period: string;
   /** What people did, and what engines reported. */
   events: readonly StoredEvent[];
+  /** Work from before `since` that is not in its base yet, as `plan/ticket`. */
+  unmerged?: ReadonlySet<string>;
   /** `2 files changed, 3 insertions(+)`; null where it cannot be known. */
   diffstat(ticket: Ticket): string | null;
   /** When a running attempt last printed something; null where that is unknown. */
@@ -56,13 +44,18 @@ interface ReportInput {
 }
 
 /** What happened since a time, and what a person has to do about it. */
-export function workReport(input: ReportInput): WorkReport {
-  const { plans, since, now, period, events } = input;
+export function workReport(input: ReportInput): Report {
+  const { since, now, period, events } = input;
+  const plans = withoutRepeats(input.plans);
   const isNew = (time: string | null) => time !== null && Date.parse(time) >= since;
   const all = plans.flatMap(({ plan, tickets }) => tickets.map((each) => ({ ...each, plan })));
-  // A failure needs a person until it is dealt with, however old it is.
+  // A failure or unmerged work needs a person until it is dealt with, however old it is.
   const current = all.filter(
-    ({ ticket }) => !isOver(ticket) || isIn('need you', ticket) || isNew(ticket.since),
+    ({ ticket }) =>
+      !isOver(ticket) ||
+      isIn('need you', ticket) ||
+      isNew(ticket.since) ||
+      input.unmerged?.has(refKey(ticket)) === true,
   );
   const attemptsOf = ({ phaseHistory }: Ticket) =>
     phaseHistory.filter(({ completedAt, startedAt }) => isNew(completedAt ?? startedAt));
@@ -77,7 +70,7 @@ export function workReport(input: ReportInput): WorkReport {
     merged: [],
     running: current.flatMap((each) => runningItem(each, input)),
     waiting: waiting(
-      current.filter(({ ticket }) => isIn('wait', ticket)),
+      current.filter(({ ticket }) => isIn('waiting', ticket)),
       now,
     ),
     dearest: dearest(all.map(({ ticket }) => ({ ticket, attempts: attemptsOf(ticket) }))),
@@ -94,17 +87,17 @@ export function workReport(input: ReportInput): WorkReport {
     const { planId, ticketId } = ticket;
     const facts = [work.text, input.diffstat(ticket), verdictOf(ticket)?.verdict, checksText(ticket)];
     const isMerged = work.kind === 'merged';
-    items[isMerged ? 'merged' : 'ready'].push({
-      text: named(ticket),
-      details: [facts.filter(Boolean).join(' · ')],
-      commands: isMerged ? [] : [`signalbox diff ${planId} ${ticketId}`],
-      tickets: [refKey(ticket)],
-    });
+    items[isMerged ? 'merged' : 'ready'].push(
+      item(named(ticket), [ticket], {
+        details: [facts.filter(Boolean).join(' · ')],
+        commands: isMerged ? [] : [`signalbox diff ${planId} ${ticketId}`],
+      }),
+    );
   }
   for (const [planId, own] of groupBy(done, ({ ticket }) => ticket.planId)) {
     const open = own.filter(({ ticket }) => whereWorkIs(ticket)?.kind === 'branch');
     if (open[0] && !open[0].plan.workspace && open[0].plan.status !== 'archived')
-      items.ready.push(item(`To merge all of ${planId}`, [], [`signalbox merge ${planId}`]));
+      items.ready.push(item(`To merge all of ${planId}`, [], { commands: [`signalbox merge ${planId}`] }));
   }
   return {
     since: new Date(since).toISOString(),
@@ -120,17 +113,25 @@ export function workReport(input: ReportInput): WorkReport {
   };
 }
 
+/** Leaves out what a run only recorded as done, where the run that did it is here as well. */
+function withoutRepeats(plans: readonly PlanStatus[]): PlanStatus[] {
+  const done = plans.flatMap(({ tickets }) =>
+    tickets.flatMap(({ ticket: { status, source } }) =>
+      status === 'complete' && source && !source.already ? source.key : [],
+    ),
+  );
+  const own = plans.map((plan) => {
+    const isOwn = ({ ticket: { source } }: TicketStatus) => !(source?.already && done.includes(source.key));
+    return { ...plan, tickets: plan.tickets.filter(isOwn) };
+  });
+  return own.filter(({ tickets }, at) => tickets.length > 0 || plans[at]?.tickets.length === 0);
+}
+
 const item = (
   text: string,
-  details: string[] = [],
-  commands: string[] = [],
-  tickets: string[] = [],
-): Item => ({
-  text,
-  details,
-  commands,
-  tickets,
-});
+  tickets: readonly TicketRef[] = [],
+  { details = [], commands = [] }: Partial<Pick<Item, 'details' | 'commands'>> = {},
+): Item => ({ text, details, commands, tickets: tickets.map(refKey) });
 
 /** A ticket with its plan. */
 interface Current extends TicketStatus {
@@ -146,18 +147,14 @@ function decisions(needed: readonly Current[], now: number): Item[] {
     .sort((a, b) => (a.ticket.since ?? '').localeCompare(b.ticket.since ?? ''))
     .map((each) => {
       const { ticket, why, plan } = each;
-      const asked = openAttempt(ticket)?.startedAt ?? ticket.since;
+      const asked = inStateSince(ticket);
       const pull = ticket.context.pr_url;
-      return item(
-        named(ticket),
-        [
-          oneLine(why, 500),
-          ...(typeof pull === 'string' ? [oneLine(pull, 300)] : []),
-          ...(asked === null ? [] : [`open for ${wholeSeconds(Math.max(0, now - Date.parse(asked)))}`]),
-        ],
-        nextSteps(each, plan),
-        [refKey(ticket)],
-      );
+      const details = [
+        oneLine(why, 500),
+        ...(typeof pull === 'string' ? [oneLine(pull, 300)] : []),
+        ...(asked === null ? [] : [`open for ${waitTime(now - Date.parse(asked))}`]),
+      ];
+      return item(named(ticket), [ticket], { details, commands: nextSteps(each, plan) });
     });
 }
 
@@ -166,29 +163,20 @@ function failures(failed: readonly TicketStatus[]): Item[] {
   const byCause = groupBy(failed, ({ ticket, why }) => `${ticket.planId} ${why}`);
   const causes = [...byCause.values()].map((same) => {
     const [first] = same;
-    const keys = same.map(({ ticket }) => refKey(ticket));
+    const tickets = same.map(({ ticket }) => ticket);
     const text =
       same.length === 1 && first
         ? named(first.ticket)
-        : `${plural(same.length, 'ticket')}: ${keys.join(', ')}`;
-    return item(
-      oneLine(text, 300),
-      [oneLine(first?.why ?? '', 500)],
-      same.length === 1 && first?.next ? [first.next] : [],
-      keys,
-    );
+        : `${plural(same.length, 'ticket')}: ${tickets.map(refKey).join(', ')}`;
+    return item(oneLine(text, 300), tickets, {
+      details: [oneLine(first?.why ?? '', 500)],
+      commands: same.length === 1 && first?.next ? [first.next] : [],
+    });
   });
   const bulk = [...groupBy(failed, ({ ticket }) => ticket.planId)].flatMap(([planId, own]) => {
-    const retried = own.filter(({ ticket }) => ticket.status === 'failed');
-    return retried.length > 1
-      ? [
-          item(
-            `To retry the ${retried.length} failed of ${planId}`,
-            [],
-            [`signalbox retry --failed ${planId}`],
-          ),
-        ]
-      : [];
+    const count = own.filter(({ ticket }) => ticket.status === 'failed').length;
+    const commands = [`signalbox retry --failed ${planId}`];
+    return count > 1 ? item(`To retry the ${count} failed of ${planId}`, [], { commands }) : [];
   });
   return [...causes, ...bulk];
 }
@@ -201,17 +189,12 @@ function runningItem({ ticket, why }: TicketStatus, { now, printedAt }: ReportIn
   if (ticket.status !== 'running' || !open) return [];
   const printed = printedAt(ticket, open);
   const silent = printed === null ? 0 : now - printed;
-  return [
-    item(
-      named(ticket),
-      [
-        `${oneLine(why || open.phase, 200)}, for ${wholeSeconds(Math.max(0, now - Date.parse(open.startedAt)))}`,
-        ...(silent > SILENT_MS ? [`silent for ${wholeSeconds(silent)}`] : []),
-      ],
-      silent > SILENT_MS ? [`signalbox logs ${ticket.planId} ${ticket.ticketId}`] : [],
-      [refKey(ticket)],
-    ),
+  const details = [
+    `${oneLine(why || open.phase, 200)}, for ${waitTime(now - Date.parse(inStateSince(ticket) ?? open.startedAt))}`,
+    ...(silent > SILENT_MS ? [`silent for ${waitTime(silent)}`] : []),
   ];
+  const commands = silent > SILENT_MS ? [`signalbox logs ${ticket.planId} ${ticket.ticketId}`] : [];
+  return [item(named(ticket), [ticket], { details, commands })];
 }
 
 function waiting(tickets: readonly TicketStatus[], now: number): Item[] {
@@ -219,18 +202,17 @@ function waiting(tickets: readonly TicketStatus[], now: number): Item[] {
     ...groupBy(tickets, ({ why, next }) => `${why}\n${next.startsWith('signalbox') ? next : ''}`).values(),
   ].map((same) => {
     const [first] = same;
-    const keys = same.map(({ ticket }) => refKey(ticket));
+    const own = same.map(({ ticket }) => ticket);
+    const keys = own.map(refKey);
     const shown = keys.length > 8 ? `${keys.slice(0, 8).join(', ')}, …` : keys.join(', ');
     const hold = first?.ticket.hold;
     const until = hold && first.why.includes(hold.reason) ? untilNote(hold, now) : '';
     const next = first?.next ? [first.next] : [];
     const isCommand = first?.next.startsWith('signalbox') ?? false;
-    return item(
-      `${plural(same.length, 'ticket')}: ${shown}`,
-      [`${oneLine(first?.why || 'waits', 300)}${until}`, ...(isCommand ? [] : next)],
-      isCommand ? next : [],
-      keys,
-    );
+    return item(`${plural(same.length, 'ticket')}: ${shown}`, own, {
+      details: [`${oneLine(first?.why || 'waits', 300)}${until}`, ...(isCommand ? [] : next)],
+      commands: isCommand ? next : [],
+    });
   });
 }
 
@@ -242,9 +224,7 @@ function dearest(all: readonly { ticket: Ticket; attempts: readonly Attempt[] }[
     .filter(({ attempts }) => cost(attempts) > 0)
     .sort((a, b) => cost(b.attempts) - cost(a.attempts))
     .slice(0, MAX_DEAREST)
-    .map(({ ticket, attempts }) =>
-      item(`${named(ticket)}: ${usageOfAttempts(attempts)}`, [], [], [refKey(ticket)]),
-    );
+    .map(({ ticket, attempts }) => item(`${named(ticket)}: ${usageOfAttempts(attempts)}`, [ticket]));
 }
 
 /** A phase that was entered this often is worth a look. */
@@ -268,25 +248,22 @@ function oddities(tickets: readonly Ticket[], isNew: (time: string | null) => bo
     if (!ticket.phaseHistory.some(({ startedAt }) => isNew(startedAt))) continue;
     for (const [phase, visits] of Object.entries(ticket.visits))
       if (visits >= MANY_VISITS)
-        odd.push(item(`${key}: ${oneLine(phase)} was entered ${visits} times`, [], [], [key]));
+        odd.push(item(`${key}: ${oneLine(phase)} was entered ${visits} times`, [ticket]));
     for (const [at, attempt] of ticket.phaseHistory.entries()) {
       const median = medians.get(attempt.phase);
       const cost = attempt.usage?.costUsd ?? 0;
       if (median !== undefined && isNew(attempt.startedAt) && cost > TIMES_MEDIAN * median)
         odd.push(
-          item(
-            `${key}: ${oneLine(attempt.phase)} cost ${dollars(cost)}, the median is ${dollars(median)}`,
-            [],
-            [],
-            [key],
-          ),
+          item(`${key}: ${oneLine(attempt.phase)} cost ${dollars(cost)}, the median is ${dollars(median)}`, [
+            ticket,
+          ]),
         );
       const next = ticket.phaseHistory[at + 1];
       if (attempt.status === 'limit' && attempt.completedAt && next && isNew(next.startedAt))
         lostMs += Math.max(0, Date.parse(next.startedAt) - Date.parse(attempt.completedAt));
     }
   }
-  if (lostMs > 0) odd.push(item(`${wholeSeconds(lostMs)} of waiting for usage limits, all tickets together`));
+  if (lostMs > 0) odd.push(item(`${waitTime(lostMs)} of waiting for usage limits, all tickets together`));
   return odd;
 }
 
@@ -296,15 +273,8 @@ function decidedItem(event: StoredEvent): Item[] {
   const { decision, phase } = event.detail;
   const who = event.by === undefined ? '' : `, by ${oneLine(event.by)}`;
   const what = [decision, phase].find((each) => typeof each === 'string') ?? '';
-  const key = refKey(event);
-  return [
-    item(
-      `${clock(event.at, Date.parse(event.at))} ${key}: ${event.command}${what && ` ${oneLine(String(what))}`}${who}`,
-      [],
-      [],
-      [key],
-    ),
-  ];
+  const about = `${refKey(event)}: ${event.command}${what && ` ${oneLine(String(what))}`}${who}`;
+  return [item(`${clock(event.at, Date.parse(event.at))} ${about}`, [event])];
 }
 
 function planItem(plan: Plan, tickets: readonly TicketStatus[]): Item {
@@ -322,10 +292,10 @@ function checksText(ticket: Ticket): string {
   return last.status === 'success' ? 'checks passed' : `checks: ${last.status}`;
 }
 
-const titleOf = ({ period }: WorkReport) => `Signalbox report, ${period}`;
+const titleOf = ({ period }: Report) => `Signalbox report, ${period}`;
 
 /** For a terminal or a pipe. */
-export function reportText(report: WorkReport, style: Style): string[] {
+export function reportText(report: Report, style: Style): string[] {
   return [
     style.bold(titleOf(report)),
     report.sentence,
@@ -342,7 +312,7 @@ export function reportText(report: WorkReport, style: Style): string[] {
 }
 
 /** The same as Markdown. Titles and reasons are the work of others: they are shown, and mean nothing. */
-export function reportMarkdown(report: WorkReport): string[] {
+export function reportMarkdown(report: Report): string[] {
   const prose = (text: string) => escapeProse(oneLine(text, 1000)).replace(/[\\`*_[\]|#~]/g, '\\$&');
   return [
     `# ${prose(titleOf(report))}`,
@@ -370,7 +340,7 @@ const ENTITIES: Record<string, string> = {
 };
 
 /** The same as one HTML file that loads nothing and runs nothing. */
-export function reportHtml(report: WorkReport): string[] {
+export function reportHtml(report: Report): string[] {
   const safe = (text: string) => oneLine(text, 1000).replace(/[&<>"']/g, (char) => ENTITIES[char] ?? '');
   return [
     '<!doctype html>',

@@ -15,28 +15,22 @@ const MAX_FINGERPRINTS = 500;
 const PRINT = /^(\d+)\.(-?\d+)\.([0-9a-f]{32})$/;
 
 /** Remembers the fingerprints of what jobs are given, for readers who are not given the same. */
-export class Fingerprints {
-  readonly #file: string;
-  readonly #values: readonly string[];
-  #seen: string | null | undefined;
-
-  constructor(file: string, values: readonly string[]) {
-    this.#file = file;
-    this.#values = values;
-  }
-
-  /** Cheap when nothing has changed. Another engine may have replaced the file meanwhile. */
-  keep(): void {
-    if (this.#values.length === 0 || this.#seen === stampOf(this.#file)) return;
-    const { salt, prints } = read(this.#file) ?? { salt: randomBytes(16).toString('hex'), prints: [] };
-    const own = this.#values.map((value) => printOf(value, salt));
+export function fingerprintKeeper(file: string, secrets: () => readonly string[]): () => void {
+  let values: readonly string[] | undefined;
+  let seen: string | null | undefined;
+  // Cheap when nothing has changed. Another engine may have replaced the file meanwhile.
+  return () => {
+    values ??= secrets();
+    if (values.length === 0 || seen === stampOf(file)) return;
+    const { salt, prints } = read(file) ?? { salt: randomBytes(16).toString('hex'), prints: [] };
+    const own = values.map((value) => printOf(value, salt));
     const known = new Set(prints);
     if (own.some((print) => !known.has(print))) {
       const all = [...new Set([...prints, ...own])].slice(-MAX_FINGERPRINTS);
-      writeAtomic(this.#file, `${JSON.stringify({ salt, prints: all }, null, 2)}\n`);
+      writeAtomic(file, `${JSON.stringify({ salt, prints: all }, null, 2)}\n`);
     }
-    this.#seen = stampOf(this.#file);
-  }
+    seen = stampOf(file);
+  };
 }
 
 /** Interval at which the file is read again; shorter than the pause between two requests for lines. */
@@ -156,11 +150,7 @@ export function readerRedactor(settings: Given, env: Environment, file: string):
 
 /** Called before a job is started: its secrets must be recognised in what it prints. */
 export function secretKeeper(settings: Given, env: Environment, file: string): () => void {
-  let keeper: Fingerprints | undefined;
-  return () => {
-    keeper ??= new Fingerprints(file, secretsOf(settings, env));
-    keeper.keep();
-  };
+  return fingerprintKeeper(file, () => secretsOf(settings, env));
 }
 
 function secretsOf({ agents, mcpServers }: Given, env: Environment): string[] {

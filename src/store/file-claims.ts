@@ -15,8 +15,7 @@ import {
   ownIdentity,
   type ProcessIdentity,
 } from '../machine/process-identity-and-signals.ts';
-import { type Claim, LEASE_MS, onceLeaseIsOver, RENEW_MS, sayHolder } from '../model/claim.ts';
-import { HeldError } from '../model/errors.ts';
+import { type Claim, daemonHeld, LEASE_MS, RENEW_MS } from '../model/lease-and-claim-messages.ts';
 import type { Layout } from './layout-and-view.ts';
 import type { Holder } from './store-interface.ts';
 
@@ -115,24 +114,13 @@ export class FileHolder implements Holder {
   async claimDaemon(now: string): Promise<Claim> {
     return withStateLock(this.#layout.root, 'daemon', () => {
       const other = this.daemon();
-      if (other) throw this.#daemonHeld(other);
+      if (other) throw daemonHeld('is already running here', other, this.leaseLeft(other));
       const claim = this.claim(now);
       // Other hosts judge the claim by the heartbeat, so that comes first.
       makeDirectory(this.#layout.engines);
       this.#beat();
       writeAtomic(this.#layout.daemon, `${JSON.stringify(claim)}\n`);
       return claim;
-    });
-  }
-
-  #daemonHeld(holder: Claim): HeldError {
-    const lease = this.leaseLeft(holder);
-    return new HeldError('daemon/held', `A daemon is already running here: ${sayHolder(holder)}.`, {
-      hint:
-        lease === undefined
-          ? 'Stop it with: signalbox daemon stop'
-          : onceLeaseIsOver(lease, 'signalbox daemon'),
-      details: { holder },
     });
   }
 

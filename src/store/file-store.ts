@@ -11,10 +11,14 @@ import { removeStray, writeAtomic } from '../machine/files/write-atomic-and-note
 import { isAlive, ownIdentity, type ProcessIdentity } from '../machine/process-identity-and-signals.ts';
 import { InputError, ifUsable } from '../model/errors.ts';
 import type { StoredEvent } from '../model/events.ts';
-import { jsonText } from '../model/extra-fields.ts';
+import { jsonText, keepNumberKeys } from '../model/extra-fields.ts';
 import { type Changed, idProblem, type StateRef, type TicketRef } from '../model/ids-and-branch-names.ts';
 import type { Plan } from '../model/plan.ts';
-import { isFinished, unknownPlan, unknownTicket } from '../model/plans/choose-plans.ts';
+import {
+  isFinished,
+  unknownPlan,
+  unknownTicket,
+} from '../model/plans/latest-plans-and-unknown-name-errors.ts';
 import type { Ticket } from '../model/ticket.ts';
 import { claimLines, type NoticeLine } from './claim-notifications.ts';
 import { FileHolder } from './file-claims.ts';
@@ -28,7 +32,7 @@ import {
   NEW,
   readView,
 } from './layout-and-view.ts';
-import { quickTicket } from './parse-without-zod.ts';
+import { parseUsage, usageText } from './parse-without-zod.ts';
 import { appendLines, linesAfter, readLines, stateBytes, stateText, unwritable } from './state-file-io.ts';
 import { StateReader, stampOf } from './state-reader.ts';
 import type {
@@ -345,10 +349,7 @@ export class FileStore implements Store {
 
   async updateDeletedUsage(change: (kept: readonly Ticket[]) => readonly object[]): Promise<void> {
     const file = this.#layout.deletedUsage;
-    await this.#locked('engines.past', () => {
-      const lines = new Set(change(readUsage(file)).map((each) => JSON.stringify(each)));
-      writeAtomic(file, `[\n${[...lines].join(',\n')}\n]\n`);
-    });
+    await this.#locked('engines.past', () => writeAtomic(file, usageText(change(readUsage(file)))));
   }
 
   async pin(hash: string, text: string): Promise<void> {
@@ -397,7 +398,8 @@ export class FileStore implements Store {
 
   #writeFile(file: string, value: Plan | Ticket): void {
     try {
-      writeAtomic(file, `${jsonText(value, 2)}\n`);
+      const before = () => (existsSync(file) ? stateText(file) : '');
+      writeAtomic(file, `${keepNumberKeys(jsonText(value, 2), before)}\n`);
     } catch (error) {
       // Taking the lock has shown that the state directory can be written: only this plan is affected.
       throw unwritable(file, error) ?? asStorageError(error, this.#layout.root);
@@ -420,8 +422,7 @@ export class FileStore implements Store {
 
 function readUsage(file: string): Ticket[] {
   try {
-    const all: unknown = JSON.parse(readFileSync(file, 'utf8'));
-    return Array.isArray(all) ? all.flatMap((each) => quickTicket(each) ?? []) : [];
+    return parseUsage(readFileSync(file, 'utf8'));
   } catch (error) {
     // Plans can be deleted even if this file is missing or damaged.
     if (error instanceof SyntaxError || (error as NodeJS.ErrnoException).code === 'ENOENT') return [];

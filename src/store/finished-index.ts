@@ -11,11 +11,13 @@ import {
 } from 'node:fs';
 import type { Layout } from './layout-and-view.ts';
 
-const HEAD = 'signalbox finished plans, version 2: ';
+const HEAD = 'signalbox finished plans, version 3: ';
 const HEAD_BYTES = 96;
 /** Where the head says when all plans in the file were last checked. What is before it (count, pid, time of writing) tells one file from another. */
 const CHECKED_AT = 80;
 const CHECKED_BYTES = HEAD_BYTES - CHECKED_AT - 1;
+/** Of the checksum before the ids of tickets. */
+const CHECKSUM_BYTES = 16;
 /** A change of a finished plan is noticed within this time. */
 const TRUSTED_MS = 60_000;
 /** Numbers per stamp: inode, size, mtime, ctime. */
@@ -27,8 +29,8 @@ const UNSETTLED_SECONDS_MS = 2_500;
 const MANY_UNNOTED = 50;
 
 /**
- * The names of finished plans, and the stamps that their plan.json had when they were last read. They are noted in a file, so that
- * the next process reads only plans whose stamp differs. Nothing else depends on that file: it may be missing, torn or old, and two
+ * The names of finished plans, and what their plan.json had when they were last read: its stamp, and the ids of the tickets. They are
+ * noted in a file, so that the next process reads only plans whose stamp differs. Nothing else depends on that file: it may be missing, torn or old, and two
  * processes may write it in turn.
  */
 export class FinishedPlans {
@@ -40,6 +42,9 @@ export class FinishedPlans {
   /** One array: thousands of small objects would slow down short commands. */
   #stamps = new Float64Array();
   #used = 0;
+  /** By place, the ids of the plan's tickets; those from the file are decoded when they are asked for. */
+  readonly #ticketIds = new Map<number, string>();
+  #encodedIds: Buffer | undefined;
   #checked = Number.NaN;
   /** The head of the file that `#noted` is about, without the time of the check. */
   #head: string | undefined;
@@ -75,7 +80,7 @@ export class FinishedPlans {
     return place !== undefined && this.#isAt(place, stat);
   }
 
-  set(id: string, stat: Stats | undefined): void {
+  set(id: string, stat: Stats | undefined, ticketIds: string): void {
     if (this.isSame(id, stat)) return;
     const at = this.#used * STAMP_NUMBERS;
     if (at >= this.#stamps.length) {
@@ -84,8 +89,15 @@ export class FinishedPlans {
       this.#stamps = larger;
     }
     this.#stamps.set(stat ? [stat.ino, stat.size, stat.mtimeMs, stat.ctimeMs] : NO_STAMP, at);
+    this.#ticketIds.set(this.#used, ticketIds);
     this.#places.set(id, this.#used);
     this.#used += 1;
+  }
+
+  /** The ids of a plan's tickets, with spaces between them; undefined where the file has lost them. */
+  ticketIds(id: string): string | undefined {
+    this.#decodeIds();
+    return this.#ticketIds.get(this.#places.get(id) ?? -1);
   }
 
   delete(id: string): boolean {
@@ -124,7 +136,8 @@ export class FinishedPlans {
     if (fresh < MANY_UNNOTED && !this.#head) return;
     const isStale = [...this.#noted.keys()].some((id) => !this.#places.has(id));
     if (fresh < MANY_UNNOTED && !isStale && writeChecked(this.#path, began, this.#head)) return;
-    const known = [...this.#places].filter(([id, place]) => isSettled(place) && isMeant(id));
+    const isWhole = (id: string) => this.ticketIds(id) !== undefined;
+    const known = [...this.#places].filter(([id, place]) => isSettled(place) && isMeant(id) && isWhole(id));
     const stamps = new Float64Array(known.length * STAMP_NUMBERS);
     for (const [at, [, place]] of known.entries())
       stamps.set(
@@ -133,12 +146,14 @@ export class FinishedPlans {
       );
     const head = `${HEAD}${known.length} ${process.pid} ${now}`.padEnd(CHECKED_AT);
     const names = known.map(([id]) => id).join('\n');
+    const ticketIds = Buffer.from(known.map(([id]) => this.ticketIds(id)).join('\n'));
     const temporary = `${this.#path}.${process.pid}.tmp`;
     try {
       const parts = [
         Buffer.from(`${head}${checkedText(began)}\n`),
         new Uint8Array(stamps.buffer),
-        Buffer.from(names),
+        Buffer.from(`${names}\0${checksum(ticketIds).padEnd(CHECKSUM_BYTES)}`),
+        ticketIds,
       ];
       writeFileSync(temporary, Buffer.concat(parts), { mode: 0o600 });
       renameSync(temporary, this.#path);
@@ -161,6 +176,19 @@ export class FinishedPlans {
     );
   }
 
+  /** Only few commands need them. A file that was damaged is deleted, so that the next process writes it anew. */
+  #decodeIds(): void {
+    const bytes = this.#encodedIds;
+    if (!bytes) return;
+    this.#encodedIds = undefined;
+    const encoded = bytes.subarray(CHECKSUM_BYTES);
+    const isWhole = bytes.toString('latin1', 0, CHECKSUM_BYTES).trim() === checksum(encoded);
+    if (!isWhole) rmSync(this.#path, { force: true });
+    else
+      for (const [place, ids] of encoded.toString('utf8').split('\n').entries())
+        this.#ticketIds.set(place, ids);
+  }
+
   #load(): void {
     let bytes: Buffer;
     try {
@@ -171,8 +199,10 @@ export class FinishedPlans {
     const head = bytes.toString('latin1', 0, HEAD_BYTES);
     const count = head.startsWith(HEAD) ? Number.parseInt(head.slice(HEAD.length), 10) : Number.NaN;
     const end = HEAD_BYTES + count * STAMP_NUMBERS * Float64Array.BYTES_PER_ELEMENT;
-    const names = count > 0 && end < bytes.length ? bytes.toString('utf8', end).split('\n') : [];
+    const endOfNames = count > 0 && end < bytes.length ? bytes.indexOf(0, end) : -1;
+    const names = endOfNames < 0 ? [] : bytes.toString('utf8', end, endOfNames).split('\n');
     if (names.length !== count) return;
+    this.#encodedIds = bytes.subarray(endOfNames + 1);
     this.#head = head.slice(0, CHECKED_AT);
     this.#checked = Number.parseInt(head.slice(CHECKED_AT), 10);
     this.#stamps = new Float64Array(count * STAMP_NUMBERS);
@@ -207,6 +237,13 @@ function writeChecked(path: string, at: number | undefined, head?: string): bool
 
 function checkedText(at: number | undefined): string {
   return `${at ?? '-'}`.padEnd(CHECKED_BYTES);
+}
+
+/** FNV-1a: loading `node:crypto` takes longer. */
+function checksum(bytes: Uint8Array): string {
+  let hash = 0x811c9dc5;
+  for (const byte of bytes) hash = Math.imul(hash ^ byte, 0x01000193);
+  return (hash >>> 0).toString(16);
 }
 
 const NO_STAMP = [Number.NaN, Number.NaN, Number.NaN, Number.NaN];

@@ -1,4 +1,4 @@
-import { issueSentence, keyPath } from '../config/schema-issues.ts';
+import { issueSentence, keyPath } from '../config/describe-schema-problems.ts';
 import { InputError, messageOf } from '../model/errors.ts';
 import type { StateRef } from '../model/ids-and-branch-names.ts';
 import { PlanBase, PlanEntry, planSchemaFor } from '../model/plan-schema.ts';

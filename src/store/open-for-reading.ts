@@ -10,6 +10,8 @@ export interface StorePlace {
   address?: StoreAddress | undefined;
   env: Env;
   cwd: string;
+  /** How long a process that does not renew its claims is believed to be alive. */
+  leaseMs?: number | undefined;
   /** Recorded in a database with what the command changes. */
   command?: string | undefined;
 }
@@ -19,12 +21,12 @@ export interface StorePlace {
  * to read, so they are loaded only when something is not plain.
  */
 export async function openForReading<T = StoreView>(
-  { stateDir, address, env, cwd, command }: StorePlace,
+  { stateDir, address, env, cwd, leaseMs, command }: StorePlace,
   read: (store: Store) => T,
 ): Promise<{ store: Store; view: T }> {
   if (address) {
     const { openPostgres } = await import('./postgres/open-postgres.ts');
-    const store = await openPostgres({ address, env, cwd, stateDir, command });
+    const store = await openPostgres({ address, env, cwd, stateDir, leaseMs, command });
     return { store, view: read(store) };
   }
   const store = new FileStore(stateDir, { once: true });
@@ -39,5 +41,5 @@ export async function openForReading<T = StoreView>(
 
 /** For a command that continues to read: what is written later may not be plain. */
 export async function loadSchemas(): Promise<void> {
-  await import('./open-store.ts');
+  await import('./open-file-store-with-schemas.ts');
 }

@@ -29,6 +29,17 @@ export function quickPlan(data: unknown): Plan | undefined {
   return read('plan', [undefined, 'run', 'spec'].indexOf(data.kind as string | undefined), data);
 }
 
+/** What agents of deleted tickets used, as it is stored; what cannot be read is left out. */
+export function parseUsage(text: string): Ticket[] {
+  const all: unknown = JSON.parse(text);
+  return Array.isArray(all) ? all.flatMap((each) => quickTicket(each) ?? []) : [];
+}
+
+export function usageText(all: readonly object[]): string {
+  const lines = new Set(all.map((each) => JSON.stringify(each)));
+  return `[\n${[...lines].join(',\n')}\n]\n`;
+}
+
 /** A schema as `jsonSchemas` makes it of a union: what all members have, and what each of them adds. */
 interface Union extends Member {
   anyOf?: Member[];

@@ -1,11 +1,11 @@
-import type { Claim } from '../model/claim.ts';
 import { InputError, ifUsable } from '../model/errors.ts';
 import type { StoredEvent } from '../model/events.ts';
-import type { Worker } from '../model/fleet.ts';
 import type { Changed, StateRef, TicketRef } from '../model/ids-and-branch-names.ts';
+import type { Claim } from '../model/lease-and-claim-messages.ts';
+import type { Worker } from '../model/place-tickets-on-workers.ts';
 import type { Plan } from '../model/plan.ts';
 import type { PlanSchema } from '../model/plan-schema.ts';
-import { type PlansView, planOf } from '../model/plans/plans-view.ts';
+import type { PlansView } from '../model/plans/plans-view.ts';
 import type { Ticket } from '../model/ticket.ts';
 import type { Exact } from '../model/ticket-schema.ts';
 
@@ -48,14 +48,27 @@ export function readableTicket(store: Pick<Store, 'ticket'>, ref: TicketRef): Ti
 /** Plans that are not finished, and the given one. */
 export function openAndOnePlan(store: Pick<Store, 'glance' | 'view'>, planId: string | undefined): StoreView {
   const open = store.glance();
-  if (planId === undefined || planOf({ plans: open.plans }, planId)) return open;
-  const views = [open, store.view(planId)];
-  const plans = views.flatMap((view) => view.plans);
+  const all = withPlans(open, planId === undefined ? [] : [planId], (id) => store.view(id));
+  return all === open ? open : { ...all, plans: all.plans.sort((a, b) => (a.id < b.id ? -1 : 1)) };
+}
+
+/** A view with more plans behind its own. */
+export function withPlans(
+  view: StoreView,
+  planIds: Iterable<string>,
+  read: (planId: string) => StoreView,
+): StoreView {
+  const known = new Set(view.plans.map(({ id }) => id));
+  const added = new Set([...planIds].filter((id) => !known.has(id)));
+  if (added.size === 0) return view;
+  // What is wrong with a plan that cannot be read is found again.
+  const ofOthers = view.problems.filter(({ planId }) => !planId || !added.has(planId));
+  const views = [{ ...view, problems: ofOthers }, ...[...added].map(read)];
   return {
-    plans: plans.sort((a, b) => (a.id < b.id ? -1 : 1)),
+    ...view,
+    plans: views.flatMap(({ plans }) => plans),
     tickets: new Map(views.flatMap(({ tickets }) => [...tickets])),
     problems: views.flatMap(({ problems }) => problems),
-    ...(open.finished ? { finished: open.finished } : {}),
   };
 }
 
@@ -138,7 +151,7 @@ export interface Delivery extends TicketRef {
 }
 
 /** What a worker says of itself. */
-export type WorkerFacts = Pick<Worker, 'id' | 'host' | 'version' | 'slots' | 'labels' | 'repos'>;
+type WorkerFacts = Pick<Worker, 'id' | 'host' | 'version' | 'slots' | 'labels' | 'repos'>;
 
 /** A ticket that a worker is about to claim. */
 export interface FleetClaim {
@@ -173,6 +186,8 @@ export interface Fleet {
   tidyQueue(): Promise<void>;
   /** Claims a ticket in one transaction that counts what is claimed, of all machines together. */
   claim(ref: TicketRef, claim: FleetClaim): Promise<Ticket>;
+  /** Changes a ticket while no other process writes: what the change reads of this store is all that was written before. */
+  updateAlone(ref: TicketRef, change: (ticket: Ticket) => Ticket): Promise<Ticket>;
   /** Begins the holder's lease anew, and says whether a ticket's claim is still its own: then no other process takes the ticket meanwhile. */
   keepsClaim(holder: Holder, ref: TicketRef): Promise<boolean>;
   /** Events of a plan that other processes stored, behind the number of the last one that is known; without one, none, and the last number. */
@@ -193,6 +208,16 @@ export interface OutputPiece {
   text: string;
 }
 
+/** An attempt, and the time in milliseconds at which it had last printed something. */
+export interface AwaitedOutput extends TicketRef {
+  attempt: string;
+  since: number;
+}
+
+export interface OutputEnd extends AwaitedOutput {
+  pieces: OutputPiece[];
+}
+
 /** What attempts print, for readers on other machines. Writes resolve to false where the ticket has another claim. */
 export interface OutputLog {
   /** Forgets what an earlier engine stored of the attempt. */
@@ -200,6 +225,8 @@ export interface OutputLog {
   add(ref: TicketRef, attempt: string, token: string, pieces: readonly OutputPiece[]): Promise<boolean>;
   /** The pieces behind the last known number of each stream. */
   after(ref: TicketRef, attempt: string, known: Readonly<Record<string, number>>): OutputPiece[];
+  /** The last pieces of each stream of those attempts that have printed something since. */
+  ends(attempts: readonly AwaitedOutput[]): Promise<OutputEnd[]>;
   /** Deletes what attempts of finished plans printed before that time. */
   deleteBefore(time: string): Promise<void>;
 }

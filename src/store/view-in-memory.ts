@@ -3,7 +3,7 @@ import { statIfVisible } from '../machine/files/read-and-remove-files.ts';
 import { ifUsable } from '../model/errors.ts';
 import { idProblem, parseRef, refKey, type StateRef, type TicketRef } from '../model/ids-and-branch-names.ts';
 import { PLAN_KINDS, type Plan } from '../model/plan.ts';
-import { isFinished } from '../model/plans/choose-plans.ts';
+import { isFinished } from '../model/plans/latest-plans-and-unknown-name-errors.ts';
 import { entryOf } from '../model/plans/plans-view.ts';
 import type { Ticket } from '../model/ticket.ts';
 import { distrustFinishedIndex, FinishedPlans } from './finished-index.ts';
@@ -59,10 +59,6 @@ export class ViewInMemory {
   get view(): StoreView {
     this.#lists ??= this.#listed();
     return { ...this.#lists, tickets: this.#tickets, finished: this.#finishedPlans };
-  }
-
-  openPlans(): Iterable<string> {
-    return this.#plans.keys();
   }
 
   /** Compares what is kept with the files, of open plans or of all. */
@@ -154,7 +150,7 @@ export class ViewInMemory {
     const { id } = plan;
     const before = this.#plans.get(id);
     const isNews = before !== undefined || !this.#finished.isSame(id, stat);
-    this.#finished.set(id, stat);
+    this.#finished.set(id, stat, ticketIdsOf(plan));
     if (plan.kind && !PLAN_KINDS.some((kind) => kind === plan.kind)) this.#ofOtherKinds.add(id);
     for (const { ticketId } of before?.plan?.tickets ?? [])
       reader.release(layout.ticketFile({ planId: id, ticketId }));
@@ -213,6 +209,14 @@ export class ViewInMemory {
       return this.#finished.has(id) ? ifUsable(() => reader.plan(layout.planFile(id), id)) : undefined;
     },
     ticket: (ref) => (this.#finished.has(ref.planId) ? this.#finishedTicket(ref) : undefined),
+    named: (ids) =>
+      [...this.#finished.ids()].flatMap((planId) => {
+        const all = this.#finished.ticketIds(planId) ?? ticketIdsOf(this.#finishedPlans.plan(planId));
+        const isNamed = (own: string) => ids.some((id) => own === id || own.endsWith(`-${id}`));
+        // Most plans have none of them.
+        if (!ids.some((id) => all.includes(id))) return [];
+        return all.split(' ').flatMap((ticketId) => (isNamed(ticketId) ? { planId, ticketId } : []));
+      }),
   };
 
   #finishedTicket(ref: TicketRef): Ticket | undefined {
@@ -221,6 +225,11 @@ export class ViewInMemory {
     this.#asked.set(refKey(ref), ticket);
     return ticket;
   }
+}
+
+/** With spaces between them. */
+function ticketIdsOf(plan: Plan | undefined): string {
+  return (plan?.tickets ?? []).map(({ ticketId }) => ticketId).join(' ');
 }
 
 function sameTickets({ tickets: a }: Plan, { tickets: b }: Plan): boolean {

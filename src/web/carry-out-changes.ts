@@ -1,6 +1,6 @@
-import { resumeElsewhere } from '../api/resume-plan-elsewhere.ts';
+import { resumeElsewhere } from '../api/resume-plan-without-terminal.ts';
 import type { EngineContext } from '../engine/context.ts';
-import { carryOutCommand, pausePlan } from '../engine/control-tickets.ts';
+import { carryOutCommand, pausePlan } from '../engine/control-tickets-and-plans.ts';
 import { approvePlan, cancelPlan, cancelTicket } from '../features/plans/approve-archive-cancel-delete.ts';
 import { IllegalMoveError } from '../model/errors.ts';
 import { refKey, type TicketRef } from '../model/ids-and-branch-names.ts';

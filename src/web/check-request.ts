@@ -21,12 +21,21 @@ type Headers = Pick<IncomingHttpHeaders, 'host' | 'origin' | 'content-type' | 's
  */
 export function originOf({ host }: Headers, { names, publicUrl }: Addresses): string | undefined {
   const given = (host ?? '').toLowerCase();
-  if (publicUrl && given === publicUrl.host) return publicUrl.origin;
+  // Browsers leave out the default port of the scheme; some proxies add it.
+  if (
+    publicUrl &&
+    [publicUrl.host, `${publicUrl.hostname}:${publicUrl.port || DEFAULT_PORTS[publicUrl.protocol]}`].includes(
+      given,
+    )
+  )
+    return publicUrl.origin;
   const [, name, port] = /^([a-z0-9.-]+|\[[0-9a-f:.]+\])(?::(\d{1,5}))?$/.exec(given) ?? [];
   if (name === undefined || !names.has(name)) return undefined;
   // As browsers write an origin.
   return `http://${name}${port === undefined || port === '80' ? '' : `:${port}`}`;
 }
+
+const DEFAULT_PORTS: Readonly<Record<string, number>> = { 'http:': 80, 'https:': 443 };
 
 /** Why a read is refused. Browsers say where a request comes from; the cookie alone does not separate ports. */
 export function readProblem(headers: Headers, origin: string): string | undefined {

@@ -1,7 +1,7 @@
 import type { BoardReader } from '../report/board/read-board.ts';
-import { StoreConnection } from '../report/board/store-connection.ts';
+import { refuseIfGone, StoreConnection } from '../report/board/store-connection.ts';
 import type { Store } from '../store/store-interface.ts';
-import { LiveFeed } from './live-feed.ts';
+import { LiveFeed } from './numbered-board-changes.ts';
 
 /** Changes are collected for this long. */
 const COLLECT_MS = 250;
@@ -55,6 +55,8 @@ export class LiveBoard {
     clearTimeout(this.#linger);
     this.#linger = undefined;
     if (!this.#unwatch) {
+      // Watching would create an empty directory.
+      refuseIfGone(this.#store);
       this.#unwatch = this.#store.watch((changed) => {
         this.#reader.changed(changed);
         const plans = changed === 'unknown' ? this.#cursors.keys() : changed.map(({ planId }) => planId);
@@ -101,10 +103,10 @@ export class LiveBoard {
 
   #read(): void {
     try {
-      const board = this.#reader.read(Date.now());
-      this.#feed.update(board);
-      this.#readAt ||= board.at;
       this.#connection?.refuseIfLost();
+      const board = this.#reader.read(Date.now());
+      this.#connection?.refuseIfLost();
+      this.#feed.update(board);
       const isBehind = this.#readEvents(board.plans.map(({ id }) => id));
       this.#problem = undefined;
       this.#readAt = board.at;

@@ -2,7 +2,7 @@ import { closeSync, fstatSync, openSync, readSync } from 'node:fs';
 import { join } from 'node:path';
 import { stripVTControlCharacters } from 'node:util';
 import { adapterFor } from '../agents/adapters-and-agent-problems.ts';
-import type { AgentEvent } from '../model/agent.ts';
+import type { AgentEvent } from '../model/agent-and-adapter-types.ts';
 import { endOfCharacter } from '../model/text/clean-escape-quote-plural.ts';
 import { lineRedactor, type Redact } from '../model/text/find-and-redact-secrets.ts';
 import type { Attempt } from '../model/ticket.ts';

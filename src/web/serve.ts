@@ -1,13 +1,14 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import { networkInterfaces } from 'node:os';
-import { gzip } from 'node:zlib';
-import { issueSentence } from '../config/schema-issues.ts';
-import { connectedTo } from '../machine/find-connected-job.ts';
+import { promisify } from 'node:util';
+import { gzip, type ZlibOptions } from 'node:zlib';
+import { issueSentence } from '../config/describe-schema-problems.ts';
+import { connectedTo } from '../machine/detect-calls-from-jobs.ts';
 import { HeldError, IllegalMoveError, InputError, SignalboxError } from '../model/errors.ts';
 import { refreshSoon } from '../report/board/store-connection.ts';
 import { safeJson } from '../report/style-and-phrases.ts';
-import { ANSWERS, type Answering, boardReader, sessionOf } from './answer-request.ts';
+import { ANSWERS, type Answering, boardReader, sessionOf } from './answers-by-route.ts';
 import {
   type Addresses,
   changeProblem,
@@ -185,7 +186,12 @@ class Site {
     if (sender === 'job') return void request.socket.destroy();
     const origin = originOf(headers, this.#addresses);
     if (origin === undefined)
-      throw new Refusal(403, 'web/host', 'This address is none of Signalbox.', 'See web.publicUrl.');
+      throw new Refusal(
+        403,
+        'web/host',
+        'The page is not served under this Host.',
+        'Open it as localhost, or set web.publicUrl to the address that you use.',
+      );
     if (url.length > MAX_URL_CHARS || !url.startsWith('/'))
       throw new Refusal(400, 'web/address', 'The address cannot be used.');
     const { pathname, searchParams } = new URL(url, 'http://localhost');
@@ -292,7 +298,7 @@ class Site {
     }
     const file = this.#files.find(pathname);
     if (!file) throw new Refusal(404, 'web/unknown', 'There is nothing at this address.');
-    const isZipped = /\bgzip\b/.test(String(request.headers['accept-encoding'] ?? ''));
+    const isZipped = acceptsGzip(request);
     const isWrong = token !== null;
     const isSame = request.headers['if-none-match'] === file.etag && !isWrong;
     response.writeHead(isSame ? 304 : isWrong ? 403 : 200, {
@@ -326,8 +332,8 @@ class Site {
     status = 200,
   ): Promise<void> {
     const bytes = Buffer.from(`${safeJson(value)}\n`);
-    const accepts = /\bgzip\b/.test(String(request.headers['accept-encoding'] ?? ''));
-    const zipped = accepts && bytes.length >= ZIP_FROM_BYTES ? await zip(bytes) : undefined;
+    const isZipped = bytes.length >= ZIP_FROM_BYTES && acceptsGzip(request);
+    const zipped = isZipped ? await zip(bytes, { level: 1 }) : undefined;
     response.writeHead(status, {
       ...SAFE_HEADERS,
       'content-type': 'application/json; charset=utf-8',
@@ -368,10 +374,10 @@ function statusOf(error: SignalboxError): number {
   return error instanceof InputError ? 400 : 409;
 }
 
-function zip(bytes: Buffer): Promise<Buffer> {
-  return new Promise((resolve, reject) => {
-    gzip(bytes, { level: 1 }, (error, result) => (error ? reject(error) : resolve(result)));
-  });
+const zip = promisify<Buffer, ZlibOptions, Buffer>(gzip);
+
+function acceptsGzip({ headers }: IncomingMessage): boolean {
+  return /\bgzip\b/.test(String(headers['accept-encoding'] ?? ''));
 }
 
 function checked(schema: Route['body'], value: unknown): Record<string, unknown> {

@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { jsonText } from '../model/extra-fields.ts';
 import type { LiveBoard } from './live-board.ts';
-import type { News } from './live-feed.ts';
+import type { News } from './numbered-board-changes.ts';
 
 /** Something now and then keeps proxies from closing the connection, finds readers that are gone, and shows them that we are not. */
 const KEEP_ALIVE_MS = 15_000;
@@ -35,22 +35,27 @@ export function streamChanges(
     send('snapshot', now, jsonText(all));
   };
   const sendBeat = () => send('beat', undefined, JSON.stringify({ readAt: board.oldSince }));
-  let isOld = false;
-  const update = () => {
-    if (!isReady) return;
-    if (isOld !== (board.oldSince !== null)) {
-      isOld = board.oldSince !== null;
-      sendBeat();
-    }
+  /** True if there was something to send. */
+  const sendNews = () => {
     const news = id === undefined ? undefined : board.feed.since(id);
-    if (news === undefined) return snapshot();
-    if (typeof news === 'string') {
-      send('reset', undefined, JSON.stringify({ reason: news }));
-      return snapshot();
+    if (typeof news === 'string') send('reset', undefined, JSON.stringify({ reason: news }));
+    if (news === undefined || typeof news === 'string') {
+      snapshot();
+      return true;
     }
-    if (news.id === id) return;
+    if (news.id === id) return false;
     id = news.id;
     send('change', news.id, changeText(news));
+    return true;
+  };
+  let wasOld = false;
+  const update = () => {
+    if (!isReady) return;
+    const hasSent = sendNews();
+    const isOld = board.oldSince !== null;
+    // What a reader hears is current for it until a beat says otherwise.
+    if (isOld !== wasOld || (isOld && hasSent)) sendBeat();
+    wasOld = isOld;
   };
   const unfollow = board.follow(update);
   response.writeHead(200, {

@@ -69,16 +69,14 @@ function waysOf(workflow: Workflow): Map<string, Way[]> {
   const of = (phase: Phase): Way[] => {
     if (phase.type === 'terminal') return [];
     const edges = edgesOf(phase);
-    const implied: string[] = outcomesOf(phase).filter(
-      (outcome) => outcome === 'success' || outcome === 'failure',
-    );
+    const possible = outcomesOf(phase);
     const outcomes = new Set([
       'success',
       ...Object.keys(edges).filter((name) => name !== 'failure'),
       'failure',
     ]);
     return [...outcomes]
-      .filter((outcome) => edges[outcome] !== undefined || implied.includes(outcome))
+      .filter((outcome) => edges[outcome] !== undefined || possible.includes(outcome))
       .map((outcome) => {
         const target = edges[outcome];
         const end = outcome === 'success' ? 'complete' : 'failed';

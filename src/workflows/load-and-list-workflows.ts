@@ -1,8 +1,8 @@
 import { readFile } from 'node:fs/promises';
 import { basename } from 'node:path';
+import { keyPath, meant, type SchemaIssue, valueAt, wanted } from '../config/describe-schema-problems.ts';
 import type { Path, Place, YamlSource } from '../config/parse-yaml-and-place-problems.ts';
 import { type Finding, type Problem, placed, problemFrom } from '../config/parse-yaml-and-place-problems.ts';
-import { keyPath, meant, type SchemaIssue, valueAt, wanted } from '../config/schema-issues.ts';
 import { found } from '../config/value-kinds.ts';
 import { messageOf } from '../model/errors.ts';
 import { capital } from '../model/text/clean-escape-quote-plural.ts';

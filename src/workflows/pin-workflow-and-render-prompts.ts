@@ -59,6 +59,6 @@ export async function renderPhasePrompt(
   return await renderPrompt(text, variables, { prompts: pinned.prompts, name: label });
 }
 
-export function sorted(record: Readonly<Record<string, string>>): Record<string, string> {
+function sorted(record: Readonly<Record<string, string>>): Record<string, string> {
   return Object.fromEntries(Object.entries(record).sort(([a], [b]) => (a < b ? -1 : 1)));
 }

@@ -1,6 +1,6 @@
 import type { Plan } from '../model/plan.ts';
-import { judgedIn } from '../model/review-verdict-and-criteria.ts';
 import type { Json, Ticket } from '../model/ticket.ts';
+import { judgedIn } from '../model/verdict-criteria-and-missing-checks.ts';
 import { capturesOf, type Phase, type Workflow } from '../model/workflow.ts';
 
 interface TemplateVariable {
@@ -124,22 +124,15 @@ export function templateVariables(input: TemplateInput): Record<string, unknown>
   const { ticket, plan, workflow, phase, visit, attempt, facts } = input;
   const unset = Object.fromEntries(workflow.phases.flatMap(capturesOf).map((name) => [name, null]));
   const context: Record<string, Json> = { ...unset, ...ticket.context };
+  const { planId, ticketId, title, description, acceptanceCriteria, linearUrl } = ticket;
+  const { base, ...where } = facts;
   return {
     ...context,
-    planId: ticket.planId,
-    ticketId: ticket.ticketId,
-    title: ticket.title,
-    description: ticket.description,
-    acceptanceCriteria: ticket.acceptanceCriteria,
-    acceptance_criteria_list: ticket.acceptanceCriteria.map((line) => `- ${line}`).join('\n'),
-    linearUrl: ticket.linearUrl,
-    repo: facts.repo,
-    branch: facts.branch,
-    worktree: facts.worktree,
-    agent: facts.agent,
+    ...{ planId, ticketId, title, description, acceptanceCriteria, linearUrl, ...where },
+    acceptance_criteria_list: acceptanceCriteria.map((line) => `- ${line}`).join('\n'),
     workflow: workflow.name,
-    base: facts.base?.ref ?? null,
-    base_commit: facts.base?.commit ?? null,
+    base: base?.ref ?? null,
+    base_commit: base?.commit ?? null,
     base_failures: null,
     plan: { id: plan.id, name: plan.name, repo: plan.repo, workflow: plan.workflow, base: plan.base },
     phase: { id: phase.id, type: phase.type, visit, attempt },

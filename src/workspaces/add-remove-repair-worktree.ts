@@ -13,15 +13,15 @@ import {
   type Registered,
   type Worktree,
 } from '../git/inspect-worktrees.ts';
-import type { GitLocation } from '../git/location.ts';
+import type { GitLocation } from '../git/locate-git-directories.ts';
 import { type Git, GitError, type GitResult, retryRaces } from '../git/run-git.ts';
 import { ifPossible } from '../machine/files/read-and-remove-files.ts';
 import { processesIn } from '../machine/process-identity-and-signals.ts';
 import { shortageOf, WorkspaceError } from '../model/errors.ts';
+import { commitsOnlyHere } from './find-work-lost-with-worktree.ts';
 import { refuseInside } from './find-worktree-obstacles.ts';
-import { commitsOnlyHere } from './unique-commits.ts';
+import { canonical, makePath, pathTaken } from './resolve-create-and-prune-paths.ts';
 import { type Owner, readOwner, writeOwner } from './workspace-owner.ts';
-import { canonical, makePath, pathTaken } from './worktree-paths.ts';
 /** Registers a new, still empty worktree; filling it needs no lock. */
 export async function addWorktree(
   repo: Repository,
@@ -180,7 +180,9 @@ const WAIT_MS = 10_000;
 export async function waitForGit(path: string): Promise<void> {
   const deadline = performance.now() + WAIT_MS;
   for (;;) {
-    const pid = processesIn(path).find((candidate) => commandOf(candidate) === 'git');
+    // One may have ended meanwhile.
+    const nameOf = (each: string) => ifPossible(() => readFileSync(`/proc/${each}/comm`, 'utf8').trim());
+    const pid = processesIn(path).find((each) => nameOf(each) === 'git');
     if (pid === undefined) return;
     if (performance.now() > deadline)
       throw new WorkspaceError('workspace/busy', `A git command (process ${pid}) still works in ${path}.`, {
@@ -189,9 +191,4 @@ export async function waitForGit(path: string): Promise<void> {
       });
     await delay(20);
   }
-}
-
-/** Undefined if it has ended meanwhile. */
-function commandOf(pid: string): string | undefined {
-  return ifPossible(() => readFileSync(`/proc/${pid}/comm`, 'utf8').trim());
 }

@@ -1,4 +1,4 @@
-import type { Context, Repository } from '../git/context-and-locks.ts';
+import type { Repository } from '../git/context-and-locks.ts';
 import { fetchNow } from '../git/fetch-and-find-trunk.ts';
 import { countCommits, isAncestor } from '../git/history.ts';
 import { mergeCommits } from '../git/merge.ts';
@@ -35,9 +35,8 @@ type Comparison =
 export type CaughtUp = Comparison & { there: string };
 
 /** Updates a ticket's worktree to origin's state of its branch. A tree with uncommitted files is left as it is. */
-export async function catchUp(context: Context, spec: CatchUpSpec): Promise<CaughtUp> {
+export async function catchUp(repo: Repository, spec: CatchUpSpec): Promise<CaughtUp> {
   checkBranch(spec.branch);
-  const repo = await context.repo(spec.repo);
   await fetchNow(repo, spec.branch);
   if (spec.base !== null) await fetchNow(repo, spec.base);
   const names = [branchRef(spec.branch), originRef(spec.branch)];
@@ -79,9 +78,9 @@ async function mergeWithOrigin(
   return { state: 'merged', commit: merged.commit, by };
 }
 
-async function takeTheirs(context: Context, spec: CatchUpSpec, theirs: string): Promise<Comparison> {
+async function takeTheirs(repo: Repository, spec: CatchUpSpec, theirs: string): Promise<Comparison> {
   const keepAt = `refs/signalbox/replaced/${spec.branch}`;
-  const { keptAt } = await rewindTree(context, { ...spec, to: theirs, keepAt, message: 'Replaced' });
+  const { keptAt } = await rewindTree(repo, { ...spec, to: theirs, keepAt, message: 'Replaced' });
   return { state: 'taken', commit: theirs, keptAt };
 }
 

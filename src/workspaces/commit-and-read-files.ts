@@ -1,10 +1,10 @@
 import { realpathSync } from 'node:fs';
-import type { Context } from '../git/context-and-locks.ts';
-import type { GitLocation } from '../git/location.ts';
+import type { Context, Repository } from '../git/context-and-locks.ts';
+import type { GitLocation } from '../git/locate-git-directories.ts';
 import { identity } from '../git/merge.ts';
 import { branchRef } from '../git/refs.ts';
 import { WorkspaceError } from '../model/errors.ts';
-import { canonical } from './worktree-paths.ts';
+import { canonical } from './resolve-create-and-prune-paths.ts';
 
 /** Commits these files of a checkout and nothing else; null when they are as the last commit has them. */
 export async function commitPaths(
@@ -37,21 +37,16 @@ export async function isTracked(context: Context, path: string, file: string): P
  * changed the file, has such a line in its message and is not in HEAD.
  */
 export async function readCommitted(
-  context: Context,
+  repo: Repository,
   spec: { repo: string; branch: string; file: string; message?: string },
 ): Promise<string | null> {
-  const at = await context.repo(spec.repo);
   const ask = async (...args: string[]) => {
-    const { code, stdout } = await context.git(args, { at, ok: [0, 128] });
+    const { code, stdout } = await repo.git(args, { at: repo, ok: [0, 128] });
     return code === 0 ? stdout : null;
   };
   const tip = branchRef(spec.branch);
-  const pattern = ['--extended-regexp', `--grep=${spec.message}`];
-  const commit = spec.message
-    ? (
-        await ask('log', '-1', '--format=%H', ...pattern, tip, '^HEAD', '--', `:(top,literal)${spec.file}`)
-      )?.trim()
-    : tip;
+  const last = ['log', '-1', '--format=%H', '--extended-regexp', `--grep=${spec.message}`, tip, '^HEAD'];
+  const commit = spec.message ? (await ask(...last, '--', `:(top,literal)${spec.file}`))?.trim() : tip;
   return commit ? ask('cat-file', 'blob', `${commit}:${spec.file}`) : null;
 }
 

@@ -12,10 +12,11 @@ import {
   repairEntry,
   waitForGit,
 } from './add-remove-repair-worktree.ts';
+import { refuseTrunk } from './delete-branches-and-protect-trunk.ts';
+import { findStart, moveToStart, type Start } from './find-start-and-merge-prerequisites.ts';
 import { refuseInside } from './find-worktree-obstacles.ts';
-import { refuseTrunk } from './refuse-and-delete-branches.ts';
+import { canonical, pathTaken, realDirectory } from './resolve-create-and-prune-paths.ts';
 import { endSetup, refreshSetup, setUp } from './setup/set-up-worktree.ts';
-import { findStart, moveToStart, type Start } from './starting-commit.ts';
 import { checkOutWarm, discardWarm, refuseOwnState, type Taken, takeWarm } from './warm/warm-worktrees.ts';
 import {
   type Owner,
@@ -26,7 +27,6 @@ import {
   writeOwner,
 } from './workspace-owner.ts';
 import type { WorkspaceSpec } from './workspace-spec.ts';
-import { canonical, pathTaken, realDirectory } from './worktree-paths.ts';
 
 export interface Ensured {
   path: string;
@@ -41,15 +41,14 @@ export interface Ensured {
 }
 
 /** Creates a ticket's worktree, or finds it as it was left; calling it again changes nothing. */
-export async function ensureWorkspace(context: Context, given: WorkspaceSpec): Promise<Ensured> {
+export async function ensureWorkspace(repo: Repository, given: WorkspaceSpec): Promise<Ensured> {
   checkBranch(given.branch);
   if (given.base !== null) checkBranch(given.base, 'base branch');
   for (const branch of given.stackOn) checkBranch(branch, 'prerequisite branch');
-  const repo = await context.repo(given.repo);
   await refuseTrunk(repo, given);
   const spec = { ...given, path: canonical(given.path), worktreeRoot: realDirectory(given.worktreeRoot) };
   await refuseInside(repo, spec.path, spec.worktreeRoot);
-  const ensured = await context.inTurn(spec.path, () => ensureAt(repo, spec));
+  const ensured = await repo.inTurn(spec.path, () => ensureAt(repo, spec));
   return { ...ensured, path: given.path };
 }
 
@@ -110,16 +109,8 @@ function ownUnfinished(worktree: Worktree, spec: WorkspaceSpec): Owner | undefin
   return owner;
 }
 
-function newOwner(spec: WorkspaceSpec, base: Owner['base']): Owner {
-  return {
-    owner: spec.owner,
-    branch: spec.branch,
-    state: 'checkout',
-    created: true,
-    base,
-    copied: {},
-    caches: false,
-  };
+function newOwner({ owner, branch }: WorkspaceSpec, base: Owner['base']): Owner {
+  return { owner, branch, state: 'checkout', created: true, base, copied: {}, caches: false };
 }
 
 /** Continues in an existing worktree of this ticket. */

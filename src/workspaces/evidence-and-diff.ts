@@ -1,12 +1,13 @@
 import { createHash } from 'node:crypto';
 import { existsSync, lstatSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Context } from '../git/context-and-locks.ts';
+import type { Context, Repository } from '../git/context-and-locks.ts';
 import { localTrunk, originTrunk } from '../git/fetch-and-find-trunk.ts';
 import { mergeBase, stepsTo } from '../git/history.ts';
 import type { Worktree } from '../git/inspect-worktrees.ts';
-import type { GitLocation } from '../git/location.ts';
+import type { GitLocation } from '../git/locate-git-directories.ts';
 import { branchRef, checkBranch, isOid } from '../git/refs.ts';
+import { NO_DIFF_PROGRAMS } from '../git/run-git.ts';
 import { clearMarks, readStatus, withScratchIndex } from '../git/status-and-index-marks.ts';
 import { WorkspaceError } from '../model/errors.ts';
 import { openTree } from './add-remove-repair-worktree.ts';
@@ -30,11 +31,7 @@ export interface Evidence {
 }
 
 /** What to gather. Parts that are not asked for stay empty, which saves git calls. */
-export interface EvidenceOptions {
-  dirty?: boolean;
-  files?: boolean;
-  committed?: boolean;
-}
+export type EvidenceOptions = Partial<Record<'dirty' | 'files' | 'committed', boolean>>;
 
 /** What an agent really did in a worktree. */
 export async function gatherEvidence(
@@ -88,7 +85,7 @@ async function commitsSince(
   return { head, ahead: own.length, ...(lost ? { lost } : {}) };
 }
 
-const CHANGED = ['diff-tree', '-r', '-z', '--name-only', '--no-renames', '--no-ext-diff', '--no-textconv'];
+const CHANGED = ['diff-tree', '-r', '-z', '--name-only', '--no-renames', ...NO_DIFF_PROGRAMS];
 
 async function output(context: Context, at: GitLocation, args: string[]): Promise<string> {
   return (await context.git(args, { at })).stdout;
@@ -110,15 +107,8 @@ export async function takeFingerprint(context: Context, path: string): Promise<s
   return hash.digest('hex');
 }
 
-const DIFF = [
-  'diff',
-  '--no-ext-diff',
-  '--no-textconv',
-  '--no-color',
-  '--src-prefix=a/',
-  '--dst-prefix=b/',
-  '--ignore-submodules=dirty',
-];
+const PREFIXES = ['--src-prefix=a/', '--dst-prefix=b/'];
+const DIFF = ['diff', ...NO_DIFF_PROGRAMS, '--no-color', ...PREFIXES, '--ignore-submodules=dirty'];
 
 /** What `git apply` needs, whatever the user's config says. */
 const PATCH = ['--binary', '--unified=3', '--submodule=short'];
@@ -128,7 +118,7 @@ const PATCH = ['--binary', '--unified=3', '--submodule=short'];
  * for every byte.
  */
 export async function diffWork(
-  context: Context,
+  repo: Repository,
   spec: TreeSpec,
   baseCommit: string,
   as?: 'stat' | 'patch',
@@ -137,29 +127,28 @@ export async function diffWork(
 ): Promise<string> {
   checkCommit(baseCommit);
   checkBranch(spec.branch);
-  const repo = await context.repo(spec.repo);
   const encoding = as === 'patch' ? 'latin1' : undefined;
   const shown = as === 'patch' ? PATCH : as === 'stat' ? ['--stat=100'] : [];
   // Prints names with non-ASCII characters as they are, not as octal numbers.
   const args = ['-c', 'core.quotePath=false', ...DIFF, ...shown, baseCommit];
   const diff = async (at: GitLocation, more: readonly string[], env = {}) =>
-    (await context.git([...args, ...more, '--'], { at, env, encoding })).stdout;
+    (await repo.git([...args, ...more, '--'], { at, env, encoding })).stdout;
   if (commit !== undefined) {
     checkCommit(commit);
     return diff(repo, [commit]);
   }
-  const tree = await openTree(context.git, spec.path, spec.branch);
+  const tree = await openTree(repo.git, spec.path, spec.branch);
   const here = tree?.commonDir === repo.commonDir ? tree : undefined;
   if (here?.head.branch !== spec.branch) return diff(repo, [branchRef(spec.branch)]);
-  const status = await readStatus(context.git, here, { all: true });
+  const status = await readStatus(repo.git, here, { all: true });
   const fresh = await withoutCopies(here.workTree, status.untracked, readOwner(here.gitDir)?.copied ?? {});
   if (fresh.length + status.hidden.length === 0) return diff(here, []);
   // A diff shows untracked and hidden files only if the index has them, so a copy of the index gets them.
   return withScratchIndex(here, async (env) => {
-    if (status.hidden.length > 0) await clearMarks(context.git, here, status.marks, env);
+    if (status.hidden.length > 0) await clearMarks(repo.git, here, status.marks, env);
     const input = `${fresh.map((file) => `:(top,literal)${file}`).join('\0')}\0`;
     const add = ['add', '--intent-to-add', '--pathspec-from-file=-', '--pathspec-file-nul'];
-    if (fresh.length > 0) await context.git(add, { at: here, env, input, write: true });
+    if (fresh.length > 0) await repo.git(add, { at: here, env, input, write: true });
     return diff(here, [], env);
   });
 }
@@ -170,16 +159,7 @@ export interface CommitRange {
   tip: string;
 }
 
-const SHORT_STAT = [
-  'diff-tree',
-  '--stdin',
-  '-r',
-  '-M',
-  '--shortstat',
-  '--always',
-  '--no-ext-diff',
-  '--no-textconv',
-];
+const SHORT_STAT = ['diff-tree', '--stdin', '-r', '-M', '--shortstat', '--always', ...NO_DIFF_PROGRAMS];
 
 /** `2 files changed, 3 insertions(+)` of every range, by one git process. Null where a commit is gone, or nothing changed. */
 export async function shortStats(
@@ -221,21 +201,14 @@ function checkCommit(commit: string): void {
     );
 }
 
-export interface Changed {
-  /** Top of the checkout; the files are relative to it. */
-  root: string;
-  /** Files that differ from the base, committed or not, and still exist. */
-  files: string[];
-}
-
 /**
- * What changed in a checkout since a commit. Without one: since the branch left the base, which is origin's default
+ * What changed in a checkout since a commit: files that differ, committed or not, and still exist, relative to the top (`root`). Without one: since the branch left the base, which is origin's default
  * branch, else the `main` or `master` that is here; on that itself only uncommitted files count.
  */
-export async function changedFiles(context: Context, path: string, since: string | null): Promise<Changed> {
+export async function changedFiles(context: Context, path: string, since: string | null) {
   const at = await context.repo(path);
   const base = since !== null && isOid(since) ? since : await forkPoint(context, path);
-  const diff = ['diff', '--name-only', '-z', '--no-renames', '--no-ext-diff', '--no-textconv'];
+  const diff = ['diff', '--name-only', '-z', '--no-renames', ...NO_DIFF_PROGRAMS];
   const [{ stdout }, status] = await Promise.all([
     context.git([...diff, '--ignore-submodules=dirty', base, '--'], { at }),
     readStatus(context.git, at, { all: true }),

@@ -1,8 +1,8 @@
-import type { Context, Repository } from '../git/context-and-locks.ts';
+import type { Repository } from '../git/context-and-locks.ts';
 import { contains, isCommit, isReachable, mergeBase } from '../git/history.ts';
 import { addsNothing, withTemporaryObjects } from '../git/merge.ts';
 import { branchRef, originRef, readRefs } from '../git/refs.ts';
-import { GitError } from '../git/run-git.ts';
+import { GitError, NO_DIFF_PROGRAMS } from '../git/run-git.ts';
 import { integrationBranch } from '../model/ids-and-branch-names.ts';
 import { resolveBase } from './resolve-base.ts';
 import type { BranchSpec } from './workspace-spec.ts';
@@ -21,8 +21,7 @@ export async function baseBranchesOf(repo: Repository, spec: BranchSpec) {
 }
 
 /** True when the base, here or on origin, or its integration branch has the commit. */
-export async function baseHas(context: Context, spec: BranchSpec, commit: string): Promise<boolean> {
-  const repo = await context.repo(spec.repo);
+export async function baseHas(repo: Repository, spec: BranchSpec, commit: string): Promise<boolean> {
   const { holders } = await baseBranchesOf(repo, spec);
   for (const holder of holders) if (await contains(repo, holder, commit)) return true;
   return false;
@@ -38,10 +37,9 @@ export type Whereabouts = 'branch' | 'merged' | 'kept' | 'gone';
 
 /** `tip` is the last commit of the work, if known. */
 export async function findWorkInBase(
-  context: Context,
+  repo: Repository,
   spec: BranchSpec & { tip: string | null },
 ): Promise<Whereabouts> {
-  const repo = await context.repo(spec.repo);
   const { branch, tip } = spec;
   const refs = await readRefs(repo, [branchRef(branch), originRef(branch)]);
   if (refs.size > 0) return 'branch';
@@ -55,8 +53,7 @@ export async function findWorkInBase(
  * The branch that has a branch's changes although it lacks its commits, as after a squash or a rebase: the base, here or on
  * origin, or its integration branch. Null where nothing shows that.
  */
-export async function branchWithSameChanges(context: Context, spec: BranchSpec): Promise<string | null> {
-  const repo = await context.repo(spec.repo);
+export async function branchWithSameChanges(repo: Repository, spec: BranchSpec): Promise<string | null> {
   const { base } = await baseBranchesOf(repo, spec);
   if (base.name === undefined) return null;
   const integrated = integrationBranch(base.name);
@@ -111,7 +108,7 @@ async function changesOf(
   const stat = ['diff', '--numstat', '--no-renames', '-z', start, tip, '--'];
   const changed = (await repo.git(stat, { at: repo })).stdout.split('\0').filter((line) => line !== '');
   const files = changed.map((line) => line.split('\t').slice(2).join('\t'));
-  const form = ['--no-renames', '--no-ext-diff', '--no-textconv', '--no-color', '--full-index'];
+  const form = ['--no-renames', ...NO_DIFF_PROGRAMS, '--no-color', '--full-index'];
   const options = { at: repo, env: { GIT_LITERAL_PATHSPECS: '1' } };
   const log = ['log', '--patch', '--no-merges', `--max-count=${MAX_COMMITS}`, '--format=commit %H', ...form];
   const binary = files.length === 0 || changed.some((line) => line.startsWith('-\t-\t'));

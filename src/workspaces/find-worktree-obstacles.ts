@@ -4,11 +4,11 @@ import type { Context, Repository } from '../git/context-and-locks.ts';
 import { checkedOutAt, inspect } from '../git/inspect-worktrees.ts';
 import { checkBranch } from '../git/refs.ts';
 import { WorkspaceError } from '../model/errors.ts';
-import { refuseConflictingName, refuseTrunk } from './refuse-and-delete-branches.ts';
+import { refuseConflictingName, refuseTrunk } from './delete-branches-and-protect-trunk.ts';
 import { resolveBase } from './resolve-base.ts';
+import { canonical, isInside, pathTaken, realDirectory, warmRoot } from './resolve-create-and-prune-paths.ts';
 import { type Owner, readOwner, readOwnerAt, refuseOther } from './workspace-owner.ts';
 import type { WorkspaceSpec } from './workspace-spec.ts';
-import { canonical, isInside, pathTaken, realDirectory, warmRoot } from './worktree-paths.ts';
 
 export interface Obstacle {
   field: 'branch' | 'worktree' | 'worktreeRoot' | 'base';

@@ -2,9 +2,10 @@ import { randomUUID } from 'node:crypto';
 import type { Context, Repository } from '../git/context-and-locks.ts';
 import { fetchRefs, trustedAccess } from '../git/fetch-and-find-trunk.ts';
 import { isAncestor, isCommit, treeOf } from '../git/history.ts';
-import type { GitLocation } from '../git/location.ts';
-import { identity } from '../git/merge.ts';
+import type { GitLocation } from '../git/locate-git-directories.ts';
+import { commitTree } from '../git/merge.ts';
 import { branchRef, checkBranch, readRef, requireTip } from '../git/refs.ts';
+import { NO_DIFF_PROGRAMS } from '../git/run-git.ts';
 import { readStatus, withScratchIndex } from '../git/status-and-index-marks.ts';
 import { WorkspaceError } from '../model/errors.ts';
 import { freeBranch, openTree } from './add-remove-repair-worktree.ts';
@@ -42,12 +43,11 @@ export interface Snapshot extends HandOverRefs {
 }
 
 /** The state of a worktree as two commits; undefined where origin has that state already. */
-export async function snapshotWork(context: Context, spec: SnapshotSpec): Promise<Snapshot | undefined> {
-  const repo = await context.repo(spec.repo);
+export async function snapshotWork(repo: Repository, spec: SnapshotSpec): Promise<Snapshot | undefined> {
   const commits = await requireTip(repo, spec.branch);
-  const tree = await openTree(context.git, spec.path, spec.branch);
+  const tree = await openTree(repo.git, spec.path, spec.branch);
   const { id, leftOut } = tree
-    ? await workingTree(context, tree, spec)
+    ? await workingTree(repo, tree, spec)
     : { id: await treeOf(repo, commits), leftOut: [] };
   const { known } = spec;
   if (known?.commits === commits && (await treeOf(repo, known.wip)) === id) return undefined;
@@ -65,63 +65,37 @@ async function workingTree(
   if (files.length === 0) return { id: await treeOf({ ...context, ...at }, 'HEAD'), leftOut: [] };
   return withScratchIndex(at, async (env) => {
     await context.git(['add', '--all', '--', ':(top)'], { at, env, write: true });
-    const diff = async (...paths: string[]) => {
-      const args = [
-        'diff',
-        '--cached',
-        '-U0',
-        '--no-color',
-        '--no-ext-diff',
-        '--no-textconv',
-        '--no-renames',
-      ];
-      return (await context.git([...args, 'HEAD', '--', ...paths], { at, env })).stdout;
-    };
+    const args = ['diff', '--cached', '-U0', '--no-color', ...NO_DIFF_PROGRAMS, '--no-renames', 'HEAD', '--'];
+    const diff = async (...paths: string[]) => (await context.git([...args, ...paths], { at, env })).stdout;
     const leftOut: string[] = [];
     if (isSecret(await diff()))
       for (const file of files) if (isSecret(await diff(`:(top,literal)${file}`))) leftOut.push(file);
     const input = leftOut.map((file) => `:(top,literal)${file}\0`).join('');
-    if (leftOut.length > 0)
-      await context.git(['reset', '--quiet', '--pathspec-from-file=-', '--pathspec-file-nul', 'HEAD'], {
-        at,
-        env,
-        input,
-        write: true,
-      });
+    const reset = ['reset', '--quiet', '--pathspec-from-file=-', '--pathspec-file-nul', 'HEAD'];
+    if (leftOut.length > 0) await context.git(reset, { at, env, input, write: true });
     const { stdout } = await context.git(['write-tree'], { at, env, write: true });
     return { id: stdout.trim(), leftOut };
   });
 }
 
 /** Every one is another commit, so that a push by a machine that knows an older one is refused. */
-async function wipCommit(
+function wipCommit(
   repo: Repository,
-  { name, host, planMark }: Pick<SnapshotSpec, 'name' | 'host' | 'planMark'>,
+  { name, host, planMark }: SnapshotSpec,
   { commits, tree }: { commits: string; tree: string },
 ): Promise<string> {
-  const message = [
-    `Hand-over of ${name} by ${host}`,
-    '',
-    `${PLAN_MARK} ${planMark}`,
-    `Signalbox-Id: ${randomUUID()}`,
-  ];
-  const made = await repo.git(['commit-tree', tree, '-p', commits, '-F', '-'], {
-    at: repo,
-    write: true,
-    input: `${message.join('\n')}\n`,
-    env: await identity(repo, repo),
-  });
-  return made.stdout.trim();
+  const marks = `${PLAN_MARK} ${planMark}\nSignalbox-Id: ${randomUUID()}`;
+  const message = `Hand-over of ${name} by ${host}\n\n${marks}`;
+  return commitTree(repo, repo, { tree, parents: [commits], message });
 }
 
 const PLAN_MARK = 'Signalbox-Plan:';
 
 /** What origin has now. `ofAnotherPlan`: an earlier plan of the same name left it, so it is not this ticket's work. */
 export async function originHandOver(
-  context: Context,
-  { repo: path, name, planMark }: Pick<SnapshotSpec, 'repo' | 'name' | 'planMark'>,
+  repo: Repository,
+  { name, planMark }: Pick<SnapshotSpec, 'repo' | 'name' | 'planMark'>,
 ): Promise<(HandOverRefs & { ofAnotherPlan: boolean }) | undefined> {
-  const repo = await context.repo(path);
   const refs = refsOf(name);
   const there = await remoteRefs(repo, Object.values(refs));
   const [commits, wip] = [there.get(refs.commits), there.get(refs.wip)];
@@ -133,10 +107,9 @@ export async function originHandOver(
 
 /** What this machine last pushed or took over. */
 export async function ownHandOver(
-  context: Context,
-  { repo: path, name }: Pick<SnapshotSpec, 'repo' | 'name'>,
+  repo: Repository,
+  { name }: Pick<SnapshotSpec, 'repo' | 'name'>,
 ): Promise<HandOverRefs | undefined> {
-  const repo = await context.repo(path);
   const wip = await readRef(repo, refsOf(name).wip);
   if (wip === undefined) return undefined;
   const { stdout } = await repo.git(['rev-parse', '--verify', `${wip}^`], { at: repo });
@@ -150,8 +123,7 @@ export interface PushHandOver extends Pick<SnapshotSpec, 'repo' | 'name'> {
 }
 
 /** Pushes both refs together. False: origin has another state than the expected one. Throws where origin cannot be reached. */
-export async function pushHandOver(context: Context, spec: PushHandOver): Promise<boolean> {
-  const repo = await context.repo(spec.repo);
+export async function pushHandOver(repo: Repository, spec: PushHandOver): Promise<boolean> {
   await pushUrl(repo);
   const refs = refsOf(spec.name);
   const { next, expected } = spec;
@@ -173,12 +145,7 @@ export async function pushHandOver(context: Context, spec: PushHandOver): Promis
     await repo.git(['update-ref', refs.wip, next.wip], { at: repo, write: true });
     return true;
   }
-  if (
-    /stale info|fetch first|incorrect old value|cannot lock ref|reference already exists/.test(
-      stdout + stderr,
-    )
-  )
-    return false;
+  if (OTHER_STATE.test(stdout + stderr)) return false;
   const [reason = `exit code ${code}`] = stderr
     .split('\n')
     .filter((line) => /^(fatal|error|ssh|remote): /.test(line));
@@ -188,6 +155,7 @@ export async function pushHandOver(context: Context, spec: PushHandOver): Promis
 }
 
 const PUSH_TIMEOUT_MS = 120_000;
+const OTHER_STATE = /stale info|fetch first|incorrect old value|cannot lock ref|reference already exists/;
 
 export interface TakeOverSpec extends TreeSpec {
   name: string;
@@ -195,25 +163,22 @@ export interface TakeOverSpec extends TreeSpec {
 }
 
 /** Moves the branch, and the worktree where there is one, to what another machine handed over. What was only here is kept on a ref. */
-export async function takeOverWork(context: Context, spec: TakeOverSpec): Promise<{ keptAt: string | null }> {
+export async function takeOverWork(repo: Repository, spec: TakeOverSpec): Promise<{ keptAt: string | null }> {
   checkBranch(spec.branch);
-  const repo = await context.repo(spec.repo);
   const { commits } = spec.from;
   const keepAt = `refs/signalbox/left/${spec.name}-here`;
-  const tree = await openTree(context.git, spec.path, spec.branch);
+  const tree = await openTree(repo.git, spec.path, spec.branch);
   if (tree?.commonDir === repo.commonDir && tree.head.branch === spec.branch) {
     const message = `What ${spec.name} left here before another machine continued it`;
-    return rewindTree(context, { ...spec, to: commits, keepAt, message });
+    return rewindTree(repo, { ...spec, to: commits, keepAt, message });
   }
   const tip = await readRef(repo, branchRef(spec.branch));
   if (tip === commits) return { keptAt: null };
   if (tip !== undefined) await freeBranch(repo, spec.branch);
   const isOlder = tip === undefined || (await isAncestor(repo, tip, commits));
   const keptAt = isOlder ? null : await keepOn(repo, keepAt, tip);
-  await repo.git(['update-ref', '-m', 'signalbox: hand-over', branchRef(spec.branch), commits], {
-    at: repo,
-    write: true,
-  });
+  const move = ['update-ref', '-m', 'signalbox: hand-over', branchRef(spec.branch), commits];
+  await repo.git(move, { at: repo, write: true });
   return { keptAt };
 }
 
@@ -230,10 +195,9 @@ export async function restoreUncommitted(
 
 /** Fetches the commits of other tickets that this repository does not have. */
 export async function fetchHandedOver(
-  context: Context,
-  { repo: path, wanted }: { repo: string; wanted: readonly { name: string; commit: string }[] },
+  repo: Repository,
+  { wanted }: { repo: string; wanted: readonly { name: string; commit: string }[] },
 ): Promise<void> {
-  const repo = await context.repo(path);
   const missing: string[] = [];
   for (const { name, commit } of wanted)
     if (!(await isCommit(repo, commit))) missing.push(refsOf(name).commits);

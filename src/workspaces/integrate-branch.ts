@@ -1,4 +1,4 @@
-import { type Context, lockMerges, type Repository } from '../git/context-and-locks.ts';
+import { lockMerges, type Repository } from '../git/context-and-locks.ts';
 import { contains, remember } from '../git/history.ts';
 import { checkedOutAt, listWorktrees } from '../git/inspect-worktrees.ts';
 import { mergeCommits } from '../git/merge.ts';
@@ -20,10 +20,9 @@ export type Integrated =
 const MAX_TRIES = 5;
 
 /** Merges a ticket's branch into its base without touching any checkout. */
-export async function integrateBranch(context: Context, spec: IntegrateSpec): Promise<Integrated> {
+export async function integrateBranch(repo: Repository, spec: IntegrateSpec): Promise<Integrated> {
   checkBranch(spec.branch);
   if (spec.base !== null) checkBranch(spec.base, 'base branch');
-  const repo = await context.repo(spec.repo);
   const merge = async () => {
     for (let tries = 1; ; tries += 1) {
       try {
@@ -35,7 +34,7 @@ export async function integrateBranch(context: Context, spec: IntegrateSpec): Pr
       }
     }
   };
-  return lockMerges(repo, merge, context.git.signal);
+  return lockMerges(repo, merge, repo.git.signal);
 }
 
 async function integrateOnce(repo: Repository, spec: IntegrateSpec): Promise<Integrated> {

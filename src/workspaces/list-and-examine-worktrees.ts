@@ -1,12 +1,12 @@
 import { existsSync, readdirSync, statSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
-import type { Context } from '../git/context-and-locks.ts';
+import type { Context, Repository } from '../git/context-and-locks.ts';
 import { gitDirOfEntry, listWorktrees as listRegistered } from '../git/inspect-worktrees.ts';
 import { readStatus } from '../git/status-and-index-marks.ts';
 import { candidateAt, commitsThatWouldBeLost, type ReleaseSpec, reasonToKeep } from './release-workspace.ts';
+import { canonical, realDirectory } from './resolve-create-and-prune-paths.ts';
 import { withoutCopies } from './setup/copy-untracked-files.ts';
 import { type Owner, readOwner } from './workspace-owner.ts';
-import { canonical, realDirectory } from './worktree-paths.ts';
 
 /** A worktree that Signalbox has used, as git and its owner file describe it. */
 export interface KnownWorktree {
@@ -54,37 +54,23 @@ function lastUse(gitDir: string): number {
   return Math.max(...times);
 }
 
-export interface WouldLose {
-  /** Why it must stay; null when it can be removed and nothing is lost. */
-  keep: string | null;
-  /** Uncommitted files, untracked ones included. */
-  files: number;
-  /** Commits that no branch, tag or remote has. */
-  commits: number;
-  /** Ignored files and directories that go with it, other than those that were copied into it. */
-  ignored: string[];
-}
-
-/** What removing a worktree would lose, without touching it. */
-export async function examineWorktree(context: Context, given: ReleaseSpec): Promise<WouldLose> {
-  const repo = await context.repo(given.repo);
+/**
+ * What removing a worktree would lose, without touching it: uncommitted files, untracked ones included; commits that no branch, tag
+ * or remote has; ignored files other than those that were copied into it. `keep` is why it must stay, null if it can be removed.
+ */
+export async function examineWorktree(repo: Repository, given: ReleaseSpec) {
   const spec = { ...given, path: canonical(given.path), worktreeRoot: realDirectory(given.worktreeRoot) };
   const candidate = await candidateAt(repo, spec);
-  if (candidate === undefined) return { keep: null, files: 0, commits: 0, ignored: [] };
-  if (typeof candidate === 'string') return { keep: candidate, files: 0, commits: 0, ignored: [] };
+  if (candidate === undefined || typeof candidate === 'string')
+    return { keep: candidate ?? null, files: 0, commits: 0, ignored: [] as string[] };
   const { worktree, owner } = candidate;
   const wish = { all: true, ignored: true };
-  const { head, changed, untracked, ignored: hidden } = await readStatus(context.git, worktree, wish);
+  const { head, changed, untracked, ignored: hidden } = await readStatus(repo.git, worktree, wish);
   const ignored = await withoutCopies(worktree.workTree, hidden, owner.copied);
   const loose = await withoutCopies(worktree.workTree, untracked, owner.copied);
-  const rest = ['--not', '--branches', '--tags', '--remotes'];
   const tips = [...(head ? [head] : []), ...(await commitsThatWouldBeLost(repo, candidate))];
-  const count =
-    tips.length > 0
-      ? (
-          await context.git(['rev-list', '--count', ...tips.slice(0, 1000), ...rest], { at: repo })
-        ).stdout.trim()
-      : '0';
+  const args = ['rev-list', '--count', ...tips.slice(0, 1000), '--not', '--branches', '--tags', '--remotes'];
+  const commits = tips.length > 0 ? Number((await repo.git(args, { at: repo })).stdout) : 0;
   const keep = await reasonToKeep(repo, candidate);
-  return { keep: keep ?? null, files: changed.length + loose.length, commits: Number(count), ignored };
+  return { keep: keep ?? null, files: changed.length + loose.length, commits, ignored };
 }

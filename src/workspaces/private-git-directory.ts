@@ -2,7 +2,7 @@ import { copyFileSync, existsSync, lstatSync, mkdirSync, writeFileSync } from 'n
 import { join } from 'node:path';
 import type { Context } from '../git/context-and-locks.ts';
 import { inspect, readHead, type Worktree } from '../git/inspect-worktrees.ts';
-import type { GitLocation } from '../git/location.ts';
+import type { GitLocation } from '../git/locate-git-directories.ts';
 import { branchRef } from '../git/refs.ts';
 import { findUnreadableEntry, removeSpecial, removeTree } from '../machine/files/read-and-remove-files.ts';
 import { WorkspaceError } from '../model/errors.ts';

@@ -1,11 +1,11 @@
-import type { Context, Repository } from '../git/context-and-locks.ts';
+import type { Repository } from '../git/context-and-locks.ts';
 import { trustedAccess } from '../git/fetch-and-find-trunk.ts';
 import { isAncestor } from '../git/history.ts';
-import type { GitLocation } from '../git/location.ts';
+import type { GitLocation } from '../git/locate-git-directories.ts';
 import { branchRef, checkBranch, requireTip } from '../git/refs.ts';
 import { GitError, type GitResult } from '../git/run-git.ts';
 import { WorkspaceError } from '../model/errors.ts';
-import { refusePushToTrunk } from './refuse-and-delete-branches.ts';
+import { refusePushToTrunk } from './delete-branches-and-protect-trunk.ts';
 
 export interface PushSpec {
   repo: string;
@@ -43,9 +43,8 @@ export const PLAIN_PUSH = [
 ] as const;
 
 /** Brings a branch to origin, never by force, and checks there that it arrived. */
-export async function pushBranch(context: Context, spec: PushSpec): Promise<Pushed> {
+export async function pushBranch(repo: Repository, spec: PushSpec): Promise<Pushed> {
   checkBranch(spec.branch);
-  const repo = await context.repo(spec.repo);
   const commit = await requireTip(repo, spec.branch);
   const url = await pushUrl(repo);
   const access = await trustedAccess(repo);
@@ -136,23 +135,15 @@ export async function remoteTips(
   branches: readonly string[],
 ): Promise<Map<string, string>> {
   const found = await remoteRefs(repo, branches.map(branchRef));
-  return new Map(branches.flatMap((branch) => pair(branch, found.get(branchRef(branch)))));
-}
-
-function pair(branch: string, commit: string | undefined): [string, string][] {
-  return commit === undefined ? [] : [[branch, commit]];
+  return new Map([...found].map(([ref, commit]) => [ref.slice(branchRef('').length), commit]));
 }
 
 /** The same for full names of refs. */
 export async function remoteRefs(repo: Repository, refs: readonly string[]): Promise<Map<string, string>> {
   const url = await pushUrl(repo);
-  const access = await trustedAccess(repo);
+  const { entries: config, env } = await trustedAccess(repo);
   const args = ['ls-remote', '--quiet', '--upload-pack=git-upload-pack', '--', url];
-  const { stdout } = await repo.git([...args, ...refs], {
-    at: repo,
-    config: access.entries,
-    env: access.env,
-  });
+  const { stdout } = await repo.git([...args, ...refs], { at: repo, config, env });
   const tips = new Map<string, string>();
   for (const line of stdout.split('\n')) {
     const [commit = '', ref = ''] = line.split('\t');
@@ -164,10 +155,8 @@ export async function remoteRefs(repo: Repository, refs: readonly string[]): Pro
 
 /** Where `git push origin` goes; throws when there is no origin. */
 export async function pushUrl(repo: Repository): Promise<string> {
-  const { code, stdout } = await repo.git(['remote', 'get-url', '--push', 'origin'], {
-    at: repo,
-    ok: [0, 2, 128],
-  });
+  const asked = ['remote', 'get-url', '--push', 'origin'];
+  const { code, stdout } = await repo.git(asked, { at: repo, ok: [0, 2, 128] });
   if (code === 0) return stdout.trim();
   throw new WorkspaceError(
     'workspace/no-remote',

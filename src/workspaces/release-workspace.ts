@@ -19,10 +19,11 @@ import { processesIn } from '../machine/process-identity-and-signals.ts';
 import { messageOf } from '../model/errors.ts';
 import { shellWord } from '../model/text/quote-values-for-shell.ts';
 import { removeWorktree } from './add-remove-repair-worktree.ts';
+import { commitsOnlyHere, sayCommits } from './find-work-lost-with-worktree.ts';
 import { hadEnclave } from './private-git-directory.ts';
+import { canonical, realDirectory, removeEmptyParents } from './resolve-create-and-prune-paths.ts';
 import { type ReturnToBranchSpec, returnToBranch, rewindTree } from './rewind-or-return-to-branch.ts';
 import { withoutCopies } from './setup/copy-untracked-files.ts';
-import { commitsOnlyHere, sayCommits } from './unique-commits.ts';
 import {
   deleteLinkedCaches,
   deleteUntrackedFiles,
@@ -34,7 +35,6 @@ import {
 import { putWarm } from './warm/warm-worktrees.ts';
 import { type Owner, readOwner, writeOwner } from './workspace-owner.ts';
 import type { WorkspaceSpec } from './workspace-spec.ts';
-import { canonical, realDirectory, removeEmptyParents } from './worktree-paths.ts';
 
 export type ReleaseSpec = Pick<
   WorkspaceSpec,
@@ -43,10 +43,9 @@ export type ReleaseSpec = Pick<
 type Released = { released: true; slot: boolean } | { released: false; reason: string };
 
 /** Releases a finished ticket's worktree: it is kept warm or removed, unless something would be lost. */
-export async function releaseWorkspace(context: Context, given: ReleaseSpec): Promise<Released> {
-  const repo = await context.repo(given.repo);
+export function releaseWorkspace(repo: Repository, given: ReleaseSpec): Promise<Released> {
   const spec = { ...given, path: canonical(given.path), worktreeRoot: realDirectory(given.worktreeRoot) };
-  return context.inTurn(spec.path, () => releaseAt(repo, spec));
+  return repo.inTurn(spec.path, () => releaseAt(repo, spec));
 }
 
 async function releaseAt(repo: Repository, spec: ReleaseSpec): Promise<Released> {
@@ -131,15 +130,14 @@ type SetAsideSpec = ReleaseSpec & Pick<ReturnToBranchSpec, 'to' | 'keepAt' | 'me
  * Commits what is uncommitted in a worktree to a ref, so that it can be released. Returns why it was left as it is: Signalbox
  * may not release it anyway, or a commit could not hold all of it.
  */
-export async function setAside(context: Context, given: SetAsideSpec): Promise<string | undefined> {
-  const repo = await context.repo(given.repo);
+export function setAside(repo: Repository, given: SetAsideSpec): Promise<string | undefined> {
   const spec = { ...given, path: canonical(given.path) };
-  return context.inTurn(spec.path, async () => {
+  return repo.inTurn(spec.path, async () => {
     const candidate = await candidateAt(repo, spec);
     if (candidate === undefined || typeof candidate === 'string') return candidate;
     const { worktree, owner } = candidate;
     // Every file by name: a directory that is left in the list is a repository of its own.
-    const status = await readStatus(context.git, worktree, { ignored: true, all: true });
+    const status = await readStatus(repo.git, worktree, { ignored: true, all: true });
     const ignored = ignoredFilesToDelete(status.ignored, spec.caches);
     const directories = [...status.untracked.filter((file) => file.endsWith('/')), ...ignored];
     const nested = await repositoryInside({ ...candidate, status }, directories);
@@ -150,9 +148,9 @@ export async function setAside(context: Context, given: SetAsideSpec): Promise<s
     // Copies of the user's files, which may be secret, belong into no commit.
     for (const file of status.untracked)
       if (!own.includes(file)) rmSync(join(worktree.workTree, file), { force: true });
-    await returnToBranch(context, spec);
+    await returnToBranch(repo, spec);
     const tip = await readRef(repo, branchRef(spec.branch));
-    if (tip !== undefined) await rewindTree(context, { ...spec, to: tip });
+    if (tip !== undefined) await rewindTree(repo, { ...spec, to: tip });
     return undefined;
   });
 }

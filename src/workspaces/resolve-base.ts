@@ -1,8 +1,8 @@
-import type { Context, Repository } from '../git/context-and-locks.ts';
+import type { Repository } from '../git/context-and-locks.ts';
 import { fetchBranch, originTrunk, recordTrunk } from '../git/fetch-and-find-trunk.ts';
 import { contains } from '../git/history.ts';
 import { readHead } from '../git/inspect-worktrees.ts';
-import { branchRef, checkBranch, isOid, originRef, readRefs } from '../git/refs.ts';
+import { branchRef, checkBranch, isOid, originRef, readRef, readRefs } from '../git/refs.ts';
 import { WorkspaceError } from '../model/errors.ts';
 import { integrationBranch } from '../model/ids-and-branch-names.ts';
 import { readOwnerAt } from './workspace-owner.ts';
@@ -115,10 +115,9 @@ export interface BasedOnSpec extends TreeSpec {
 export type BasedOn = { branch: 'none' | 'same' } | { branch: 'other'; from: string | null };
 
 /** Whether a branch, if there is one, began at this base; throws when neither the repository nor its origin has the base. */
-export async function basedOn(context: Context, spec: BasedOnSpec): Promise<BasedOn> {
-  const repo = await context.repo(spec.repo);
-  const base = await checkBase(context, spec);
-  const tip = (await readRefs(repo, [branchRef(spec.branch)])).get(branchRef(spec.branch));
+export async function basedOn(repo: Repository, spec: BasedOnSpec): Promise<BasedOn> {
+  const base = await checkBase(repo, spec);
+  const tip = await readRef(repo, branchRef(spec.branch));
   if (!tip) return { branch: 'none' };
   const from = readOwnerAt(spec.path)?.base?.ref ?? spec.recorded;
   const same = from === null ? await contains(repo, tip, base.commit) : short(from) === short(base.ref);
@@ -126,9 +125,9 @@ export async function basedOn(context: Context, spec: BasedOnSpec): Promise<Base
 }
 
 /** The base as it is now; throws when neither the repository nor its origin has it. */
-export async function checkBase(context: Context, spec: { repo: string; base: string }): Promise<Base> {
+export async function checkBase(repo: Repository, spec: { repo: string; base: string }): Promise<Base> {
   checkBranch(spec.base, 'base branch');
-  return resolveBase(await context.repo(spec.repo), spec.base, { fetch: true });
+  return resolveBase(repo, spec.base, { fetch: true });
 }
 
 const short = (ref: string) => ref.replace(/^origin\//, '');

@@ -1,6 +1,6 @@
 import type { Context, Repository } from '../git/context-and-locks.ts';
-import type { GitLocation } from '../git/location.ts';
-import { identity } from '../git/merge.ts';
+import type { GitLocation } from '../git/locate-git-directories.ts';
+import { commitTree } from '../git/merge.ts';
 import { branchRef, isOid, readRef } from '../git/refs.ts';
 import { clearMarks, readStatus, type Status, withScratchIndex } from '../git/status-and-index-marks.ts';
 import { WorkspaceError } from '../model/errors.ts';
@@ -17,20 +17,19 @@ export interface RewindSpec extends TreeSpec {
 }
 
 /** Takes a tree and its branch back to a commit. Everything that is not ignored is kept on a ref first. */
-export async function rewindTree(context: Context, spec: RewindSpec): Promise<{ keptAt: string | null }> {
-  const repo = await context.repo(spec.repo);
-  const tree = await openTree(context.git, spec.path, spec.branch);
+export async function rewindTree(repo: Repository, spec: RewindSpec): Promise<{ keptAt: string | null }> {
+  const tree = await openTree(repo.git, spec.path, spec.branch);
   if (!isOid(spec.to) || tree?.commonDir !== repo.commonDir || tree.head.branch !== spec.branch)
     throw new WorkspaceError('workspace/unexpected', `${spec.path} is not on branch ${spec.branch}.`, {
       hint: 'Fix it by hand, then resume.',
       details: { path: spec.path, branch: spec.branch },
     });
-  const status = await readStatus(context.git, tree, { all: true });
+  const status = await readStatus(repo.git, tree, { all: true });
   const head = status.head ?? '';
-  const commit = await commitOf(context, tree, status, { parent: head, message: spec.message });
+  const commit = await commitOf(repo, tree, status, { parent: head, message: spec.message });
   if (commit === spec.to) return { keptAt: null };
   const keptAt = await keepOn(repo, spec.keepAt, commit);
-  await resetTo(context, tree, spec.to);
+  await resetTo(repo, tree, spec.to);
   return { keptAt };
 }
 
@@ -75,13 +74,7 @@ async function commitAll(
   return withScratchIndex(at, async (env) => {
     await context.git(['add', '--all', '--', ':(top)'], { at, env, write: true });
     const { stdout } = await context.git(['write-tree'], { at, env, write: true });
-    const made = await context.git(['commit-tree', stdout.trim(), '-p', parent, '-F', '-'], {
-      at,
-      write: true,
-      input: `${message.trim()}\n`,
-      env: await identity(context, at),
-    });
-    return made.stdout.trim();
+    return commitTree(context, at, { tree: stdout.trim(), parents: [parent], message });
   });
 }
 
@@ -90,16 +83,12 @@ export interface ReturnToBranchSpec extends Omit<RewindSpec, 'to'> {
   to: string | null;
 }
 
-export interface ReturnedToBranch {
-  /** Where the tree was, in words; null when it was on its branch. */
-  from: string | null;
-  keptAt: string | null;
-}
-
-/** Switches a tree back to its branch. Everything that is not ignored, and the commit it was on, is kept on a ref first. */
-export async function returnToBranch(context: Context, spec: ReturnToBranchSpec): Promise<ReturnedToBranch> {
-  const repo = await context.repo(spec.repo);
-  const tree = await openTree(context.git, spec.path, spec.branch);
+/**
+ * Switches a tree back to its branch. Everything that is not ignored, and the commit it was on, is kept on a ref first. `from` is
+ * where the tree was, in words; null when it was on its branch.
+ */
+export async function returnToBranch(repo: Repository, spec: ReturnToBranchSpec) {
+  const tree = await openTree(repo.git, spec.path, spec.branch);
   if (!tree || tree.commonDir !== repo.commonDir || tree.registeredAt !== tree.workTree)
     return { from: null, keptAt: null };
   const wanted = branchRef(spec.branch);
@@ -112,13 +101,13 @@ export async function returnToBranch(context: Context, spec: ReturnToBranchSpec)
       hint: 'Create it again where its work was (see git reflog), then resume.',
       details: { path: spec.path, branch: spec.branch },
     });
-  const status = await readStatus(context.git, tree, { all: true });
-  const commit = await commitOf(context, tree, status, { parent: status.head ?? to, message: spec.message });
+  const status = await readStatus(repo.git, tree, { all: true });
+  const commit = await commitOf(repo, tree, status, { parent: status.head ?? to, message: spec.message });
   const keptAt = commit === to ? null : await keepOn(repo, spec.keepAt, commit);
   if (tip === undefined) await createRef(repo, wanted, to);
   // An unfinished operation, such as a rebase, would continue on the wrong branch.
-  await context.git(['rebase', '--quit'], { at: tree, write: true, ok: [0, 1, 128] });
-  await context.git(['symbolic-ref', 'HEAD', wanted], { at: tree, write: true });
-  await resetTo(context, tree, to);
+  await repo.git(['rebase', '--quit'], { at: tree, write: true, ok: [0, 1, 128] });
+  await repo.git(['symbolic-ref', 'HEAD', wanted], { at: tree, write: true });
+  await resetTo(repo, tree, to);
   return { from: branch ? `branch ${branch}` : 'no branch', keptAt };
 }

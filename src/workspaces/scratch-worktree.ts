@@ -1,18 +1,18 @@
 import { existsSync, mkdirSync, readdirSync, rmdirSync, rmSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { type Context, lockRepo, type Repository } from '../git/context-and-locks.ts';
-import type { GitLocation } from '../git/location.ts';
+import type { GitLocation } from '../git/locate-git-directories.ts';
 import { GitError, retryRaces } from '../git/run-git.ts';
 import { withLock } from '../machine/file-lock.ts';
 import { digest } from '../model/ids-and-branch-names.ts';
 import { waitForGit } from './add-remove-repair-worktree.ts';
 import { refuseInside } from './find-worktree-obstacles.ts';
+import { pathTaken, realDirectory } from './resolve-create-and-prune-paths.ts';
 import { copyUntracked } from './setup/copy-untracked-files.ts';
 import { dueInstall, install } from './setup/install-packages.ts';
 import { endHooks, runHooks, runInstall } from './setup/set-up-worktree.ts';
 import { deleteLinksToCaches, deleteUntrackedFiles, lockfilesDiffer } from './warm/remove-leftover-state.ts';
 import type { WorkspaceSpec } from './workspace-spec.ts';
-import { pathTaken, realDirectory } from './worktree-paths.ts';
 
 export interface ScratchSpec
   extends Pick<WorkspaceSpec, 'worktreeRoot' | 'hooks' | 'install' | 'copy' | 'caches'> {

@@ -1,15 +1,15 @@
 import { renameSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { type Context, lockRepo } from '../git/context-and-locks.ts';
+import { lockRepo, type Repository } from '../git/context-and-locks.ts';
 import { find } from '../git/inspect-worktrees.ts';
-import { type GitLocation, gitDirOf } from '../git/location.ts';
+import { type GitLocation, gitDirOf } from '../git/locate-git-directories.ts';
 import { writeSmallFile } from '../machine/files/make-directory-and-handle-storage-errors.ts';
 import { readRegularText } from '../machine/files/read-and-remove-files.ts';
 import type { ProcessIdentity } from '../machine/process-identity-and-signals.ts';
 import { WorkspaceError } from '../model/errors.ts';
 import { asRecord, parseJson } from '../model/text/parse-json-and-find-places.ts';
+import { canonical } from './resolve-create-and-prune-paths.ts';
 import type { WorkspaceSpec } from './workspace-spec.ts';
-import { canonical } from './worktree-paths.ts';
 
 /**
  * Who may use a worktree, kept in git's own directory for it, where no agent's `git add` finds it.
@@ -112,14 +112,13 @@ export function recordOwner(
 
 /** Leaves a worktree, with all that is in it, to the next ticket of its branch. */
 export async function leaveToNextTicket(
-  context: Context,
+  repo: Repository,
   given: Pick<WorkspaceSpec, 'repo' | 'path' | 'owner'>,
 ): Promise<void> {
-  const repo = await context.repo(given.repo);
   const path = canonical(given.path);
-  await context.inTurn(path, () =>
+  await repo.inTurn(path, () =>
     lockRepo(repo, async () => {
-      const found = await find(context.git, path);
+      const found = await find(repo.git, path);
       if ('kind' in found || found.commonDir !== repo.commonDir) return;
       const owner = readOwner(found.gitDir);
       if (owner?.owner !== given.owner || owner.state === 'slot') return;

@@ -38,6 +38,8 @@ export interface WorkspaceSpec {
   hooks: string[];
   /** Installs what the worktree's lock file lists, again after each change of it. `packageManager` chooses among several. */
   install?: { packageManager: string | null } | undefined;
+  /** Called with the command before packages are installed, which may take minutes. */
+  onInstall?: (command: string) => void;
   /** Globs of untracked files copied from the checkout, such as `.env`. */
   copy: string[];
   /** Directories that a warm worktree keeps, such as `node_modules`. */

@@ -1,10 +1,10 @@
 import { renameSync } from 'node:fs';
 import { dirname } from 'node:path';
-import { type Context, createTurns } from '../git/context-and-locks.ts';
+import { type Context, createTurns, type Repository } from '../git/context-and-locks.ts';
 import { rememberTrunk } from '../git/fetch-and-find-trunk.ts';
 import { findRepo } from '../git/find-repository.ts';
 import { isAncestor } from '../git/history.ts';
-import type { GitLocation } from '../git/location.ts';
+import type { GitLocation } from '../git/locate-git-directories.ts';
 import { branchRef, readRef } from '../git/refs.ts';
 import { type CallLimits, type CreateGit, createGit, type Git, GitError } from '../git/run-git.ts';
 import { readStatus } from '../git/status-and-index-marks.ts';
@@ -12,6 +12,7 @@ import { makeDirectory } from '../machine/files/make-directory-and-handle-storag
 import { removeTree } from '../machine/files/read-and-remove-files.ts';
 import { catchUp } from './catch-up-ticket-branch-with-origin.ts';
 import { commitPaths, isTracked, readCommitted } from './commit-and-read-files.ts';
+import { branchAhead, branchHas, deleteBranch, examineBranch } from './delete-branches-and-protect-trunk.ts';
 import { ensureWorkspace, refreshWorkspace } from './ensure-workspace.ts';
 import {
   changedFiles,
@@ -22,6 +23,7 @@ import {
   shortStats,
   takeFingerprint,
 } from './evidence-and-diff.ts';
+import { originBranch } from './find-start-and-merge-prerequisites.ts';
 import { baseHas, branchWithSameChanges, findWorkInBase } from './find-work-in-base.ts';
 import { findObstacles } from './find-worktree-obstacles.ts';
 import {
@@ -35,32 +37,30 @@ import {
 } from './hand-over-work-by-origin.ts';
 import { integrateBranch } from './integrate-branch.ts';
 import { examineWorktree, listWorktrees } from './list-and-examine-worktrees.ts';
-import { openTrains, withTrainLock } from './merge-branches-of-train.ts';
+import { openTrains, withTrainLock } from './merge-and-land-trains.ts';
 import { closeEnclave, openEnclave } from './private-git-directory.ts';
 import { pushBranch, pushUrl, remoteTips } from './push-branch.ts';
-import { branchAhead, branchHas, deleteBranch, examineBranch } from './refuse-and-delete-branches.ts';
 import { releaseWorkspace, setAside } from './release-workspace.ts';
 import { basedOn, checkBase, resolveBase, startingPoint } from './resolve-base.ts';
+import { canonical } from './resolve-create-and-prune-paths.ts';
 import { returnToBranch, rewindTree } from './rewind-or-return-to-branch.ts';
 import { type Scratch, type ScratchSpec, withBaseScratch } from './scratch-worktree.ts';
 import { endSetup, isReady } from './setup/set-up-worktree.ts';
-import { originBranch } from './starting-commit.ts';
 import { verifyReady, verifyWorkspace } from './verify-workspace.ts';
 import { deleteFreeWarm } from './warm/warm-worktrees.ts';
 import { leaveToNextTicket } from './workspace-owner.ts';
 import type { WorkspaceSpec } from './workspace-spec.ts';
-import { canonical } from './worktree-paths.ts';
 
 export { GitError } from '../git/run-git.ts';
 export type { CaughtUp } from './catch-up-ticket-branch-with-origin.ts';
+export { whyKeepBranch } from './delete-branches-and-protect-trunk.ts';
 export { isSpecStateFile } from './evidence-and-diff.ts';
 export type { Whereabouts } from './find-work-in-base.ts';
 export type { HandOverRefs } from './hand-over-work-by-origin.ts';
 export type { Integrated } from './integrate-branch.ts';
 export type { KnownWorktree } from './list-and-examine-worktrees.ts';
-export type { Track, TrackSpec, Trains } from './merge-branches-of-train.ts';
+export type { Track, TrackSpec, Trains } from './merge-and-land-trains.ts';
 export type { Pushed } from './push-branch.ts';
-export { whyKeepBranch } from './refuse-and-delete-branches.ts';
 export type { ReleaseSpec } from './release-workspace.ts';
 export type { BasedOn } from './resolve-base.ts';
 
@@ -113,6 +113,13 @@ function callsOf(context: Context) {
     <In extends unknown[], Out>(call: (context: Context, ...rest: In) => Out) =>
     (...rest: In) =>
       call(context, ...rest);
+  /** Binds a call to the repository that its spec names. */
+  const inRepo =
+    <Spec extends { repo: string }, Rest extends unknown[], Out>(
+      call: (repo: Repository, spec: Spec, ...rest: Rest) => Out | Promise<Out>,
+    ) =>
+    async (spec: Spec, ...rest: Rest): Promise<Out> =>
+      call(await context.repo(spec.repo), spec, ...rest);
   return {
     /** Throws a WorkspaceError unless it is the checkout of a git repository with a commit. Remembered per path. */
     async checkRepo(path: string) {
@@ -169,31 +176,30 @@ function callsOf(context: Context) {
     /** Where a push to origin goes; throws when there is no origin. */
     pushUrl: async (path: string) => pushUrl(await context.repo(path)),
     /** True when both commits are here and `ancestor` is in the other's history. */
-    contains: async ({ repo, commit, ancestor }: { repo: string; commit: string; ancestor: string }) =>
-      isAncestor(await context.repo(repo), ancestor, commit),
+    contains: inRepo((repo, spec: { repo: string; commit: string; ancestor: string }) =>
+      isAncestor(repo, spec.ancestor, spec.commit),
+    ),
     /** A branch as origin has it this moment; undefined when it has none of that name. Throws when it cannot be asked. */
-    originTip: async ({ repo, branch }: { repo: string; branch: string }) =>
-      originBranch(await context.repo(repo), branch),
+    originTip: inRepo((repo, { branch }: { repo: string; branch: string }) => originBranch(repo, branch)),
     /** The commits that branches have on origin; those that are not there are left out. */
-    remoteTips: async ({ repo, branches }: { repo: string; branches: readonly string[] }) =>
-      remoteTips(await context.repo(repo), branches),
+    remoteTips: inRepo((repo, { branches }: { repo: string; branches: readonly string[] }) =>
+      remoteTips(repo, branches),
+    ),
     /** The commit that a branch is at, here; undefined when there is no such branch. */
-    tip: async ({ repo, branch }: { repo: string; branch: string }) =>
-      readRef(await context.repo(repo), branchRef(branch)),
+    tip: inRepo((repo, { branch }: { repo: string; branch: string }) => readRef(repo, branchRef(branch))),
     /** The branch that work would be merged into, as far as it is known here; undefined where there is none. */
-    async mergeTarget({ repo, base }: { repo: string; base: string | null }) {
-      return (await resolveBase(await context.repo(repo), base, { fetch: false })).name;
-    },
+    mergeTarget: inRepo(async (repo, { base }: { repo: string; base: string | null }) => {
+      return (await resolveBase(repo, base, { fetch: false })).name;
+    }),
     /** The commit that new work starts from, as origin has it now. */
-    async startingPoint({ repo, base, inPlace }: Pick<WorkspaceSpec, 'repo' | 'base' | 'inPlace'>) {
-      const at = await context.repo(repo);
-      if (inPlace) {
-        const { branch, head = '' } = await readStatus(git, at);
+    startingPoint: inRepo(async (repo, spec: Pick<WorkspaceSpec, 'repo' | 'base' | 'inPlace'>) => {
+      if (spec.inPlace) {
+        const { branch, head = '' } = await readStatus(git, repo);
         return { ref: branch ?? head, commit: head };
       }
-      const found = await resolveBase(at, base, { fetch: true });
-      return { ref: found.ref, commit: await startingPoint(at, found) };
-    },
+      const found = await resolveBase(repo, spec.base, { fetch: true });
+      return { ref: found.ref, commit: await startingPoint(repo, found) };
+    }),
     /** What work would start from, as far as it is known here: `origin/main`. */
     async startsFrom(path: string, base: string | null) {
       return (await resolveBase(await context.repo(path), base, { fetch: false })).ref;
@@ -211,55 +217,54 @@ function callsOf(context: Context) {
     },
     isReady,
     endSetup,
-    ensure: bind(ensureWorkspace),
+    ensure: inRepo(ensureWorkspace),
     verify: bind(verifyWorkspace),
     verifyReady: bind(verifyReady),
     refresh: bind(refreshWorkspace),
     headAt: bind(headAt),
-    rewind: bind(rewindTree),
-    returnToBranch: bind(returnToBranch),
+    rewind: inRepo(rewindTree),
+    returnToBranch: inRepo(returnToBranch),
     commitPaths: bind(commitPaths),
     isTracked: bind(isTracked),
-    readCommitted: bind(readCommitted),
+    readCommitted: inRepo(readCommitted),
     evidence: bind(gatherEvidence),
     fingerprint: bind(takeFingerprint),
-    release: bind(releaseWorkspace),
-    setAside: bind(setAside),
+    release: inRepo(releaseWorkspace),
+    setAside: inRepo(setAside),
     /** The refs below a name: what is kept of work that was taken out of a worktree. */
-    async keptAt({ repo, below }: { repo: string; below: string }) {
-      const at = await context.repo(repo);
-      const { stdout } = await git(['for-each-ref', '--format=%(refname)', `${below}/`], { at });
+    keptAt: inRepo(async (repo, { below }: { repo: string; below: string }) => {
+      const { stdout } = await git(['for-each-ref', '--format=%(refname)', `${below}/`], { at: repo });
       return stdout.split('\n').filter(Boolean);
-    },
-    giveUp: bind(leaveToNextTicket),
-    integrate: bind(integrateBranch),
+    }),
+    giveUp: inRepo(leaveToNextTicket),
+    integrate: inRepo(integrateBranch),
     openEnclave: bind(openEnclave),
     closeEnclave: bind(closeEnclave),
-    diff: bind(diffWork),
+    diff: inRepo(diffWork),
     shortStats: bind(shortStats),
-    sweep: bind(deleteFreeWarm),
-    push: bind(pushBranch),
-    snapshotWork: bind(snapshotWork),
-    originHandOver: bind(originHandOver),
-    ownHandOver: bind(ownHandOver),
-    pushHandOver: bind(pushHandOver),
-    takeOverWork: bind(takeOverWork),
+    sweep: inRepo(deleteFreeWarm),
+    push: inRepo(pushBranch),
+    snapshotWork: inRepo(snapshotWork),
+    originHandOver: inRepo(originHandOver),
+    ownHandOver: inRepo(ownHandOver),
+    pushHandOver: inRepo(pushHandOver),
+    takeOverWork: inRepo(takeOverWork),
     restoreUncommitted: bind(restoreUncommitted),
-    fetchHandedOver: bind(fetchHandedOver),
-    catchUp: bind(catchUp),
-    branchAhead: bind(branchAhead),
-    findWorkInBase: bind(findWorkInBase),
-    branchHas: bind(branchHas),
-    checkBase: bind(checkBase),
-    basedOn: bind(basedOn),
-    baseHas: bind(baseHas),
-    takenIn: bind(branchWithSameChanges),
+    fetchHandedOver: inRepo(fetchHandedOver),
+    catchUp: inRepo(catchUp),
+    branchAhead: inRepo(branchAhead),
+    findWorkInBase: inRepo(findWorkInBase),
+    branchHas: inRepo(branchHas),
+    checkBase: inRepo(checkBase),
+    basedOn: inRepo(basedOn),
+    baseHas: inRepo(baseHas),
+    takenIn: inRepo(branchWithSameChanges),
     changedFiles: bind(changedFiles),
     list: bind(listWorktrees),
-    examine: bind(examineWorktree),
-    examineBranch: bind(examineBranch),
+    examine: inRepo(examineWorktree),
+    examineBranch: inRepo(examineBranch),
     findObstacles: bind(findObstacles),
-    deleteBranch: bind(deleteBranch),
+    deleteBranch: inRepo(deleteBranch),
     trains: bind(openTrains),
     withBaseScratch: <T>(path: string, spec: ScratchSpec, fn: (scratch: Scratch, id: string) => Promise<T>) =>
       withBaseScratch(context, path, spec, fn),

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { ReadContext } from '../../src/model/agent.ts';
+import type { ReadContext } from '../../src/model/agent-and-adapter-types.ts';
 import type { Usage } from '../../src/model/ticket.ts';
 import { readerFor, replay, transcript } from './support.ts';
 

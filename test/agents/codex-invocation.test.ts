@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { codex, strictSchema } from '../../src/agents/codex.ts';
-import type { AgentConfig } from '../../src/model/agent.ts';
+import type { AgentConfig } from '../../src/model/agent-and-adapter-types.ts';
 import { validateResult } from '../../src/workflows/result-schema/validate-result.ts';
 import { agent, SCHEMA, valuesOf } from './invocation-support.ts';
 import { request } from './support.ts';

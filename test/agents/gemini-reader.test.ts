@@ -95,6 +95,25 @@ describe('the gemini reader', () => {
     ]);
   });
 
+  it.each([
+    ['warning', 'I begin. I am done.'],
+    ['error', ' I am done.'],
+  ])('after an event of severity %s has the message "%s"', (severity, message) => {
+    const delta = (content: string) => line({ type: 'message', role: 'assistant', content, delta: true });
+    const event = line({ type: 'error', severity, message: 'Something.' });
+    const lines = [
+      delta('I '),
+      delta('begin.'),
+      event,
+      delta(' I am done.'),
+      line({ type: 'result', status: 'success' }),
+    ];
+    expect(replay(readerFor('gemini'), lines, ENDED).result).toMatchObject({
+      ok: true,
+      text: message.trim(),
+    });
+  });
+
   it('has not ended when the model answers after the result', () => {
     const success = line({ type: 'result', status: 'success' });
     const answer = line({ type: 'message', role: 'assistant', content: 'More.', delta: true });

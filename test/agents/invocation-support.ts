@@ -1,4 +1,4 @@
-import type { AgentConfig } from '../../src/model/agent.ts';
+import type { AgentConfig } from '../../src/model/agent-and-adapter-types.ts';
 
 export const SCHEMA = {
   type: 'object',

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { opencode } from '../../src/agents/opencode.ts';
-import type { AgentConfig } from '../../src/model/agent.ts';
+import type { AgentConfig } from '../../src/model/agent-and-adapter-types.ts';
 import { agent } from './invocation-support.ts';
 import { request } from './support.ts';
 

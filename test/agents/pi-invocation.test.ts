@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { pi } from '../../src/agents/pi.ts';
-import type { AgentConfig } from '../../src/model/agent.ts';
+import type { AgentConfig } from '../../src/model/agent-and-adapter-types.ts';
 import { agent, valuesOf } from './invocation-support.ts';
 import { request } from './support.ts';
 

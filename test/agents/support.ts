@@ -7,7 +7,7 @@ import type {
   AgentRequest,
   AgentResult,
   ReadContext,
-} from '../../src/model/agent.ts';
+} from '../../src/model/agent-and-adapter-types.ts';
 
 const DIRECTORY = fileURLToPath(new URL('../fixtures/transcripts/', import.meta.url));
 

@@ -76,7 +76,7 @@ const PLAIN: Row[] = [
   ['retry q b', 0, /q\/b is ready/],
   ['cancel q b --yes', 0, /Plan q is cancelled and archived\./],
   ['report', 0, /^Signalbox report, the last 12 hours/],
-  ['stats', 0, /No finished runs/],
+  ['stats', 0, /No finished runs of issues/],
   ['clean', 0, /branch ticket\/p\/a: p\/a is complete/],
   ['checks', 0, /✓ 1 passed/],
   ['notify test', 1, /No notifications are configured/],

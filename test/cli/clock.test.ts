@@ -84,7 +84,7 @@ describe.concurrent('after the clock was set back by a day', () => {
 
   it('times in the future are shown as now', async ({ world }) => {
     setUp(world, 'commit', { a: { status: 'failed', error: 'no', since: tomorrow() } });
-    expect((await world.cli('status')).out).toContain('0.0s ago');
+    expect((await world.cli('status')).out).toMatch(/ 0 s ago/);
     const { tickets } = await world.json<Shown>('status', '--plan', 'p');
     expect(tickets[0]?.why).toBe('no');
   });

@@ -1,6 +1,7 @@
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
+import { grants } from '../../src/store/postgres/grants.ts';
 import { openPostgres } from '../../src/store/postgres/open-postgres.ts';
 import type { Store } from '../../src/store/store-interface.ts';
 import { says } from '../support/cli.ts';
@@ -74,6 +75,11 @@ describe('the address of the store', () => {
     const refused = await world.invoke(['status', '--json'], { SIGNALBOX_STORE: wrong }).ended;
     expect(refused.code).toBe(2);
     expect(JSON.parse(refused.err)).toMatchObject({ error: { code: 'store/password' } });
+    const none = await world.invoke(['status', '--store', shown()]).ended;
+    expect(none).toMatchObject({ code: 2, err: expect.stringContaining('and none was given') });
+    const uncoded = database.address.replace(/:[^:@]*@/, ':se#cret@');
+    const unread = await world.invoke(['status'], { SIGNALBOX_STORE: uncoded }).ended;
+    expect(unread).toMatchObject({ code: 2, err: expect.stringContaining('"#" is written as %23') });
   });
 });
 
@@ -118,10 +124,55 @@ describe('commands on the store', () => {
     await fleet('plan', 'approve', 'sprint');
     expect(await fleet('tick')).toMatchObject({ code: 2, err: expect.stringContaining('signalbox worker') });
     const run = world.invoke(['run', 'sprint', '--plain'], { SIGNALBOX_STORE: database.address });
-    await says(run, 'no worker is running. Start one: signalbox worker');
+    await says(run, '! A-1 waits: no worker is running. Start one: signalbox worker');
     run.kill('SIGINT');
     expect(await run.ended).toMatchObject({ code: 130 });
     expect((await store()).plan('sprint')).toMatchObject({ status: 'paused', claim: null });
+  });
+
+  it('are held by a run of a task for as long as the settings say', async () => {
+    world.config({ fleet: { leaseSeconds: 25 } });
+    const task = ['run', '--task', 'Fix the typo', '--plain'];
+    const run = world.invoke(task, { SIGNALBOX_STORE: database.address }, world.repo);
+    await says(run, 'no worker is running');
+    expect(await database.query('select lease_ms from signalbox.holders')).toEqual([{ lease_ms: 25_000 }]);
+    run.kill('SIGINT');
+    expect(await run.ended).toMatchObject({ code: 130 });
+  });
+
+  it('name a repository that only workers have, as they know it', async () => {
+    for (const repo of ['acme/api', 'https://github.com/acme/api.git']) {
+      await fleet('plan', 'new', 'named', '--repo', repo);
+      await fleet('plan', 'add', 'named', 'A-1', '--title', 'First', '--repo', repo);
+      expect(await fleet('plan', 'edit', 'named', '--repo', repo)).toMatchObject({ code: 0, err: '' });
+      expect(await fleet('plan', 'approve', 'named')).toMatchObject({ code: 0, err: '' });
+      const kept = await store();
+      expect(kept.plan('named')).toMatchObject({ repo, status: 'active' });
+      expect(kept.ticket({ planId: 'named', ticketId: 'A-1' }).repo).toBe(repo);
+      await fleet('plan', 'delete', 'named', '--force');
+    }
+  });
+
+  it('refuse to be the daemon for a login that may not schedule, before it takes the role', async () => {
+    const name = `${database.name}_person`;
+    for (const line of grants().person) await database.query(line.replaceAll('signalbox_person', name));
+    await database.query(`alter role ${name} login password 'role-secret'`);
+    onTestFinished(async () => {
+      await database.query(`drop owned by ${name} cascade`);
+      await database.query(`drop role ${name}`);
+    });
+    const address = database.address.replace(/\/\/.*@/, `//${name}:role-secret@`);
+    const daemon = await world.invoke(['daemon', '--plain'], { SIGNALBOX_STORE: address }).ended;
+    expect(daemon).toMatchObject({ code: 2, err: expect.stringContaining('signalbox_queue') });
+    expect(await database.query('select name from signalbox.roles')).toEqual([]);
+  });
+
+  it('say that workers run all active plans where a run is to be detached', async () => {
+    await fleet('plan', 'new', 'sprint', '--repo', world.repo);
+    expect(await fleet('run', 'sprint', '--detach')).toMatchObject({
+      code: 2,
+      err: expect.stringContaining('the workers of the fleet run all active plans already'),
+    });
   });
 
   it('need a repository for a worker', async () => {
@@ -135,7 +186,8 @@ describe('commands on the store', () => {
 
 describe('plans of a home', () => {
   it('move into the store and back, with their tickets and events, and stay archived where they were', async () => {
-    world.plan('p', { tickets: { a: {}, b: { blockedBy: ['a'] } } });
+    world.config({ repos: { 'acme/api': world.repo } });
+    world.plan('p', { repo: world.repo, tickets: { a: {}, b: { blockedBy: ['a'] } } });
     world.plan('busy', { tickets: { a: { status: 'running' } } });
     const refused = await fleet('fleet', 'import');
     expect(refused).toMatchObject({ code: 3, err: expect.stringContaining('signalbox pause busy') });
@@ -146,9 +198,12 @@ describe('plans of a home', () => {
     const there = await store();
     expect(there.plan('p')).toMatchObject({
       status: 'active',
+      repositories: { [world.repo]: 'acme/api' },
       tickets: [{ ticketId: 'a' }, { blockedBy: ['a'] }],
     });
-    expect((await fleet('fleet', 'import', 'p')).err).toContain('A plan "p" already exists');
+    expect((await fleet('fleet', 'import', 'p')).err).toMatch(
+      /A plan "p" already exists[\s\S]*moved there before/,
+    );
     rmSync(world.stateDir, { recursive: true });
     expect(await fleet('fleet', 'export', 'p')).toMatchObject({ code: 0 });
     expect(world.readPlan('p').status).toBe('active');
@@ -159,5 +214,12 @@ describe('plans of a home', () => {
     const { out } = await fleet('doctor');
     expect(out).toMatch(/fleet +Node \d+\.\d+/);
     expect(out).toContain('PgBouncer in transaction mode');
+    expect(out).toMatch(/✓ store +postgres:/);
+    const away = { SIGNALBOX_STORE: database.address.replace(/:\d+\//, ':1/') };
+    const unreachable = await world.invoke(['doctor'], away).ended;
+    expect(unreachable).toMatchObject({
+      code: 1,
+      out: expect.stringMatching(/✗ store +Cannot reach the store/),
+    });
   });
 });

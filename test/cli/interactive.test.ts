@@ -1,7 +1,7 @@
 import { chmodSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect } from 'vitest';
-import type { PlanningSession } from '../../src/features/planning/planning-session.ts';
+import type { PlanningSession } from '../../src/features/planning/prepare-planning-session.ts';
 import { PINNED } from '../../tools/agents/pinned.mjs';
 import { cliIn, errorIn, it, type World } from './support.ts';
 

@@ -38,6 +38,8 @@ describe.concurrent('tool calls in logs', () => {
       /^p\/a\n── build .*\n(?:.*\n)*✗ run exit 3\n/,
     );
     expect((await world.cli('logs', 'p', 'b', '--failed')).err).toContain('p/b has no failed attempt.');
+    await world.cli('retry', 'p', 'a');
+    expect((await world.cli('logs', 'p', '--failed')).err).toContain('No ticket of p is failed now.');
     const json = linesOf<{ kind: string; text: string }>((await world.cli('logs', 'p', 'a', '--json')).out);
     expect(json.map(({ text }) => text)).toContain(`▸ Read ${here}/README.md`);
   });

@@ -2,7 +2,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect } from 'vitest';
 import type { Preview, TrainResult } from '../../src/features/merge-train/run-merge-train.ts';
-import type { WorkReport } from '../../src/report/work-report.ts';
+import type { Report } from '../../src/report/view-schemas.ts';
 import { CliCall } from '../support/cli-call.ts';
 import { check, checkoutOf, commitOn, complete, filesIn, leftovers, WORKFLOW } from './merge-world.ts';
 import { cliIn, errorIn, git, it, refusal, stateOf, type World, waitFor } from './support.ts';
@@ -144,8 +144,20 @@ describe('merge', () => {
     expect(out).toContain('\nTo bring it into your checkout:\n  git merge --ff-only signalbox/main\n');
     expect(out.split('\n').filter((line) => line.length > 60)).toEqual([]);
     expect((await world.cli('status', 'p')).out).toContain('\n  Work: 1 merged\n');
-    const { sections } = await world.json<WorkReport>('report', '--plan', 'p');
+    const { sections } = await world.json<Report>('report', '--plan', 'p');
     expect(sections.map(({ name }) => name)).toEqual(['merged', 'decided']);
+  });
+
+  it('is not held up by a stopped run whose issue it has, and finds the newer one by the id', async ({
+    world,
+  }) => {
+    complete(world, { a: { files: { a: '1' } } }, { id: 'new' });
+    const { branch, base } = world.ticket('new', 'a');
+    const hold = { kind: 'stopped', reason: 'superseded by new', until: null, supersededBy: 'new' } as const;
+    world.plan('old', { status: 'paused', tickets: { a: { status: 'paused', hold, branch, base } } });
+    const { code, out, err } = await world.cli('merge', 'a');
+    expect(code, out + err).toBe(0);
+    expect(filesIn(world, 'signalbox/main')).toContain('a');
   });
 
   it('merges what others wait for first, then by order', { tags: 'full' }, async ({ world }) => {
@@ -335,7 +347,7 @@ describe('merge', () => {
     expect(again).toMatchObject({ code: 0, out: '= p/a  already in main\n' });
   });
 
-  it('takes all plans of the repository when none is named, and none of another', async ({ world }) => {
+  it('takes all plans of the repository with --all, and none of another', async ({ world }) => {
     complete(world, { a: { files: { a: '1' } } }, { createdAt: '2026-01-02T00:00:00Z' });
     complete(world, { b: { files: { b: '1' } } }, { id: 'q', createdAt: '2026-01-01T00:00:00Z' });
     git(world.dir, 'clone', '--quiet', world.repo, join(world.dir, 'other'));
@@ -349,7 +361,7 @@ describe('merge', () => {
         },
       },
     });
-    const { code, out } = await cliIn(world, world.repo, ['merge', '--json']);
+    const { code, out } = await cliIn(world, world.repo, ['merge', '--all', '--json']);
     expect(code).toBe(0);
     const { trains } = JSON.parse(out) as Said<TrainResult>;
     expect(trains.map(({ landed }) => landed.map(({ planId, ticketId }) => `${planId}/${ticketId}`))).toEqual(
@@ -359,6 +371,46 @@ describe('merge', () => {
     const fresh = join(world.dir, 'fresh');
     git(world.dir, 'init', '--quiet', fresh);
     expect(refusal(await cliIn(world, fresh, ['merge']))).toContain('has no commit to start from');
+  });
+
+  it('needs a name, and lists what can be merged without one', async ({ world }) => {
+    const here = (...words: string[]) => cliIn(world, world.repo, ['merge', ...words]);
+    expect(await here()).toMatchObject({ code: 0, out: 'Nothing to merge.\n' });
+    complete(world, { a: { files: { a: '1' } } }, { createdAt: '2026-01-01T00:00:00Z' });
+    complete(
+      world,
+      {
+        b: { files: { b: '1' } },
+        c: { files: { c: '1' } },
+        d: { files: { d: '1' }, more: { status: 'ready' } },
+      },
+      { id: 'q', status: 'active', createdAt: '2026-01-02T00:00:00Z' },
+    );
+    const before = git(world.repo, 'for-each-ref');
+    expect(await here()).toMatchObject({
+      code: 2,
+      err: [
+        '❌ Name what to merge. This can be merged:',
+        '   signalbox merge q      # 2 tickets',
+        '   signalbox merge q b',
+        '   signalbox merge q c',
+        '   signalbox merge p      # a',
+        '   signalbox merge @last  # q',
+        '   signalbox merge --all  # 2 plans',
+        '',
+      ].join('\n'),
+    });
+    expect((await here('--dry-run')).out).toContain('1. p/a');
+    expect(git(world.repo, 'for-each-ref')).toBe(before);
+    expect(refusal(await here('p', '--all'))).toContain('Leave out the name.');
+    expect(await here('d')).toMatchObject({ code: 0, err: 'q/d is ready.\n', out: 'Nothing to merge.\n' });
+    expect((await here('b')).out).toMatch(/^✓ q\/b {2}ticket\/q\/b\n(?!.*✓)/);
+    expect(refusal(await here('a'))).toContain('signalbox merge p a');
+    expect((await here('@last')).out).toContain('✓ q/c ');
+    expect(await here()).toMatchObject({
+      code: 2,
+      err: expect.stringContaining('\n   signalbox merge p      # a\n   signalbox merge --all  # 1 plan\n'),
+    });
   });
 
   it('runs hooks and copies files for the checks as for any worktree', { tags: 'full' }, async ({
@@ -387,7 +439,7 @@ describe('two plans with a ticket of the same id', () => {
   it('can both be rehearsed, and merged', async ({ world }) => {
     for (const id of ['p', 'q']) world.plan(id, { workflow: 'minimal', tickets: { a: {} } });
     for (const id of ['p', 'q']) expect((await world.cli('run', id)).code).toBe(0);
-    expect((await cliIn(world, world.repo, ['merge'])).out).toMatch(/✓ p\/a .*\n✓ q\/a /);
+    expect((await cliIn(world, world.repo, ['merge', '--all'])).out).toMatch(/✓ p\/a .*\n✓ q\/a /);
   });
 });
 

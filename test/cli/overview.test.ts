@@ -54,6 +54,16 @@ describe.concurrent('signalbox without a command, on a terminal', () => {
     expect(out).toContain('\n  done: Work: 1 on its branch → signalbox merge done\n');
   });
 
+  it('shows what is open in this repository, and only counts the rest', async ({ world }) => {
+    const failed = { status: 'failed', currentPhase: 'implement', error: 'no tests' } as const;
+    world.plan('there', { repo: join(world.dir, 'other'), tickets: { a: { ...failed, repo: null } } });
+    world.plan('here', { repo: world.repo, tickets: { b: { repo: null } } });
+    const out = await overview(world);
+    expect(out).not.toContain('there/a');
+    expect(out).toContain('\n  1 running or waiting\n    → signalbox run here\n');
+    expect(out).toContain('\n  1 open plan of other repositories: signalbox status --all\n');
+  });
+
   it('says that a repository has no commit', async ({ world }) => {
     const fresh = join(world.dir, 'fresh');
     git(world.dir, 'init', '--quiet', fresh);

@@ -18,9 +18,10 @@ describe('the packs of a build', () => {
   afterAll(() => rmSync(dir, { recursive: true, force: true }));
 
   const caches = () => readdirSync(packs).filter((name) => name.endsWith('.cache'));
-  const status = (...flags: string[]) => {
+  const status = (...flags: string[]) => run(flags, 'status');
+  const run = (flags: string[], ...words: string[]) => {
     const env = { PATH: process.env.PATH, HOME: dir, SIGNALBOX_HOME: join(dir, 'home') };
-    const argv = [...flags, join(dir, 'dist', 'cli.cjs'), 'status'];
+    const argv = [...flags, join(dir, 'dist', 'cli.cjs'), ...words];
     const { stdout, stderr } = spawnSync(process.execPath, argv, { env, encoding: 'utf8' });
     return { stdout, stderr };
   };
@@ -55,6 +56,20 @@ describe('the packs of a build', () => {
     const { stderr } = status('--require', hook);
     expect(stderr).toContain('status');
     expect(stderr).not.toMatch(/zod|commander|yaml|liquid/);
+  });
+
+  it('reads only what a command needs, and loads what starts programs only where one is started', () => {
+    const hook = join(dir, 'packs.cjs');
+    const loader = JSON.stringify(join(dir, 'dist', 'load.cjs'));
+    const read = `[...require(${loader}).packs.values()].map(({ filename }) => require('node:path').basename(filename))`;
+    writeFileSync(
+      hook,
+      `process.once('exit', () => process.stderr.write([...${read}, ...process.moduleLoadList].join(' ')));`,
+    );
+    const loaded = run(['--require', hook], 'completion', 'bash').stderr.split(' ');
+    expect(loaded).not.toContain('child_process');
+    const rest = loaded.filter((name) => name.startsWith('rest-'));
+    expect(rest).toEqual([expect.stringMatching(/^rest-completion-/)]);
   });
 
   it.each([

@@ -83,9 +83,21 @@ describe.concurrent('a ticket', () => {
     expect((await world.cli('status', 'nihgt')).err).toBe(
       '❌ There is no plan "nihgt".\n   Did you mean: night\n   Plans: night.\n   Help: signalbox status --help\n',
     );
+    const inConfig = await world.cli('-C', join(world.home, 'config.yaml'), 'status', 'nihgt');
+    expect(inConfig.err).toContain('Help: signalbox status --help\n');
     expect((await world.cli('logs', 'night', 'add-a-greting')).err).toContain(
       '   Did you mean: add-a-greeting\n',
     );
+  });
+
+  it('that no plan has gets five plans, those of this repository last', async ({ world }) => {
+    workflow(world);
+    for (const id of ['z1', 'z2', 'z3', 'z4', 'z5'])
+      world.plan(id, { repo: join(world.dir, 'other'), tickets: { a: { repo: null } } });
+    world.plan('here', { repo: world.repo, tickets: { b: { repo: null } } });
+    const { err } = await world.invoke(['logs', 'do-a-thing'], {}, world.repo).ended;
+    expect(err).toContain('   Plans: z2, z3, z4, z5, here and 1 more.\n');
+    expect((await world.cli('diff', '@lst')).err).toContain('   The latest plan is @last.\n');
   });
 
   it('is one of the latest plan with @last; logs and diff need no name', async ({ world }) => {
@@ -98,6 +110,26 @@ describe.concurrent('a ticket', () => {
 });
 
 describe.concurrent('@last', () => {
+  it('is a plan for every command that takes one, and a ticket id is enough also for integrate', async ({
+    world,
+  }) => {
+    plans(world);
+    const said = async (...words: string[]) => {
+      const { out, err } = await world.cli(...words);
+      return out + err;
+    };
+    expect(await said('plan', 'show', '@last')).toContain('(new), active');
+    expect(await said('plan', 'check', '@last')).toContain('new');
+    expect(await said('plan', 'edit', '@last', 'c', '--title', 'Other')).toContain('new/c is changed.');
+    expect(await said('pause-plan', '@last')).toContain('Plan new is paused.');
+    expect(await said('resume-plan', '@last')).toContain('Plan new is active.');
+    expect(await said('plan', 'archive', '@last')).toContain('Plan new is archived.');
+    expect(await said('plan', 'delete', '@last')).toContain('Plan new is deleted.');
+    expect(await said('integrate', 'b')).toContain('old/b');
+    expect(await said('integrate', '@last')).toContain('signalbox integrate old b\n');
+    expect(await said('resume-session', 'b')).toContain('old/b has no session yet.');
+  });
+
   it('in a repository without plans is refused where something would change', async ({ world }) => {
     plans(world);
     const other = join(world.dir, 'other');
@@ -141,7 +173,7 @@ describe.concurrent('retry --failed', () => {
     plans(world);
     const { code, out } = await world.cli('retry', '--failed', '@last');
     expect(code).toBe(0);
-    expect(out).toMatch(/^Retried 2 failed tickets of new\. /);
+    expect(out).toMatch(/^Retried 2 failed tickets of new; estimated: cost unknown\. /);
     for (const id of ['b', 'c']) expect(world.ticket('new', id).status).not.toBe('failed');
     expect(world.ticket('old', 'a').status).toBe('failed');
     expect((await world.cli('retry', '--failed')).err).toContain('--failed needs one plan');
@@ -159,7 +191,9 @@ describe.concurrent('retry --failed', () => {
       already: false,
     };
     world.plan('p', { tickets: { a: FAILED, b: { ...FAILED, source, supersededBy: 'run-2' } } });
-    expect((await world.cli('retry', '--failed', 'p')).out).toMatch(/^Retried 1 failed ticket of p\. /);
+    expect((await world.cli('retry', '--failed', 'p')).out).toMatch(
+      /^Retried 1 failed ticket of p; estimated: cost unknown\. /,
+    );
     expect(world.ticket('p', 'b').status).toBe('failed');
   });
 
@@ -200,11 +234,11 @@ describe.concurrent('retry --failed', () => {
     expect(first.length).toBeLessThan(54);
     expect(second).toMatch(/^ +\S*\? \[y\/N\] $|^ +\[y\/N\] $/);
     expect((await onTerminal('n\n')).err).toContain(
-      'Nothing was retried: 6 failed tickets of many, cost unknown.',
+      'Nothing was retried: 6 failed tickets of many; estimated: cost unknown.',
     );
     expect(world.ticket('many', 'a').status).toBe('failed');
     expect((await onTerminal('y\n')).out).toContain(
-      'Retry 6 failed tickets of many, cost unknown? [y/N] Retried 6 failed',
+      'Retry 6 failed tickets of many; estimated: cost unknown? [y/N] Retried 6 failed',
     );
     expect(world.ticket('many', 'f').status).not.toBe('failed');
   });

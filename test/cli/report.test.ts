@@ -1,11 +1,14 @@
 import { mkdirSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect } from 'vitest';
-import type { WorkReport } from '../../src/report/work-report.ts';
-import { it, setUp, waitFor } from './support.ts';
+import type { Report } from '../../src/report/view-schemas.ts';
+import { CliCall } from '../support/cli-call.ts';
+import { git, it, setUp, waitFor } from './support.ts';
 
 describe.concurrent('report', () => {
-  it('covers 12 hours at first, then the time since the last look, and says so', async ({ world }) => {
+  it('covers 12 hours at first, then the time since one was shown on a terminal; unmerged work stays', async ({
+    world,
+  }) => {
     setUp(world);
     await world.cli('run', 'p');
     const first = (await world.cli('report')).out;
@@ -13,11 +16,16 @@ describe.concurrent('report', () => {
     expect(first).toMatch(
       /Ready to merge\n {2}p\/a: .*\n {4}on branch ticket\/p\/a · 1 file changed.* · no checks ran\n/,
     );
-    expect((await world.cli('report')).out).toMatch(
-      /^Signalbox report, since .*, when you last looked at one\nNothing happened, and nothing needs you\.\n$/,
-    );
+    expect((await world.cli('report')).out).toContain('the last 12 hours');
+    const place = { cwd: world.dir, env: world.env, terminal: true, columns: 100 };
+    expect((await new CliCall(['report'], place).ended).out).toContain('the last 12 hours');
+    const second = (await world.cli('report')).out;
+    expect(second).toMatch(/^Signalbox report, since .*, when you last looked at one\n1 of 1 done\n/);
+    expect(second).toMatch(/Ready to merge\n {2}p\/a: .*\n {4}on branch ticket\/p\/a · 1 file changed/);
+    git(world.repo, 'merge', '--quiet', 'ticket/p/a');
+    expect((await world.cli('report')).out).toMatch(/\nNothing happened, and nothing needs you\.\n$/);
     expect((await world.cli('report', '--since', '1h')).out).toContain('1 of 1 done');
-    const json = await world.json<WorkReport>('report', '--plan', 'p');
+    const json = await world.json<Report>('report', '--plan', 'p');
     expect(json).toMatchObject({ period: 'plan p', sections: [{ name: 'ready' }] });
     expect((await world.cli('report', '--since', 'noon')).err).toContain('--since 18:00');
     expect((await world.cli('report', '--html', '--plan', 'p')).out).toMatch(/^<!doctype html>\n/);

@@ -1,3 +1,5 @@
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { describe, expect } from 'vitest';
 import { processStart } from '../../src/machine/process-identity-and-signals.ts';
 import {
@@ -220,6 +222,13 @@ describe.concurrent('a name that is no plan', () => {
     expect(ended.err).toContain(
       '"slow-3" is neither a plan nor an issue reference. Did you mean the plan "slow"?',
     );
+  });
+
+  it('is a slip in that of an issue file where there is one', async ({ world }) => {
+    mkdirSync(join(world.repo, 'issues'));
+    writeFileSync(join(world.repo, 'issues', 'alpha.md'), '# Alpha\n');
+    const { err } = await world.invoke(['run', 'alpha'], {}, world.repo).ended;
+    expect(err).toContain('Did you mean: signalbox run issues/alpha.md\n');
   });
 
   it('shows the plans that there are, also before names of tickets', async ({ world }) => {

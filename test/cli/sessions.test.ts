@@ -104,7 +104,7 @@ describe.concurrent('resume-session', () => {
       .ended;
     expect(ended.code).toBe(5);
     expect(ended.out).toContain(
-      `Session ${review?.sessionId} of p/a (review) in ${world.worktree('p', 'a')}`,
+      `Session ${review?.sessionId} of p/a (review) in ${world.worktree('p', 'a')}\np/a waits until you leave this session.\n`,
     );
     expect(callsOf(world)).toMatchObject([
       {

@@ -27,7 +27,7 @@ describe.concurrent('status', () => {
     expect(code).toBe(0);
     expect(out).toContain('active — default workflow — 1/5 complete, 1 failed, 1 paused');
     expect(out).toMatch(/◌ waits .*\n +no engine is running\n +→ signalbox run p\n/);
-    expect(out).toMatch(/✗ failed .*\d+h \d+m ago.*\n +build: no evidence\n +→ signalbox retry p failed\n/);
+    expect(out).toMatch(/✗ failed .*\d+ h \d+ m ago.*\n +build: no evidence\n +→ signalbox retry p failed\n/);
     expect(out).toMatch(/‖ paused .*\n +paused by Ann\n +→ signalbox resume p paused\n/);
     expect(out).toMatch(/✓ over .*\n/);
     expect(out).toMatch(/◌ x .*\n +the plan is a draft\n +→ signalbox plan approve d\n/);
@@ -103,9 +103,16 @@ describe.concurrent('status', () => {
     const { out } = await world.cli('status');
     expect(out).toMatch(/^No open plans\. The last one:\n\np\n {2}complete — /);
     expect(out).toContain('  Work: 1 on its branch → signalbox merge p\n');
-    expect((await world.cli('status', 'p')).out).toContain('on branch ticket/p/a\n');
+    const detailed = (await world.cli('status', 'p')).out;
+    expect(detailed.match(/branch ticket.p.a$/gm)).toEqual(['branch ticket/p/a']);
     expect((await world.cli('status', '--failed')).out).toBe('Nothing needs you here.\n');
     expect((await world.cli('status', '--waiting')).out).toBe('Nothing waits here.\n');
+  });
+
+  it('has one row for two tickets that failed for the same reason', async ({ world }) => {
+    setUp(world, 'commit', { a: { status: 'failed', error: 'no' }, b: { status: 'failed', error: 'no' } });
+    const { out } = await world.cli('status');
+    expect(out).toMatch(/✗ 2 tickets {2}failed +a, b\n +no\n +→ signalbox retry --failed p\n/);
   });
 
   it('shows only what failed or needs you with --failed, and what waits with --waiting', async ({

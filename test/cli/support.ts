@@ -116,3 +116,12 @@ export function write(world: World, name: string, text: string): string {
   writeFileSync(join(world.dir, name), text);
   return join(world.dir, name);
 }
+
+/** Runs everything there is once; the good plan must be complete afterwards whatever else there was. */
+export async function othersGoOn(world: World): Promise<string> {
+  world.plan('good', { tickets: { fine: {} } });
+  const { out, err } = await world.cli('tick');
+  expect(err).toBe('');
+  expect(world.ticket('good', 'fine').status).toBe('complete');
+  return out;
+}

@@ -59,7 +59,7 @@ describe.concurrent('a ticket that waits for a person', () => {
       JSON.stringify({ ...ticket, phaseHistory: [{ ...open, startedAt: new Date(asked).toISOString() }] }),
     );
     const { out } = await world.invoke(['status', 'p']).ended;
-    expect(out).toMatch(/needs attention +for 1h 0m/);
+    expect(out).toMatch(/needs attention +for 1 h 0 m/);
     expect(out).toMatch(/Ship it\? \(yes \| no\) \(next check /);
     expect(out).not.toContain('until');
   });

@@ -117,6 +117,8 @@ describe.concurrent('diff', () => {
     expect(refusal(ended)).toBe(
       '❌ p/a has no workspace yet: it is queued.\n   See: signalbox status --plan p\n',
     );
+    world.writeTicket('p', 'a', { ...world.ticket('p', 'a'), status: 'needs_attention' });
+    expect(refusal(await world.cli('diff', 'p', 'a'))).toContain('no workspace yet: it needs attention.\n');
   });
 });
 

@@ -1,7 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { settingsDocRows, settingsJsonSchema } from '../../src/config/describe-settings.ts';
+import { settingsDocRows, settingsJsonSchema } from '../../src/config/settings-schema-docs-and-list.ts';
 import { ROWS, variableOf } from '../../src/config/settings-table.ts';
-import { scratch } from './scratch.ts';
 
 interface Node {
   properties: Record<string, Node>;
@@ -46,15 +45,12 @@ describe('what is made from the table', () => {
       allowed: 'a path',
       default: '"state"',
       variable: 'SIGNALBOX_STATE_DIR',
-      flag: '--state-dir',
       about: 'Plans, tickets and jobs.',
-      needsTrust: false,
-      example: null,
       fields: [],
     });
     const agents = rows.find(({ key }) => key === 'agents');
-    expect(agents).toMatchObject({ variable: null, needsTrust: true });
-    expect(agents?.fields.map(({ name }) => name)).toEqual([
+    expect(agents).toMatchObject({ variable: null });
+    expect(agents?.fields.map(({ path }) => path.replace('agents.<name>.', ''))).toEqual([
       'adapter',
       'command',
       'defaultArgs',
@@ -77,15 +73,5 @@ describe('what is made from the table', () => {
     ['slots', 'SIGNALBOX_SLOTS'],
   ])('%s is set by %s', (key, variable) => {
     expect(variableOf(key)).toBe(variable);
-  });
-
-  it('examples that are valid settings', async () => {
-    const { write, load } = scratch();
-    const file = 'user/.signalbox/config.yaml';
-    for (const { key, example } of settingsDocRows()) {
-      if (example === null) continue;
-      const path = write(file, `${example}\n`);
-      expect((await load()).origin[key], example).toContain(path);
-    }
   });
 });

@@ -65,6 +65,20 @@ describe('the chain of config files', () => {
     expect((await failure(load({ env: { ...env, SIGNALBOX_CONFIG: 'gone' } }))).code).toBe('config/missing');
   });
 
+  it('says inside a job that hides the user’s files that a job decides nothing', async () => {
+    const { path, load } = scratch();
+    const env = {
+      HOME: path('user'),
+      SIGNALBOX_CONFIG: path('hidden.yaml'),
+      SIGNALBOX_JOB: path('jobs/p/a/1'),
+    };
+    const error = await failure(load({ env }));
+    expect(error).toMatchObject({ code: 'config/missing', details: { file: path('hidden.yaml') } });
+    expect(error.message).toBe(`This job cannot see the config file ${path('hidden.yaml')}.`);
+    expect(error.hint).toContain('A job cannot decide about tickets and plans');
+    expect((await failure(load({ env, configPath: 'gone.yaml' }))).hint).toContain('-C');
+  });
+
   it('puts the user’s own content before the bundled one', async () => {
     const { write, path, load } = scratch();
     write('user/.signalbox/config.yaml', 'promptDir: ~/prompts\nscriptDir: mine/scripts\n');

@@ -1,9 +1,9 @@
 import { mkdirSync } from 'node:fs';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { settingsJsonSchema } from '../../src/config/describe-settings.ts';
 import { parseSettings } from '../../src/config/parse-yaml-and-place-problems.ts';
 import { RUN_SETTINGS } from '../../src/config/run-flags.ts';
+import { settingsJsonSchema } from '../../src/config/settings-schema-docs-and-list.ts';
 import { variableOf } from '../../src/config/settings-table.ts';
 import { trust } from '../../src/config/trust.ts';
 import { failure, type Scratch, scratch } from './scratch.ts';

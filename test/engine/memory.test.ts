@@ -2,7 +2,7 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { describe, expect } from 'vitest';
 import { Engine } from '../../src/engine/engine.ts';
-import { Machine } from '../../src/machine/machine.ts';
+import { machineIn } from '../../src/machine/machine.ts';
 import { freeFromVmStat, freeInControlGroups } from '../../src/machine/measure-agent-memory.ts';
 import { it, type World, waitFor } from '../support/index.ts';
 import { partsOf } from './parts.ts';
@@ -93,7 +93,7 @@ describe('admission by free memory', () => {
     await waitFor('a measurement', () => (parts.machine.memory.sizeOf('p/a') ?? 0) > 120);
     world.go();
     await running;
-    const kept = new Machine(parts.settings.stateDir).memory.peakOf('agent');
+    const kept = machineIn(parts.settings.stateDir).memory.peakOf('agent');
     expect(kept).toBeGreaterThan(120);
     expect(kept).toBeLessThan(1000);
   });

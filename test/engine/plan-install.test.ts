@@ -37,6 +37,19 @@ describe('a Node project in a plan', () => {
     const { code, out, err } = await world.invoke(['run', 'p'], env).ended;
     expect(code, out + err).toBe(0);
     expect(world.read('npm-calls')).toBe('npm ci --no-audit --no-fund\nnpm run test\n');
+    expect(out.match(/p: a: installing packages \(npm ci --no-audit --no-fund\)/g)).toHaveLength(1);
+  });
+
+  it('that cannot be installed says why in its lines, and `status` what was printed', async ({ world }) => {
+    const env = nodeProject(world);
+    const printed = 'npm error 404 No match for tester\nnpm notice New version of npm available';
+    writeFileSync(join(world.dir, 'managers', 'npm'), `#!/bin/sh\necho '${printed}'\nexit 1\n`);
+    world.workflow('work', [{ id: 'verify', type: 'action', action: 'checks' }]);
+    world.plan('p', { tickets: { a: {} } });
+    const { out, err } = await world.invoke(['run', 'p'], env).ended;
+    expect(out + err).toContain('exit code 1: npm error 404 No match for tester.');
+    expect(out + err).not.toContain('npm notice');
+    expect((await world.cli('status', 'p')).out).toContain('npm notice New version');
   });
 
   it('gets none where the plan says so', async ({ world }) => {

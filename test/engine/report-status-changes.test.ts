@@ -1,6 +1,6 @@
 import { expect } from 'vitest';
 import { reportEnd } from '../../src/engine/report-status-changes.ts';
-import { followLogs } from '../../src/features/issue-runs/logs/write-log.ts';
+import { followLogs } from '../../src/features/issue-runs/logs/rewrite-run-log.ts';
 import type { EngineEvent } from '../../src/model/events.ts';
 import { attempt, ticket } from '../model/build.ts';
 import { status } from '../report/samples.ts';
@@ -35,7 +35,7 @@ it('an attempt that costs far more is reported, and the tickets of its plan are 
       attempt: 1,
     });
   expect(events.flatMap((event) => (event.type === 'attempt:text' ? event.text : []))).toEqual([
-    'build cost $0.90, 9.0 times the median of its 8 attempts',
+    'build cost $0.90, 9 times the median of its 8 attempts',
   ]);
   expect(reads).toBe(1);
 });

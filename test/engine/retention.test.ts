@@ -26,7 +26,7 @@ it('files that a killed process left half written go after an hour, those of a l
     world.append(`home/state/${name}`, text);
     world.age(`home/state/${name}`, minutes * 60);
   };
-  const stray = ['plans/p/plan.json', 'plans/p/tickets/a.json', 'locks/x', ''].map(
+  const stray = ['plans/p/plan.json', 'plans/p/tickets/a.json', 'locks/x', 'bases/results.json', ''].map(
     (path) => `${path}.${dead}.1.tmp`,
   );
   const kept = [`memory.json.${process.pid}.2.tmp`, 'plans/p/mine.tmp', `jobs/p/a/build.1.1/x.${dead}.1.tmp`];

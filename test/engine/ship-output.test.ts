@@ -19,6 +19,7 @@ async function shipping(world: World) {
       return true;
     },
     after: () => [],
+    ends: async () => [],
     deleteBefore: async () => undefined,
   };
   const engine = await partsOf(world);

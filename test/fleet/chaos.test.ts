@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs';
+import { readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { FleetWorld } from '../support/fleet.ts';
@@ -90,10 +90,17 @@ it('a fleet loses, doubles and exceeds nothing through kills, stops, cuts and re
   const { log, command } = writeAgent(fleet.world.dir, seed);
   await makePlans(fleet, command);
   const machines = new Machines({ fleet, slots: 3, otherVersion: otherVersion(fleet.world.dir, '99.0.0') });
+  // The first scheduler; workers take over when it is killed.
+  await machines.add('daemon');
   await Promise.all([1, 2, 3, 4].map(() => machines.add()));
 
   const maker = new TroubleMaker({ fleet, machines, random, leaseMs: LEASE_MS });
-  const ended = () => readFileSync(log, 'utf8').split('\nend\t').length - 1;
+  let read = { bytes: 0, ended: 0 };
+  const ended = () => {
+    const bytes = statSync(log).size;
+    if (bytes !== read.bytes) read = { bytes, ended: readFileSync(log, 'utf8').split('\nend\t').length - 1 };
+    return read.ended;
+  };
   const state = () => [...maker.done, `${ended()} phases have ended`, machines.said].join('\n');
   const troubles = troublesBy(random, KILLS);
   for (const [index, trouble] of troubles.entries()) {
@@ -124,7 +131,8 @@ it('a fleet loses, doubles and exceeds nothing through kills, stops, cuts and re
   console.log(
     [
       `${tickets.length} tickets, ${runs.length} runs, ${cutShort} of them ended from outside, in ${((Date.now() - began) / 1000).toFixed(0)} s;`,
-      `${maker.kills} kills, ${absences.length} absences, ${inTime} of them shorter than the lease;`,
+      `${maker.kills} kills, ${maker.killedDaemons} of them of a daemon that scheduled; ${maker.paused} tickets paused before their claim;`,
+      `${absences.length} absences, ${inTime} of them shorter than the lease;`,
       `${repeatedWhileAway.length} phases had ended on a machine that was away, and ran once more`,
     ].join('\n'),
   );
@@ -134,6 +142,8 @@ it('a fleet loses, doubles and exceeds nothing through kills, stops, cuts and re
   );
   expect(tickets).toHaveLength(TICKETS);
   expect(maker.kills).toBe(KILLS);
+  expect(maker.killedDaemons).toBeGreaterThan(0);
+  expect(maker.paused).toBeGreaterThan(0);
   const versions = new Set(fleet.store.fleet.workers().map(({ version }) => version));
   expect(versions.size).toBe(2);
   const limited = fleet.store.ticket({ planId: 'r1', ticketId: 't-05' });

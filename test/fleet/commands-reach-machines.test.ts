@@ -40,7 +40,10 @@ it('output of another machine is shown live, and a pause ends the agent there', 
   expect(await timeOf(() => waitFor('the agent to end', () => !isRunning(Number(pid))))).toBeLessThan(
     within(2_000),
   );
-  expect(await pause).toMatchObject({ code: 0, err: '' });
+  const { code, err } = await pause;
+  // How long a pause waits for a worker does not grow with the load of the machine, so a busy one may answer too late.
+  const isLate = within(100) > 200 && err.includes('has not answered');
+  expect({ code, err }).toEqual(isLate ? { code: 3, err } : { code: 0, err: '' });
   await worker.kill('SIGINT');
 });
 
@@ -64,13 +67,33 @@ it('Ctrl-C in a run that watches stops its agent on another machine, and resume 
   await worker.kill('SIGINT');
 });
 
-it('a pause of an agent on a silent machine says when its lease ends', { tags: 'full' }, async () => {
+it('a pause or stop of an agent whose machine is silent says so within two seconds, and when its lease ends', async () => {
   const fleet = await withAgent('go');
   const { world } = fleet;
-  world.config({ fleet: { leaseSeconds: 10 } });
   const worker = await fleet.worker(fleet.machine());
   await world.call('start');
+  process.kill(worker.pid, 'SIGSTOP');
+  const began = performance.now();
+  const paused = await fleet.cli('stop', 'p', 'a');
+  expect(performance.now() - began).toBeLessThan(within(3_000));
+  expect(paused).toMatchObject({ code: 3 });
+  expect(paused.err).toMatch(
+    /p\/a is paused, but worker \S+, which has the agent of a, has not answered for \d+ s\./,
+  );
+  expect(paused.err).toMatch(/its lease ends in [45]\d s; then: signalbox resume p a/);
+  process.kill(worker.pid, 'SIGCONT');
+  await fleet.reaches('p', 'a', 'paused');
+  await worker.kill('SIGINT');
+});
+
+it('a pause of an agent of a machine that was killed says when its lease ends', {
+  tags: 'full',
+}, async () => {
+  const fleet = await withAgent('go');
+  fleet.world.config({ fleet: { leaseSeconds: 10 } });
+  const worker = await fleet.worker(fleet.machine());
+  await fleet.world.call('start');
   await worker.kill('SIGKILL');
   const paused = await fleet.cli('pause', 'p', 'a');
-  expect(paused).toMatchObject({ code: 3, err: expect.stringMatching(/has not stopped[\s\S]*lease/) });
+  expect(paused).toMatchObject({ code: 3, err: expect.stringMatching(/has not answered[\s\S]*lease/) });
 });

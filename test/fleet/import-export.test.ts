@@ -47,7 +47,7 @@ it('a plan with work under way on another machine is exported there alone', { ta
   ]);
   world.agent('agent', 'commit');
   world.plan('p', { repo: 'acme/scratch', tickets: { a: {} } });
-  await fleet.upload('p');
+  expect(await fleet.cli('fleet', 'import', 'p')).toMatchObject({ code: 0, err: '' });
   const home = fleet.machineWithClone();
   const worker = await fleet.worker(home);
   await fleet.reaches('p', 'a', 'needs_attention');

@@ -1,7 +1,14 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
+import { openEngine } from '../../src/api/open-engine-with-features.ts';
+import { loadSettings } from '../../src/config/load-settings.ts';
+import { runWorker } from '../../src/engine/run-daemon-tick-and-worker.ts';
+import { storeAt } from '../store/postgres/support.ts';
 import { FleetWorld } from '../support/fleet.ts';
+import { waitFor } from '../support/wait-for.ts';
+
+const PACKAGE_DIR = new URL('../..', import.meta.url).pathname;
 
 /** A machine with an agent that others do not have, and a worker on it that has the agent's name as its label. */
 async function workerWith(fleet: FleetWorld, agent: string, steps: unknown[]): Promise<void> {
@@ -55,4 +62,40 @@ it('a budget of the day counts what all machines have used', { tags: 'full' }, a
     (store) => store.ticket({ planId: 'p', ticketId: 'b' }).hold?.kind === 'budget',
   );
   expect(fleet.store.ticket({ planId: 'p', ticketId: 'b' }).phaseHistory).toEqual([]);
+});
+
+it('two workers that start agents at the same moment do not pass a budget of launches', async () => {
+  const fleet = await FleetWorld.open();
+  const { world } = fleet;
+  world.config({ budgets: { plan: { launches: 1 } } });
+  world.workflow('work', [{ id: 'build', type: 'agent', prompt: 'Build it.' }]);
+  world.agent('agent', 'commit');
+  world.plan('p', { tickets: { a: {}, b: {} } });
+  await fleet.upload('p');
+  const ends = [fleet.machine(), fleet.machine()].map(async (home) => {
+    const env = { ...world.env, SIGNALBOX_HOME: home } as Record<string, string>;
+    const settings = await loadSettings({ cwd: world.dir, env, packageDir: PACKAGE_DIR });
+    const store = await storeAt(fleet.database.address);
+    const engine = openEngine({ settings, env, by: 'worker', store, handsOver: true });
+    const isHere = () => store.tickets('p').every(({ claim }) => claim !== null);
+    // Both have decided to start before either has recorded it.
+    const mayDrive = async () => {
+      await waitFor('both claims', isHere);
+      return null;
+    };
+    engine.kinds = new Map([[null, { mayDrive }]]);
+    const [drain, stop] = [new AbortController(), new AbortController()];
+    const more = { slots: 1, labels: [], version: '1', checkEveryMs: 1000 };
+    const working = runWorker(engine, { ...more, drain: drain.signal, stop: stop.signal });
+    return async () => {
+      drain.abort();
+      await working;
+    };
+  });
+  await fleet.until('one end', (store) => store.tickets('p').some(({ status }) => status === 'complete'));
+  await fleet.until('the other to wait', (store) =>
+    store.tickets('p').some(({ hold }) => hold?.kind === 'budget'),
+  );
+  expect(fleet.store.tickets('p').flatMap(({ phaseHistory }) => phaseHistory)).toHaveLength(1);
+  for (const end of await Promise.all(ends)) await end();
 });

@@ -56,5 +56,9 @@ it('a daemon with the setting fleet.merge merges what is finished', { tags: 'ful
   writeFileSync(file, JSON.stringify({ ...config, fleet: { merge: true } }));
   const daemon = world.start(['daemon', '--plain'], fleet.env(home));
   await fleet.until('both tickets to be merged', () => landed(fleet).every((into) => into !== undefined));
-  expect(await daemon.kill('SIGINT')).toMatchObject({ code: 0 });
+  const ended = await daemon.kill('SIGINT');
+  expect(ended).toMatchObject({ code: 0 });
+  expect(ended.out).toMatch(/works on postgres:/);
+  expect(ended.out).toMatch(/· p: Checking 2 branches/);
+  expect(ended.out + ended.err).not.toContain('✗');
 });

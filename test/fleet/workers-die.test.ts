@@ -1,5 +1,7 @@
+import { readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { expect, it } from 'vitest';
+import type { Ticket } from '../../src/model/ticket.ts';
 import { CuttingProxy } from '../store/postgres/support.ts';
 import { says } from '../support/cli.ts';
 import { FleetWorld } from '../support/fleet.ts';
@@ -79,7 +81,7 @@ it('a worker that is stopped for longer than its lease, and continued, starts it
   expect(await worker.kill('SIGINT')).toMatchObject({ code: 0 });
 });
 
-it('a ticket whose machine never comes back ends on another one, with all its commits, from origin alone', {
+it('a ticket whose machine never comes back ends on another one, with all its commits and what was done on GitHub', {
   tags: 'full',
 }, async () => {
   const fleet = await FleetWorld.open();
@@ -90,10 +92,12 @@ it('a ticket whose machine never comes back ends on another one, with all its co
     { id: 'check', type: 'agent', prompt: 'Check it.', onSuccess: 'polish' },
     { id: 'polish', type: 'agent', prompt: 'Polish it.' },
   ]);
-  // The first run of the check commits, and is ended before it has ended.
+  // The first run of the check commits, and is ended before it has ended. The build leaves what an answer to a review would.
+  const record = (home: string) => join(home, 'state', 'jobs', 'p', 'a', 'forge.jsonl');
+  const line = JSON.stringify({ at: '', what: 'answered', state: 'noted', ids: ['comment:1'] });
   world.agent(
     'agent',
-    'commit; [ "$SIGNALBOX_PHASE.$SIGNALBOX_ATTEMPT" != check.1 ] || { note waits; sleep 600; }',
+    `[ "$SIGNALBOX_PHASE" != build ] || echo '${line}' > "\${SIGNALBOX_WORKTREE%-trees/*}/state/jobs/p/a/forge.jsonl"; commit; [ "$SIGNALBOX_PHASE.$SIGNALBOX_ATTEMPT" != check.1 ] || { note waits; sleep 600; }`,
   );
   world.plan('p', { repo: 'acme/scratch', tickets: { a: {} } });
   await fleet.upload('p');
@@ -108,6 +112,7 @@ it('a ticket whose machine never comes back ends on another one, with all its co
   expect([ticket.machine?.state, ticket.retries.check ?? 0]).toEqual([join(otherHome, 'state'), 0]);
   const [, , again] = world.calls('start');
   expect([cwd, again?.cwd]).toEqual([`${home}-trees/ticket/p/a`, `${otherHome}-trees/ticket/p/a`]);
+  expect(readFileSync(record(otherHome), 'utf8')).toBe(readFileSync(record(home), 'utf8'));
   const origin = join(world.dir, 'origin.git');
   expect(commitsOf(origin, 'refs/signalbox/p/a')).toEqual(['build', 'check', 'polish']);
   expect(git(origin, 'show', 'refs/signalbox/p/a:work-a.txt').split('\n')).toEqual([
@@ -216,6 +221,8 @@ it('a person pauses an agent on another machine, and sees workers and what they 
   const [told] = await fleet.database.query(
     "select command, about, person, database_user from signalbox.commands where command = 'drain'",
   );
+  const others = "select command from signalbox.commands where command in ('drain', 'remove')";
+  expect(await fleet.database.query(others)).toHaveLength(1);
   expect(told).toEqual({ command: 'drain', about: id, person: 'anna', database_user: 'postgres' });
 });
 
@@ -228,5 +235,41 @@ it('a ticket that no worker can take says so in status', async () => {
   expect((await fleet.cli('status', 'p')).out).toContain('no worker is running');
   const worker = await fleet.worker(fleet.machine(), ['--labels', 'linux']);
   expect((await fleet.cli('status', 'p')).out.replaceAll(/\s+/g, ' ')).toContain('has the labels gpu');
+  await worker.kill('SIGINT');
+});
+
+it('a ticket goes to a worker that has the labels of all its phases, and says so in status while there is none', async () => {
+  const fleet = await FleetWorld.open();
+  const { world } = fleet;
+  world.workflow('work', [
+    { id: 'build', type: 'agent', prompt: 'Build it.', onSuccess: 'train' },
+    { id: 'train', type: 'agent', prompt: 'Train it.', workerLabels: ['gpu'] },
+  ]);
+  world.agent('agent', 'commit');
+  world.plan('p', { tickets: { a: {} } });
+  await fleet.upload('p');
+  const other = await fleet.worker(fleet.machine(), ['--labels', 'linux']);
+  const isGivenBack = ({ dispatch }: Ticket) => dispatch?.number === 1 && dispatch.at === null;
+  await fleet.until('the worker to give it back', (store) => store.tickets('p').every(isGivenBack));
+  expect((await fleet.cli('status', 'p')).out.replaceAll(/\s+/g, ' ')).toContain('has the labels gpu');
+  expect(fleet.store.tickets('p')).toMatchObject([{ status: 'queued', phaseHistory: [], base: null }]);
+  const fitting = await fleet.worker(fleet.machine(), ['--labels', 'linux,gpu']);
+  await fleet.reaches('p', 'a', 'complete');
+  const [{ id } = { id: '' }] = fleet.store.fleet.workers().filter(({ labels }) => labels.includes('gpu'));
+  expect(fleet.store.tickets('p')).toMatchObject([{ dispatch: { number: 2, to: id } }]);
+  for (const each of [other, fitting]) await each.kill('SIGINT');
+});
+
+it('a ticket whose workflow a worker does not have says which worker that is', async () => {
+  const fleet = await FleetWorld.open();
+  const { world } = fleet;
+  const home = fleet.machine();
+  world.workflow('three', [{ id: 'build', type: 'agent', prompt: 'Build it.' }]);
+  world.plan('p', { workflow: 'three', tickets: { a: {} } });
+  await fleet.upload('p');
+  const worker = await fleet.worker(home);
+  await fleet.reaches('p', 'a', 'needs_attention');
+  const [{ id } = { id: '' }] = fleet.store.fleet.workers();
+  expect(fleet.store.tickets('p')[0]?.error).toContain(`Worker ${id}: There is no workflow "three"`);
   await worker.kill('SIGINT');
 });

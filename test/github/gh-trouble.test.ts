@@ -1,12 +1,20 @@
 import { describe, expect } from 'vitest';
 import { temporaryTroubleOf } from '../../src/features/pull-requests/temporary-and-final-errors.ts';
-import { GhError } from '../../src/github/gh/run-gh.ts';
-import { RateLimitFile } from '../../src/github/rate-limit.ts';
+import { GhError, ghProblem } from '../../src/github/gh/run-gh.ts';
+import { RateLimitFile } from '../../src/github/remember-rate-limit.ts';
 import { WorkspaceError } from '../../src/model/errors.ts';
 import { Bench } from '../features/pull-requests/bench.ts';
 import { it } from '../support/index.ts';
 
 const git = (stderr: string) => new WorkspaceError('workspace/push', 'It failed.', { details: { stderr } });
+
+it('that says nothing is reported in a whole sentence, before its hint', () => {
+  const silent = { code: 1, stdout: '', stderr: '' };
+  const repository = { host: 'github.com', owner: 'acme', name: 'web' };
+  expect(ghProblem(silent, repository, 'could not read the pull request').message).toBe(
+    'The GitHub CLI could not read the pull request: it said nothing.',
+  );
+});
 
 describe('what is waited out', () => {
   it('is a network that is down and a server that fails, and nothing that waiting does not mend', async ({

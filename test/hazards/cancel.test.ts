@@ -292,7 +292,10 @@ describe('cancel', () => {
     expect(world.ticket('p', 'b').status).toBe('failed');
     world.plan('draft', { status: 'draft', tickets: { x: {} } });
     world.plan('done', { status: 'complete', tickets: { x: { status: 'complete', currentPhase: 'done' } } });
-    expect((await world.cli('cancel', 'draft', '--yes')).err).toContain('signalbox plan delete draft');
-    expect((await world.cli('cancel', 'done', '--yes')).err).toContain('it is complete');
+    // Refused before it is asked for.
+    for (const more of [[], ['--yes']]) {
+      expect((await world.cli('cancel', 'draft', ...more)).err).toContain('signalbox plan delete draft');
+      expect((await world.cli('cancel', 'done', ...more)).err).toContain('it is complete');
+    }
   });
 });

@@ -8,6 +8,8 @@ const PHASES = [
   { id: 'polish', type: 'agent', prompt: 'Polish it.', expect: { commits: 2, clean: true } },
 ];
 
+const DONE = { id: 'done', type: 'terminal' };
+
 function prepare(world: World): void {
   world.agent('agent', 'alone; go; commit');
   world.script('check.sh', 'test -f README.md');
@@ -70,6 +72,20 @@ describe('kill -9 of the engine', () => {
     expectDone(world);
     expect(world.calls('end', { attempt: 'build.1.1', ticket: 'p/a' })).toMatchObject([{ pid }]);
     expect(world.calls('start')).toHaveLength(9);
+  });
+
+  it.concurrent('a command that finishes the plan also cleans up after the last ticket of the dead engine', async ({
+    world,
+  }) => {
+    world.agent('agent', 'commit');
+    world.workflow('work', [{ id: 'build', type: 'agent', prompt: 'Build.', onSuccess: 'done' }, DONE]);
+    world.plan('p', { tickets: { a: {}, b: { status: 'paused' } } });
+    await world.start(['run', 'p'], { SIGNALBOX_CRASH_AT: 'attempt:closed' }).ended;
+    expect(world.ticket('p', 'a')).toMatchObject({ status: 'complete', claim: { by: 'run' } });
+    expect((await world.cli('skip', 'p', 'b', 'done')).code).toBe(0);
+    expect(world.readPlan('p')).toMatchObject({ status: 'complete', claim: null });
+    expect(world.ticket('p', 'a')).toMatchObject({ status: 'complete', claim: null });
+    expect(worktreesOf(world.repo)).toEqual([]);
   });
 
   it.concurrent('and of its agent: the attempt is marked interrupted and run again', {

@@ -92,6 +92,31 @@ describe('an agent whose end is lost while the state cannot be written', () => {
     expect(ticket().status).toBe('complete');
   });
 
+  it('or cannot print its result, is not run again once it has committed; otherwise no attempt is consumed', async ({
+    world,
+  }) => {
+    const again = join(world.dir, 'again');
+    const fail = `[ -e ${again} ] || { note failing; exit 1; }`;
+    const { disk, run, ticket, said } = await withoutDisk(
+      world,
+      `[ $SIGNALBOX_TICKET = b ] || commit; note working; go; ${fail}; commit`,
+    );
+    world.go('a');
+    await world.call('failing', { ticket: 'p/a' });
+    await disk.writable();
+    const isHeld = () => ticket('b').hold?.kind === 'shortage' && ticket('b').claim === null;
+    await waitFor('b to wait', isHeld, { state: said });
+    expect(ticket('b')).toMatchObject({ status: 'ready', retries: {}, error: null });
+    expect(ticket('b').hold?.reason).toMatch(/; build: .*exit code 1/);
+    writeFileSync(again, '');
+    expect((await disk.cli('retry', 'p', 'b')).code).toBe(0);
+    expect((await run).code, said()).toBe(1);
+    expect(story(ticket('b'))).toEqual(['build interrupted', 'build success']);
+    expect(ticket()).toMatchObject({ status: 'needs_attention', claim: null, retries: {} });
+    expect(ticket().error).toContain('signalbox retry p a (do it again) or signalbox skip p a done');
+    expect(world.calls('start', { ticket: 'p/a' })).toHaveLength(1);
+  });
+
   it('is run again where it has committed nothing', { tags: 'full' }, async ({ world }) => {
     const { disk, run, ticket, loseAgent, said } = await withoutDisk(world, 'note working; go; commit');
     loseAgent();

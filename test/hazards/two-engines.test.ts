@@ -71,11 +71,12 @@ describe('two engines on one state directory', () => {
     },
   );
 
-  it.concurrent('a run keeps to the limit per repository, and says what a ticket waits for', {
+  it.concurrent('a run keeps to the limit of a repository that two plans name differently, and says what a ticket waits for', {
     tags: 'full',
   }, async ({ world }) => {
     prepare(world, ['p', 'q']);
-    world.config({ maxConcurrency: 3, maxPerRepository: 1 });
+    world.editPlan('q', (plan) => Object.assign(plan, { repo: 'acme/scratch' }));
+    world.config({ maxConcurrency: 3, maxPerRepository: 1, repos: { 'acme/scratch': world.repo } });
     const first = world.invoke(['run', 'p']);
     await world.call('start', { ticket: 'p/a' });
     const second = world.invoke(['run', 'q']);

@@ -30,10 +30,63 @@ describe('a heading below the box of its task', () => {
     expect(outline(parseTasks(text).tasks)).toEqual(['1: A', '  1.a: a', '2: B', '  2.b: b']);
   });
 
+  it.each([
+    [
+      'below its heading',
+      '### Task 1.3: C\n\n#### Task 1.3 again\n\nfast\n\n- [ ] 1.4 D\n',
+      ['1.3: C', '1.4: D'],
+      [],
+    ],
+    ['in a file without boxes', '### 1.3 C\n\n### 1.3 results\n', ['1.3: C'], ['1 no-boxes']],
+    [
+      'with boxes of its own',
+      '### Task 1: A\n- [ ] a\n\n### Task 1: A — Summary\n- [x] summarized\n',
+      ['1: A', '  1.a: a'],
+      ['4 checklist'],
+    ],
+  ])('that reports on it is a note, too: %s', (_name, text, tasks, problems) => {
+    expect(found(text)).toEqual(problems);
+    expect(outline(parseTasks(text).tasks)).toEqual(tasks);
+  });
+
   it('is a duplicate where the first has no box either, or both have one', () => {
     expect(found('### Task 1: A\n- [ ] a\n\n### Task 1: B\n- [ ] b\n')).toEqual(['4 duplicate-id']);
     expect(found('### Task 1: A\n\n### Task 1: B\n')).toEqual(['3 duplicate-id']);
+    expect(found('### Task 1: A\n\n### Task 1: Write the report\n')).toEqual(['3 duplicate-id']);
     expect(found('- [ ] 1. A\n\n### [ ] Task 1: B\n')).toEqual(['3 duplicate-id']);
+  });
+});
+
+describe('boxes below a heading that is a task', () => {
+  it('are tasks of their own where they continue its number', () => {
+    const text =
+      '- [ ] 1. A\n\n### Task 2: B\n\nText.\n\n- [ ] 3. C\n- [ ] 4. D\n  - _Depends: 3_\n- [ ] 5. E\n';
+    expect(found(text)).toEqual([]);
+    expect(outline(parseTasks(text).tasks)).toEqual(['1: A', '2: B', '3: C', '4: D', '5: E']);
+  });
+
+  it('are tasks of their own where their number is not below its number', () => {
+    const text =
+      '- [ ] 1.1 A\n- [ ] 1.2 B\n\n### Task 1.3: C\n\nText.\n\n- [ ] 1.4 D\n  - _Blocked: legal_\n- [ ] 1.5 E\n  - _Depends: 1.4_\n- [ ] 2. F\n';
+    expect(found(text)).toEqual([]);
+    expect(outline(parseTasks(text).tasks)).toEqual([
+      '1.1: A',
+      '1.2: B',
+      '1.3: C',
+      '1.4: D',
+      '1.5: E',
+      '2: F',
+    ]);
+    for (const unit of ['leaf', 'parent'] as const) {
+      const { units } = unitsIn(text, { unit });
+      expect(units.map(({ id }) => id)).toEqual(['1.1', '1.2', '1.3', '1.4', '1.5', '2']);
+      expect(units.flatMap(({ id, blocked }) => (blocked === null ? [] : id))).toEqual(['1.4']);
+    }
+  });
+
+  it('are parts of it where they count from one', () => {
+    const text = '### Task 1: A\n\n- [ ] 1. B\n- [ ] 2. C\n- [ ] 3. D\n';
+    expect(outline(parseTasks(text).tasks)).toEqual(['1: A', '  1.1: B', '  1.2: C', '  1.3: D']);
   });
 });
 
@@ -117,5 +170,14 @@ describe('`_Blocked: reason_`', () => {
     const { units, problems } = unitsIn(text);
     expect(units[0]?.blocked).toBe(blocked);
     expect(problems.map(({ code }) => code)).toEqual(blocked === null ? [] : ['spec/blocked']);
+  });
+
+  it.each([
+    ['in the title', '- [ ] 1. A _Blocked: foo_bar baz_\n', ['1 not-blocked']],
+    ['without a reason', '- [ ] 1. A\n  - _Blocked:_\n', ['1 not-blocked']],
+    ['in the title of a task that is done', '- [x] 1. A _Blocked: legal_\n', []],
+    ['with nothing', '- [ ] 1. A\n  - _Blocked: none_\n', []],
+  ])('that blocks nothing is a warning: %s', (_name, text, wanted) => {
+    expect(found(text)).toEqual(wanted);
   });
 });

@@ -1,13 +1,13 @@
 import { existsSync, mkdirSync, utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { Machine } from '../../src/machine/machine.ts';
+import { type Machine, machineIn } from '../../src/machine/machine.ts';
 import { scratch } from '../store/scratch.ts';
 
 const ATTEMPT = { phase: 'build', visit: 1, attempt: 2 };
 
 function machineWith(...planIds: string[]): Machine {
-  const machine = new Machine(scratch());
+  const machine = machineIn(scratch());
   for (const planId of planIds) mkdirSync(join(machine.stateDir, 'plans', planId), { recursive: true });
   return machine;
 }

@@ -1,4 +1,4 @@
-import type { Claim } from '../../src/model/claim.ts';
+import type { Claim } from '../../src/model/lease-and-claim-messages.ts';
 import { Plan } from '../../src/model/plan-schema.ts';
 import { Attempt, Ticket } from '../../src/model/ticket-schema.ts';
 import { type Phase, phaseOf, Workflow } from '../../src/model/workflow.ts';

@@ -4,7 +4,7 @@ import {
   judgementOf,
   judgementProblem,
   schemaForCriteria,
-} from '../../src/model/review-verdict-and-criteria.ts';
+} from '../../src/model/verdict-criteria-and-missing-checks.ts';
 
 const WANTED = ['Prints `80 °C`.', 'x > 5 is refused'];
 const judged = (criterion: string, met = true, evidence = 'a test') => ({ criterion, met, evidence });

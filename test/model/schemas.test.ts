@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { sayHolder } from '../../src/model/claim.ts';
 import { messageOf, SignalboxError } from '../../src/model/errors.ts';
 import { jsonText, parseKeepingExtra } from '../../src/model/extra-fields.ts';
+import { sayHolder } from '../../src/model/lease-and-claim-messages.ts';
 import { Plan } from '../../src/model/plan-schema.ts';
 import { attemptKey, isOver, openAttempt } from '../../src/model/ticket.ts';
 import { ATTEMPT_STATUSES, HOLD_KINDS, TICKET_STATUSES, Ticket } from '../../src/model/ticket-schema.ts';

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
+import { applyChanges, type WorkflowChanges } from '../../src/model/apply-changes-of-run-to-workflow.ts';
 import { positiveEdge, Workflow } from '../../src/model/workflow.ts';
-import { applyChanges, type WorkflowChanges } from '../../src/model/workflow-variants.ts';
 import { phaseIn, script, workflow } from './build.ts';
 
 const none: WorkflowChanges = { models: {}, efforts: {}, timeoutSeconds: null, retry: true, loops: null };

@@ -4,13 +4,17 @@ import { fromSnapshot, newlyAsking, withChange } from '../../page/live/board-sta
 import { routeOf } from '../../page/live/route-of.ts';
 import { byDay, roundTop, sumsBy, tokensText } from '../../page/logic/add-up-costs.ts';
 import { coloured } from '../../page/logic/ansi.ts';
+import { chooseAttempt } from '../../page/logic/choose-attempt.ts';
 import { filesOf } from '../../page/logic/diff.ts';
 import { bySection, linesOf } from '../../page/logic/fold-rows.ts';
+import { gateToShow } from '../../page/logic/gate-to-show.ts';
 import { layOut } from '../../page/logic/graph-layout.ts';
 import { parseJson } from '../../page/logic/parse-json.ts';
 import { nextOffset, opened, rangeOf, withEarlier, withLater } from '../../page/logic/transcript-window.ts';
+import type { Attempt, Hold } from '../../src/model/ticket.ts';
 import { hasWords } from '../../src/report/top/list-rows.ts';
 import type { Board, BoardRow, Transcript } from '../../src/web/api-schemas.ts';
+import { attempt as attemptOf } from '../model/build.ts';
 
 const row = (ticketId: string, more: Partial<BoardRow> = {}): BoardRow => ({
   ...{
@@ -62,10 +66,11 @@ describe('the board in the page', () => {
     expect(newlyAsking(null, after)).toEqual([]);
   });
 
-  it('has sections in their order, tickets by number', () => {
-    const rows = [row('T-10'), row('T-9'), row('x', { section: 'running' })];
-    const sections = bySection(rows, new Map());
-    expect(sections.waiting.map(({ ticketId }) => ticketId)).toEqual(['T-9', 'T-10']);
+  it('has sections in their order, and the tickets of a plan in its order, also those that changed', () => {
+    const before = fromSnapshot(board([row('T-9'), row('T-10'), row('a'), row('x', { section: 'running' })]));
+    const { rows } = withChange(before, { ...change, rows: [row('T-9', { why: 'another' })] });
+    const sections = bySection(rows.values(), new Map());
+    expect(sections.waiting.map(({ ticketId }) => ticketId)).toEqual(['T-9', 'T-10', 'a']);
     expect(sections.running).toHaveLength(1);
   });
 
@@ -218,17 +223,27 @@ describe('a window of a transcript', () => {
     ...more,
   });
 
+  const full = (from: number, to: number) =>
+    part(from, to, { entries: Array.from({ length: 100 }, (_, each) => entry(from + each)) });
+
   it('keeps a bounded number of parts, and knows where it is', () => {
-    let window = opened(part(900_000, 1_000_000), true);
-    for (let to = 900_000; to > 0; to -= 100_000) window = withEarlier(window, part(to - 100_000, to));
+    let window = opened(full(900_000, 1_000_000), true);
+    for (let to = 900_000; to > 0; to -= 100_000) window = withEarlier(window, full(to - 100_000, to));
     expect(rangeOf(window)).toEqual({ from: 0, to: 600_000 });
     expect(window.pieces).toHaveLength(6);
     expect(window.atEnd).toBe(false);
     while (!window.atEnd) {
       const from = nextOffset(window);
-      window = withLater(window, part(from, Math.min(1_000_000, from + 100_000)));
+      window = withLater(window, full(from, Math.min(1_000_000, from + 100_000)));
     }
     expect(rangeOf(window)).toEqual({ from: 400_000, to: 1_000_000 });
+  });
+
+  it('keeps parts that have few entries, because they may not fill the screen', () => {
+    let window = opened(part(900_000, 1_000_000), true);
+    for (let to = 900_000; to > 0; to -= 100_000) window = withEarlier(window, part(to - 100_000, to));
+    expect(rangeOf(window)).toEqual({ from: 0, to: 1_000_000 });
+    expect(window.atEnd).toBe(true);
   });
 
   it('replaces a tool call by its end, and takes no part that does not fit', () => {
@@ -281,5 +296,57 @@ describe('costs', () => {
 
   it('have a scale that ends with a round number', () => {
     expect([0, 0.03, 1, 16.4, 250.1].map(roundTop)).toEqual([1, 0.05, 1, 20, 500]);
+  });
+});
+
+describe('the attempt that a ticket page opens', () => {
+  const gate: Hold = { kind: 'gate', reason: 'Ship it?', until: null };
+  const facts = (key: string, status: Attempt['status'], more: Record<string, unknown> = {}) => ({
+    ...{ key, stdoutBytes: 9, stderrBytes: 0, hasPrompt: true },
+    attempt: attemptOf(key.slice(0, -1), status, more),
+  });
+  const [failed, again] = [facts('implement1', 'failure'), facts('implement2', 'success')];
+  const asks = facts('ask1', 'running', { asks: 'Ship it?' });
+  const checks = facts('checks1', 'failure');
+  it.each([
+    ['the one before a gate', [failed, again, asks], { status: 'needs_attention', hold: gate }, again],
+    ['a failed one before a gate', [again, checks, asks], { status: 'needs_attention', hold: gate }, checks],
+    ['the one that failed last', [again, checks, facts('clean1', 'success')], { status: 'failed' }, checks],
+    ['none that a later one put right', [failed, again], { status: 'needs_attention' }, again],
+    ['the one that was asked for', [failed, again, asks], { status: 'failed' }, failed, 'implement1'],
+    ['the one that runs', [failed, facts('implement2', 'running')], { status: 'running' }, 1],
+  ] as const)('is %s', (_, attempts, ticket, expected, wanted: string | null = null) => {
+    const chosen = chooseAttempt({ attempts: [...attempts], ticket: { hold: null, ...ticket } }, wanted);
+    expect(chosen).toBe(typeof expected === 'number' ? attempts[expected] : expected);
+  });
+});
+
+describe('the question that a ticket page shows', () => {
+  const asks = (key: string, more: object = {}) => ({
+    key,
+    asks: 'Ship it?',
+    decisions: ['yes', 'no'],
+    ...more,
+  });
+  const facts = (key: string, more: Record<string, unknown> = {}) => ({
+    ...{ key, stdoutBytes: 0, stderrBytes: 0, hasPrompt: false },
+    attempt: attemptOf('ask', 'interrupted', more),
+  });
+  const first = asks('ask#1#1');
+  const paused = [facts('ask#1#1')];
+  const answered = [facts('ask#1#1', { answeredBy: { by: 'Ada', door: 'cli' } })];
+  it('comes back with its draft when the gate asks again after a pause', () => {
+    expect(gateToShow({ gate: null, attempts: paused }, first, true)).toBe(first);
+    const again = asks('ask#1#2');
+    expect(gateToShow({ gate: again, attempts: paused }, first, true)).toBe(again);
+  });
+  it.each([
+    ['another visit', asks('ask#2#1'), paused],
+    ['another text', asks('ask#1#2', { asks: 'Delete it?' }), paused],
+    ['other decisions', asks('ask#1#2', { decisions: ['no', 'yes'] }), paused],
+    ['one that was answered', asks('ask#1#2'), answered],
+  ])('is not replaced below a draft: %s', (_, open, attempts) => {
+    expect(gateToShow({ gate: open, attempts }, first, true)).toBe(first);
+    expect(gateToShow({ gate: open, attempts }, first, false)).toBe(open);
   });
 });

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { lastWords } from '../../src/phases/capture-and-excerpt-output.ts';
+import { lastWords } from '../../src/phases/capture-values-and-excerpt-output.ts';
 
 describe('lastWords', () => {
   it.each([

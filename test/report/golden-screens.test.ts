@@ -7,7 +7,7 @@ import type { Ticket } from '../../src/model/ticket.ts';
 import { issueSummary } from '../../src/report/issue-runs/summary-and-dry-run.ts';
 import { frame } from '../../src/report/live/draw-frame.ts';
 import { liveState, refresh } from '../../src/report/live/live-state.ts';
-import { summary } from '../../src/report/plan-text.ts';
+import { summary } from '../../src/report/plan-headers-and-summaries.ts';
 import { style } from '../../src/report/style-and-phrases.ts';
 import { at, attempt, NOW, plan, ticket } from '../model/build.ts';
 import { CliCall } from '../support/cli-call.ts';
@@ -161,7 +161,6 @@ describe('golden screens', () => {
   it('long names', async ({ world }) => {
     store(world, long());
     const run = person(world);
-    await golden('overview-long', (columns) => run(columns));
     await golden('status-long', (columns) => run(columns, 'status', 'night'));
     await golden('report-long', (columns) => run(columns, 'report', '--since', '12h'));
   });

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { Plan } from '../../src/model/plan-schema.ts';
-import { planHeader } from '../../src/report/plan-text.ts';
+import { planHeader } from '../../src/report/plan-headers-and-summaries.ts';
 import { style } from '../../src/report/style-and-phrases.ts';
 import { ticket } from './samples.ts';
 

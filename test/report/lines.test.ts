@@ -41,11 +41,11 @@ const LINES: [EngineEvent, string | undefined][] = [
   ],
   [
     status('parser', 'ready', { hold: { kind: 'limit', reason: 'limit reached', until } }),
-    '◌ parser waits until 12:04:05, in 4m 5s: limit reached',
+    '◌ parser waits until 12:04:05, in 4 m 5 s: limit reached',
   ],
   [
     status('parser', 'ready', { hold: { kind: 'limit', reason: 'limit reached', until: tomorrow } }),
-    '◌ parser waits until 2026-03-02 01:00:00, in 13h 0m: limit reached',
+    '◌ parser waits until 2026-03-02 01:00:00, in 13 h 0 m: limit reached',
   ],
   [
     status('parser', 'ready', { hold: { kind: 'poll', reason: 'ci: pending', until } }),

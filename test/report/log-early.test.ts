@@ -2,7 +2,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
-import { Machine } from '../../src/machine/machine.ts';
+import { machineIn } from '../../src/machine/machine.ts';
 import { createLog } from '../../src/report/plan-and-ticket-log.ts';
 import { style } from '../../src/report/style-and-phrases.ts';
 import { attempt, plan, ticket } from '../model/build.ts';
@@ -12,7 +12,7 @@ it('reads an agent’s protocol although the attempt was looked at before its pr
   const dir = mkdtempSync(join(tmpdir(), 'signalbox-log-'));
   onTestFinished(() => rmSync(dir, { recursive: true, force: true }));
   const store = new MemoryStore();
-  const machine = new Machine(dir);
+  const machine = machineIn(dir);
   const open = attempt('build', 'running', { agent: 'rehearsal' });
   await store.create(plan(), [ticket({ status: 'running', phaseHistory: [open] })]);
   const log = createLog(store, machine, {

@@ -1,5 +1,5 @@
 import type { EngineEvent } from '../../src/model/events.ts';
-import { noUsage } from '../../src/model/limits/usage-and-cost.ts';
+import { noUsage } from '../../src/model/limits/usage-cost-and-estimate.ts';
 import type { Usage } from '../../src/model/ticket.ts';
 import { Ticket } from '../../src/model/ticket-schema.ts';
 

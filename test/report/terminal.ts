@@ -1,5 +1,5 @@
 import type { Screen } from '../../src/report/live/live-view.ts';
-import { cells } from '../../src/report/table.ts';
+import { cells } from '../../src/report/tables-and-text-wrapping.ts';
 
 // biome-ignore lint/suspicious/noControlCharactersInRegex: a terminal is about them
 const PART = /\u001b\[(\??)(\d*)([A-Za-z])|[\r\n]|[^\u001b\r\n]/gu;

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { cells, cut, joined, padOrCut } from '../../src/report/table.ts';
+import { cells, cut, joined, padOrCut } from '../../src/report/tables-and-text-wrapping.ts';
 
 describe('cells', () => {
   it.each([

@@ -109,6 +109,13 @@ describe('the report', () => {
     expect(text('usage limit')).toContain('    usage limit (until ');
   });
 
+  it('offers no branch without commits to be merged', () => {
+    const empty = { ticketId: 'e', status: 'complete', since: ago(1), branch: 'b', base } as const;
+    const at = (tip: string) => made([{ ticket: ticket({ ...empty, tip }), why: '', next: '' }]);
+    expect(reportText(at(base.commit), style(false)).join('\n')).not.toContain('merge');
+    expect(reportText(at('b'.repeat(40)), style(false)).join('\n')).toContain('→ signalbox merge p');
+  });
+
   it('begins with outcome and cost, then what needs a person, in one order', async () => {
     const report = await made();
     expect(report.sentence).toBe('1 of 6 done, 4 need you, 1 waiting · 2.0k tokens · at least $9.00');
@@ -123,7 +130,7 @@ describe('the report', () => {
     ]);
     const text = reportText(report, style(false)).join('\n');
     expect(text).toContain(
-      '  p/ask: Ask\n    Merge it?\n    open for 3h 0m\n    → signalbox respond p ask <decision>\n',
+      '  p/ask: Ask\n    Merge it?\n    open for 3 h 0 m\n    → signalbox respond p ask <decision>\n',
     );
     expect(text).toContain('  2 tickets: p/f1, p/f2\n    no tests\n');
     expect(text).toContain('  To retry the 3 failed of p\n    → signalbox retry --failed p\n');

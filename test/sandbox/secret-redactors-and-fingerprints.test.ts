@@ -3,7 +3,10 @@ import { join } from 'node:path';
 import fc from 'fast-check';
 import { describe, expect } from 'vitest';
 import { REDACTED } from '../../src/model/text/find-and-redact-secrets.ts';
-import { Fingerprints, fingerprintRedactor } from '../../src/sandbox/secret-redactors-and-fingerprints.ts';
+import {
+  fingerprintKeeper,
+  fingerprintRedactor,
+} from '../../src/sandbox/secret-redactors-and-fingerprints.ts';
 import { it, waitFor } from '../support/index.ts';
 
 const SECRETS = ['swordfish', 'sword-and-shield', 'fish-and-chips', '🙂🙃🙂🙃'];
@@ -11,7 +14,7 @@ const SECRETS = ['swordfish', 'sword-and-shield', 'fish-and-chips', '🙂🙃�
 describe('fingerprints of secrets', () => {
   it('find a secret wherever it stands, and nothing else', ({ world }) => {
     const file = join(world.dir, 'fingerprints.json');
-    new Fingerprints(file, SECRETS).keep();
+    fingerprintKeeper(file, () => SECRETS)();
     const redact = fingerprintRedactor(file);
     expect(redact('a swordfish, a sword, a fish')).toBe(`a ${REDACTED}, a sword, a fish`);
     expect(redact('swordfish-and-chips!')).toBe(`${REDACTED}!`);
@@ -32,12 +35,15 @@ describe('fingerprints of secrets', () => {
 
   it('of several engines are kept together', ({ world }) => {
     const file = join(world.dir, 'fingerprints.json');
-    const [one, two] = [new Fingerprints(file, ['swordfish']), new Fingerprints(file, ['trombone'])];
-    one.keep();
-    two.keep();
+    const [one, two] = [
+      fingerprintKeeper(file, () => ['swordfish']),
+      fingerprintKeeper(file, () => ['trombone']),
+    ];
+    one();
+    two();
     writeFileSync(file, 'torn');
-    two.keep();
-    one.keep();
+    two();
+    one();
     expect(fingerprintRedactor(file)('swordfish trombone')).toBe(`${REDACTED} ${REDACTED}`);
   });
 
@@ -45,13 +51,13 @@ describe('fingerprints of secrets', () => {
     const file = join(world.dir, 'fingerprints.json');
     const redact = fingerprintRedactor(file);
     expect(redact('swordfish')).toBe('swordfish');
-    new Fingerprints(file, SECRETS).keep();
+    fingerprintKeeper(file, () => SECRETS)();
     await waitFor('a redacted text', () => redact('swordfish') === REDACTED);
   });
 
   it('are not needed', ({ world }) => {
     const file = join(world.dir, 'fingerprints.json');
-    new Fingerprints(file, []).keep();
+    fingerprintKeeper(file, () => [])();
     expect(fingerprintRedactor(file)('swordfish')).toBe('swordfish');
   });
 });

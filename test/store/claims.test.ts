@@ -1,7 +1,7 @@
 import { hostname } from 'node:os';
 import { describe, expect } from 'vitest';
 import { ownIdentity } from '../../src/machine/process-identity-and-signals.ts';
-import { openStore } from '../../src/store/open-store.ts';
+import { openStore } from '../../src/store/open-file-store-with-schemas.ts';
 import { it } from '../support/index.ts';
 
 describe('a claim', () => {

@@ -1,12 +1,12 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
-import type { Claim } from '../../src/model/claim.ts';
 import { HeldError } from '../../src/model/errors.ts';
 import type { StoredEvent } from '../../src/model/events.ts';
 import type { Changed } from '../../src/model/ids-and-branch-names.ts';
+import type { Claim } from '../../src/model/lease-and-claim-messages.ts';
 import type { Ticket } from '../../src/model/ticket.ts';
-import { openStore } from '../../src/store/open-store.ts';
+import { openStore } from '../../src/store/open-file-store-with-schemas.ts';
 import { openPostgres } from '../../src/store/postgres/open-postgres.ts';
 import type { Store } from '../../src/store/store-interface.ts';
 import { Fixture } from '../support/fixture.ts';

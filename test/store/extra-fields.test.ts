@@ -146,13 +146,24 @@ describe('a file that is written again', () => {
   });
 });
 
-it('keys that are whole numbers move to the front of their object, as docs/plans.md says', async () => {
+it('keys that are whole numbers stay where they are, and texts that look like them as they are', async () => {
   const state = new State();
   state.plan('p');
   const file = state.path('p/tickets/t.json');
-  writeFileSync(file, '{"planId":"p","ticketId":"t","title":"T","x-own":{"b":1,"100":2,"a":3}}');
-  await state.store.updateTicket({ planId: 'p', ticketId: 't' }, (latest) => ({ ...latest, title: 'new' }));
-  expect(Object.keys(JSON.parse(readFileSync(file, 'utf8'))['x-own'])).toEqual(['100', 'b', 'a']);
+  const own = '"x-own":{"b":1,"100":{"z":"\\"7\\": 8","2":[{"y":0,"1":"\\\\"}]},"a":3,"5":4}';
+  writeFileSync(file, `{"planId":"p","ticketId":"t",${own},"title":"T","3":"three","phaseHistory":[]}`);
+  const ref = { planId: 'p', ticketId: 't' };
+  for (const title of ['one', 'two'])
+    await state.store.updateTicket(ref, (latest) => ({
+      ...latest,
+      title,
+      context: { 4: 'four', '"6":': '"6":' },
+    }));
+  const written = readFileSync(file, 'utf8');
+  const keys = [...written.matchAll(/^ {2}"(\w+(?:-\w+)?)":/gm)].map(([, key]) => key);
+  expect(keys.slice(0, 6)).toEqual(['planId', 'ticketId', 'x-own', 'title', '3', 'phaseHistory']);
+  expect(written.replace(/\n */g, '').replaceAll('": ', '":')).toContain(own.replaceAll('\\": ', '\\":'));
+  expect(state.store.ticket(ref).context).toEqual({ 4: 'four', '"6":': '"6":' });
 });
 
 describe('fields that people add themselves', () => {

@@ -2,9 +2,10 @@ import { existsSync, readFileSync, rmSync, truncateSync, writeFileSync } from 'n
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { refKey } from '../../src/model/ids-and-branch-names.ts';
 import type { Plan } from '../../src/model/plan.ts';
 import { layoutOf } from '../../src/store/layout-and-view.ts';
-import { openStore } from '../../src/store/open-store.ts';
+import { openStore } from '../../src/store/open-file-store-with-schemas.ts';
 import { StateReader } from '../../src/store/state-reader.ts';
 import { ViewInMemory } from '../../src/store/view-in-memory.ts';
 import { State } from './scratch.ts';
@@ -34,11 +35,18 @@ function started(state: State, { trustsRecentCheck = false } = {}) {
   return { open: plans.map(({ id }) => id), closed: [...(finished?.ids() ?? [])].sort(), read, kept };
 }
 
+const ticketsNamed = (kept: ViewInMemory, ...ids: string[]) =>
+  (kept.view.finished?.named(ids) ?? []).map(refKey).sort();
+
 function expectFresh(state: State): void {
-  const { open, closed } = started(state);
+  const { open, closed, kept } = started(state);
   const { plans } = openStore(state.dir).view();
   const isClosed = ({ status }: { status: string }) => status === 'complete' || status === 'archived';
+  const refs = plans
+    .filter(isClosed)
+    .flatMap(({ id, tickets }) => tickets.map(({ ticketId }) => refKey({ planId: id, ticketId })));
   expect(open).toEqual(plans.filter((plan) => !isClosed(plan)).map(({ id }) => id));
+  expect(ticketsNamed(kept, 'a')).toEqual(refs.sort());
   expect(closed).toEqual(
     plans
       .filter(isClosed)
@@ -64,6 +72,20 @@ describe('the index of finished plans', () => {
     expect(started(state)).toMatchObject({ read: 2, open: ['old-7', 'open'] });
     rmSync(indexOf(state));
     expect(started(state)).toMatchObject({ read: COUNT + 1, open: ['old-7', 'open'] });
+  });
+
+  it('knows the tickets of plans that nothing has read', () => {
+    const state = manyFinished();
+    for (const [index, id] of ['7', 'repo-7', 'o-repo-7', '17', 'x7'].entries())
+      state.plan(`old-${index}`, ['a', id], { status: 'complete' });
+    const named = ['old-0/7', 'old-1/repo-7', 'old-2/o-repo-7'];
+    expect(ticketsNamed(started(state).kept, '7')).toEqual(named);
+    const { kept, read } = started(state);
+    expect({ read, found: ticketsNamed(kept, '7') }).toEqual({ read: 1, found: named });
+    expect(ticketsNamed(kept, 'x7', '17')).toEqual(['old-3/17', 'old-4/x7']);
+    expect(ticketsNamed(kept, 'none')).toEqual([]);
+    state.plan('old-1', ['a'], { status: 'complete' });
+    expect(ticketsNamed(started(state).kept, '7')).toEqual(['old-0/7', 'old-2/o-repo-7']);
   });
 
   it('has nothing to say about plans that were written a moment ago', () => {

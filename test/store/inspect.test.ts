@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { inspectState } from '../../src/store/inspect-state-file.ts';
-import { openStore } from '../../src/store/open-store.ts';
+import { openStore } from '../../src/store/open-file-store-with-schemas.ts';
 
 function inspect(kind: 'plan' | 'ticket', data: unknown): string[] {
   const text = () => (typeof data === 'string' ? data : JSON.stringify(data));

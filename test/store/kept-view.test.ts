@@ -2,7 +2,7 @@ import { mkdirSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:
 import fc from 'fast-check';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import type { Plan } from '../../src/model/plan.ts';
-import { openStore } from '../../src/store/open-store.ts';
+import { openStore } from '../../src/store/open-file-store-with-schemas.ts';
 import type { Store, StoreView } from '../../src/store/store-interface.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { State } from './scratch.ts';

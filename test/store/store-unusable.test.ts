@@ -3,7 +3,7 @@ import { mkdirSync, readFileSync, rmSync, symlinkSync, truncateSync, writeFileSy
 import { describe, expect, it } from 'vitest';
 import { withStateLock } from '../../src/machine/file-lock.ts';
 import type { Ticket } from '../../src/model/ticket-schema.ts';
-import { openStore } from '../../src/store/open-store.ts';
+import { openStore } from '../../src/store/open-file-store-with-schemas.ts';
 import { State } from './scratch.ts';
 import { codeOf, REF } from './store-support.ts';
 

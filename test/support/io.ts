@@ -1,4 +1,5 @@
 import type { Io } from '../../src/cli/io.ts';
+import { style } from '../../src/report/style-and-phrases.ts';
 
 /** What a command gets from `runCli`, for tests of one part of the command line. `said` has its lines. */
 export function testIo(more: Partial<Io> = {}): { io: Io; said: string[] } {
@@ -17,6 +18,7 @@ export function testIo(more: Partial<Io> = {}): { io: Io; said: string[] } {
     err: note,
     tty: false,
     color: false,
+    style: style(false),
     exit: () => undefined,
     leave: () => undefined,
     keepHeapSmall: () => undefined,

@@ -1,6 +1,5 @@
 import { randomUUID } from 'node:crypto';
 import { ownIdentity } from '../../src/machine/process-identity-and-signals.ts';
-import { type Claim, sayHolder } from '../../src/model/claim.ts';
 import { HeldError, InputError } from '../../src/model/errors.ts';
 import type { StoredEvent } from '../../src/model/events.ts';
 import {
@@ -10,6 +9,7 @@ import {
   type StateRef,
   type TicketRef,
 } from '../../src/model/ids-and-branch-names.ts';
+import { type Claim, sayHolder } from '../../src/model/lease-and-claim-messages.ts';
 import type { Plan } from '../../src/model/plan.ts';
 import type { Ticket } from '../../src/model/ticket.ts';
 import { claimLines, type NoticeLine } from '../../src/store/claim-notifications.ts';

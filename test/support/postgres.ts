@@ -128,7 +128,8 @@ async function start(dir: string): Promise<PostgresServer> {
 /** Runs PostgreSQL until the test run has ended or `stop` is there, then removes its files. A test may restart it meanwhile. */
 const KEEPER = `dir=$1 runner=$2 ctl=$3 options=$4
 "$ctl" start -D "$dir/data" -l "$dir/log" -o "$options" --no-wait >"$dir/start" 2>&1
-while ps -p "$runner" >/dev/null && [ ! -e "$dir/stop" ]; do sleep 0.2; done
+runs() { if [ -d /proc/self ]; then [ -d "/proc/$runner" ]; else ps -p "$runner" >/dev/null; fi; }
+while runs && [ ! -e "$dir/stop" ]; do sleep 0.2; done
 "$ctl" stop -D "$dir/data" -m immediate >/dev/null 2>&1
 rm -rf "$dir/data"; : >"$dir/stopped"`;
 

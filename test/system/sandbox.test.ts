@@ -11,7 +11,7 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect } from 'vitest';
-import { processLimit } from '../../src/machine/process-count-limit.ts';
+import { processLimit } from '../../src/machine/limit-processes-of-sandbox.ts';
 import { bubblewrap } from '../../src/sandbox/bubblewrap.ts';
 import { Running } from '../support/cli.ts';
 import { git, isRunning, it, World, waitFor } from '../support/index.ts';

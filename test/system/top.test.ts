@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, onTestFinished } from 'vitest';
 import { FleetWorld } from '../support/fleet.ts';
@@ -233,7 +233,7 @@ describe.concurrent('the keys of the board in tmux', () => {
 describe.concurrent('the key e in tmux', () => {
   it('continues the session of an agent, and the ticket waits until that is left', async ({ server }) => {
     const { world } = server;
-    const { type, shows, select } = await board(server);
+    const { type, shows, select, text } = await board(server);
     const program = join(world.dir, 'claude');
     writeFileSync(program, '#!/bin/sh\necho "continuing $*"; read -r word; echo "heard $word"\n', {
       mode: 0o755,
@@ -247,9 +247,13 @@ describe.concurrent('the key e in tmux', () => {
       ...ticket,
       phaseHistory: [{ ...attempt, agent: 'claude', sessionId: 's-1' }],
     });
+    await select('works');
+    type('e');
+    await shows(/^p\/works has no session yet\.$/m);
     // The board that is shown has read the settings before.
     type('q');
     await shows(/prompt>$/);
+    expect(text()).not.toContain('waits until');
     type('start', 'Enter');
     await shows(/2 need you/);
     await select('breaks');
@@ -311,10 +315,34 @@ describe('the board of a fleet in tmux', () => {
   });
 });
 
+describe.concurrent('a board whose state directory is moved away', () => {
+  it('keeps its last frame with its age, refuses commands, and continues when it is back', async ({
+    server,
+  }) => {
+    const { world } = server;
+    world.plan('p', { tickets: { a: { status: 'failed', error: 'it broke', currentPhase: 'build' } } });
+    const command = `SIGNALBOX_HOME='${world.home}' '${CLI[0]}' '${CLI[1]}' top --all`;
+    server.tmux('new-session', '-d', '-s', 'run', '-x', '200', '-y', '24', '-c', world.dir, command);
+    const text = () => server.tmux('capture-pane', '-p', '-t', 'run');
+    const shows = (what: RegExp) => waitFor(String(what), () => what.test(text()), { state: text });
+    await shows(/^▸ ✗ a /m);
+    const away = `${world.stateDir}-away`;
+    renameSync(world.stateDir, away);
+    await shows(/^Not up to date: this is from [\s\S]*is missing\.[\s\S]*^▸ ✗ a /m);
+    server.tmux('send-keys', '-t', 'run', 'r', 'y');
+    await shows(/^The directory .* is missing\.$/m);
+    expect(existsSync(world.stateDir)).toBe(false);
+    renameSync(away, world.stateDir);
+    await waitFor('a board that is current', () => !text().includes('Not up to date'), { state: text });
+    await shows(/^▸ ✗ a /m);
+  });
+});
+
 describe.concurrent('a board that ends', () => {
   for (const [signal, code] of [
     ['SIGTERM', 143],
     ['SIGHUP', 129],
+    ['SIGQUIT', 131],
     ['SIGINT', 0],
   ] as const)
     it(`by ${signal} gives the screen back, with exit code ${code}`, async ({ server }) => {

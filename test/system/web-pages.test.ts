@@ -1,4 +1,5 @@
-import type { Browser } from 'playwright-core';
+import axeCore from 'axe-core';
+import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect } from 'vitest';
 import { it } from '../support/index.ts';
 import { fillRichly } from '../web/rich-world.ts';
@@ -25,24 +26,71 @@ const PAGES = [
   ['report', '/report?since=3d', 'Report'],
 ] as const;
 
+/** What is checked of a page: everything, or what differs in the other theme. */
+const CONTRAST = { runOnly: ['color-contrast'] };
+const LOOKS = {
+  light: { options: { colorScheme: 'light', viewport: { width: 1280, height: 860 } }, rules: {} },
+  dark: { options: { colorScheme: 'dark', viewport: { width: 1280, height: 860 } }, rules: CONTRAST },
+  phone: {
+    options: { colorScheme: 'light', viewport: { width: 360, height: 740 }, hasTouch: true },
+    rules: {},
+  },
+} as const;
+/** On a phone, of pages with the same parts one is checked. */
+const CHECKED_ON_PHONE: ReadonlySet<string> = new Set([
+  'board',
+  'plan',
+  'ticket-gate',
+  'ticket-diff',
+  'costs',
+]);
+
+/** Serious findings about accessibility. */
+async function findings(page: Page, rules: object): Promise<string[]> {
+  await page.evaluate(axeCore.source);
+  return page.evaluate(async (options) => {
+    const { axe } = window as unknown as { axe: typeof axeCore };
+    const { violations } = await axe.run(document, { resultTypes: ['violations'], ...options });
+    return violations
+      .filter(({ impact }) => impact === 'serious' || impact === 'critical')
+      .map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html).join(' ')}`.slice(0, 400));
+  }, rules);
+}
+
 describe('every page', () => {
-  it('shows what it is for, in both themes and on a phone', async ({ world }) => {
+  it('shows what it is for, in both themes and on a phone, without serious findings of axe', async ({
+    world,
+  }) => {
     fillRichly(world);
     const site = await TestSite.open(world, { version: VERSION });
-    for (const [look, options] of Object.entries({
-      light: { colorScheme: 'light', viewport: { width: 1280, height: 860 } },
-      dark: { colorScheme: 'dark', viewport: { width: 1280, height: 860 } },
-      phone: { colorScheme: 'light', viewport: { width: 360, height: 740 }, hasTouch: true },
-    } as const)) {
-      const { page, context, problems } = await visit(browser, site, '/', options);
+    for (const [look, { options, rules }] of Object.entries(LOOKS)) {
+      const { page, context, problems } = await visit(browser, site, '/', {
+        ...options,
+        reducedMotion: 'reduce',
+      });
       for (const [name, path, text] of PAGES) {
         await page.goto(`${site.server.url.slice(0, -1)}${path}`);
         await page.getByText(text).first().waitFor();
+        await page.locator('.loading').waitFor({ state: 'detached' });
         await keepPicture(page, `${name}-${look}`);
+        const overflow = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
+        expect(overflow, `${path} ${look}`).toBeLessThanOrEqual(0);
+        if (look === 'phone' && !CHECKED_ON_PHONE.has(name)) continue;
+        expect(await findings(page, rules), `${path} ${look}`).toEqual([]);
       }
       expect(problems).toEqual([]);
       await context.close();
     }
+    await site.close();
+  });
+
+  it('has a title, also one that does not exist', async ({ world }) => {
+    fillRichly(world);
+    const site = await TestSite.open(world, { version: VERSION });
+    const { page } = await visit(browser, site, '/nothing/here');
+    await page.getByText('There is nothing at this address.').waitFor();
+    await page.waitForFunction(() => document.title === '(2) Not found · Signalbox');
+    await page.context().close();
     await site.close();
   });
 });

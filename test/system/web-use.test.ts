@@ -1,10 +1,10 @@
-import { appendFileSync } from 'node:fs';
+import { appendFileSync, renameSync, writeFileSync } from 'node:fs';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
-import axeCore from 'axe-core';
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect } from 'vitest';
+import { NO_CHECKS } from '../../src/model/verdict-criteria-and-missing-checks.ts';
 import { it, type World, waitFor } from '../support/index.ts';
 import { fillRichly, HTML, TRANSCRIPT } from '../web/rich-world.ts';
 import { TestSite } from '../web/site.ts';
@@ -228,6 +228,30 @@ describe('decisions', () => {
     await site.close();
   });
 
+  it('keep their draft while the gate is paused, and are sent when it asks again', async ({ world }) => {
+    const site = await rich(world);
+    const { page } = await visit(browser, site, '/plans/auth/tickets/AUTH-3');
+    await page.getByLabel('Message for the agent').fill('Looks right.');
+    const { phaseHistory, ...asking } = world.ticket('auth', 'AUTH-3');
+    expect((await world.cli('pause', 'auth', 'AUTH-3')).code).toBe(0);
+    await page.getByRole('heading', { name: 'Your answer was not sent' }).waitFor();
+    const open = phaseHistory.at(-1);
+    const paused = world.ticket('auth', 'AUTH-3');
+    const attempt = (open?.attempt ?? 0) + 1;
+    world.writeTicket('auth', 'AUTH-3', {
+      ...asking,
+      phaseHistory: [...paused.phaseHistory, { ...open, attempt }],
+    });
+    await page.getByRole('heading', { name: 'It asks you' }).waitFor();
+    expect(await page.getByLabel('Message for the agent').inputValue()).toBe('Looks right.');
+    await page.getByRole('button', { name: 'approve' }).click();
+    await waitFor('the answer', () => world.ticket('auth', 'AUTH-3').currentPhase === 'merge');
+    const answered = world.ticket('auth', 'AUTH-3').phaseHistory.find((each) => each.answeredBy);
+    expect(answered).toMatchObject({ outcome: 'approve', attempt, output: 'Looks right.' });
+    await page.context().close();
+    await site.close();
+  });
+
   it('cannot be made on a page that is read-only', async ({ world }) => {
     const site = await rich(world, { readOnly: true });
     const { page } = await visit(browser, site, '/plans/auth/tickets/AUTH-3');
@@ -255,6 +279,24 @@ describe('a connection', () => {
     expect(await page.getByText('No connection').count()).toBe(0);
     await page.context().close();
     await again.close();
+  });
+
+  it('to a server that cannot read its state is said with its time, also in a new tab', async ({ world }) => {
+    const site = await rich(world);
+    const { page, context } = await visit(browser, site);
+    await page.locator('.connection.is-live').waitFor();
+    const [plans, away] = [join(world.stateDir, 'plans'), join(world.stateDir, 'away')];
+    renameSync(plans, away);
+    const second = await context.newPage();
+    await second.goto(site.server.url);
+    for (const each of [page, second]) {
+      await each.getByText('The server cannot read the state: this is from').waitFor();
+      expect(await each.getByRole('button', { name: 'Retry', exact: true }).isDisabled()).toBe(true);
+    }
+    renameSync(away, plans);
+    for (const each of [page, second]) await each.locator('.connection.is-live').waitFor();
+    await context.close();
+    await site.close();
   });
 
   it('that breaks off in the middle of an answer is said, and breaks nothing', async ({ world }) => {
@@ -308,6 +350,23 @@ describe('a connection', () => {
   });
 });
 
+describe('checks that found nothing to run', () => {
+  it('are not marked as passed, and say why', async ({ world }) => {
+    const site = await rich(world);
+    const ticket = world.ticket('auth', 'AUTH-1');
+    const phaseHistory = ticket.phaseHistory.map((each) =>
+      each.phase === 'checks' ? { ...each, output: NO_CHECKS } : each,
+    );
+    world.writeTicket('auth', 'AUTH-1', { ...ticket, phaseHistory });
+    const path = '/plans/auth/tickets/AUTH-1?attempt=checks%231%231';
+    const { page, context } = await visit(browser, site, path);
+    await page.locator('.attempt header').getByText(NO_CHECKS).waitFor();
+    expect(await page.getByRole('img', { name: 'had nothing to check' }).count()).toBe(3);
+    await context.close();
+    await site.close();
+  });
+});
+
 describe('what agents print', () => {
   it('is text, coloured and folded, and grows while it is looked at', async ({ world }) => {
     const site = await rich(world);
@@ -329,6 +388,32 @@ describe('what agents print', () => {
     expect(await page.title()).toContain('draft');
     expect(await page.locator('main img, main script').count()).toBe(0);
     expect(problems).toEqual([]);
+    await page.context().close();
+    await site.close();
+  });
+
+  it('is shown above a long line that is folded, without a scrollbar to reach it', async ({ world }) => {
+    const site = await rich(world);
+    const says = (content: object, type = 'assistant') =>
+      `${JSON.stringify({ type, message: { content: [content] } })}\n`;
+    const result = {
+      type: 'tool_result',
+      tool_use_id: 'c',
+      content: 'a line of a large file\n'.repeat(20_000),
+    };
+    writeFileSync(
+      join(world.stateDir, 'jobs', 'auth', 'AUTH-3', 'implement.1.1', 'stdout'),
+      [
+        says({ type: 'text', text: 'I read the large file.' }),
+        says({ type: 'tool_use', id: 'c', name: 'Read', input: { file_path: 'large.txt' } }),
+        says(result, 'user'),
+        says({ type: 'text', text: 'The very end.' }),
+      ].join(''),
+    );
+    const { page } = await visit(browser, site, '/plans/auth/tickets/AUTH-3?attempt=implement%231%231');
+    const transcript = page.getByRole('region', { name: 'Transcript' });
+    for (const text of ['The very end.', 'I read the large file.', 'Beginning'])
+      await transcript.getByText(text).waitFor();
     await page.context().close();
     await site.close();
   });
@@ -456,52 +541,7 @@ function listening(): Promise<Server> {
   return new Promise((resolve) => server.listen(0, () => resolve(server)));
 }
 
-describe('every page', () => {
-  it('has no serious finding of axe, in both themes and on a phone', async ({ world }) => {
-    const site = await rich(world);
-    const paths = [
-      '/',
-      '/plans',
-      '/plans/auth',
-      '/plans/auth/tickets/AUTH-3',
-      '/plans/auth/tickets/AUTH-2',
-      '/plans/auth/tickets/AUTH-3?view=diff',
-      '/plans/auth/tickets/AUTH-3?view=about',
-      '/costs',
-      '/report',
-    ];
-    for (const options of [
-      { colorScheme: 'light', viewport: { width: 1280, height: 860 } },
-      { colorScheme: 'dark', viewport: { width: 360, height: 740 } },
-    ] as const) {
-      const { page, context } = await visit(browser, site, '/', {
-        ...options,
-        reducedMotion: 'reduce',
-        bypassCSP: true,
-      });
-      const some =
-        options.colorScheme === 'light' ? paths : paths.filter((_, at) => at % 2 === 0 || at === 5);
-      for (const path of some) {
-        await page.goto(`${site.server.url.slice(0, -1)}${path}`);
-        await page.locator('h1').first().waitFor();
-        await page.locator('.loading').waitFor({ state: 'detached' });
-        await page.addScriptTag({ content: axeCore.source });
-        const found = await page.evaluate(async () => {
-          const { axe } = window as unknown as { axe: typeof axeCore };
-          const { violations } = await axe.run(document, { resultTypes: ['violations'] });
-          return violations
-            .filter(({ impact }) => impact === 'serious' || impact === 'critical')
-            .map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html).join(' ')}`.slice(0, 400));
-        });
-        expect(found, `${path} ${options.colorScheme}`).toEqual([]);
-        const overflow = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
-        expect(overflow, path).toBeLessThanOrEqual(0);
-      }
-      await context.close();
-    }
-    await site.close();
-  });
-
+describe('the board', () => {
   it('does not jump while what runs says something new', async ({ world }) => {
     const site = await rich(world);
     const { page } = await visit(browser, site);

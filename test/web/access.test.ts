@@ -151,6 +151,12 @@ describe.concurrent('a request is refused', () => {
     expect((await site.post(path, {}, { origin })).status).toBe(403);
     expect((await site.send('/', { headers: { host: `evil.${host}` } })).status).toBe(403);
     expect((await site.post(path, {}, { host, origin })).status).toBe(200);
+    // Proxies may add the port that browsers leave out.
+    expect((await site.post('/plans/p/tickets/a/resume', {}, { host: `${host}:443`, origin })).status).toBe(
+      200,
+    );
+    for (const port of [80, 8443])
+      expect((await site.send('/', { headers: { host: `${host}:${port}` } })).status).toBe(403);
     await site.close();
   });
 

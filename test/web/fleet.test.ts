@@ -7,6 +7,7 @@ import type { Board, TicketPage, Transcript } from '../../src/web/api-schemas.ts
 import { attempt } from '../model/build.ts';
 import { FleetWorld } from '../support/fleet.ts';
 import { it, waitFor } from '../support/index.ts';
+import { within } from '../support/within.ts';
 import { Stream, TestSite } from './site.ts';
 
 const REF = { planId: 'p', ticketId: 'a' };
@@ -102,12 +103,19 @@ describe('on the store of a fleet, the page', () => {
     const { store, settings, machine } = engine;
     const source = { store, settings, machine, redact: String, startedAt: 0, isShown: () => true };
     const reader = new BoardReader(source);
+    const seen = (action: string | null) =>
+      waitFor('the last action', () =>
+        reader.read(Date.now()).rows[0]?.action === action ? action : undefined,
+      );
     expect(reader.read(Date.now()).rows[0]).toMatchObject({ machine: 'build-2', action: null });
+    await seen('Reading the code.');
+    const { printedAt } = reader.read(Date.now()).rows[0] ?? {};
+    expect(Math.abs(Date.now() - Date.parse(printedAt ?? ''))).toBeLessThan(within(10_000));
     expect(reader.logTail(REF).join('\n')).toContain('Reading the code.');
     const printed = await fleet.cli('top', '--json');
     expect(JSON.parse(printed.out)).toMatchObject({
       counts: { running: 1 },
-      rows: [{ machine: 'build-2' }, {}],
+      rows: [{ machine: 'build-2', action: 'Reading the code.' }, {}],
     });
     expect((await fleet.cli('top')).out).toMatch(/^1 engine: worker[\s\S]*● a +First/m);
     await fleet.store.updateTicket(REF, (ticket) => ({ ...ticket, claim: null, status: 'failed' }));

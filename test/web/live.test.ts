@@ -1,3 +1,4 @@
+import { existsSync, renameSync } from 'node:fs';
 import { describe, expect } from 'vitest';
 import type { StoredEvent } from '../../src/model/events.ts';
 import {
@@ -6,8 +7,8 @@ import {
   type Change,
   Change as ChangeSchema,
 } from '../../src/web/api-schemas.ts';
-import { LiveFeed } from '../../src/web/live-feed.ts';
-import { it, type World } from '../support/index.ts';
+import { LiveFeed } from '../../src/web/numbered-board-changes.ts';
+import { it, type World, waitFor } from '../support/index.ts';
 import { Stream, TestSite } from './site.ts';
 
 async function opened(world: World): Promise<TestSite> {
@@ -84,6 +85,37 @@ describe.concurrent('the stream', () => {
     const change = await stream.next<Change>('change', ({ gone }) => gone.length > 0);
     expect(change.gone.sort()).toEqual(['q', 'q/c']);
     stream.close();
+    await site.close();
+  });
+});
+
+describe('a state directory that is moved away', () => {
+  it('leaves the board as it was, with the time since when, until it is back', async ({ world }) => {
+    const site = await opened(world);
+    const stream = new Stream(site);
+    await stream.next('snapshot');
+    // The watch reports this at once; a disk that is gone is found by the next check.
+    const [plans, away] = [`${world.stateDir}/plans`, `${world.stateDir}/away`];
+    renameSync(plans, away);
+    await stream.next<{ readAt: string | null }>('beat', ({ readAt }) => readAt !== null);
+    expect((await site.send('/api/v1/board')).status).toBe(503);
+    expect((await site.post('/plans/p/tickets/a/pause', {})).status).toBe(503);
+    const late = new Stream(site);
+    expect((await late.next<Board>('snapshot')).rows).toHaveLength(2);
+    // A reader takes what it hears for current until a beat says otherwise.
+    await waitFor('a beat after the snapshot', () => late.last?.event === 'beat');
+    expect(late.messages.map(({ event }) => event)).toEqual(['snapshot', 'beat']);
+    expect(late.last?.data).toMatchObject({ readAt: expect.any(String) });
+    expect(existsSync(plans)).toBe(false);
+    const before = stream.messages.length;
+    renameSync(away, plans);
+    await waitFor('the end of it', () =>
+      stream.messages.slice(before).some(({ data }) => (data as { readAt?: unknown }).readAt === null),
+    );
+    expect((await site.post('/plans/p/tickets/a/pause', {})).status).toBe(200);
+    await stream.next<Change>('change', ({ rows }) => rows[0]?.status === 'paused');
+    expect(stream.messages.flatMap(({ data }) => (data as { gone?: string[] }).gone ?? [])).toEqual([]);
+    for (const each of [stream, late]) each.close();
     await site.close();
   });
 });

@@ -7,6 +7,11 @@ import type { SearchPath } from '../../src/workflows/find-workflows-prompts-scri
 import { loadWorkflow } from '../../src/workflows/load-and-list-workflows.ts';
 import { atTestEnd } from '../support/ends.ts';
 
+export const phases = (...body: string[]) =>
+  `name: w\nphases:\n${body.map((line) => `  - ${line}`).join('\n')}`;
+export const FILES = { 'scripts/s.sh': '', 'prompts/p.md': 'Do {{ title }}.' };
+export const D = '{id: d, type: terminal}';
+
 const made: string[] = [];
 atTestEnd(() => {
   for (const dir of made.splice(0)) rmSync(dir, { recursive: true, force: true });

@@ -2,12 +2,12 @@ import { rmSync, utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import type { PhaseOf } from '../../src/model/workflow.ts';
+import { resolveWorkflow } from '../../src/workflows/find-and-check-workflow.ts';
 import {
   pinWorkflow,
   readPinned,
   renderPhasePrompt,
 } from '../../src/workflows/pin-workflow-and-render-prompts.ts';
-import { resolveWorkflow } from '../../src/workflows/resolve-workflow.ts';
 import { directory, searchPath } from './helpers.ts';
 
 const FILES = {

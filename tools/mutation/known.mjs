@@ -11,7 +11,7 @@ export const KNOWN = {
   [`src/agents/custom.ts: 2 → 3 in ${CUT}`]: MEMORY,
   [`src/agents/custom.ts: tail.slice(-TAIL) → tail in ${CUT}`]: MEMORY,
   [`src/agents/custom.ts: -TAIL → TAIL in ${CUT}`]: MEMORY,
-  'src/agents/reading/final-message.ts: 0 → 1 in const [, ...parts] = text.slice(0, Math.max(0, text.lastIndexOf(CLOSE))).split(OPEN);':
+  'src/agents/reading/result-block-and-signal.ts: 0 → 1 in const [, ...parts] = text.slice(0, Math.max(0, text.lastIndexOf(CLOSE))).split(OPEN);':
     'The first character of a text is no opening tag.',
   "src/agents/reading/reset-time.ts: 0 → 1 in total += Number(amount) * (UNITS[(unit ?? '').toLowerCase()] ?? 0);":
     ALWAYS_THERE,

@@ -15,7 +15,9 @@ import { mutantsOf, switched } from './mutants.mjs';
 const FILES = {
   'src/agents/reading/classify-errors.ts': {},
   'src/agents/reading/reset-time.ts': {},
-  'src/agents/reading/final-message.ts': { without: ['taggedInstruction', 'repairPrompt', 'repairAnew'] },
+  'src/agents/reading/result-block-and-signal.ts': {
+    without: ['taggedInstruction', 'repairPrompt', 'repairAnew'],
+  },
   'src/agents/reading/split-lines.ts': {},
   'src/agents/reading/stream-reader.ts': {},
   'src/agents/claude-reader.ts': {},
@@ -169,7 +171,7 @@ function flat(text) {
 
 /** The URLs of the bundled test files. */
 async function bundle() {
-  const files = readdirSync(join(root, TESTS)).filter(
+  const files = readdirSync(join(root, TESTS), { recursive: true }).filter(
     (file) => file.endsWith('.test.ts') && !OTHER_TESTS.test(file),
   );
   const ofVitest = createRequire(createRequire(import.meta.url).resolve('vitest/package.json'));

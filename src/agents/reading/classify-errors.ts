@@ -1,4 +1,4 @@
-import type { AgentError, AgentEvent, AgentExit as Exit } from '../../model/agent.ts';
+import type { AgentError, AgentEvent, AgentExit as Exit } from '../../model/agent-and-adapter-types.ts';
 import type { ErrorClass } from '../../model/ticket.ts';
 import { namesWait, resetFromProse } from './reset-time.ts';
 import { MAX_LINE_BYTES } from './split-lines.ts';
@@ -71,14 +71,23 @@ export function errorOf(kind: ErrorClass, message: string, now: string, zone?: s
  * be a count.
  */
 const NAMED_STATUS =
-  /(?:http\S{0,4}|status|error|code)\W{1,4}(429|50[0234]|529)\b|^\s*(429|50[0234]|529)\s*$/im;
+  /(?:http\S{0,4}|status|error|code)\W{1,4}(429|50[0234]|529)\b|^\s*(429|50[0234]|529)\s*(?:$|\{)/im;
 
-/** What a program without a protocol says about its provider: only what is no ordinary failure of its own. */
+/** A shorter wait may be about anything, such as a test. */
+const LEAST_WAIT_MS = 1_000;
+
+/**
+ * What a program without a protocol says about its provider: only what is no ordinary failure of its own. A wait that it names without a
+ * reason is taken for an overload, for which nothing waits for ever.
+ */
 export function classifyWords(message: string): 'limit' | 'overloaded' | null {
   const [, named, alone] = NAMED_STATUS.exec(message) ?? [];
   const status = Number(named ?? alone);
-  if (classify(message, status) === 'limit') return 'limit';
-  return status >= 500 || OVERLOADED.test(message) ? 'overloaded' : null;
+  const kind = classify(message, status);
+  if (kind === 'limit') return 'limit';
+  const isOther = kind !== null && kind !== 'overloaded';
+  const waits = !isOther && namesWait(message, LEAST_WAIT_MS);
+  return waits || status >= 500 || OVERLOADED.test(message) ? 'overloaded' : null;
 }
 
 /** The event for a CLI that retries by itself: a limit that it waits for, or a final refusal. */

@@ -4,9 +4,11 @@ const UNITS: Record<string, number> = { d: 24 * 60 * MINUTE, h: 60 * MINUTE, m: 
 
 const EPOCH = /\|(\d{10})\b/;
 const AFTER =
-  /(?:again|retry|reset)[^.\n]{0,40}?\b(?:in|after) ((?:\d+(?:\.\d+)?\s*[a-z]+[\s,]*(?:and )?){1,4})/i;
+  /(?:(?:again|retry|reset)[^.\n]{0,40}?\b(?:in|after)|\bwait(?: for)?) (?:about |around )?((?:\d+(?:\.\d+)?\s*[a-z]+[\s,]*(?:and )?){1,4})/i;
+const ONE = /an? (?=(?:second|minute|hour|day)\b)/gi;
 /** As a header or field: `retry-after: 20`, `retry_after_ms=900`, `"retryDelay": "20s"`. Without a unit it is seconds. */
-const FIELD = /retry[-_ ]?(?:after|delay)(.?ms)?[\s"':=]+(\d+(?:\.\d+)?)(?!\d|[:.]\d)\s*([a-z]*)/i;
+const FIELD =
+  /retry[-_ ]?(?:after|delay)(?:(.?ms)|[-_]?sec(?:ond)?s?)?[\s"':=]+(\d+(?:\.\d+)?)(?!\d|[:.]\d)\s*([a-z]*)/i;
 /** The other form of that header: `retry-after: Sun, 15 Nov 2026 18:40:00 GMT`. */
 const DATE = /retry-after[\s"':=]+([a-z]{3}, \d{1,2} [a-z]{3} \d{4} \d\d:\d\d:\d\d GMT)/i;
 /** `x-ratelimit-reset-requests: 6s`. Several may be there, and which of them is used up is not said. */
@@ -19,7 +21,11 @@ const CLOCK =
  * Finds the end of a limit in a CLI's prose. A clock time without a zone is in the machine's zone, as CLIs print it. It
  * names a minute, so the end of that minute counts: waking at its start would be too early.
  */
-export function resetFromProse(text: string, now: string, zone: string = localZone()): string | null {
+export function resetFromProse(
+  text: string,
+  now: string,
+  zone: string = new Intl.DateTimeFormat().resolvedOptions().timeZone,
+): string | null {
   const start = Date.parse(now);
   if (Number.isNaN(start)) return null;
   const epoch = EPOCH.exec(text)?.[1];
@@ -32,14 +38,14 @@ export function resetFromProse(text: string, now: string, zone: string = localZo
   return clock ? nextClock(clock, start, zone) : null;
 }
 
-/** Whether a text says how long to wait. */
-export function namesWait(text: string): boolean {
-  return waitIn(text) > 0 || DATE.test(text);
+/** Whether a text says how long to wait, and that for at least so long. */
+export function namesWait(text: string, leastMs = 1): boolean {
+  return waitIn(text) >= leastMs || DATE.test(text);
 }
 
 /** The wait that a text names, in milliseconds; 0 when it names none. */
 function waitIn(text: string): number {
-  const after = AFTER.exec(text)?.[1];
+  const after = AFTER.exec(text.replace(ONE, '1 '))?.[1];
   if (after) return duration(after);
   const [field, isMs, amount, unit = ''] = FIELD.exec(text) ?? [];
   if (field) return duration(`${amount}${isMs ? 'ms' : unit || 's'}`);
@@ -116,10 +122,6 @@ function isZone(name: string): boolean {
   } catch {
     return false;
   }
-}
-
-function localZone(): string {
-  return new Intl.DateTimeFormat().resolvedOptions().timeZone;
 }
 
 /** Null for an invalid time. */

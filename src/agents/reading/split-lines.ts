@@ -2,19 +2,11 @@
 export const MAX_LINE_BYTES = 64 * 1024 * 1024;
 const NEWLINE = 0x0a;
 
-interface LineSplitter {
-  push(chunk: Buffer): void;
-  /** Hands out a last line that had no newline. */
-  flush(): void;
-  /** How many lines were longer than the limit and therefore skipped. */
-  readonly dropped: number;
-}
-
 /**
  * Cuts a byte stream into lines. Bytes are decoded a whole line at a time, so a character split over two chunks stays
  * whole. A line above the limit is skipped, so memory stays bounded.
  */
-export function lineSplitter(onLine: (line: string) => void, maxLine = MAX_LINE_BYTES): LineSplitter {
+export function lineSplitter(onLine: (line: string) => void, maxLine = MAX_LINE_BYTES) {
   let pieces: Buffer[] = [];
   let length = 0;
   let dropped = 0;
@@ -33,7 +25,7 @@ export function lineSplitter(onLine: (line: string) => void, maxLine = MAX_LINE_
   };
 
   return {
-    push(chunk) {
+    push(chunk: Buffer) {
       let start = 0;
       for (let end = chunk.indexOf(NEWLINE); end >= 0; end = chunk.indexOf(NEWLINE, start)) {
         add(chunk.subarray(start, end));
@@ -42,9 +34,11 @@ export function lineSplitter(onLine: (line: string) => void, maxLine = MAX_LINE_
       }
       add(chunk.subarray(start));
     },
+    /** Hands out a last line that had no newline. */
     flush() {
       if (length > 0) endLine();
     },
+    /** How many lines were longer than the limit and therefore skipped. */
     get dropped() {
       return dropped;
     },

@@ -1,5 +1,11 @@
 import { createHash } from 'node:crypto';
-import type { AgentError, AgentEvent, AgentReader, AgentResult, ReadContext } from '../../model/agent.ts';
+import type {
+  AgentError,
+  AgentEvent,
+  AgentReader,
+  AgentResult,
+  ReadContext,
+} from '../../model/agent-and-adapter-types.ts';
 import { InputError } from '../../model/errors.ts';
 import {
   asNumber,
@@ -12,8 +18,8 @@ import {
 } from '../../model/text/parse-json-and-find-places.ts';
 import type { ErrorClass, Json, Usage } from '../../model/ticket.ts';
 import { type Exit, errorOf, unfinished } from './classify-errors.ts';
-import { resultInText } from './final-message.ts';
 import { toIso } from './reset-time.ts';
+import { resultInText } from './result-block-and-signal.ts';
 
 const MAX_OPEN_TOOLS = 1000;
 
@@ -152,14 +158,10 @@ export function checkedSessionId(id: string): string {
   });
 }
 
+type Counts = Partial<Record<'input' | 'output' | 'cacheRead' | 'cacheWrite' | 'cost', unknown>>;
+
 /** Token counts and cost from a stream; null where the value is not a number. */
-export function usageOf(counts: {
-  input: unknown;
-  output: unknown;
-  cacheRead: unknown;
-  cacheWrite: unknown;
-  cost: unknown;
-}): Usage {
+export function usageOf(counts: Counts): Usage {
   const count = (value: unknown) => asNumber(value) ?? null;
   return {
     inputTokens: count(counts.input),

@@ -1,5 +1,5 @@
 import { spawn } from 'node:child_process';
-import { Machine, type TmuxRecord } from '../../machine/machine.ts';
+import { machineIn, type TmuxRecord } from '../../machine/machine.ts';
 import { socketArgs, socketOf, tmuxClient } from '../../machine/tmux/run-tmux.ts';
 import { readSession, type TmuxSession } from '../../machine/tmux/session-windows-and-panes.ts';
 import { exactSession } from '../../machine/tmux/tmux-names-and-escapes.ts';
@@ -7,25 +7,26 @@ import { InputError } from '../../model/errors.ts';
 import { rests } from '../../model/state/next-step-or-rest.ts';
 import type { Redact } from '../../model/text/find-and-redact-secrets.ts';
 import { createLog, restLine } from '../../report/plan-and-ticket-log.ts';
-import { style } from '../../report/style-and-phrases.ts';
-import { wrapLines } from '../../report/table.ts';
+import { wrapLines } from '../../report/tables-and-text-wrapping.ts';
 import { readerRedactor } from '../../sandbox/secret-redactors-and-fingerprints.ts';
 import { loadSchemas } from '../../store/open-for-reading.ts';
-import { exitOf, type Io, inherited, outJson } from '../io.ts';
+import type { Store } from '../../store/store-interface.ts';
+import { exitOf, type Io, inherited, outJson, untilSignal } from '../io.ts';
 import {
   type GlobalOptions,
   openSettings,
   openState,
   planNamed,
-  ticketNamed,
+  planOrTicketNamed,
 } from '../open-state-and-find-named-tickets.ts';
 
 export async function attach(io: Io, options: GlobalOptions, word: string | undefined): Promise<void> {
-  const { stateDir, store, view } = await openState(io, options);
+  const { stateDir, store, view } = await openState(io, options, (state) => state.glance());
   const given = word && planNamed(io, store, 'attach', word);
-  const machine = new Machine(stateDir);
+  const machine = machineIn(stateDir);
   if (given !== undefined) store.plan(given);
-  const planId = given ?? machine.latestInTmux(view.plans.map(({ id }) => id));
+  const planId =
+    given ?? machine.latestInTmux([...view.plans.map(({ id }) => id), ...(view.finished?.ids() ?? [])]);
   const record = planId === undefined ? undefined : machine.tmuxRecord(planId);
   if (planId === undefined || !record) {
     const what = given === undefined ? 'No run has' : `No run of plan "${given}" has`;
@@ -83,40 +84,43 @@ export async function logs(
   first: string | undefined,
   second: string | undefined,
 ): Promise<void> {
-  const { stateDir, store } = await openState(io, options);
-  const planId = planNamed(io, store, 'logs', first);
-  const isPlan = second === undefined && store.hasPlan(planId);
-  const ref = isPlan ? undefined : ticketNamed(io, store, 'logs', [first, second]).ref;
-  if (options.failed) return showFailed(io, options, { stateDir, store }, ref ?? { planId });
-  return showLogs(io, options, { stateDir, store }, ref ?? { planId });
+  const { stateDir, store, view } = await openState(io, options, (state) => {
+    const named = planOrTicketNamed(io, state, 'logs', [first, second]);
+    state.tickets(named.planId);
+    return named;
+  });
+  return (options.failed ? showFailed : showLogs)(io, options, { stateDir, store }, view);
 }
 
 /** The last failed attempt of a ticket, or of each ticket of a plan that needs a person. */
 async function showFailed(
   io: Io,
   options: Options,
-  state: Pick<Awaited<ReturnType<typeof openState>>, 'stateDir' | 'store'>,
+  state: { stateDir: string; store: Store },
   { planId, ticketId }: { planId: string; ticketId?: string },
 ): Promise<void> {
   const { store } = state;
   if (options.follow) throw new InputError('usage', '--failed shows what has ended; leave out --follow.');
   const asked =
     ticketId === undefined ? store.tickets(store.plan(planId)) : [store.ticket({ planId, ticketId })];
-  const failed = asked.filter(
-    ({ status, phaseHistory }) =>
-      phaseHistory.some((attempt) => attempt.status === 'failure') &&
-      (ticketId !== undefined || status === 'failed' || status === 'needs_attention'),
+  const open = asked.filter(
+    ({ status }) => ticketId !== undefined || status === 'failed' || status === 'needs_attention',
+  );
+  const failed = open.filter(({ phaseHistory }) =>
+    phaseHistory.some((attempt) => attempt.status === 'failure'),
   );
   if (failed.length === 0)
     throw new InputError(
       'logs/failed',
-      `${ticketId ? `${planId}/${ticketId}` : planId} has no failed attempt.`,
+      open.length === 0
+        ? `No ticket of ${planId} is failed now.`
+        : `${ticketId ? `${planId}/${ticketId}` : planId} has no failed attempt.`,
       {
         hint: `See all of it: signalbox logs ${planId}${ticketId ? ` ${ticketId}` : ''}`,
       },
     );
   for (const each of failed) {
-    if (ticketId === undefined && !options.json) io.out(style(io.color).bold(`${planId}/${each.ticketId}`));
+    if (ticketId === undefined && !options.json) io.out(io.style.bold(`${planId}/${each.ticketId}`));
     await showLogs(io, options, state, { planId, ticketId: each.ticketId });
   }
 }
@@ -124,7 +128,7 @@ async function showFailed(
 async function showLogs(
   io: Io,
   options: Options,
-  { stateDir, store }: Pick<Awaited<ReturnType<typeof openState>>, 'stateDir' | 'store'>,
+  { stateDir, store }: { stateDir: string; store: Store },
   { planId, ticketId }: { planId: string; ticketId?: string },
 ): Promise<void> {
   if (options.untilRest && !(options.follow && ticketId))
@@ -137,8 +141,8 @@ async function showLogs(
         seen.length > 0 ? `It has attempts of: ${[...new Set(seen)].join(', ')}.` : 'It has not started yet.',
     });
   const { failed = false, full = false } = options;
-  const shown = { json: options.json === true, style: style(io.color), failed, full };
-  const machine = new Machine(stateDir);
+  const shown = { json: options.json === true, style: io.style, failed, full };
+  const machine = machineIn(stateDir);
   const redact = await redactorFor(io, options, machine.fingerprints);
   const about = { planId, ticketId: ticketId ?? null, phase: options.phase ?? null };
   const more = createLog(store, machine, { ...about, ...shown, redact });
@@ -153,26 +157,9 @@ async function showLogs(
   };
   if (print() || !options.follow) return;
   await loadSchemas();
-  let timer: NodeJS.Timeout | undefined;
-  let unhook = (): void => undefined;
   // A store on another computer is asked for changes only while it is watched.
   const unwatch = store.watch(() => undefined);
-  const ended = new Promise<void>((resolve, reject) => {
-    unhook = io.signals.on(['SIGINT', 'SIGTERM'], () => resolve());
-    // The plan may be deleted meanwhile.
-    timer = setInterval(() => {
-      try {
-        if (print()) resolve();
-      } catch (error) {
-        reject(error);
-      }
-    }, 200);
-  });
-  await ended.finally(() => {
-    clearInterval(timer);
-    unhook();
-    unwatch();
-  });
+  await untilSignal(io, 200, print).finally(unwatch);
 }
 
 /** Agents may print secrets that they were given. A config that cannot be read must not hide the log. */

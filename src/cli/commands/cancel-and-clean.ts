@@ -1,22 +1,19 @@
 import { clean as cleanUp, type Stale } from '../../features/cleanup/remove-leftovers.ts';
 import type { Remains } from '../../features/plans/approve-archive-cancel-delete.ts';
 import { InputError } from '../../model/errors.ts';
-import { groupBy } from '../../model/group-by.ts';
+import { groupBy } from '../../model/group-and-remember.ts';
 import { refKey } from '../../model/ids-and-branch-names.ts';
 import { plural } from '../../model/text/clean-escape-quote-plural.ts';
 import { shellWord } from '../../model/text/quote-values-for-shell.ts';
 import { isOver } from '../../model/ticket.ts';
 import { workLine } from '../../report/status-text.ts';
-import { oneLine, type Style, style } from '../../report/style-and-phrases.ts';
-import { wrapLines } from '../../report/table.ts';
-import { answer, confirmed, type Io, outJson } from '../io.ts';
+import { oneLine, type Style } from '../../report/style-and-phrases.ts';
+import { answer, confirmed, type Io, outJson, outWrapped } from '../io.ts';
 import {
   type GlobalOptions,
-  LAST,
   openEngine,
   openRunner,
-  planNamed,
-  ticketNamed,
+  planOrTicketNamed,
 } from '../open-state-and-find-named-tickets.ts';
 
 /** Maximum number of ignored files to name; there may be thousands. */
@@ -36,9 +33,8 @@ export async function cancel(
 ): Promise<void> {
   const engine = await openEngine(io, options, 'cancel');
   const { store } = engine;
-  const wholePlan = second === undefined && (first === LAST || store.hasPlan(first));
-  const named = wholePlan ? undefined : ticketNamed(io, store, 'cancel', [first, second]).ref;
-  const planId = named?.planId ?? planNamed(io, store, 'cancel', first);
+  const { planId, ticketId } = planOrTicketNamed(io, store, 'cancel', [first, second]);
+  const named = ticketId === undefined ? undefined : { planId, ticketId };
   // A plan without its only ticket would stay open for ever.
   const ref = store.plan(planId).tickets.length === 1 ? undefined : named;
   const open = store.tickets(planId).filter((ticket) => !isOver(ticket));
@@ -46,10 +42,11 @@ export async function cancel(
   const what = ref
     ? refKey(ref)
     : `plan ${planId}, ${plural(open.length, 'open ticket')}, ${running} running`;
-  const { cancelPlan, cancelTicket, refuseComplete } = await import(
+  const { cancelPlan, cancelTicket, refuseComplete, refuseDraftOrComplete } = await import(
     '../../features/plans/approve-archive-cancel-delete.ts'
   );
   if (named) refuseComplete(engine, named);
+  if (!ref) refuseDraftOrComplete(engine, planId);
   if (!options.yes && io.tty) io.out('Uncommitted work is kept on a ref; branches and pull requests stay.');
   if (!options.yes && !confirmed(io, `Cancel ${what}?`))
     throw new InputError('usage', `Nothing was cancelled: ${what}.`, {
@@ -110,12 +107,13 @@ export async function clean(io: Io, options: Options): Promise<void> {
   const { items, notes, others } = await cleanUp(parts, { cwd: io.cwd, remove, all });
   if (options.json) return outJson(io, { items, notes, others });
   for (const note of notes) io.err(`! ${note}`);
-  const colors = style(io.color);
   const named = (files: readonly string[]) => firstOf(files.map((file) => oneLine(file, 80)));
-  const out = (text: string) => io.out(wrapLines([text], io.columns?.()));
-  for (const [repo, group] of byRepository(items)) {
-    if (repo !== null) io.out(`${colors.dim('In')} ${repo}`);
-    for (const item of group) out(line(item, colors, named));
+  const out = (text: string) => outWrapped(io, text);
+  // Things of no repository come last.
+  const sorted = items.toSorted((a, b) => Number(a.repo === null) - Number(b.repo === null));
+  for (const [repo, group] of groupBy(sorted, (item) => item.repo)) {
+    if (repo !== null) io.out(`${io.style.dim('In')} ${repo}`);
+    for (const item of group) out(line(item, io.style, named));
   }
   const isOpen = parts.store.glance().plans.some(({ status }) => status === 'active' || status === 'paused');
   const giveUp = isOpen ? ' Open plans keep their worktrees; to give one up: signalbox cancel <plan>' : '';
@@ -124,14 +122,6 @@ export async function clean(io: Io, options: Options): Promise<void> {
     out(
       `${plural(others.length, 'other repository', 'other repositories')} not checked: signalbox clean --all`,
     );
-}
-
-/** Things of no repository come last. */
-function byRepository(items: readonly Stale[]): Map<string | null, Stale[]> {
-  const groups = new Map<string | null, Stale[]>();
-  for (const item of items.toSorted((a, b) => Number(a.repo === null) - Number(b.repo === null)))
-    groups.set(item.repo, [...(groups.get(item.repo) ?? []), item]);
-  return groups;
 }
 
 type Named = (files: readonly string[]) => string;

@@ -1,6 +1,5 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { listSettings } from '../../config/describe-settings.ts';
 import { sandboxWorks } from '../../config/doctor/doctor.ts';
 import {
   configChain,
@@ -21,8 +20,9 @@ import {
   settingsFile,
 } from '../../config/init-questions-and-files.ts';
 import { builtInAgents } from '../../config/resolve-agents.ts';
+import { listSettings } from '../../config/settings-schema-docs-and-list.ts';
 import { isTrusted, trust } from '../../config/trust.ts';
-import { refuseInsideJob } from '../../engine/control-tickets.ts';
+import { refuseInsideJob } from '../../engine/control-tickets-and-plans.ts';
 import { checksOf } from '../../features/checks/find-and-run-checks.ts';
 import {
   asStorageError,
@@ -173,7 +173,10 @@ function offerTrust(io: Io, dir: string, home: string, commands: readonly string
     'Trust also covers what the file will name later.',
   ]);
   if (confirmed(io, `Trust ${dir}?`)) io.out(`Trusted ${trust(dir, home).dir}.`);
-  else io.out(`Not trusted. Signalbox runs nothing there before: signalbox config trust ${shellWord(dir)}`);
+  else
+    io.out(
+      `Not trusted. Before Signalbox runs anything there, trust it: signalbox config trust ${shellWord(dir)}`,
+    );
 }
 
 const WORDS: Record<Made['did'], string> = {

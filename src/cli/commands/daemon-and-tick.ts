@@ -4,11 +4,11 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { configChain, homeDir, repositoryOf } from '../../config/find-config-and-state.ts';
 import { changeSettings, type EngineContext } from '../../engine/context.ts';
-import { refuseInsideJob } from '../../engine/control-tickets.ts';
+import { refuseInsideJob } from '../../engine/control-tickets-and-plans.ts';
 import { assertWritable } from '../../machine/files/make-directory-and-handle-storage-errors.ts';
 import { isAlive } from '../../machine/process-identity-and-signals.ts';
-import type { Claim } from '../../model/claim.ts';
 import { HeldError, InputError, SignalboxError } from '../../model/errors.ts';
+import type { Claim } from '../../model/lease-and-claim-messages.ts';
 import { safeJson } from '../../report/style-and-phrases.ts';
 import type { Store } from '../../store/store-interface.ts';
 import { answer, type Io } from '../io.ts';
@@ -39,8 +39,8 @@ export async function daemonStart(io: Io, options: Options): Promise<void> {
   const flags = flagsOf(options);
   if (options.detach) return detach(options, io);
   const [{ runDaemon }, { FinishedWork }] = await Promise.all([
-    import('../../engine/run-daemon-and-tick.ts'),
-    import('../../features/merge-train/merge-finished-work.ts'),
+    import('../../engine/run-daemon-tick-and-worker.ts'),
+    import('../../features/merge-train/merge-fleet-work-automatically.ts'),
   ]);
   io.keepHeapSmall();
   await runAllPlans(io, options, 'daemon', flags, async (engine, view, signal) => {
@@ -50,7 +50,7 @@ export async function daemonStart(io: Io, options: Options): Promise<void> {
       view.out(
         options.json
           ? safeJson({ type: 'daemon:start', pid, stateDir })
-          : `Daemon ${pid} works on ${stateDir}. Ctrl-C stops it.`,
+          : `Daemon ${pid} works on ${engine.store.fleet ? engine.store.location() : stateDir}. Ctrl-C stops it.`,
       );
       if (options.web) page ??= servePage(io, options, view);
     };
@@ -89,7 +89,7 @@ export async function tick(io: Io, options: Options): Promise<void> {
     throw new InputError('fleet/workers', 'The tickets of a fleet are driven by its workers.', {
       hint: 'Start one on this machine: signalbox worker',
     });
-  const { runTick } = await import('../../engine/run-daemon-and-tick.ts');
+  const { runTick } = await import('../../engine/run-daemon-tick-and-worker.ts');
   await runAllPlans(io, options, 'tick', {}, async (engine, _view, signal) => {
     await runTick(engine, { ...limitsOf(engine.settings), signal });
     if (signal.aborted) io.exit(signalCode(signal.reason));
@@ -106,9 +106,9 @@ async function runAllPlans(
 ): Promise<void> {
   const view = await eventView(io, { ...options, withPlan: true });
   const [{ followLogs }, { followSpecs }, { followReports }] = await Promise.all([
-    import('../../features/issue-runs/logs/write-log.ts'),
-    import('../../report/follow-spec-runs.ts'),
-    import('../../report/make-report.ts'),
+    import('../../features/issue-runs/logs/rewrite-run-log.ts'),
+    import('../../report/spec-run-windows-and-summary.ts'),
+    import('../../report/make-and-write-reports.ts'),
   ]);
   const listeners = [view.listen];
   const engine = await openRunner(io, options, by, {
@@ -194,78 +194,49 @@ async function detach(options: Options, io: Io): Promise<void> {
         hint: 'Stop it with: signalbox daemon stop',
       },
     );
-  const args = io.argv.filter((arg) => arg !== '--detach');
-  const started = await launch(args, options, io);
-  if ('pid' in started) {
-    const text = `Daemon ${started.pid} is running in the background; its log is ${started.log}`;
-    return answer(io, options, started, text);
-  }
-  io.err(started.said.split('\n'));
-  io.exit(started.code);
+  const started = await startInBackground(io, options, DAEMON);
+  if (!started) return;
+  const { found: pid, log } = started;
+  answer(io, options, { pid, log }, `Daemon ${pid} is running in the background; its log is ${log}`);
 }
 
-/** Leaves a plan to the daemon, or to a new one. Returns its process id; undefined if none could be started. */
+const DAEMON = { name: 'daemon', find: (store: Store) => store.holder('daemon').daemon()?.pid };
+
+/** Leaves a plan to the workers of its fleet, to the daemon, or to a new one; undefined if none could be started. */
 export async function handOver(
+  io: Io,
+  options: GlobalOptions,
   planId: string,
-  options: GlobalOptions,
-  io: Io,
-  leastCode = 1,
-): Promise<number | undefined> {
+  { isFleet, watch = 'status --plan', leastCode }: { isFleet: boolean; watch?: string; leastCode?: number },
+): Promise<{ daemon: number | null; text: string } | undefined> {
+  const next = `Watch it with: signalbox ${watch} ${planId}`;
+  if (isFleet) return { daemon: null, text: `The workers of the fleet continue ${planId}. ${next}` };
   const { claim } = await findDaemon(io, options);
-  if (claim) return claim.pid;
-  const words = ['daemon', ...(options.config ? ['--config', options.config] : [])];
-  const started = await launch(words, options, io);
-  if ('pid' in started) return started.pid;
-  const next = `   No daemon continues ${planId}. Run it with: signalbox resume ${planId}`;
-  io.err([...started.said.split('\n'), next]);
-  io.exit(Math.max(started.code, leastCode));
-  return undefined;
-}
-
-/** What a command says that leaves a plan to the workers of a fleet. */
-export function leftToWorkers(planId: string): string {
-  return `The workers of the fleet continue ${planId}. Watch it with: signalbox status --plan ${planId}`;
-}
-
-export function handedOver(daemon: number, planId: string | null, watch: string): string {
-  return `Daemon ${daemon} continues ${planId}. Watch it with: signalbox ${watch} ${planId}`;
-}
-
-/** The last output of a daemon that did not start. */
-interface Refusal {
-  said: string;
-  code: number;
-}
-
-/** Starts a daemon without a terminal and waits until it has its claim, or has said why not. */
-async function launch(
-  words: readonly string[],
-  options: GlobalOptions,
-  io: Io,
-): Promise<{ pid: number; log: string } | Refusal> {
-  const started = await startInBackground(io, options, {
-    args: words,
-    log: 'daemon.log',
-    name: 'daemon',
-    find: (store) => store.holder('daemon').daemon()?.pid,
-  });
-  return 'said' in started ? started : { pid: started.found, log: started.log };
+  const args = ['daemon', ...(options.config ? ['--config', options.config] : [])];
+  const orElse = `   No daemon continues ${planId}. Run it with: signalbox resume ${planId}`;
+  const started = claim
+    ? { found: claim.pid }
+    : await startInBackground(io, options, { ...DAEMON, args, orElse, leastCode });
+  return started && { daemon: started.found, text: `Daemon ${started.found} continues ${planId}. ${next}` };
 }
 
 interface Background<T> {
-  args: readonly string[];
-  log: string;
   name: string;
   /** What shows that it is at work. */
   find(store: Store): T | undefined;
+  /** Default: the words of this command, without --detach. */
+  args?: readonly string[];
+  /** Printed where it did not start. */
+  orElse?: string;
+  leastCode?: number | undefined;
 }
 
-/** Starts this program again without a terminal and waits until it is at work, or has said why not. */
+/** Starts this program again without a terminal and waits until it is at work. Where it does not start, prints why. */
 export async function startInBackground<T>(
   io: Io,
   options: GlobalOptions,
-  { args, log: logName, name, find }: Background<T>,
-): Promise<{ found: T; log: string } | Refusal> {
+  { name, find, args = io.argv.filter((arg) => arg !== '--detach'), orElse, leastCode = 1 }: Background<T>,
+): Promise<{ found: T; log: string } | undefined> {
   const { stateDir, logDir } = await openSettings(io, options);
   const look = async () => {
     const { store } = await openNamedStore(io, options, { stateDir }, () => undefined);
@@ -277,7 +248,7 @@ export async function startInBackground<T>(
     assertWritable(logDir, { name: 'the log directory', setting: 'logDir' });
   };
   assertRoom();
-  const log = join(logDir, logName);
+  const log = join(logDir, `${name}.log`);
   const out = openSync(log, 'a', 0o600);
   const before = fstatSync(out).size;
   const [node, ...cli] = ownCommand();
@@ -304,7 +275,9 @@ export async function startInBackground<T>(
   // The reason is the last thing that it printed.
   const said = readFileSync(log).subarray(before).toString('utf8').trim();
   if (!said) assertRoom();
-  return { said: said || `The ${name} did not start; see ${log}`, code: ended || 1 };
+  io.err([...(said || `The ${name} did not start; see ${log}`).split('\n'), ...(orElse ? [orElse] : [])]);
+  io.exit(Math.max(ended ?? 1, leastCode));
+  return undefined;
 }
 
 export async function daemonStatus(io: Io, options: GlobalOptions): Promise<void> {

@@ -9,7 +9,12 @@ import {
   supportsOf,
   surveyAgents,
 } from '../../agents/installed-agents.ts';
-import { agentsToCheck, type DoctorFinding, missingProgram } from '../../config/doctor/check-programs.ts';
+import {
+  agentsToCheck,
+  type DoctorFinding,
+  finding,
+  missingProgram,
+} from '../../config/doctor/check-programs.ts';
 import { configFinding, examine, isHealthy } from '../../config/doctor/doctor.ts';
 import { packageDir, repositoryOf } from '../../config/find-config-and-state.ts';
 import { loadSettings } from '../../config/load-settings.ts';
@@ -17,17 +22,18 @@ import type { Settings } from '../../config/settings-table.ts';
 import { checksOf } from '../../features/checks/find-and-run-checks.ts';
 import { identityFindings } from '../../features/preflight/find-start-problems-and-forecast.ts';
 import { findExecutable } from '../../machine/find-and-probe-program.ts';
-import { ignoring, SignalboxError } from '../../model/errors.ts';
-import { groupBy } from '../../model/group-by.ts';
-import { latestFinished } from '../../model/plans/choose-plans.ts';
+import { ignoring, orError, SignalboxError } from '../../model/errors.ts';
+import { groupBy } from '../../model/group-and-remember.ts';
+import { countHidden, latestFinished } from '../../model/plans/latest-plans-and-unknown-name-errors.ts';
+import { plural } from '../../model/text/clean-escape-quote-plural.ts';
 import { shellWord } from '../../model/text/quote-values-for-shell.ts';
 import { isCancelled, isOver } from '../../model/ticket.ts';
 import { nextSteps, statusOf, workLine } from '../../report/status-text.ts';
-import { oneLine, type Style, style } from '../../report/style-and-phrases.ts';
-import { fittingTable, foldProse, wrapLines } from '../../report/table.ts';
+import { oneLine, type Style } from '../../report/style-and-phrases.ts';
+import { fittingTable, foldProse } from '../../report/tables-and-text-wrapping.ts';
 import { checkAll } from '../../workflows/check/check-workflow.ts';
 import { createWorkspaces } from '../../workspaces/workspaces.ts';
-import { type Io, outJson } from '../io.ts';
+import { type Io, outJson, outWrapped } from '../io.ts';
 import {
   type GlobalOptions,
   openSettings,
@@ -57,20 +63,24 @@ export async function doctor(io: Io, options: GlobalOptions & { agents?: boolean
           checkWorkflows: checkAll,
         })),
         ...(await identityHere(io)),
-        ...(storeAddress(io, options) ? fleetFindings(process.versions.node) : []),
+        ...(storeAddress(io, options)
+          ? [...fleetFindings(process.versions.node), ...(await storeFindings(io, options))]
+          : []),
       ];
   const ok = isHealthy(findings);
   if (!ok) io.exit(1);
   if (options.json) return outJson(io, { ok, agents, findings });
-  const colors = style(io.color);
-  if (agents) io.out([...agentsText(agents, colors, io.columns?.()), ...(findings.length > 0 ? [''] : [])]);
+  if (agents) io.out([...agentsText(agents, io.style, io.columns?.()), ...(findings.length > 0 ? [''] : [])]);
   const width = Math.max(...findings.map(({ what }) => what.length));
   for (const { level, what, detail, fix } of findings) {
     const [mark, paint] = MARKS[level];
     const margin = ' '.repeat(width + 4);
     const room = (io.columns?.() ?? Number.POSITIVE_INFINITY) - margin.length - 2;
     const [first = '', ...more] = foldProse(detail, room);
-    io.out([`${colors[paint](mark)} ${what.padEnd(width)}  ${first}`, ...more.map((line) => margin + line)]);
+    io.out([
+      `${io.style[paint](mark)} ${what.padEnd(width)}  ${first}`,
+      ...more.map((line) => margin + line),
+    ]);
     const fixes = (fix?.split('\n') ?? []).flatMap((line) => foldProse(line, room));
     io.out(fixes.map((line, at) => `${margin}${at === 0 ? '→' : ' '} ${line}`));
   }
@@ -86,6 +96,16 @@ function fleetFindings(version: string): DoctorFinding[] {
   const pooler =
     'A connection has to stay open: do not reach PostgreSQL through PgBouncer in transaction mode.';
   return [{ level: isOld ? 'warn' : 'ok', what: 'fleet', detail, fix: pooler }];
+}
+
+/** Whether the optional packages are there, and the store answers. */
+async function storeFindings(io: Io, options: GlobalOptions): Promise<DoctorFinding[]> {
+  const { peerProblems } = await import('../../store/postgres/open-postgres.ts');
+  const bad = ({ message, hint }: SignalboxError) => finding('bad', 'store', message, hint);
+  const missing = peerProblems().map(bad);
+  if (missing.length > 0) return missing;
+  const read = await orError(SignalboxError, () => openState(io, options, (state) => state.location()));
+  return [read instanceof SignalboxError ? bad(read) : finding('ok', 'store', read.view)];
 }
 
 /** Nothing outside a repository. */
@@ -133,7 +153,6 @@ const MAX_LISTED = 3;
 
 /** What `signalbox` alone shows on a terminal: what is here, what needs a person, and what to type next. Writes nothing. */
 export async function overview(io: Io): Promise<void> {
-  const colors = style(io.color);
   const settings = await openSettings(io, {});
   const top = repositoryOf(io.cwd);
   const agents = agentsToCheck({ settings, env: io.env })
@@ -166,12 +185,12 @@ export async function overview(io: Io): Promise<void> {
     'Runs coding agents on your tasks and issues, each in its own git worktree.',
     '',
     ...pairs(facts),
-    ...(open.length > 0 ? ['', colors.bold('Open'), ...open] : []),
+    ...(open.length > 0 ? ['', io.style.bold('Open'), ...open] : []),
     '',
-    colors.bold('Next'),
+    io.style.bold('Next'),
     ...pairs(next),
   ];
-  io.out(wrapLines(lines, io.columns?.()));
+  outWrapped(io, lines);
 }
 
 function pairs(rows: readonly (readonly string[])[]): string[] {
@@ -207,14 +226,16 @@ function orReason(fact: Promise<string>): Promise<string> {
   });
 }
 
-/** Tickets that need a person, then how many others are open. */
+/** Tickets of this repository that need a person, then how many others are open, here and elsewhere. */
 async function openWork(io: Io): Promise<string[]> {
   const { store, view } = await openState(io, {}, (state) => state.glance());
   const holder = store.holder('status');
   const daemon = holder.daemon() !== undefined;
-  const tickets = statusOf({ view, holder, daemon, now: Date.now() }).flatMap(({ plan, tickets: own }) =>
-    own.map((each) => ({ ...each, plan })),
-  );
+  const isHere = plansHere(io, store) ?? (() => true);
+  const here = statusOf({ view, holder, daemon, now: Date.now(), isWanted: isHere });
+  const tickets = here.flatMap(({ plan, tickets: own }) => own.map((each) => ({ ...each, plan })));
+  const shown = here.map(({ plan }) => plan);
+  const elsewhere = countHidden(view, shown).open;
   const needed = tickets.filter(
     ({ ticket }) =>
       (ticket.status === 'failed' && !isCancelled(ticket)) || ticket.status === 'needs_attention',
@@ -241,7 +262,6 @@ async function openWork(io: Io): Promise<string[]> {
     ...(hidden > 0 ? [`${hidden} more ${hidden === 1 ? 'needs' : 'need'} you`] : []),
     ...(rest.length > 0 ? [`${rest.length} running or waiting`] : []),
   ];
-  const isHere = plansHere(io, store) ?? (() => true);
   const unmerged = latestFinished(view, (plan) => plan.status === 'complete' && isHere(plan))
     .slice(0, MAX_LISTED)
     .flatMap((plan) => workLine(plan, store.tickets(plan)).map((line) => `  ${plan.id}: ${line}`))
@@ -251,5 +271,8 @@ async function openWork(io: Io): Promise<string[]> {
     ...(counts.length > 0 ? [`  ${counts.join(', ')}`] : []),
     ...[...continued].slice(0, MAX_LISTED).map((command) => `    → ${command}`),
     ...unmerged,
+    ...(elsewhere > 0
+      ? [`  ${plural(elsewhere, 'open plan')} of other repositories: signalbox status --all`]
+      : []),
   ];
 }

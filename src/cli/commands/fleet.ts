@@ -1,10 +1,15 @@
 import { findStoreAddress } from '../../config/find-store-address.ts';
 import { HeldError, InputError } from '../../model/errors.ts';
 import { refKey } from '../../model/ids-and-branch-names.ts';
-import { style } from '../../report/style-and-phrases.ts';
-import { table } from '../../report/table.ts';
+import { plural } from '../../model/text/clean-escape-quote-plural.ts';
+import { table } from '../../report/tables-and-text-wrapping.ts';
 import { answer, type Io } from '../io.ts';
-import { type GlobalOptions, openState, storeAddress } from '../open-state-and-find-named-tickets.ts';
+import {
+  type GlobalOptions,
+  openEngine,
+  openState,
+  storeAddress,
+} from '../open-state-and-find-named-tickets.ts';
 
 /** Makes the schemas of a store, or brings them up to date, and prints who needs which rights. */
 export async function fleetInit(io: Io, options: GlobalOptions, given: string | undefined): Promise<void> {
@@ -33,7 +38,8 @@ export async function fleetInit(io: Io, options: GlobalOptions, given: string | 
       ...lines,
     ]),
     '',
-    "Then, for each member: create role anna login password '…' in role signalbox_person;",
+    'Then, for each member, in psql: create role anna login in role signalbox_person;',
+    '  and, so that no argument or log has the password: \\password anna',
     'Use the store with SIGNALBOX_STORE, or with a file that only you can read:',
     `  (umask 077; cat > ~/.signalbox/store-address)   # one line: postgres://anna:password@host/database`,
   ]);
@@ -78,7 +84,7 @@ export async function fleetStatus(io: Io, options: GlobalOptions): Promise<void>
   ]);
   const header = ['worker', 'state', 'version', 'slots', 'labels', 'seen', 'drives'];
   const none = ['No worker is known. Start one: signalbox worker'];
-  answer(io, options, workers, rows.length > 0 ? table(header, rows, style(io.color)) : none);
+  answer(io, options, workers, rows.length > 0 ? table(header, rows, io.style) : none);
 }
 
 /** The worker takes no more tickets and ends when its phases have ended. */
@@ -116,3 +122,32 @@ function unknownWorker(id: string, workers: readonly { id: string }[]): InputErr
     hint: ids ? `Workers: ${ids}` : 'No worker is known.',
   });
 }
+
+/** Moves plans: `import` from the state directory into the store of the fleet, `export` back into files. */
+export const moveBetweenStores =
+  (how: 'import' | 'export') => async (io: Io, options: GlobalOptions, ids: string[]) => {
+    const address = storeAddress(io, options);
+    if (!address)
+      throw new InputError('usage', 'Name the store of the fleet.', {
+        hint: `SIGNALBOX_STORE=postgres://user:password@host/database signalbox fleet ${how}`,
+      });
+    const [{ fetchFinished, handOverBegun, movePlans }, { openStore }, engine] = await Promise.all([
+      import('../../features/plans/move-plans-between-stores.ts'),
+      import('../../store/open-file-store-with-schemas.ts'),
+      openEngine(io, options, 'fleet'),
+    ]);
+    const { stateDir } = engine.settings;
+    const { store: fleet } = engine;
+    const files = openStore(stateDir);
+    const [from, to] = how === 'import' ? [files, fleet] : [fleet, files];
+    const open = () => from.view().plans.flatMap(({ id, status }) => (status === 'archived' ? [] : [id]));
+    const wanted = ids.length > 0 ? ids : open();
+    const carry = how === 'import' ? handOverBegun : fetchFinished;
+    await movePlans(from, to, wanted, (plan, tickets) => carry(engine, plan, tickets));
+    const place = how === 'import' ? fleet.location() : stateDir;
+    answer(io, options, { plans: wanted, to: place }, [
+      wanted.length === 0
+        ? 'There is no plan that is not archived.'
+        : `${plural(wanted.length, 'plan')} moved to ${place}: ${wanted.join(', ')}. What is left here is archived.`,
+    ]);
+  };

@@ -14,7 +14,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import type { LaunchFile } from '../../agents/planner-launch-and-masked-arguments.ts';
 import { repositoryOf } from '../../config/find-config-and-state.ts';
-import { type PlanningSession, planningSession } from '../../features/planning/planning-session.ts';
+import { type PlanningSession, planningSession } from '../../features/planning/prepare-planning-session.ts';
 import type { Env } from '../../machine/home-path.ts';
 import { processStart } from '../../machine/process-identity-and-signals.ts';
 import { InputError, WorkspaceError } from '../../model/errors.ts';

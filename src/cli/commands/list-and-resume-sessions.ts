@@ -9,11 +9,11 @@ import {
 } from '../../engine/continue-session-by-hand.ts';
 import { findExecutable } from '../../machine/find-and-probe-program.ts';
 import { InputError } from '../../model/errors.ts';
-import type { TicketRef } from '../../model/ids-and-branch-names.ts';
+import { refKey, type TicketRef } from '../../model/ids-and-branch-names.ts';
 import type { Attempt } from '../../model/ticket.ts';
-import { oneLine, style } from '../../report/style-and-phrases.ts';
-import { table, wrapLines } from '../../report/table.ts';
-import { exitOf, type Io, inherited, outJson } from '../io.ts';
+import { type Lines, oneLine } from '../../report/style-and-phrases.ts';
+import { table } from '../../report/tables-and-text-wrapping.ts';
+import { exitOf, type Io, inherited, outJson, outWrapped } from '../io.ts';
 import {
   type GlobalOptions,
   openEngine,
@@ -30,10 +30,10 @@ export async function listSessions(
   options: Options,
   ...words: (string | undefined)[]
 ): Promise<void> {
-  const { store } = await openState(io, options);
-  const { ref } = ticketNamed(io, store, 'sessions', words);
-  const { planId, ticketId } = ref;
-  const ticket = store.ticket(ref);
+  const { store, view: ticket } = await openState(io, options, (state) =>
+    state.ticket(ticketNamed(io, state, 'sessions', words).ref),
+  );
+  const { planId, ticketId } = ticket;
   if (options.phase) checkPhase(store, ticket, options.phase);
   const found = sessionsOf(ticket, options.phase);
   if (options.json) return outJson(io, found.map(shape));
@@ -44,9 +44,9 @@ export async function listSessions(
   const rows = found.map(({ phase, status, agent, startedAt, sessionId }, index) =>
     [`${index + 1}.`, phase, status, agent ?? '', startedAt, sessionId ?? ''].map((cell) => oneLine(cell)),
   );
-  io.out(table(['', 'phase', 'status', 'agent', 'started', 'session'], rows, style(io.color)));
+  io.out(table(['', 'phase', 'status', 'agent', 'started', 'session'], rows, io.style));
   const next = `Continue one with: signalbox resume-session ${planId} ${ticketId} <session>`;
-  io.out(wrapLines([next], io.columns?.()));
+  outWrapped(io, [next]);
 }
 
 function shape({ phase, visit, attempt, status, agent, startedAt, completedAt, sessionId, usage }: Attempt) {
@@ -56,12 +56,12 @@ function shape({ phase, visit, attempt, status, agent, startedAt, completedAt, s
 export async function resumeSession(
   io: Io,
   options: Options,
-  planId: string,
-  ticketId: string,
-  session: string | undefined,
+  ...words: (string | undefined)[]
 ): Promise<void> {
   const parts = await openEngine(io, options, 'session');
-  const launch = planSession(parts, { planId, ticketId }, session, options.phase);
+  const { ref, rest } = ticketNamed(io, parts.store, 'resume-session', words);
+  const { planId, ticketId } = ref;
+  const launch = planSession(parts, ref, rest[0], options.phase);
   if (options.json) return outJson(io, { ...launch, env: masked(launch.env) });
   const [command = ''] = launch.argv;
   const env = { ...io.env, ...launch.env };
@@ -72,16 +72,17 @@ export async function resumeSession(
       hint: `Read the session here with: signalbox logs ${planId} ${ticketId} --phase ${launch.phase}`,
     });
   const says = `Session ${launch.sessionId} of ${planId}/${ticketId} (${launch.phase}) in ${launch.cwd}`;
+  const waits = `${refKey(ref)} waits until you leave this session.`;
   const failed = (error: Error) => notStarted(launch.agent, command, error);
-  io.exit(await runWithClaim(io, parts, { planId, ticketId }, { ...launch, env, says, failed }));
+  io.exit(await runWithClaim(io, parts, ref, { ...launch, env, says: [says, waits], failed }));
 }
 
 interface ClaimedProgram {
   cwd: string;
   argv: readonly string[];
   env: NodeJS.ProcessEnv;
-  /** Printed when it starts. */
-  says: string;
+  /** Printed when it starts: nothing is announced that is refused. */
+  says: Lines;
   failed(error: Error): Error;
 }
 

@@ -3,8 +3,8 @@ import { resolve } from 'node:path';
 import { repositoryOf } from '../../config/find-config-and-state.ts';
 import { isTrusted } from '../../config/trust.ts';
 import type { EngineContext } from '../../engine/context.ts';
-import { refuseInsideAgent, refuseInsideJob } from '../../engine/control-tickets.ts';
-import { loadTrains, type Trainload } from '../../features/merge-train/collect-branches.ts';
+import { refuseInsideAgent, refuseInsideJob } from '../../engine/control-tickets-and-plans.ts';
+import { loadTrains, mergeChoices, type Trainload } from '../../features/merge-train/collect-branches.ts';
 import {
   type Preview,
   previewTrain,
@@ -14,22 +14,24 @@ import {
 import { commentOnPull } from '../../features/pull-requests/answer-review.ts';
 import type { ForgeStep } from '../../features/pull-requests/pull-request-actions.ts';
 import { forgeStep, waitingForTrouble } from '../../features/pull-requests/pull-request-actions.ts';
-import { RateLimitFile } from '../../github/rate-limit.ts';
-import { Machine } from '../../machine/machine.ts';
+import { RateLimitFile } from '../../github/remember-rate-limit.ts';
+import { machineIn } from '../../machine/machine.ts';
 import type { ActionInputs } from '../../model/actions.ts';
 import { EXIT } from '../../model/actions.ts';
 import { InputError, SignalboxError } from '../../model/errors.ts';
 import { refKey, type TicketRef } from '../../model/ids-and-branch-names.ts';
+import { latestPlan } from '../../model/plans/latest-plans-and-unknown-name-errors.ts';
 import { shellWord } from '../../model/text/quote-values-for-shell.ts';
+import { saysStatus } from '../../model/ticket.ts';
 import { clock } from '../../report/style-and-phrases.ts';
-import { wrapLines } from '../../report/table.ts';
-import { type Io, outJson } from '../io.ts';
+import { type Io, outJson, outWrapped } from '../io.ts';
 import {
   type GlobalOptions,
   openEngine,
   openRunner,
   openSettings,
-  planNamed,
+  planOrTicketNamed,
+  plansHere,
 } from '../open-state-and-find-named-tickets.ts';
 import { signalCode, untilStopped } from '../show-events-until-stopped.ts';
 import { inPhase, outStep, ticketHere } from './workspace-checks-integrate-diff.ts';
@@ -39,17 +41,28 @@ interface Options extends GlobalOptions {
   pr?: boolean;
   method?: string;
   wait?: string;
+  all?: boolean;
 }
 
-export async function merge(io: Io, options: Options, given: string | null = null): Promise<void> {
+export async function merge(io: Io, options: Options, ...words: (string | undefined)[]): Promise<void> {
+  const isNamed = words[0] !== undefined;
+  if (isNamed && options.all)
+    throw new InputError('usage', '--all merges all plans of this repository. Leave out the name.');
   const flags = {
     'merge.pr': options.pr,
     'merge.method': options.method,
     'merge.waitSeconds': options.wait,
   };
   const engine = await openRunner(io, options, 'merge', { flags });
-  const planId = given && planNamed(io, engine.store, 'merge', given);
-  const loads = await loadTrains(engine, { planId, cwd: io.cwd });
+  const named = isNamed ? planOrTicketNamed(io, engine.store, 'merge', words) : undefined;
+  const ticket =
+    named?.ticketId === undefined ? undefined : engine.store.ticket({ ...named, ticketId: named.ticketId });
+  const loads = await loadTrains(engine, { named, cwd: io.cwd });
+  const choices = isNamed || options.all || options.dryRun ? [] : choicesHere(io, engine, loads);
+  if (choices.length > 0)
+    throw new InputError('usage', 'Name what to merge. This can be merged:', { hint: choices.join('\n') });
+  if (ticket && ticket.status !== 'complete' && loads.length === 0)
+    io.err(`${refKey(ticket)} ${saysStatus(ticket)}.`);
   if (options.dryRun) return preview(engine, loads, options, io);
   refuseInsideJob(engine);
   const view = { err: io.err, close: () => undefined };
@@ -63,6 +76,11 @@ export async function merge(io: Io, options: Options, given: string | null = nul
       io.exit(signalCode(signal.reason));
     }
   });
+}
+
+function choicesHere(io: Io, { store }: EngineContext, loads: readonly Trainload[]): string[] {
+  const { latest } = latestPlan(store.glance(), plansHere(io, store));
+  return mergeChoices(loads, store.view().plans, latest?.id);
 }
 
 async function run(
@@ -79,7 +97,7 @@ async function run(
     results.push(result);
     if (options.json) continue;
     const trusted = isTrusted(load.repo, engine.settings.home);
-    io.out(wrapLines(trainText(result, { trusted, here: repositoryOf(io.cwd) ?? '' }), io.columns?.()));
+    outWrapped(io, trainText(result, { trusted, here: repositoryOf(io.cwd) ?? '' }));
   }
   const ok = results.every(({ returned, left }) => returned.length + left.length === 0);
   if (options.json) outJson(io, { ok, trains: results });
@@ -98,7 +116,7 @@ async function preview(
   const clear = previews.every(({ order }) => order.every(({ conflict }) => conflict.length === 0));
   if (options.json) outJson(io, { ok: clear, trains: previews });
   else if (previews.length === 0) io.out('Nothing to merge.');
-  else for (const each of previews) io.out(wrapLines(previewText(each), io.columns?.()));
+  else for (const each of previews) outWrapped(io, previewText(each));
   if (!clear) io.exit(1);
 }
 
@@ -191,7 +209,7 @@ function textOf(file: string, { cwd }: Io): string {
 
 export async function forgeBudget(io: Io, options: GlobalOptions): Promise<void> {
   const { stateDir } = await openSettings(io, options);
-  const known = new RateLimitFile(new Machine(stateDir).githubCache).all();
+  const known = new RateLimitFile(machineIn(stateDir).githubCache).all();
   if (options.json) return outJson(io, known);
   if (known.length === 0) return io.out('GitHub has not been asked yet.');
   const now = Date.now();

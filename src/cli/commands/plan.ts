@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { repositoryOf } from '../../config/find-config-and-state.ts';
 import { flagOfOption } from '../../config/run-flags.ts';
@@ -7,21 +7,23 @@ import { InputError } from '../../model/errors.ts';
 import type { EntryEdit, TicketEdit } from '../../model/plans/edit-rules.ts';
 import { planOf, ticketsOf } from '../../model/plans/plans-view.ts';
 import { plural } from '../../model/text/clean-escape-quote-plural.ts';
-import { oneLine, sayProblem, style } from '../../report/style-and-phrases.ts';
-import { table, wrapLines } from '../../report/table.ts';
-import { answer, type Io, outJson, readStandardInput } from '../io.ts';
+import { oneLine, sayProblem } from '../../report/style-and-phrases.ts';
+import { table, wrapLines } from '../../report/tables-and-text-wrapping.ts';
+import { openAndOnePlan } from '../../store/store-interface.ts';
+import { answer, type Io, outJson, outWrapped, readStandardInput } from '../io.ts';
 import {
   type GlobalOptions,
   invalid,
   oneOf,
   openEngine,
   openState,
+  planNamed,
   positiveInteger,
+  storeAddress,
 } from '../open-state-and-find-named-tickets.ts';
 
 export async function planList(io: Io, options: GlobalOptions): Promise<void> {
-  const { store } = await openState(io, options);
-  const view = store.view();
+  const { view } = await openState(io, options, (state) => state.view());
   const rows = view.plans.map((plan) => ({
     id: plan.id,
     name: plan.name,
@@ -30,24 +32,25 @@ export async function planList(io: Io, options: GlobalOptions): Promise<void> {
     tickets: plan.tickets.length,
   }));
   if (options.json) return outJson(io, rows);
-  const colors = style(io.color);
   const body = rows.map((row) => [
     row.id,
     row.status,
     `${row.complete}/${row.tickets}`,
     oneLine(row.name, 60),
   ]);
-  const lines = table(['plan', 'status', 'complete', 'name'], body, colors);
+  const lines = table(['plan', 'status', 'complete', 'name'], body, io.style);
   io.out(body.length > 0 ? wrapLines(lines, io.columns?.()) : 'No plans yet.');
-  for (const problem of view.problems) io.err(`${colors.red('✗')} ${oneLine(sayProblem(problem), 400)}`);
+  for (const problem of view.problems) io.err(`${io.style.red('✗')} ${oneLine(sayProblem(problem), 400)}`);
 }
 
-export async function planShow(io: Io, options: GlobalOptions, id: string): Promise<void> {
-  const { store } = await openState(io, options);
-  const plan = store.plan(id);
-  const tickets = store.tickets(plan);
+export async function planShow(io: Io, options: GlobalOptions, word: string): Promise<void> {
+  const { view: shown } = await openState(io, options, (state) => {
+    const plan = state.plan(planNamed(io, state, 'plan show', word));
+    return { plan, tickets: state.tickets(plan) };
+  });
+  const { plan, tickets } = shown;
   if (options.json) return outJson(io, { plan, tickets });
-  const out = (lines: string[]) => io.out(wrapLines(lines, io.columns?.()));
+  const out = (lines: string[]) => outWrapped(io, lines);
   out([`${oneLine(plan.name) || plan.id} (${plan.id}), ${plan.status}`]);
   const facts = [
     ['repository', plan.repo],
@@ -67,57 +70,60 @@ export async function planShow(io: Io, options: GlobalOptions, id: string): Prom
       oneLine(ticket?.title ?? '', 60),
     ];
   });
-  out(table(['order', 'ticket', 'status', 'after', 'title'], rows, style(io.color)));
+  out(table(['order', 'ticket', 'status', 'after', 'title'], rows, io.style));
 }
 
-export async function planCheck(io: Io, options: GlobalOptions, id: string): Promise<void> {
+export async function planCheck(io: Io, options: GlobalOptions, word: string): Promise<void> {
   const engine = await openEngine(io, options, 'check');
+  const id = planNamed(io, engine.store, 'plan check', word);
   const { checkPlan } = await import('../../features/plans/check-plan.ts');
   const problems = await checkPlan(engine, id);
   const ok = problems.every((problem) => problem.severity !== 'error');
   if (!ok) io.exit(1);
   if (options.json) return outJson(io, { plan: id, ok, problems });
-  const { planSummary } = await import('../../report/plan-text.ts');
-  const colors = style(io.color);
-  const out = (lines: string[]) => io.out(wrapLines(lines, io.columns?.()));
-  const view = engine.store.view();
+  const { planSummary } = await import('../../report/plan-headers-and-summaries.ts');
+  const out = (lines: string[]) => outWrapped(io, lines);
+  const view = openAndOnePlan(engine.store, id);
   const plan = planOf(view, id);
   if (plan) {
     // A repository or base that is missing is among the problems.
     const from =
       plan.repo === null ? null : engine.workspaces.startsFrom(plan.repo, plan.base).catch(() => null);
-    out([...planSummary(plan, view, engine.settings, colors, await from), '']);
+    out([...planSummary(plan, view, engine.settings, io.style, await from), '']);
   }
   for (const { severity, ticketId, place, file, message, hint } of problems) {
-    const mark = severity === 'error' ? colors.red('✗') : colors.yellow('!');
-    const where = message.startsWith(file) ? '' : ` ${colors.dim(`(${oneLine(place)})`)}`;
+    const mark = severity === 'error' ? io.style.red('✗') : io.style.yellow('!');
+    const where = message.startsWith(file) ? '' : ` ${io.style.dim(`(${oneLine(place)})`)}`;
     out([`${mark} ${oneLine(ticketId ?? id)}: ${oneLine(message, 400)}${where}`]);
-    if (hint) out([colors.dim(`  ${oneLine(hint, 400)}`)]);
+    if (hint) out([io.style.dim(`  ${oneLine(hint, 400)}`)]);
   }
   const draft = plan?.status === 'draft' ? ` Approve it with: signalbox plan approve ${id}` : '';
-  if (ok) out([`${colors.green('✓')} Plan ${id} can run.${draft}`]);
+  if (ok) out([`${io.style.green('✓')} Plan ${id} can run.${draft}`]);
 }
 
-export async function planApprove(io: Io, options: GlobalOptions, id: string): Promise<void> {
+export async function planApprove(io: Io, options: GlobalOptions, word: string): Promise<void> {
   const engine = await openEngine(io, options, 'approve');
   const [{ approvePlan }, { nextStep }] = await Promise.all([
     import('../../features/plans/approve-archive-cancel-delete.ts'),
     import('../../report/after-a-command.ts'),
   ]);
+  const id = planNamed(io, engine.store, 'plan approve', word);
   const plan = await approvePlan(engine, id);
   answer(io, options, plan, `Plan ${id} is ${plan.status}.${nextStep(engine, id)}`);
 }
 
-export async function planArchive(io: Io, options: GlobalOptions, id: string): Promise<void> {
+export async function planArchive(io: Io, options: GlobalOptions, word: string): Promise<void> {
   const engine = await openEngine(io, options, 'archive');
   const { archivePlan } = await import('../../features/plans/approve-archive-cancel-delete.ts');
+  const id = planNamed(io, engine.store, 'plan archive', word);
   const plan = await archivePlan(engine, id);
   answer(io, options, plan, `Plan ${id} is ${plan.status}.`);
 }
 
-export async function planDelete(io: Io, options: GlobalOptions & { force?: boolean }, id: string) {
+export async function planDelete(io: Io, options: GlobalOptions & { force?: boolean }, word: string) {
   const engine = await openEngine(io, options, 'delete');
   const { deletePlan } = await import('../../features/plans/approve-archive-cancel-delete.ts');
+  const id = planNamed(io, engine.store, 'plan delete', word);
   await deletePlan(engine, id, options.force === true);
   answer(io, options, { deleted: id }, `Plan ${id} is deleted.`);
 }
@@ -127,7 +133,8 @@ export async function planNew(io: Io, flags: Flags, planId: string): Promise<voi
   const unit = flags.unit === undefined ? undefined : oneOf('--unit', flags.unit, ['parent', 'leaf']);
   const engine = await openEngine(io, flags, 'new');
   const { draftPlan } = await import('../../features/plans/draft-plan.ts');
-  const repo = flags.repo === undefined ? repositoryOf(io.cwd) : resolve(io.cwd, flags.repo);
+  const named = await repositoryNamed(io, flags);
+  const repo = flags.repo === undefined ? repositoryOf(io.cwd) : (named.repo ?? resolve(io.cwd, flags.repo));
   const { repo: _, ...edit } = planFields(flags, io);
   const { plan, tickets, notes } = await draftPlan(engine, {
     planId,
@@ -144,30 +151,39 @@ export async function planNew(io: Io, flags: Flags, planId: string): Promise<voi
   io.out(`Plan ${planId} is a draft with ${count}. Check it with: signalbox plan check ${planId}`);
 }
 
-export async function planAdd(io: Io, flags: Flags, planId: string, ticketId: string): Promise<void> {
-  const { title, ...rest } = ticketFields(flags, io);
+export async function planAdd(io: Io, flags: Flags, word: string, ticketId: string): Promise<void> {
+  const { title, ...rest } = { ...ticketFields(flags, io), ...(await repositoryNamed(io, flags)) };
   if (title === undefined || title.trim() === '')
     throw new InputError('usage', 'A ticket needs a title.', { hint: 'Add one with --title "…"' });
   const engine = await openEngine(io, flags, 'add');
+  const planId = planNamed(io, engine.store, 'plan add', word);
   const { addTicket } = await import('../../features/plans/edit-plan.ts');
   const ticket = await addTicket(engine, { planId, ticketId }, { ...rest, title }, entryFields(flags));
   answer(io, flags, ticket, `${planId} has a ticket ${ticketId}.`);
 }
 
-export async function planEdit(io: Io, flags: Flags, planId: string, ticketId?: string): Promise<void> {
+export async function planEdit(io: Io, flags: Flags, word: string, ticketId?: string): Promise<void> {
   refuseMixed(ticketId, flags);
   const engine = await openEngine(io, flags, 'edit');
+  const planId = planNamed(io, engine.store, 'plan edit', word);
   const { editPlan, editTicket } = await import('../../features/plans/edit-plan.ts');
+  const named = await repositoryNamed(io, flags);
   const changed =
     ticketId === undefined
-      ? await editPlan(engine, planId, planFields(flags, io))
-      : await editTicket(engine, { planId, ticketId }, ticketFields(flags, io), entryFields(flags));
+      ? await editPlan(engine, planId, { ...planFields(flags, io), ...named })
+      : await editTicket(
+          engine,
+          { planId, ticketId },
+          { ...ticketFields(flags, io), ...named },
+          entryFields(flags),
+        );
   const what = ticketId === undefined ? `Plan ${planId}` : `${planId}/${ticketId}`;
   answer(io, flags, changed, `${what} is changed.`);
 }
 
-export async function planRemove(io: Io, options: GlobalOptions, planId: string, ticketId: string) {
+export async function planRemove(io: Io, options: GlobalOptions, word: string, ticketId: string) {
   const engine = await openEngine(io, options, 'remove');
+  const planId = planNamed(io, engine.store, 'plan remove', word);
   const { removeTicket } = await import('../../features/plans/edit-plan.ts');
   await removeTicket(engine, { planId, ticketId });
   answer(io, options, { removed: `${planId}/${ticketId}` }, `${ticketId} is no longer in ${planId}.`);
@@ -270,6 +286,13 @@ function orNull(text: string | undefined): string | null | undefined {
 /** Paths are made absolute, since plans are read from any directory. */
 function pathOrNull(path: string | undefined, io: Io): string | null | undefined {
   return path && !path.startsWith('~/') ? resolve(io.cwd, path) : orNull(path);
+}
+
+/** On a fleet, a repository may be named by its address or as owner/name: each worker has a clone of its own. */
+async function repositoryNamed(io: Io, { repo, ...flags }: Flags): Promise<{ repo?: string }> {
+  if (!repo || !storeAddress(io, flags) || existsSync(resolve(io.cwd, repo))) return {};
+  const { isNameOfRepository } = await import('../../engine/work-out-workspace-and-repository.ts');
+  return isNameOfRepository(repo) ? { repo: repo.replace(/^(https?:\/\/)[^@/]*@/i, '$1') } : {};
 }
 
 function descriptionOf({ description, descriptionFile }: Flags, io: Io): string | undefined {

@@ -1,13 +1,13 @@
 import { resolve } from 'node:path';
 import { releasePlanClaim } from '../../engine/claim-and-complete-plan.ts';
 import type { EngineContext } from '../../engine/context.ts';
-import { requireReady, startableTickets } from '../../engine/require-preflight-of-plan.ts';
+import { requireReady, startableTickets } from '../../engine/require-preflight-or-hold-plan.ts';
 import { runPlan } from '../../engine/run-plan.ts';
 import { forecast } from '../../features/preflight/find-start-problems-and-forecast.ts';
 import { noteOf, type PreparedSpec, prepareSpecRun } from '../../features/spec-runs/prepare-spec-run.ts';
+import { type SpecRunRequest, updateSpecPlan } from '../../features/spec-runs/run-request-ticks-and-halt.ts';
 import { keepSummary, specResult } from '../../features/spec-runs/spec-result.ts';
-import { type SpecRunRequest, updateSpecPlan } from '../../features/spec-runs/spec-run-request-and-state.ts';
-import { answerHalt, startSpecRun, takeSpec } from '../../features/spec-runs/start-spec-run.ts';
+import { answerHalt, startSpecRun, takeSpec } from '../../features/spec-runs/start-or-resume-run.ts';
 import type { UnitOptions } from '../../kiro/group-tasks-into-units.ts';
 import { findExecutable } from '../../machine/find-and-probe-program.ts';
 import { tmuxOff } from '../../machine/tmux/run-tmux.ts';
@@ -15,7 +15,7 @@ import { renamedText } from '../../machine/tmux/tmux-names-and-escapes.ts';
 import type { EngineEvent } from '../../model/events.ts';
 import { forecastLines } from '../../report/issue-runs/summary-and-dry-run.ts';
 import { specProblemText, specSummary, specText, summaryFacts } from '../../report/spec-text.ts';
-import { safeJson, style } from '../../report/style-and-phrases.ts';
+import { safeJson } from '../../report/style-and-phrases.ts';
 import { openTmuxView, type TmuxView } from '../../report/tmux/tmux-view.ts';
 import { type Io, outJson } from '../io.ts';
 import {
@@ -30,7 +30,7 @@ import {
   positiveInteger,
 } from '../open-state-and-find-named-tickets.ts';
 import { type EventView, eventView, signalCode, untilStopped } from '../show-events-until-stopped.ts';
-import { handedOver, handOver, leftToWorkers } from './daemon-and-tick.ts';
+import { handOver } from './daemon-and-tick.ts';
 
 export interface SpecRunOptions extends GlobalOptions {
   delay?: string;
@@ -145,17 +145,22 @@ async function follow(
   const since = engine.now();
   const began = performance.now();
   await untilStopped(io, { view, what, stateDir: engine.settings.stateDir }, async (signal) => {
-    await runPlan(engine, { planId, ...limitsOf(engine.settings), signal, isReady: true });
+    const run = () => runPlan(engine, { planId, ...limitsOf(engine.settings), signal, isReady: true });
+    await run();
+    while (await view.answered(signal)) {
+      await takeSpec(engine, planId);
+      await run();
+    }
     const result = await specResult(engine, planId, { since, ms: performance.now() - began });
     await Promise.all([keepSummary(engine, result, summaryFacts(result)), windows?.close()]);
     view.close();
     const exitCode = signal.aborted ? signalCode(signal.reason) : result.exitCode;
     io.exit(exitCode);
     if (options.json) {
-      const { plan, tickets, ...facts } = result;
+      const { plan, tickets, refused, ...facts } = result;
       const line = { type: 'result', ok: exitCode === 0, planId, plan: plan.status, ...facts, exitCode };
       io.out(safeJson({ ...line, tickets }));
-    } else io.out(specSummary(result, style(io.color), io.columns?.()));
+    } else io.out(specSummary(result, io.style, io.columns?.()));
     await (await import('./stats-and-report.ts')).reportAtEnd(io, { ...options, engine }, planId);
   });
 }
@@ -166,7 +171,7 @@ export async function resumeSpec(
   given: SpecRunOptions & { answer?: string },
   io: Io,
 ): Promise<void> {
-  const { shown } = (await openState(io, given)).store.plan(planId);
+  const { shown } = (await openState(io, given, (state) => state.plan(planId))).view;
   const options = {
     ...given,
     tmux: given.tmux !== false && shown?.tmux !== false,
@@ -205,15 +210,11 @@ async function detach(
   }));
   await releasePlanClaim(engine, planId);
   await engine.flush(planId);
-  if (isFleet) {
-    if (options.json) io.out(safeJson({ type: 'result', ok: true, planId, detached: true, daemon: null }));
-    else io.out(leftToWorkers(planId));
-    return;
-  }
-  const daemon = await handOver(planId, options, io, 5);
-  if (daemon === undefined) return;
-  if (options.json) io.out(safeJson({ type: 'result', ok: true, planId, detached: true, daemon }));
-  else io.out(handedOver(daemon, planId, windows ? 'attach' : 'status --plan'));
+  const watch = windows ? 'attach' : 'status --plan';
+  const left = await handOver(io, options, planId, { isFleet, watch, leastCode: 5 });
+  if (!left) return;
+  const { daemon, text } = left;
+  io.out(options.json ? safeJson({ type: 'result', ok: true, planId, detached: true, daemon }) : text);
 }
 
 /** Shows what would be done. */
@@ -230,7 +231,7 @@ async function preview(
     const branch = tickets[0]?.branch ?? null;
     return outJson(io, { dryRun: true, planId: plan.id, branch, units: rows, problems, forecast: ahead });
   }
-  const textOptions = { colors: style(io.color), cwd: io.cwd };
+  const textOptions = { colors: io.style, cwd: io.cwd };
   io.out(specText({ spec, units }, textOptions));
   for (const problem of problems) io.out(specProblemText(problem, textOptions));
   const shown = new Set(problems.map(noteOf));

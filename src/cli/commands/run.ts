@@ -3,36 +3,35 @@ import { join, resolve } from 'node:path';
 import type { ResumeInit } from '../../api/run-orchestrator.ts';
 import { flagOfOption } from '../../config/run-flags.ts';
 import type { Settings } from '../../config/settings-table.ts';
-import { startableTickets } from '../../engine/require-preflight-of-plan.ts';
+import { startableTickets } from '../../engine/require-preflight-or-hold-plan.ts';
 import type { RunOptions, RunResult } from '../../features/issue-runs/request-and-result-types.ts';
 import { issueName, storedRun } from '../../features/issue-runs/results/stored-run-time-and-issue-names.ts';
 import { InputError } from '../../model/errors.ts';
 import type { EngineEvent } from '../../model/events.ts';
 import { idProblem } from '../../model/ids-and-branch-names.ts';
+import { namedPlans } from '../../model/plans/latest-plans-and-unknown-name-errors.ts';
 import { entryOf } from '../../model/plans/plans-view.ts';
 import { cleanLine, quoted } from '../../model/text/clean-escape-quote-plural.ts';
 import { nearest } from '../../model/text/nearest-word.ts';
 import { shellWord } from '../../model/text/quote-values-for-shell.ts';
-import type { Answer } from '../../report/live/answer-box.ts';
-import { planHeader, runHeader, summary } from '../../report/plan-text.ts';
-import { safeJson, style } from '../../report/style-and-phrases.ts';
-import { wrapLines } from '../../report/table.ts';
+import { planHeader, runHeader, summary } from '../../report/plan-headers-and-summaries.ts';
+import { safeJson } from '../../report/style-and-phrases.ts';
 import { readableTicket, type Store } from '../../store/store-interface.ts';
-import { type Io, outJson, readStandardInput } from '../io.ts';
+import { type Io, outJson, outWrapped, readStandardInput } from '../io.ts';
 import {
   baseCheckFlag,
   type GlobalOptions,
   limitsOf,
-  openEngine,
   openLiveStore,
   openPlan,
   openRunner,
   openSettings,
   positiveInteger,
+  storeAddress,
   trusted,
 } from '../open-state-and-find-named-tickets.ts';
 import { eventView, signalCode, untilStopped } from '../show-events-until-stopped.ts';
-import { handedOver, handOver, leftToWorkers } from './daemon-and-tick.ts';
+import { handOver } from './daemon-and-tick.ts';
 
 interface Options extends IssueOptions {
   plan?: string;
@@ -41,8 +40,9 @@ interface Options extends IssueOptions {
 /** Runs the plan of that name if there is one, unless the name could be an issue as well. */
 export async function run(io: Io, given: Options, what: string[]): Promise<void> {
   const { plan, ...options } = given;
+  const isFleet = storeAddress(io, options) !== undefined;
   positiveInteger('--concurrency', options.concurrency);
-  if (plan !== undefined) return runTickets(plan, what, planOptions(plan, options), io);
+  if (plan !== undefined) return runTickets(plan, what, planOptions(plan, options, isFleet), io);
   const [first, ...rest] = what;
   if (first === undefined) {
     if (!options.batch?.length && !options.task?.length)
@@ -70,7 +70,7 @@ export async function run(io: Io, given: Options, what: string[]): Promise<void>
       `"${first}" is a plan and could be an issue. Use --plan ${first}, or ${/^\d+$/.test(first) ? `'#${first}'` : `./${first}`}.`,
     );
   await closeIfFleet(store);
-  const asked = planOptions(first, options);
+  const asked = planOptions(first, options, isFleet);
   const isPlain = asked.concurrency === undefined && !asked.agent && !asked.verbose && !asked.dryRun;
   // An issue run continues as it began, unless other options are given.
   if (known?.kind === 'run' && known.status === 'active' && isPlain && rest.length === 0)
@@ -97,7 +97,10 @@ async function refuseUnknown(text: string, plans: () => readonly { id: string }[
       near === undefined
         ? error.message.replace('is not an issue', 'is neither a plan nor an issue')
         : `${quoted(text)} is neither a plan nor an issue reference. Did you mean the plan ${quoted(near)}?`;
-    const known = ids.length > 0 ? `Plans: ${ids.slice(0, 20).join(', ')}.` : 'There are no plans yet.';
+    const file = ['', 'issues/', 'docs/issues/']
+      .map((dir) => `${dir}${text}.md`)
+      .find((path) => existsSync(resolve(io.cwd, path)));
+    const known = file ? `Did you mean: signalbox run ${shellWord(file)}` : namedPlans(ids);
     throw new InputError(error.code, message, { hint: `${known}\n${error.hint}`, cause: error });
   }
 }
@@ -127,12 +130,18 @@ function otherThan(known: readonly string[], options: IssueOptions): string | un
 }
 
 /** The file of a plan decides the rest, so any other option is refused. */
-function planOptions(planId: string, options: IssueOptions): IssueOptions {
+function planOptions(planId: string, options: IssueOptions, isFleet: boolean): IssueOptions {
   if (options.task?.length)
     throw new InputError('usage', `Tasks are runs of their own; "${planId}" is a plan.`, {
       hint: `Add a ticket to the plan: signalbox plan add ${planId} <ticket> --title ${shellWord(cleanLine(options.task[0] ?? ''))}`,
     });
   const other = otherThan([...FOR_PLANS, 'concurrency', 'dryRun'], options);
+  if (other === 'detach' && isFleet)
+    throw new InputError(
+      'usage',
+      '--detach is for runs of issues; the workers of the fleet run all active plans already.',
+      { hint: `Watch it with: signalbox status --plan ${planId}` },
+    );
   if (other === 'detach')
     throw new InputError('usage', '--detach is for runs of issues; a daemon runs all active plans.', {
       hint: 'Start one with: signalbox daemon --detach',
@@ -152,13 +161,12 @@ async function runTickets(planId: string, ticketIds: string[], options: IssueOpt
     ...baseCheckFlag(options),
   };
   if (options.dryRun) return previewTickets(planId, ticketIds, { ...options, flags }, io);
-  const colors = style(io.color);
-  const view = await eventView(io, { ...options, withPlan: false, answerGate: answerGate(io, options) });
+  const view = await eventView(io, { ...options, withPlan: false });
   const scope = { planId, ...(ticketIds.length > 0 ? { ticketIds } : {}) };
   // The header comes with the first event: before it, the run may be refused.
   let begun = !view.live;
   const listen = (event: EngineEvent) => {
-    if (!begun) view.out(planHeader(engine.store.glance(), scope, colors));
+    if (!begun) view.out(planHeader(engine.store.glance(), scope, io.style));
     begun = true;
     view.listen(event);
   };
@@ -178,7 +186,7 @@ async function runTickets(planId: string, ticketIds: string[], options: IssueOpt
     const [ms, stopped] = [performance.now() - began, signal.aborted];
     if (options.json)
       io.out(safeJson({ type: 'result', ok, stopped, planId, plan: plan.status, problems, tickets }));
-    else io.out(summary({ ...result, ms, stopped }, colors, io.columns?.()));
+    else io.out(summary({ ...result, ms, stopped }, io.style, io.columns?.()));
     await (await import('./stats-and-report.ts')).reportAtEnd(io, { ...options, engine }, planId);
     io.exit(stopped ? signalCode(signal.reason) : ok ? 0 : 1);
   });
@@ -196,7 +204,7 @@ async function previewTickets(
     await Promise.all([
       import('../../engine/run-plan.ts'),
       import('../../features/preflight/find-start-problems-and-forecast.ts'),
-      import('../../engine/ticket-workspace.ts'),
+      import('../../engine/work-out-workspace-and-repository.ts'),
       import('../../report/issue-runs/summary-and-dry-run.ts'),
     ]);
   const { store, settings } = engine;
@@ -222,16 +230,7 @@ async function previewTickets(
     };
   });
   if (options.json) return outJson(io, { dryRun: planned, planId, forecast: ahead });
-  io.out(wrapLines([...dryRunLines(planned, []), ...forecastLines(ahead)], io.columns?.()));
-}
-
-/** Answers a gate as `signalbox respond` does. */
-function answerGate(io: Io, options: GlobalOptions) {
-  return async ({ decision, message, ...ref }: Answer): Promise<void> => {
-    const engine = await openEngine(io, options, 'respond');
-    const { carryOutCommand } = await import('../../engine/control-tickets.ts');
-    await carryOutCommand(engine, ref, { type: 'respond', decision, message }, 'a person');
-  };
+  outWrapped(io, [...dryRunLines(planned, []), ...forecastLines(ahead)]);
 }
 
 interface IssueOptions extends GlobalOptions, RunOptions {
@@ -306,7 +305,6 @@ async function watched(
     import('../../report/issue-runs/summary-and-dry-run.ts'),
     openLiveStore(io, options, settings),
   ]);
-  const colors = style(io.color);
   let planId = '';
   const called = (ticketId: string) => {
     const ticket = readableTicket(store, { planId, ticketId });
@@ -319,12 +317,11 @@ async function watched(
     withPlan: false,
     called,
     silent: true,
-    answerGate: answerGate(io, options),
   });
   const { live, out } = view;
-  const lines = runOutput({ store, out, live, verbose, quiet, style: colors, columns: io.columns });
+  const lines = runOutput({ store, out, live, verbose, quiet, style: io.style, columns: io.columns });
   const reading = setTimeout(() => {
-    if (live && !quiet) out(colors.dim('· Reading the issues…'));
+    if (live && !quiet) out(io.style.dim('· Reading the issues…'));
   }, SILENT_MS);
   const listen = (event: EngineEvent) => {
     clearTimeout(reading);
@@ -334,7 +331,7 @@ async function watched(
       view.watch({ store, settings, now: () => new Date().toISOString() }, { planId });
     }
     if (json) return view.listen(event);
-    if (live && !quiet && isFirst) out(runHeader(store, planId, colors));
+    if (live && !quiet && isFirst) out(runHeader(store, planId, io.style));
     else if (live && !quiet) view.listen(event);
     lines.listen(event);
   };
@@ -360,10 +357,10 @@ async function watched(
     // Stopped while issues were still being read: there is no run to show.
     if (signal.aborted && result.planId === null && !json) return io.err('Stopped before anything started.');
     const run = result.detached ? result.planId : null;
-    const daemon = run === null || store.fleet ? undefined : await handOver(run, options, io);
-    if (run !== null && store.fleet && !json) io.out(leftToWorkers(run));
-    else if (json) io.out(resultLine(result, daemon));
-    else if (daemon !== undefined) io.out(handedOver(daemon, run, 'status --plan'));
+    const isFleet = store.fleet !== undefined;
+    const left = run === null ? undefined : await handOver(io, options, run, { isFleet });
+    if (json) io.out(resultLine(result, left?.daemon));
+    else if (left) io.out(left.text);
     else lines.end(result);
     if (result.planId === null || result.detached || result.dryRun) return;
     await closeIfFleet(store);
@@ -371,13 +368,13 @@ async function watched(
   });
 }
 
-function resultLine(result: RunResult, daemon: number | undefined): string {
+function resultLine(result: RunResult, daemon: number | null = null): string {
   const { planId, detached, results, logPath, exitCode, config, wallClockDurationSeconds } = result;
   const { dryRun, forecast, cancelled } = result;
   const facts = { planId, exitCode, logPath, wallClockDurationSeconds, config, results };
   const more = {
     ...(dryRun ? { dryRun, forecast } : {}),
-    ...(detached ? { detached, daemon: daemon ?? null } : {}),
+    ...(detached ? { detached, daemon } : {}),
     ...(cancelled ? { cancelled } : {}),
   };
   return safeJson({ type: 'result', ok: exitCode === 0, ...facts, ...more });

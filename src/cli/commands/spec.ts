@@ -5,7 +5,6 @@ import { readSpec } from '../../kiro/read-spec.ts';
 import { InputError } from '../../model/errors.ts';
 import { plural } from '../../model/text/clean-escape-quote-plural.ts';
 import { specProblemText, specText } from '../../report/spec-text.ts';
-import { style } from '../../report/style-and-phrases.ts';
 import { type Io, outJson } from '../io.ts';
 import { oneOf, openEngine, openSettings } from '../open-state-and-find-named-tickets.ts';
 import type { SpecRunOptions } from './run-spec.ts';
@@ -81,7 +80,7 @@ export async function specCheck(io: Io, options: Options, dir: string): Promise<
       problems,
     });
   }
-  const textOptions = { colors: style(io.color), cwd: io.cwd };
+  const textOptions = { colors: io.style, cwd: io.cwd };
   io.out(specText({ spec, units }, textOptions));
   if (problems.length > 0)
     io.out(['', ...problems.flatMap((problem) => specProblemText(problem, textOptions))]);

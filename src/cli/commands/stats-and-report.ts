@@ -4,44 +4,40 @@ import { repositoryOf } from '../../config/find-config-and-state.ts';
 import type { EngineContext } from '../../engine/context.ts';
 import {
   countedIssues,
+  logsOfRepository,
   type Rate,
-  readRunLogs,
   runStats,
-  storedLogs,
 } from '../../features/issue-runs/logs/run-stats.ts';
 import { ifWritable } from '../../machine/files/make-directory-and-handle-storage-errors.ts';
 import { noteFact, readFacts } from '../../machine/files/write-atomic-and-note-facts.ts';
 import { InputError, messageOf } from '../../model/errors.ts';
-import { costText } from '../../model/limits/usage-and-cost.ts';
-import type { Plan } from '../../model/plan.ts';
+import { costText } from '../../model/limits/usage-cost-and-estimate.ts';
 import { plural } from '../../model/text/clean-escape-quote-plural.ts';
-import { keepReport, makeReport, periodOf, timeOf } from '../../report/make-report.ts';
-import { oneLine, style, wholeSeconds } from '../../report/style-and-phrases.ts';
-import { table, wrapLines } from '../../report/table.ts';
+import { keepReport, makeReport, periodOf, timeOf } from '../../report/make-and-write-reports.ts';
+import { oneLine, wholeSeconds } from '../../report/style-and-phrases.ts';
+import { table, wrapLines } from '../../report/tables-and-text-wrapping.ts';
 import { reportHtml, reportMarkdown, reportText } from '../../report/work-report.ts';
 import { type Io, outJson } from '../io.ts';
 import {
   type GlobalOptions,
   openEngine,
-  openStore,
+  openNamedStore,
+  openSettings,
   planNamed,
   plansHere,
 } from '../open-state-and-find-named-tickets.ts';
 
 export async function stats(io: Io, options: GlobalOptions & { csv?: boolean }): Promise<void> {
-  const { settings, store, view } = await openStore(io, options);
-  const repo = repositoryOf(io.cwd) ?? io.cwd;
-  const { logs: files, unreadable } = readRunLogs(resolve(repo, settings.run.logPath));
-  const holder = store.holder('stats');
-  const isHeld = ({ claim }: Plan) => claim !== null && holder.isLive(claim);
-  const known = new Set(files.map((log) => log.runId));
-  const logs = [...files, ...storedLogs(view, repo, known, isHeld)];
+  const settings = await openSettings(io, options);
+  const { store, view } = await openNamedStore(io, options, settings, (state) => state.view());
+  const { logPath } = settings.run;
+  const { logs, unreadable } = logsOfRepository(io.cwd, { logPath, view, holder: store.holder('stats') });
   if (!options.json)
     for (const { file, reason } of unreadable) io.err(`! ${file} could not be read: ${reason}`);
   if (options.csv) return io.out(csv(logs.map((log) => ({ ...log, issues: countedIssues(log) }))));
   const found = runStats(logs, unreadable);
   if (options.json) return outJson(io, found);
-  if (found.runs === 0) return io.out('No finished runs are known here yet.');
+  if (found.runs === 0) return io.out('No finished runs of issues are known here yet.');
   const row = (name: string, rate: Rate) => [
     name,
     String(rate.total),
@@ -54,7 +50,7 @@ export async function stats(io: Io, options: GlobalOptions & { csv?: boolean }):
     ...Object.entries(found.byPhase).map(([name, rate]) => row(`phase ${name}`, rate)),
   ];
   io.out(`${plural(found.runs, 'run')}`);
-  io.out(table(['', 'count', 'success', 'average'], rows, style(io.color)));
+  io.out(table(['', 'count', 'success', 'average'], rows, io.style));
   const failures = Object.entries(found.failures).map(([name, count]) => `${name} ${count}`);
   if (failures.length > 0) io.out(`failures: ${failures.join(', ')}`);
   const facts = [
@@ -134,12 +130,12 @@ export async function report(io: Io, options: ReportOptions): Promise<void> {
     planId,
     isWanted: scope ? plansHere(place, engine.store) : undefined,
   });
-  // A report can be read where nothing can be written.
-  if (given === undefined && planId === undefined)
+  // One that goes to a file or a program has not been looked at. A report can be read where nothing can be written.
+  if (given === undefined && planId === undefined && io.tty)
     ifWritable(() => noteFact(looked, scope ?? 'all', { at: made.until }, 1000));
   if (options.json) return outJson(io, made);
   if (options.html) return io.out(reportHtml(made));
-  io.out(options.md ? reportMarkdown(made) : wrapLines(reportText(made, style(io.color)), io.columns?.()));
+  io.out(options.md ? reportMarkdown(made) : wrapLines(reportText(made, io.style), io.columns?.()));
 }
 
 /** Writes the report of a run that has ended. Problems are only shown: the run is over. */

@@ -1,7 +1,15 @@
+import { ifUsable } from '../../model/errors.ts';
 import type { TicketRef } from '../../model/ids-and-branch-names.ts';
-import { countHidden, finishedInstead, isFinished, newestFirst } from '../../model/plans/choose-plans.ts';
-import { plural } from '../../model/text/clean-escape-quote-plural.ts';
 import {
+  countHidden,
+  finishedInstead,
+  isFinished,
+  newestFirst,
+} from '../../model/plans/latest-plans-and-unknown-name-errors.ts';
+import { plural } from '../../model/text/clean-escape-quote-plural.ts';
+import type { Workflow } from '../../model/workflow.ts';
+import {
+  allStatusJson,
   isIn,
   planLines,
   problemsWithoutPlan,
@@ -9,17 +17,14 @@ import {
   statusOf,
   ticketLines,
 } from '../../report/status-text.ts';
-import { type Lines, oneLine, printable, sayProblem, style } from '../../report/style-and-phrases.ts';
-import { wrapLines } from '../../report/table.ts';
+import { type Lines, oneLine, printable, sayProblem } from '../../report/style-and-phrases.ts';
 import { openAndOnePlan, type Store } from '../../store/store-interface.ts';
-import { type Io, outJson } from '../io.ts';
+import { type Io, outJson, outWrapped, untilSignal } from '../io.ts';
 import {
   type GlobalOptions,
-  LAST,
   openState,
-  planNamed,
+  planOrTicketNamed,
   plansHere,
-  ticketNamed,
 } from '../open-state-and-find-named-tickets.ts';
 
 interface StatusOptions extends GlobalOptions {
@@ -70,11 +75,7 @@ export async function status(
   const named = [words[0] ?? options.plan, words[1]];
   const { terminal } = io.stdout;
   if (!options.watch || options.json || !terminal) return show(io, options, named);
-  let stop = (): void => undefined;
-  const stopped = new Promise<true>((resolve) => {
-    stop = io.signals.on(['SIGINT', 'SIGTERM'], () => resolve(true));
-  });
-  for (;;) {
+  await untilSignal(io, WATCH_MS, async () => {
     const lines: string[] = [];
     await show({ ...io, out: (more) => void lines.push(...[more].flat()) }, options, named);
     const rows = terminal.rows() - 2;
@@ -83,31 +84,13 @@ export async function status(
     const text = shown.map((line) => `${printable(line, io.color)}\n`).join('');
     // A line that is too wide is cut, not wrapped.
     io.stdout.write(`\u001b[?7l\u001b[H\u001b[2J${text}\u001b[?7h`);
-    let timer: NodeJS.Timeout | undefined;
-    const later = new Promise<false>((resolve) => {
-      timer = setTimeout(resolve, WATCH_MS, false);
-    });
-    const isOver = await Promise.race([stopped, later]);
-    clearTimeout(timer);
-    if (isOver) return stop();
-  }
-}
-
-/** What the words after `status` name. */
-type Named = { planId: string; ticketId?: string } | undefined;
-
-function find(io: Io, store: Store, [first, second]: readonly (string | undefined)[]): Named {
-  if (first === undefined) return undefined;
-  if (second === undefined && (first === LAST || store.hasPlan(first)))
-    return { planId: planNamed(io, store, 'status', first) };
-  const { ref } = ticketNamed(io, store, 'status', [first, second]);
-  store.ticket(ref);
-  return ref;
+    return false;
+  });
 }
 
 async function show(io: Io, options: StatusOptions, words: readonly (string | undefined)[]): Promise<void> {
   const { store, view: found } = await openState(io, options, (state) => {
-    const named = find(io, state, words);
+    const named = words[0] === undefined ? undefined : planOrTicketNamed(io, state, 'status', words);
     if (named === undefined && (options.all || options.json)) return { named, view: state.view() };
     const isHere = plansHere(io, state) ?? (() => true);
     const planId = named?.planId ?? finishedInstead(state.glance(), isHere)?.id;
@@ -118,39 +101,31 @@ async function show(io: Io, options: StatusOptions, words: readonly (string | un
   const daemon = holder.daemon() !== undefined;
   const now = Date.now();
   if (named) store.plan(named.planId);
+  if (named?.ticketId !== undefined) store.ticket({ ...named, ticketId: named.ticketId });
   const all = statusOf({ view, holder, now, ...(await engines(store, daemon)) });
   const wanted = named ? all.filter(({ plan }) => plan.id === named.planId) : all;
   const isNamed = ({ ticketId }: Pick<TicketRef, 'ticketId'>) => ticketId === named?.ticketId;
   const tickets =
     named?.ticketId && wanted.flatMap((each) => each.tickets.filter(({ ticket }) => isNamed(ticket)));
-  if (options.json) {
-    const plans = wanted.map((each) => statusJson(tickets ? { ...each, tickets } : each));
-    // A plan that cannot be read is listed with the reason in place of its content.
-    const unreadable = problemsWithoutPlan(view).map((problem) => ({
-      plan: null,
-      tickets: [],
-      problems: [problem],
-    }));
-    return outJson(io, named ? plans[0] : [...plans, ...unreadable]);
-  }
-  const colors = style(io.color);
-  const out = (text: Lines) => io.out(wrapLines(text, io.columns?.()));
   const [first] = wanted;
-  if (tickets && first) return out(tickets.flatMap((each) => ticketLines(each, first.plan, colors, now)));
+  if (options.json && named) return outJson(io, first && statusJson(tickets ? { ...first, tickets } : first));
+  if (options.json) return outJson(io, allStatusJson(wanted, view));
+  const out = (text: Lines) => outWrapped(io, text);
+  if (tickets && first) return out(tickets.flatMap((each) => ticketLines(each, first.plan, io.style, now)));
   const isHere = named || options.all ? undefined : plansHere(io, store);
   const here = isHere ? wanted.filter(({ plan }) => isHere(plan)) : wanted;
-  const only = options.failed ? 'need you' : options.waiting ? 'wait' : undefined;
+  const only = options.failed ? 'need you' : options.waiting ? 'waiting' : undefined;
   const shown = only ? here.filter((each) => each.tickets.some(({ ticket }) => isIn(only, ticket))) : here;
   if (!named) shown.sort((a, b) => newestFirst(a.plan, b.plan));
   const lines = shown.flatMap((each, index) => [
     ...(index > 0 ? [''] : []),
-    ...planLines(each, colors, now, { detailed: named !== undefined, only }),
+    ...planLines(each, io.style, now, { detailed: named !== undefined, only }),
   ]);
   if (named) return out(lines);
   const isEmpty = only !== undefined && lines.length === 0;
-  if (isEmpty) lines.push(only === 'wait' ? 'Nothing waits here.' : 'Nothing needs you here.');
+  if (isEmpty) lines.push(only === 'waiting' ? 'Nothing waits here.' : 'Nothing needs you here.');
   for (const problem of problemsWithoutPlan(view))
-    lines.push(`${colors.red('✗')} ${oneLine(sayProblem(problem), 400)}`);
+    lines.push(`${io.style.red('✗')} ${oneLine(sayProblem(problem), 400)}`);
   const hidden = countHidden(
     view,
     here.map(({ plan }) => plan),
@@ -159,7 +134,7 @@ async function show(io: Io, options: StatusOptions, words: readonly (string | un
   const isIdle = !options.all && here.every(({ plan }) => isFinished(plan));
   const idle = `No open plans${isHere ? ' in this repository' : ''}.${here.length > 0 ? ' The last one:' : ''}`;
   if (isIdle && !isEmpty && (more || here.length > 0)) lines.unshift(idle, '');
-  if (more) lines.push(...(lines.at(-1) === '' ? [] : ['']), colors.dim(more));
+  if (more) lines.push(...(lines.at(-1) === '' ? [] : ['']), io.style.dim(more));
   const start = io.tty ? ['Start with: signalbox run --task "Fix the typo in README"'] : [];
   out(lines.length > 0 ? lines : [`No plans in ${store.location()}.`, ...start]);
 }
@@ -171,17 +146,29 @@ async function engines(
 ): Promise<Pick<Parameters<typeof statusOf>[0], 'daemon' | 'whyNoWorker'>> {
   const { fleet } = store;
   if (!fleet) return { daemon };
-  const [{ needsOf, whyNoWorker }, { lastInTree }, { repositoryName }] = await Promise.all([
-    import('../../model/fleet.ts'),
+  const [{ needsOf, whyNoWorker }, { lastInTree }, { repositoryName }, { readPinned }] = await Promise.all([
+    import('../../model/place-tickets-on-workers.ts'),
     import('../../model/state/shared-workspace-turns.ts'),
     import('../../issues/find-issue-checkouts.ts'),
+    import('../../workflows/pin-workflow-and-render-prompts.ts'),
   ]);
+  const pinned = new Map<string, Workflow | undefined>();
+  const workflowOf = (hash: string) => {
+    const text = pinned.has(hash) ? undefined : store.pinned(hash);
+    if (text !== undefined)
+      pinned.set(
+        hash,
+        ifUsable(() => readPinned(text).workflow),
+      );
+    return pinned.get(hash);
+  };
   const workers = fleet.workers();
   return {
     daemon: workers.some(({ leaseLeft }) => leaseLeft > 0),
     whyNoWorker: (plan, ticket) => {
       const before = lastInTree(store.glance(), plan);
-      return whyNoWorker(workers, needsOf(plan, ticket, { repositoryName, before }));
+      const workflow = ticket.workflowHash ? workflowOf(ticket.workflowHash) : undefined;
+      return whyNoWorker(workers, needsOf(plan, ticket, { workflow, repositoryName, before }));
     },
   };
 }

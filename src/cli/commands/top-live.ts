@@ -1,17 +1,16 @@
 import { spawn } from 'node:child_process';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { EngineContext } from '../../engine/context.ts';
-import { carryOutCommand } from '../../engine/control-tickets.ts';
+import { carryOutCommand } from '../../engine/control-tickets-and-plans.ts';
 import { pinnedFor } from '../../engine/pinned-workflow.ts';
-import { workspaceFor } from '../../engine/ticket-workspace.ts';
+import { workspaceFor } from '../../engine/work-out-workspace-and-repository.ts';
 import { isInForeground } from '../../machine/process-identity-and-signals.ts';
 import { InputError, messageOf, SignalboxError } from '../../model/errors.ts';
 import { refKey, type TicketRef } from '../../model/ids-and-branch-names.ts';
 import { sayTicketMoved } from '../../report/after-a-command.ts';
-import type { BoardRow } from '../../report/board/board.ts';
 import type { BoardReader } from '../../report/board/read-board.ts';
 import { refreshSoon, StoreConnection } from '../../report/board/store-connection.ts';
-import { inLocalTime, type Lines, printable, style } from '../../report/style-and-phrases.ts';
+import { inLocalTime, type Lines, printable } from '../../report/style-and-phrases.ts';
 import {
   answerEnded,
   choosePhase,
@@ -21,6 +20,7 @@ import {
   type Wish,
 } from '../../report/top/top-state.ts';
 import { TopView } from '../../report/top/top-view.ts';
+import type { BoardRow } from '../../report/view-schemas.ts';
 import type { Store } from '../../store/store-interface.ts';
 import { exitOf, type Io, inherited, type Terminal } from '../io.ts';
 import { openInBrowser } from '../open-in-browser.ts';
@@ -67,11 +67,13 @@ class LiveTop {
     this.#keys = keyReader(io, (typed) => this.#view.keys(typed));
     this.#view = new TopView({
       screen: { columns: terminal.columns, rows: terminal.rows, write: (text) => io.stdout.write(text) },
-      style: style(io.color),
+      style: io.style,
       safe: (line) => printable(line, io.color),
       read: (now) => {
         this.#connection.refuseIfLost();
-        return reader.read(now);
+        const board = reader.read(now);
+        this.#connection.refuseIfLost();
+        return board;
       },
       answeredAt: () => this.#connection.answeredAt,
       logTail: (ref) => reader.logTail(ref),
@@ -101,7 +103,7 @@ class LiveTop {
       signals.on(['SIGINT'], () => {
         if (!this.#isBusy) this.#end(0);
       }),
-      signals.on(['SIGTERM', 'SIGHUP'], (signal) => this.#end(signalCode(signal))),
+      signals.on(['SIGTERM', 'SIGHUP', 'SIGQUIT'], (signal) => this.#end(signalCode(signal))),
       hideWhileSuspended({ leave: () => this.#leave(), back: () => void this.#back() }, signals),
       onCrash?.(() => this.#leave()) ?? (() => undefined),
       () => this.#connection.close(),
@@ -165,6 +167,7 @@ class LiveTop {
   }
 
   async #opened(): Promise<EngineContext> {
+    this.#connection.refuseIfLost();
     this.#engine ??= openEngine(this.#io, this.#options, 'top');
     try {
       const engine = await this.#engine;
@@ -210,8 +213,9 @@ class LiveTop {
         return this.#shell(row);
       case 'session':
         return this.#withTerminal(
-          (io) => resumeSession(io, this.#options, row.planId, row.ticketId, undefined),
-          { title: `${refKey(row)} waits until you leave this session.`, isSeen: () => true },
+          (io) =>
+            resumeSession({ ...io, out: this.#io.out }, this.#options, row.planId, row.ticketId, undefined),
+          { isSeen: () => true },
         );
     }
   }

@@ -1,8 +1,7 @@
-import { Machine } from '../../machine/machine.ts';
+import { machineIn } from '../../machine/machine.ts';
 import { isInForeground } from '../../machine/process-identity-and-signals.ts';
-import { finishedInstead } from '../../model/plans/choose-plans.ts';
+import { finishedInstead } from '../../model/plans/latest-plans-and-unknown-name-errors.ts';
 import { BoardReader, type BoardSource } from '../../report/board/read-board.ts';
-import { style } from '../../report/style-and-phrases.ts';
 import { printBoard } from '../../report/top/draw-board.ts';
 import { readerRedactor } from '../../sandbox/secret-redactors-and-fingerprints.ts';
 import type { Store } from '../../store/store-interface.ts';
@@ -22,7 +21,7 @@ interface TopOptions extends GlobalOptions {
 export async function top(io: Io, options: TopOptions, word: string | undefined): Promise<void> {
   const settings = await openSettings(io, options);
   const store = await openLiveStore(io, options, settings);
-  const machine = new Machine(settings.stateDir);
+  const machine = machineIn(settings.stateDir);
   const scope = scopeOf(io, options, store, word);
   const redact = readerRedactor(settings, io.env, machine.fingerprints);
   const reader = new BoardReader({ store, settings, machine, redact, ...scope });
@@ -34,6 +33,7 @@ export async function top(io: Io, options: TopOptions, word: string | undefined)
       reader,
       empty: scope.empty,
     });
+  await reader.seeOthers();
   const now = Date.now();
   const board = reader.read(now);
   if (options.json) return outJson(io, board);
@@ -42,7 +42,7 @@ export async function top(io: Io, options: TopOptions, word: string | undefined)
     shown: { filter: '', failuresOnly: false, grouping: 'section' as const },
     empty: scope.empty,
   };
-  io.out(printBoard(board, shown, { columns, style: style(io.color), now }));
+  io.out(printBoard(board, shown, { columns, style: io.style, now }));
 }
 
 /** Whether a person is at the terminal, and it can move its cursor. */

@@ -2,7 +2,7 @@ import { createReadStream, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { packageDir } from '../../config/find-config-and-state.ts';
 import type { EngineContext } from '../../engine/context.ts';
-import { refuseInsideJob } from '../../engine/control-tickets.ts';
+import { refuseInsideJob } from '../../engine/control-tickets-and-plans.ts';
 import { makeDirectory } from '../../machine/files/make-directory-and-handle-storage-errors.ts';
 import { ifPossible } from '../../machine/files/read-and-remove-files.ts';
 import { writeAtomic } from '../../machine/files/write-atomic-and-note-facts.ts';

@@ -38,7 +38,7 @@ export async function worker(io: Io, options: Options): Promise<void> {
       },
     );
   if (options.detach) return detach(io, options);
-  const { runWorker } = await import('../../engine/run-worker.ts');
+  const { runWorker } = await import('../../engine/run-daemon-tick-and-worker.ts');
   io.keepHeapSmall();
   const view = await eventView(io, { ...options, withPlan: true });
   const engine = await openRunner(io, options, 'worker', { listen: view.listen });
@@ -117,8 +117,6 @@ async function detach(io: Io, options: Options): Promise<void> {
   const { workerId } = await import('../../engine/join-fleet-and-renew-lease.ts');
   const { settings } = await openRunner(io, options, 'worker');
   const started = await startInBackground(io, options, {
-    args: io.argv.filter((arg) => arg !== '--detach'),
-    log: 'worker.log',
     name: 'worker',
     find: (store) => {
       const own = store.fleet
@@ -127,10 +125,7 @@ async function detach(io: Io, options: Options): Promise<void> {
       return own?.id;
     },
   });
-  if ('said' in started) {
-    io.err(started.said.split('\n'));
-    return io.exit(started.code);
-  }
+  if (!started) return;
   const { found: id, log } = started;
   answer(io, options, { id, log }, `Worker ${id} is running in the background; its log is ${log}`);
 }

@@ -9,10 +9,10 @@ import { actionOf } from '../../model/workflow.ts';
 import { style } from '../../report/style-and-phrases.ts';
 import { checkLoaded, notesOn } from '../../workflows/check/check-workflow.ts';
 import { drawing, mermaid } from '../../workflows/draw-graph.ts';
+import { findWorkflows, resolveWorkflow } from '../../workflows/find-and-check-workflow.ts';
 import { findPrompt, type SearchPath } from '../../workflows/find-workflows-prompts-scripts.ts';
 import { installSkills, listSkills } from '../../workflows/install-skills.ts';
 import { type LoadedWorkflow, listWorkflows, loadWorkflow } from '../../workflows/load-and-list-workflows.ts';
-import { findWorkflows, resolveWorkflow } from '../../workflows/resolve-workflow.ts';
 import { answer, type Io, outJson } from '../io.ts';
 import { type GlobalOptions, openSettings } from '../open-state-and-find-named-tickets.ts';
 
@@ -42,7 +42,7 @@ export async function workflowShow(io: Io, options: GlobalOptions, name: string)
   const { workflow, prompts, scripts, hash, file } = await resolveWorkflow(name, path);
   if (options.json) return outJson(io, { name, file, hash, workflow, prompts, scripts });
   io.out(`${workflow.name}${workflow.description ? `: ${workflow.description}` : ''}`);
-  io.out([file, '', ...drawing(workflow, style(io.color))]);
+  io.out([file, '', ...drawing(workflow, io.style)]);
   const promptRows = await Promise.all(
     Object.keys(prompts).map(async (prompt) => [prompt, (await findPrompt(prompt, path.prompts)) ?? '']),
   );
@@ -66,7 +66,7 @@ export async function workflowGraph(
   const { workflow } = await resolveWorkflow(name, await searchPathOf(options, io));
   const chart = mermaid(workflow);
   const value = { name, mermaid: chart.join('\n'), drawing: drawing(workflow, style(false)).join('\n') };
-  answer(io, options, value, options.mermaid ? chart : drawing(workflow, style(io.color)));
+  answer(io, options, value, options.mermaid ? chart : drawing(workflow, io.style));
 }
 
 export async function workflowCheck(io: Io, options: GlobalOptions, file: string | undefined): Promise<void> {

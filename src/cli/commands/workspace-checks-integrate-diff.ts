@@ -1,16 +1,16 @@
 import type { EngineContext, StepEnd } from '../../engine/context.ts';
-import { refuseInsideAgent } from '../../engine/control-tickets.ts';
-import { diffTicket, ensureFor, releaseFor } from '../../engine/prepare-release-diff-workspace.ts';
+import { refuseInsideAgent } from '../../engine/control-tickets-and-plans.ts';
+import { diffTicket, ensureFor, releaseFor } from '../../engine/release-and-diff-ticket-workspace.ts';
 import { InputError } from '../../model/errors.ts';
 import type { TicketRef } from '../../model/ids-and-branch-names.ts';
-import { NO_CHECKS, NO_RELATED_TESTS_RAN } from '../../model/review-verdict-and-criteria.ts';
+import { LAST } from '../../model/plans/latest-plans-and-unknown-name-errors.ts';
 import { answerCommands } from '../../model/state/explain-ticket.ts';
+import { NO_CHECKS, NO_RELATED_TESTS_RAN } from '../../model/verdict-criteria-and-missing-checks.ts';
 import { whereWorkIs } from '../../report/status-text.ts';
-import { type Style, style } from '../../report/style-and-phrases.ts';
+import type { Style } from '../../report/style-and-phrases.ts';
 import { answer, type Io, outJson } from '../io.ts';
 import {
   type GlobalOptions,
-  LAST,
   openEngine,
   openSettings,
   ticketNamed,
@@ -53,8 +53,11 @@ async function relatedChecks(cwd: string, { env }: Io) {
 }
 
 export async function integrate(io: Io, options: GlobalOptions, plan?: string, ticket?: string) {
-  const ref = ticketHere(io, plan, ticket);
   const engine = await openEngine(io, options, 'integrate');
+  const isNamed = plan !== undefined && !inPhase(io);
+  const ref = isNamed
+    ? ticketNamed(io, engine.store, 'integrate', [plan, ticket]).ref
+    : ticketHere(io, plan, ticket);
   refuseInsideAgent(engine);
   const { integrateStep } = await import('../../features/integrate/integrate-ticket.ts');
   outStep(io, options, await integrateStep({ engine, ref, inPhase: inPhase(io) }));
@@ -119,7 +122,7 @@ export async function diff(
   const { text } = changes;
   if (text !== '' && io.tty && !options.json) {
     const lines = text.trimEnd().split('\n');
-    await pageLines(io, options.stat ? lines : coloured(lines, style(io.color)));
+    await pageLines(io, options.stat ? lines : coloured(lines, io.style));
     io.out(whatNext(engine, { planId, ticketId }));
   } else if (!options.json && text === '') io.err(`${planId}/${ticketId} has changed nothing yet.`);
   else if (as === 'patch') io.stdout.write(Buffer.from(text, 'latin1'));

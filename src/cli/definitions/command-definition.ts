@@ -1,9 +1,10 @@
 import type { Io } from '../io.ts';
 
-/** One command as data. The parser, the help and the completion of shells are made from it. */
+/** Commands by their words and arguments: `plan new <plan>`. The parser, the help and the completion of shells are made from them. */
+export type Commands = Readonly<Record<string, CommandDefinition>>;
+
+/** One command as data. */
 export interface CommandDefinition {
-  /** Its words, then its arguments: `plan new <plan>`. */
-  usage: string;
   about: string;
   /** What its arguments are, by name. */
   args?: Readonly<Record<string, string>>;

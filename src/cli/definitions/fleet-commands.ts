@@ -1,16 +1,14 @@
-import type { CommandDefinition } from './command-definition.ts';
+import type { Commands } from './command-definition.ts';
 
 const fleet = () => import('../commands/fleet.ts');
 
 /** Commands for a store that many machines share. */
-export const FLEET_COMMANDS: readonly CommandDefinition[] = [
-  {
-    usage: 'fleet',
+export const FLEET_COMMANDS: Commands = {
+  fleet: {
     about: 'share plans between machines, in PostgreSQL',
     examples: ['fleet init postgres://owner@db.local/sb'],
   },
-  {
-    usage: 'worker',
+  worker: {
     about: 'drive tickets of a fleet on this machine',
     options: {
       '--slots <n>': 'maximum number of tickets at once (default: maxConcurrency)',
@@ -25,8 +23,7 @@ Ctrl-C lets the running phases end, and other workers continue the tickets; a se
     examples: ['worker --slots 4 --labels linux,gpu', 'worker --detach'],
     load: async () => (await import('../commands/worker.ts')).worker,
   },
-  {
-    usage: 'fleet init [address]',
+  'fleet init [address]': {
     about: 'create or migrate the schemas of a store, and print the rights that its users need',
     args: { address: 'postgres://owner@host/database, without a password (default: the store in use)' },
     notes: `The password comes from PGPASSWORD, PGPASSFILE, or the address in SIGNALBOX_STORE. The login has to be the
@@ -34,41 +31,36 @@ owner's: no other role can change the schemas. Two at once wait for each other.`
     examples: ['PGPASSFILE=~/.pgpass signalbox fleet init postgres://owner@db.local/sb', 'fleet init --json'],
     load: async () => (await fleet()).fleetInit,
   },
-  {
-    usage: 'fleet status',
+  'fleet status': {
     about: 'show the workers of a fleet and what they drive',
     examples: ['fleet status', 'fleet status --json'],
     load: async () => (await fleet()).fleetStatus,
   },
-  {
-    usage: 'fleet drain <worker>',
+  'fleet drain <worker>': {
     about: 'let a worker end: it takes no more tickets, and others continue those it has',
     args: { worker: 'its id, as fleet status shows it' },
     examples: ['fleet drain build-1-3fa92c'],
     load: async () => (await fleet()).fleetDrain,
   },
-  {
-    usage: 'fleet remove <worker>',
+  'fleet remove <worker>': {
     about: 'forget a worker that is gone',
     args: { worker: 'its id, as fleet status shows it' },
     notes: 'Refused while its lease lives, since its agents may still run.',
     examples: ['fleet remove build-1-3fa92c'],
     load: async () => (await fleet()).fleetRemove,
   },
-  {
-    usage: 'fleet import [plans...]',
+  'fleet import [plans...]': {
     about: 'move plans of the state directory into the store of the fleet',
     args: { plans: 'ids of plans (default: all that are not archived)' },
     notes: 'A plan that is being worked on is refused. The files stay, as an archived plan.',
     examples: ['fleet import night-42'],
-    load: async () => (await import('../commands/fleet-import-export.ts')).fleetImport,
+    load: async () => (await fleet()).moveBetweenStores('import'),
   },
-  {
-    usage: 'fleet export [plans...]',
+  'fleet export [plans...]': {
     about: 'move plans of the fleet back into files of the state directory',
     args: { plans: 'ids of plans (default: all that are not archived)' },
     notes: 'A plan that is being worked on is refused. In the store it stays as an archived plan.',
     examples: ['fleet export night-42'],
-    load: async () => (await import('../commands/fleet-import-export.ts')).fleetExport,
+    load: async () => (await fleet()).moveBetweenStores('export'),
   },
-];
+};

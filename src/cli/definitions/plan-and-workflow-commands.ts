@@ -1,4 +1,4 @@
-import type { CommandDefinition } from './command-definition.ts';
+import type { Commands } from './command-definition.ts';
 
 const plan = () => import('../commands/plan.ts');
 const workflow = () => import('../commands/workflow-and-skills.ts');
@@ -29,45 +29,28 @@ const FOR_TICKETS = {
 };
 
 /** Commands that make plans, and what plans are made of. */
-export const PLAN_COMMANDS: readonly CommandDefinition[] = [
-  {
-    usage: 'plan',
+export const PLAN_COMMANDS: Commands = {
+  plan: {
     about: 'make, show, check and approve plans',
     examples: ['plan check sprint-12', 'plan approve sprint-12'],
   },
-  {
-    usage: 'plan list',
-    about: 'list all plans',
-    load: async () => (await plan()).planList,
-  },
-  {
-    usage: 'plan show <plan>',
-    about: 'show a plan with its tickets',
-    load: async () => (await plan()).planShow,
-  },
-  {
-    usage: 'plan check <plan>',
+  'plan list': { about: 'list all plans', load: async () => (await plan()).planList },
+  'plan show <plan>': { about: 'show a plan with its tickets', load: async () => (await plan()).planShow },
+  'plan check <plan>': {
     about: 'find everything that is wrong with a plan',
     load: async () => (await plan()).planCheck,
   },
-  {
-    usage: 'plan approve <plan>',
-    about: 'make a draft active',
-    load: async () => (await plan()).planApprove,
-  },
-  {
-    usage: 'plan archive <plan>',
+  'plan approve <plan>': { about: 'make a draft active', load: async () => (await plan()).planApprove },
+  'plan archive <plan>': {
     about: 'put a plan away; nothing is deleted',
     load: async () => (await plan()).planArchive,
   },
-  {
-    usage: 'plan delete <plan>',
+  'plan delete <plan>': {
     about: 'delete a plan that has nothing unmerged',
     options: { '--force': 'also when branches are not merged; branches and uncommitted work are kept' },
     load: async () => (await plan()).planDelete,
   },
-  {
-    usage: 'plan new <plan>',
+  'plan new <plan>': {
     about: 'make a draft plan from issues, Markdown files or a spec directory',
     args: { plan: 'id of the new plan' },
     options: {
@@ -86,8 +69,7 @@ export const PLAN_COMMANDS: readonly CommandDefinition[] = [
     ],
     load: async () => (await plan()).planNew,
   },
-  {
-    usage: 'plan add <plan> <ticket>',
+  'plan add <plan> <ticket>': {
     about: 'add a ticket to a plan',
     args: { ticket: 'id of the new ticket' },
     options: { ...FOR_BOTH, ...FOR_TICKETS },
@@ -97,8 +79,7 @@ export const PLAN_COMMANDS: readonly CommandDefinition[] = [
     ],
     load: async () => (await plan()).planAdd,
   },
-  {
-    usage: 'plan edit <plan> [ticket]',
+  'plan edit <plan> [ticket]': {
     about: 'change a ticket that is not running, or a plan',
     args: { ticket: 'default: the plan itself' },
     options: {
@@ -117,14 +98,12 @@ export const PLAN_COMMANDS: readonly CommandDefinition[] = [
     ],
     load: async () => (await plan()).planEdit,
   },
-  {
-    usage: 'plan remove <plan> <ticket>',
+  'plan remove <plan> <ticket>': {
     about: 'remove a ticket that has not begun from its plan',
     examples: ['plan remove sprint-12 cache'],
     load: async () => (await plan()).planRemove,
   },
-  {
-    usage: 'interactive',
+  interactive: {
     about: 'plan with an agent in its own terminal interface',
     options: {
       '-r, --repo <path>': 'the repository to plan for (default: the one you are in)',
@@ -137,8 +116,7 @@ export const PLAN_COMMANDS: readonly CommandDefinition[] = [
     examples: ['interactive', 'interactive --repo ~/src/teatime --agent claude'],
     load: async () => (await import('../commands/interactive.ts')).interactive,
   },
-  {
-    usage: 'import <source...>',
+  'import <source...>': {
     about: 'print work items as JSON, for scripts',
     args: {
       source:
@@ -167,52 +145,38 @@ export const PLAN_COMMANDS: readonly CommandDefinition[] = [
     ],
     load: async () => (await import('../commands/print-work-items.ts')).importItems,
   },
-  {
-    usage: 'workflow',
+  workflow: {
     about: 'list, show, check and draw workflows',
     examples: ['workflow list', 'workflow check my-workflow.yaml'],
   },
-  {
-    usage: 'workflow list',
+  'workflow list': {
     about: 'list the workflows a ticket can name, and where each comes from',
     examples: ['workflow list', 'workflow list --json'],
     load: async () => (await workflow()).workflowList,
   },
-  {
-    usage: 'workflow show <name>',
+  'workflow show <name>': {
     about: 'print a workflow’s phases, prompts and scripts',
     args: { name: 'the workflow' },
     examples: ['workflow show local', 'workflow show local --json'],
     load: async () => (await workflow()).workflowShow,
   },
-  {
-    usage: 'workflow check [file]',
+  'workflow check [file]': {
     about: 'find everything wrong with workflows and their prompts, before anything runs',
     args: { file: 'a workflow file or name (default: all of them)' },
     notes: 'Exits with 1 when there is a problem.',
     examples: ['workflow check', 'workflow check my-workflow.yaml'],
     load: async () => (await workflow()).workflowCheck,
   },
-  {
-    usage: 'workflow graph <name>',
+  'workflow graph <name>': {
     about: 'draw a workflow’s phases and edges',
     args: { name: 'the workflow' },
     options: { '--mermaid': 'as a Mermaid flowchart' },
     examples: ['workflow graph local', 'workflow graph local --mermaid > local.mmd'],
     load: async () => (await workflow()).workflowGraph,
   },
-  {
-    usage: 'skills',
-    about: 'skills for agents that drive Signalbox',
-    examples: ['skills install'],
-  },
-  {
-    usage: 'skills list',
-    about: 'list the available skills',
-    load: async () => (await workflow()).skillsList,
-  },
-  {
-    usage: 'skills install [names...]',
+  skills: { about: 'skills for agents that drive Signalbox', examples: ['skills install'] },
+  'skills list': { about: 'list the available skills', load: async () => (await workflow()).skillsList },
+  'skills install [names...]': {
     about: 'copy skills to where agents look for them: .claude/skills and .agents/skills',
     args: { names: 'default: all of them' },
     options: {
@@ -223,4 +187,4 @@ export const PLAN_COMMANDS: readonly CommandDefinition[] = [
     examples: ['skills install', 'skills install --user'],
     load: async () => (await workflow()).skillsInstall,
   },
-];
+};

@@ -1,27 +1,21 @@
 import type { ForgeStep } from '../../features/pull-requests/pull-request-actions.ts';
 import { PULL_WAITS } from '../../model/actions.ts';
-import { type CommandDefinition, TICKET_OF_PHASE } from './command-definition.ts';
+import { type CommandDefinition, type Commands, TICKET_OF_PHASE } from './command-definition.ts';
 
 const config = () => import('../commands/config-init-notify.ts');
 const workspace = () => import('../commands/workspace-checks-integrate-diff.ts');
 const forge = () => import('../commands/merge-and-forge.ts');
 
 /** A step of workflows on GitHub. */
-const github = (
-  name: string,
-  step: ForgeStep | 'comment',
-  more: Pick<CommandDefinition, 'about' | 'notes' | 'options' | 'examples'>,
-): CommandDefinition => ({
-  usage: `forge ${name} [plan] [ticket]`,
+const github = (step: ForgeStep | 'comment', more: CommandDefinition): CommandDefinition => ({
   args: TICKET_OF_PHASE,
   load: async () => (await forge()).githubCommand(step),
   ...more,
 });
 
 /** Commands for the computer and the project, and the steps of workflows. */
-export const PROJECT_COMMANDS: readonly CommandDefinition[] = [
-  {
-    usage: 'init',
+export const PROJECT_COMMANDS: Commands = {
+  init: {
     about: 'create the home and, in a repository, .signalbox',
     notes:
       'Asks on a terminal: for your default agent and its sandbox, and in a repository for its checks and what happens with finished work. Never overwrites a file.',
@@ -32,8 +26,7 @@ export const PROJECT_COMMANDS: readonly CommandDefinition[] = [
     examples: ['init', 'init --yes', 'init --dir ~/work/signalbox'],
     load: async () => (await import('../commands/config-init-notify.ts')).init,
   },
-  {
-    usage: 'config',
+  config: {
     about: 'print every setting and where it came from',
     examples: [
       'config',
@@ -43,22 +36,19 @@ export const PROJECT_COMMANDS: readonly CommandDefinition[] = [
     ],
     load: async () => (await config()).configShow,
   },
-  {
-    usage: 'config path',
+  'config path': {
     about: 'print the path of the config file in force',
     examples: ['$EDITOR "$(signalbox config path)"'],
     load: async () => (await config()).configPath,
   },
-  {
-    usage: 'config trust [dir]',
+  'config trust [dir]': {
     about: 'let a directory’s signalbox.yaml and .signalbox/settings.json name commands',
     args: { dir: 'the directory (default: the current one)' },
     notes: 'The list is kept in trusted.json in the home.',
     examples: ['config trust'],
     load: async () => (await config()).configTrust,
   },
-  {
-    usage: 'doctor',
+  doctor: {
     about: 'check node, git, agents, settings and workflows',
     options: { '--agents': 'check only the agents: version, login, and what each one supports' },
     notes:
@@ -66,15 +56,13 @@ export const PROJECT_COMMANDS: readonly CommandDefinition[] = [
     examples: ['doctor', 'doctor --agents', 'doctor --json'],
     load: async () => (await import('../commands/doctor-and-overview.ts')).doctor,
   },
-  {
-    usage: 'stats',
+  stats: {
     about: 'success, durations, cost and failures of past runs',
     options: { '--csv': 'one line per issue, as CSV' },
     examples: ['stats', 'stats --csv > runs.csv'],
     load: async () => (await import('../commands/stats-and-report.ts')).stats,
   },
-  {
-    usage: 'clean',
+  clean: {
     about: 'list and remove what is no longer needed',
     options: {
       '-y, --yes': 'remove what loses nothing; everything else is kept',
@@ -85,25 +73,21 @@ export const PROJECT_COMMANDS: readonly CommandDefinition[] = [
     examples: ['clean', 'clean --yes', 'clean --all'],
     load: async () => (await import('../commands/cancel-and-clean.ts')).clean,
   },
-  {
-    usage: 'workspace',
+  workspace: {
     about: 'create or remove a ticket’s worktree',
     examples: ['workspace ensure sprint-12 PROJ-101'],
   },
-  {
-    usage: 'workspace ensure [plan] [ticket]',
+  'workspace ensure [plan] [ticket]': {
     about: 'create the worktree and branch of a ticket, or find them as they are',
     args: TICKET_OF_PHASE,
     load: async () => (await workspace()).workspaceEnsure,
   },
-  {
-    usage: 'workspace release [plan] [ticket]',
+  'workspace release [plan] [ticket]': {
     about: 'remove the worktree if nothing in it would be lost; the branch stays',
     args: TICKET_OF_PHASE,
     load: async () => (await workspace()).workspaceRelease,
   },
-  {
-    usage: 'checks',
+  checks: {
     about: 'run the project’s checks',
     options: { '--related': 'only the tests that the files changed since the base touch' },
     json: 'print the results as JSON at the end',
@@ -112,50 +96,48 @@ export const PROJECT_COMMANDS: readonly CommandDefinition[] = [
     examples: ['checks', 'checks --related'],
     load: async () => (await import('../commands/workspace-checks-integrate-diff.ts')).checks,
   },
-  {
-    usage: 'integrate [plan] [ticket]',
+  'integrate [plan] [ticket]': {
     about: 'merge a ticket’s branch into its base; no checkout is touched',
     args: TICKET_OF_PHASE,
     load: async () => (await import('../commands/workspace-checks-integrate-diff.ts')).integrate,
   },
-  {
-    usage: 'forge',
+  forge: {
     about: 'push a ticket’s branch, open its pull request and follow it',
     examples: ['forge pr sprint-12 PROJ-101'],
   },
-  github('pr', 'pull-request', {
+  'forge pr [plan] [ticket]': github('pull-request', {
     about: 'push a ticket’s branch and open its pull request, or bring the open one up to date',
     notes:
       'Prints the address of the pull request and nothing else. Needs a remote called origin and the GitHub CLI.',
   }),
-  github('review', 'pull-request-review', {
+  'forge review [plan] [ticket]': github('pull-request-review', {
     about: 'show whether a ticket’s pull request was approved',
     notes:
       'Prints approve or reject, then what the reviewers said. Exits with 1 while there is no decision, with 2 when GitHub cannot be asked.',
   }),
-  github('poll', 'pull-request-poll', {
+  'forge poll [plan] [ticket]': github('pull-request-poll', {
     about: 'show the state of a ticket’s pull request',
     options: { '--for <event>': { about: 'what is waited for', choices: PULL_WAITS, default: 'review' } },
     notes:
       'Prints merged, unmerged, closed, deleted, moved, conflict, changes, red, approved or open in the first line and what was said below it. Exits with 1 while there is nothing new, with 2 when GitHub cannot be asked; in a phase with 75 if that passes by itself.',
     examples: ['forge poll sprint-12 PROJ-101 --for review'],
   }),
-  github('push', 'push-branch', {
+  'forge push [plan] [ticket]': github('push-branch', {
     about: 'push a ticket’s branch and nothing else',
     notes:
       'Prints the commit that origin has now. Never removes commits there, nor restores what was removed there.',
   }),
-  github('sync', 'sync-branch', {
+  'forge sync [plan] [ticket]': github('sync-branch', {
     about: 'take over what people pushed to a ticket’s branch, and fetch its base',
     options: { '--theirs': 'take a rewritten branch as it is; ours is kept on a ref' },
     notes:
       'Commits on top of ours are taken; what has to be merged is merged and pushed. Exits with 1 when that is not possible: theirs conflict with ours, or the branch was rewritten.',
   }),
-  github('answer', 'answer-review', {
+  'forge answer [plan] [ticket]': github('answer-review', {
     about: 'push what was done about feedback, comment on it, and remember that it was answered',
     notes: 'The comment is the context value review_answer. Prints the address of the pull request.',
   }),
-  github('comment', 'comment', {
+  'forge comment [plan] [ticket]': github('comment', {
     about: 'comment on a ticket’s pull request, once',
     options: {
       '--key <key>': {
@@ -167,25 +149,19 @@ export const PROJECT_COMMANDS: readonly CommandDefinition[] = [
     notes: 'A comment with the same key is made once, however often this is called. Prints its address.',
     examples: ['forge comment sprint-12 PROJ-101 --key live --body-file note.md'],
   }),
-  github('merge', 'merge-pull-request', {
+  'forge merge [plan] [ticket]': github('merge-pull-request', {
     about: 'merge a ticket’s pull request on GitHub, as the setting merge.method says',
     notes: 'Merges only exactly the commits that are here. Prints the address of the pull request.',
   }),
-  {
-    usage: 'forge budget',
+  'forge budget': {
     about: 'show what is left of GitHub’s hourly budget, as of the last request',
     notes: 'Sends no request.',
     load: async () => (await forge()).forgeBudget,
   },
-  {
-    usage: 'notify',
-    about: 'test notifications',
-    examples: ['notify test'],
-  },
-  {
-    usage: 'notify test',
+  notify: { about: 'test notifications', examples: ['notify test'] },
+  'notify test': {
     about: 'send one notification to each place that `notify` of the settings names',
     notes: 'Exits with 1 when a place is not reached, or none is configured.',
     load: async () => (await import('../commands/config-init-notify.ts')).notifyTest,
   },
-];
+};

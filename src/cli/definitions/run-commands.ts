@@ -1,5 +1,5 @@
 import { runFlags } from '../../config/run-flags.ts';
-import { type CommandDefinition, TICKET_OF_PHASE } from './command-definition.ts';
+import { type Commands, TICKET_OF_PHASE } from './command-definition.ts';
 
 const daemon = () => import('../commands/daemon-and-tick.ts');
 const spec = () => import('../commands/spec.ts');
@@ -16,9 +16,8 @@ const SELECTED_TASKS = {
 };
 
 /** Commands that run work. */
-export const RUN_COMMANDS: readonly CommandDefinition[] = [
-  {
-    usage: 'run [what...]',
+export const RUN_COMMANDS: Commands = {
+  'run [what...]': {
     about: 'run issues, tasks or a plan until done',
     args: {
       what: 'a plan and some of its tickets, or issues: numbers, #12, URLs, ENG-12, Markdown files',
@@ -41,8 +40,7 @@ Exit code 0 when everything is complete, 1 when not, 130 after Ctrl-C.`,
     ],
     load: async () => (await import('../commands/run.ts')).run,
   },
-  {
-    usage: 'spec [dir]',
+  'spec [dir]': {
     about: 'run a Kiro spec’s tasks one unit at a time, until done',
     args: { dir: 'the spec directory' },
     options: {
@@ -81,15 +79,13 @@ spec could not be run, 130 after Ctrl-C.`,
     ],
     load: async () => (await spec()).specRun,
   },
-  {
-    usage: 'spec tick [plan] [ticket]',
+  'spec tick [plan] [ticket]': {
     about: 'tick the boxes of a unit that is done, and commit that',
     args: TICKET_OF_PHASE,
     examples: ['spec tick spec-my-feature 2.1'],
     load: async () => (await spec()).specTick,
   },
-  {
-    usage: 'spec check <dir>',
+  'spec check <dir>': {
     about: 'print a spec’s tasks, units, order and dependencies, and find problems before anything runs',
     args: { dir: 'the spec directory' },
     options: {
@@ -103,8 +99,7 @@ spec could not be run, 130 after Ctrl-C.`,
     ],
     load: async () => (await spec()).specCheck,
   },
-  {
-    usage: 'daemon',
+  daemon: {
     about: 'run all active plans until stopped',
     options: {
       '-c, --concurrency <n>': 'maximum number of tickets at once',
@@ -120,38 +115,37 @@ Ctrl-C stops the agents; their tickets continue, in the same sessions, at the ne
     examples: ['daemon --concurrency 4', 'daemon --detach', 'daemon --web', 'daemon status', 'daemon stop'],
     load: async () => (await daemon()).daemonStart,
   },
-  {
-    usage: 'daemon status',
+  'daemon status': {
     about: 'show whether a daemon is running',
     notes: 'Exits with 1 when none is running.',
     load: async () => (await daemon()).daemonStatus,
   },
-  {
-    usage: 'daemon stop',
-    about: 'stop the daemon and its agents',
-    load: async () => (await daemon()).daemonStop,
-  },
-  {
-    usage: 'tick',
+  'daemon stop': { about: 'stop the daemon and its agents', load: async () => (await daemon()).daemonStop },
+  tick: {
     about: 'start what can start now, wait for it, and exit',
     options: { ...VERBOSE, ...PLAIN },
     json: 'print events as JSON lines',
     load: async () => (await daemon()).tick,
   },
-  {
-    usage: 'merge [plan]',
+  'merge [plan] [ticket]': {
     about: 'merge complete tickets that pass the checks together',
-    args: { plan: 'default: all plans of this repository' },
+    args: { plan: '@last is the latest; with --dry-run the default is all of this repository' },
     options: {
+      '--all': 'all plans of this repository',
       '--dry-run': 'show order and predicted conflicts and change nothing',
       '--pr': 'merge their pull requests on GitHub instead, also of tickets that only wait for it',
       '--method <name>': 'how GitHub merges them: merge, squash or rebase',
       '--wait <seconds>': 'how long --pr waits for checks that still run on GitHub (default: 1800)',
     },
     notes: `Branches are merged one on top of the other and the project’s checks run on the result, in a separate worktree; no
-checkout is touched. When the checks fail, the first branch that breaks them goes back to its ticket with the log.
+checkout is touched. Without a name it lists what can be merged. When the checks fail, the first branch that breaks them goes back to its ticket with the log.
 Exits with 1 when a ticket was sent back or left out, and with --dry-run when a conflict is expected.`,
-    examples: ['merge sprint-12 --dry-run', 'merge sprint-12', 'merge sprint-12 --pr --method squash'],
+    examples: [
+      'merge @last',
+      'merge sprint-12 --dry-run',
+      'merge sprint-12 --pr --method squash',
+      'merge --all',
+    ],
     load: async () => (await import('../commands/merge-and-forge.ts')).merge,
   },
-];
+};

@@ -1,6 +1,6 @@
-import type { CommandDefinition } from './command-definition.ts';
+import type { Commands } from './command-definition.ts';
 
-const ticket = () => import('../commands/pause-resume-retry-respond.ts');
+const ticket = () => import('../commands/control-tickets-and-plans.ts');
 const sessions = () => import('../commands/list-and-resume-sessions.ts');
 
 /** The words that name a ticket. */
@@ -8,10 +8,12 @@ const TICKET = {
   plan: '@last is the latest; left out where only one open plan has the ticket',
 };
 
+/** A plan, named by its id or `@last`. */
+const LATEST = { plan: '@last is the latest' };
+
 /** Commands that show plans and tickets, and what a person does to them. */
-export const TICKET_COMMANDS: readonly CommandDefinition[] = [
-  {
-    usage: 'status [plan] [ticket]',
+export const TICKET_COMMANDS: Commands = {
+  'status [plan] [ticket]': {
     about: 'show plans and tickets, and why they wait',
     args: { plan: 'one plan in detail', ticket: 'one ticket with all its attempts' },
     options: {
@@ -26,8 +28,7 @@ export const TICKET_COMMANDS: readonly CommandDefinition[] = [
     examples: ['status', 'status sprint-12', 'status PROJ-101', 'status --failed', 'status --json'],
     load: async () => (await import('../commands/status.ts')).status,
   },
-  {
-    usage: 'top [plan]',
+  'top [plan]': {
     about: 'show a live board of all tickets, what needs you first',
     args: { plan: 'only this plan; @last is the latest' },
     options: { '--all': 'plans of all repositories' },
@@ -37,8 +38,7 @@ export const TICKET_COMMANDS: readonly CommandDefinition[] = [
     examples: ['top', 'top sprint-12', 'top --all', 'top --json'],
     load: async () => (await import('../commands/top.ts')).top,
   },
-  {
-    usage: 'logs [plan] [ticket]',
+  'logs [plan] [ticket]': {
     about: 'show what happened in a plan or a ticket',
     options: {
       '--phase <phase>': 'only of this phase',
@@ -59,24 +59,21 @@ export const TICKET_COMMANDS: readonly CommandDefinition[] = [
     ],
     load: async () => (await import('../commands/attach-and-logs.ts')).logs,
   },
-  {
-    usage: 'attach [plan]',
+  'attach [plan]': {
     about: 'go to the tmux windows of a plan’s latest run',
     args: { plan: 'default: the one whose run was shown last' },
     json: 'print the session and its windows instead',
     examples: ['attach', 'attach sprint-12'],
     load: async () => (await import('../commands/attach-and-logs.ts')).attach,
   },
-  {
-    usage: 'diff [plan] [ticket]',
+  'diff [plan] [ticket]': {
     about: 'show a ticket’s work, uncommitted changes included',
     options: { '--stat': 'only the files and how much changed' },
     args: { plan: 'default: the latest', ticket: 'may be left out where there is only one' },
     examples: ['diff', 'diff PROJ-101', 'diff sprint-12 PROJ-101 --stat'],
     load: async () => (await import('../commands/workspace-checks-integrate-diff.ts')).diff,
   },
-  {
-    usage: 'web',
+  web: {
     about: 'serve a page with everything, live, on this machine',
     options: {
       '--port <number>': 'default: 4747, or the next one that is free; 0 takes any',
@@ -90,8 +87,7 @@ export const TICKET_COMMANDS: readonly CommandDefinition[] = [
     examples: ['web', 'web --open', 'web --read-only', 'web --host 192.168.1.20 --qr'],
     load: async () => (await import('../commands/web.ts')).web,
   },
-  {
-    usage: 'report',
+  report: {
     about: 'what happened since you last looked, and what needs you',
     options: {
       '--since <time>': 'from 18:00, 12h or 2026-03-01 on; default: your last report, else 12 hours',
@@ -105,14 +101,12 @@ export const TICKET_COMMANDS: readonly CommandDefinition[] = [
     examples: ['report', 'report --since 18:00', 'report --all --html > report.html'],
     load: async () => (await import('../commands/stats-and-report.ts')).report,
   },
-  {
-    usage: 'pause <plan> [ticket]',
+  'pause <plan> [ticket]': {
     about: 'stop a ticket’s agent now and keep everything',
     args: TICKET,
     load: async () => (await ticket()).pause,
   },
-  {
-    usage: 'retry [plan] [ticket]',
+  'retry [plan] [ticket]': {
     about: 'run the failed phase again, counters at zero',
     args: TICKET,
     options: {
@@ -123,22 +117,19 @@ export const TICKET_COMMANDS: readonly CommandDefinition[] = [
     examples: ['retry sprint-12 PROJ-101', 'retry PROJ-101', 'retry --failed @last'],
     load: async () => (await ticket()).retry,
   },
-  {
-    usage: 'skip <plan> [ticket] [phase]',
+  'skip <plan> [ticket] [phase]': {
     about: 'continue at another phase',
     args: TICKET,
     examples: ['skip sprint-12 PROJ-101 self_review', 'skip PROJ-101 self_review'],
     load: async () => (await ticket()).skip,
   },
-  {
-    usage: 'respond <plan> [ticket] [decision] [message...]',
+  'respond <plan> [ticket] [decision] [message...]': {
     about: 'answer a gate',
     args: TICKET,
     examples: ['respond sprint-12 PROJ-101 approve "looks good"', 'respond PROJ-101 approve'],
     load: async () => (await ticket()).respond,
   },
-  {
-    usage: 'resume [plan] [ticket]',
+  'resume [plan] [ticket]': {
     about: 'continue what was paused, stopped or halted',
     args: { plan: 'default: the most recent' },
     notes: 'A run of issues or a spec runs in the foreground.',
@@ -150,15 +141,13 @@ export const TICKET_COMMANDS: readonly CommandDefinition[] = [
     examples: ['resume sprint-12'],
     load: async () => (await ticket()).resume,
   },
-  {
-    usage: 'stop <plan> [ticket]',
+  'stop <plan> [ticket]': {
     about: 'pause a ticket, or a plan with all that runs in it',
     notes: 'resume continues it. To give it up instead: cancel.',
     examples: ['stop sprint-12'],
     load: async () => (await ticket()).stop,
   },
-  {
-    usage: 'cancel <plan> [ticket]',
+  'cancel <plan> [ticket]': {
     about: 'give up a ticket, or a plan with all that is not done',
     notes:
       'What runs is stopped, uncommitted work is committed to a ref, then worktrees are removed. Branches and pull requests stay. The tickets are failed, and retry brings them back.',
@@ -168,32 +157,30 @@ export const TICKET_COMMANDS: readonly CommandDefinition[] = [
     examples: ['cancel sprint-12', 'cancel sprint-12 PROJ-101 --yes'],
     load: async () => (await import('../commands/cancel-and-clean.ts')).cancel,
   },
-  {
-    usage: 'pause-plan <plan>',
+  'pause-plan <plan>': {
     about: 'stop what runs for a plan and start nothing more',
+    args: LATEST,
     load: async () => (await ticket()).pausePlan,
   },
-  {
-    usage: 'resume-plan <plan>',
+  'resume-plan <plan>': {
     about: 'continue a paused plan',
+    args: LATEST,
     load: async () => (await ticket()).resumePlan,
   },
-  {
-    usage: 'sessions <plan> [ticket]',
+  'sessions <plan> [ticket]': {
     about: 'list the agent sessions of a ticket',
     args: TICKET,
     options: { '--phase <phase>': 'only of this phase' },
     examples: ['sessions sprint-12 PROJ-101 --phase implement'],
     load: async () => (await sessions()).listSessions,
   },
-  {
-    usage: 'resume-session <plan> <ticket> [session]',
+  'resume-session <plan> [ticket] [session]': {
     about: 'continue an agent session yourself',
     notes: 'The ticket waits meanwhile.',
-    args: { session: 'default: the latest' },
+    args: { ...TICKET, session: 'default: the latest' },
     options: { '--phase <phase>': 'the latest session of this phase' },
     json: 'print what would be started, and start nothing',
-    examples: ['resume-session sprint-12 PROJ-101', 'resume-session sprint-12 PROJ-101 --phase qa'],
+    examples: ['resume-session PROJ-101', 'resume-session sprint-12 PROJ-101 --phase qa'],
     load: async () => (await sessions()).resumeSession,
   },
-];
+};

@@ -4,11 +4,11 @@ import { HeldError, InputError, messageOf, WorkspaceError } from '../../model/er
 import { refKey, refOf, type TicketRef } from '../../model/ids-and-branch-names.ts';
 import { type Plan, sharesWorkspace } from '../../model/plan.ts';
 import { blockersOf, planOf } from '../../model/plans/plans-view.ts';
-import { type Ticket, tipOf } from '../../model/ticket.ts';
+import { isMadeAt, type Ticket, tipOf } from '../../model/ticket.ts';
 import type { HandedOver, WorkPlace } from '../../model/ticket-schema.ts';
 import type { HandOverRefs } from '../../workspaces/workspaces.ts';
 import { type EngineContext, emit, type HandOver, type TicketPlace } from '../context.ts';
-import { isMadeAt, isNameOfRepository, thisMachine } from '../ticket-workspace.ts';
+import { isNameOfRepository, thisMachine } from '../work-out-workspace-and-repository.ts';
 
 /** What this process knows of a ticket's hand-over while it has its claim. */
 interface Known {
@@ -57,15 +57,15 @@ export class HandOverThroughGit implements HandOver {
   async #push(plan: Plan, at: TicketPlace, always = false): Promise<HandOverRefs | undefined> {
     const { workspaces, redact } = this.#engine;
     const { ticket, workspace } = at;
-    const name = nameOf(plan, ticket);
-    const { repo, path, branch } = workspace;
+    const { path, branch } = workspace;
+    const { repo, name, planMark } = specOf(plan, ticket, workspace);
     const expected = await this.#expected(plan, at);
     const { leftOut, ...next } = (await workspaces.snapshotWork({
       repo,
       path,
       branch,
       name,
-      planMark: markOf(plan),
+      planMark,
       host: this.machine.host,
       isSecret: (text) => redact(text) !== text,
       known: always ? undefined : expected,
@@ -83,21 +83,20 @@ export class HandOverThroughGit implements HandOver {
   /** Origin has another state than this machine knows. That is right where another machine has the ticket now. */
   async #pushAgain(plan: Plan, { ticket, workspace }: TicketPlace, next: HandOverRefs): Promise<void> {
     const { store, holder, workspaces } = this.#engine;
-    const name = nameOf(plan, ticket);
-    const { repo } = workspace;
+    const spec = specOf(plan, ticket, workspace);
     await store.refresh();
     const lost = new HeldError('claim/lost', `Another engine has taken ${refKey(ticket)}.`);
     if (store.ticket(ticket).claim?.token !== holder.token) throw lost;
-    const there = await workspaces.originHandOver({ repo, name, planMark: markOf(plan) });
+    const there = await workspaces.originHandOver(spec);
     if (there && !there.ofAnotherPlan)
       this.#problem(ticket, `The hand-over of this ticket on origin was changed; it is replaced.`, null);
-    if (!(await workspaces.pushHandOver({ repo, name, next, expected: there }))) throw lost;
+    if (!(await workspaces.pushHandOver({ ...spec, next, expected: there }))) throw lost;
   }
 
   async #expected(plan: Plan, { ticket, workspace }: TicketPlace): Promise<HandOverRefs | undefined> {
     const known = this.#known.get(refKey(ticket));
     if (known && known.claimedAt === ticket.claim?.renewedAt) return known.origin;
-    return this.#engine.workspaces.ownHandOver({ repo: workspace.repo, name: nameOf(plan, ticket) });
+    return this.#engine.workspaces.ownHandOver(specOf(plan, ticket, workspace));
   }
 
   #remember(ticket: Ticket, origin: HandOverRefs | undefined): void {
@@ -168,9 +167,8 @@ export class HandOverThroughGit implements HandOver {
   /** Without a network, this machine continues what it handed over last itself. */
   async #onOrigin(plan: Plan, { ticket, workspace }: TicketPlace, own: HandOverRefs | undefined) {
     const { workspaces } = this.#engine;
-    const spec = { repo: workspace.repo, name: nameOf(plan, ticket), planMark: markOf(plan) };
     try {
-      return await workspaces.originHandOver(spec);
+      return await workspaces.originHandOver(specOf(plan, ticket, workspace));
     } catch (error) {
       if (!(error instanceof WorkspaceError) || !own || own.wip !== ticket.handOver?.wip) throw error;
       return { ...own, ofAnotherPlan: false };
@@ -181,8 +179,7 @@ export class HandOverThroughGit implements HandOver {
     const { ticket, workspace } = at;
     if (!ticket.machine || isMadeAt(ticket, this.machine) || !ticket.handOver?.wip) return undefined;
     await this.#cloneIfMissing(plan, at);
-    const spec = { repo: workspace.repo, name: nameOf(plan, ticket), planMark: markOf(plan) };
-    return (await this.#engine.workspaces.originHandOver(spec))?.wip;
+    return (await this.#engine.workspaces.originHandOver(specOf(plan, ticket, workspace)))?.wip;
   }
 
   async bringBranch(plan: Plan, { ticket, workspace }: TicketPlace): Promise<void> {
@@ -219,9 +216,9 @@ function nameOf(plan: Plan, { ticketId }: TicketRef): string {
   return sharesWorkspace(plan) ? `${plan.id}/@tree` : `${plan.id}/${ticketId}`;
 }
 
-/** A plan that was deleted and made again is another one. */
-function markOf({ id, createdAt }: Plan): string {
-  return `${id} ${createdAt}`;
+/** Names the hand-over of a ticket. A plan that was deleted and made again is another one. */
+function specOf(plan: Plan, ticket: TicketRef, { repo }: { repo: string }) {
+  return { repo, name: nameOf(plan, ticket), planMark: `${plan.id} ${plan.createdAt}` };
 }
 
 function isSame(a: HandedOver, b: HandedOver | undefined): boolean {

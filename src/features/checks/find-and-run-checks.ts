@@ -7,10 +7,14 @@ import { startJob } from '../../machine/jobs/start-and-read-job.ts';
 import { runShown } from '../../machine/run-process.ts';
 import { EXIT } from '../../model/actions.ts';
 import { InputError, messageOf } from '../../model/errors.ts';
-import { NO_CHECKS, NO_CHECKS_RAN, NO_RELATED_TESTS_RAN } from '../../model/review-verdict-and-criteria.ts';
 import { shellQuote } from '../../model/text/quote-values-for-shell.ts';
+import {
+  NO_CHECKS,
+  NO_CHECKS_RAN,
+  NO_RELATED_TESTS_RAN,
+} from '../../model/verdict-criteria-and-missing-checks.ts';
 import { scriptRunner } from '../../workspaces/setup/install-packages.ts';
-import { findRunner } from './test-runners.ts';
+import { findRunner } from './find-test-runner.ts';
 
 /** Runs the project's checks as one job of its own commands. */
 export const checksAction: Action = async ({ engine, place }) => {
@@ -24,7 +28,12 @@ export const checksAction: Action = async ({ engine, place }) => {
  */
 export async function checksOf(configured: readonly string[] | null, worktree: string): Promise<Check[]> {
   if (configured) return configured.map(plainly);
-  const found = [...packageScripts(worktree).map(plainly), ...(await fullTestRuns(worktree))];
+  const found = [
+    ...packageScripts(worktree).map(plainly),
+    ...(await pytestRuns(worktree, worktree)),
+    ...(await goRuns(worktree)),
+    ...(await cargoRuns(worktree, worktree)),
+  ];
   return found.length > 0 || existsSync(join(worktree, 'package.json')) ? found : makeRun(worktree);
 }
 
@@ -78,11 +87,7 @@ done
 if [ $passed -eq 0 ]; then printf '%s\\n' "$none"; else printf '✓ %s passed\\n' "$passed"; fi
 `;
 
-interface JobText {
-  /** Printed first. */
-  notes?: readonly string[] | undefined;
-  /** These are only the tests that changes affect. */
-  isRelated?: boolean | undefined;
+interface JobText extends Pick<CheckRun, 'notes' | 'isRelated'> {
   /** For a program. */
   report?: boolean;
 }
@@ -134,18 +139,15 @@ export async function runCheck(
   return { green: false, message, tail: result.stdoutTail.trimEnd(), logFile: join(dir, 'stdout') };
 }
 
-interface CheckResult {
-  command: string;
-  code: number | null;
-}
-
 interface CheckRun {
   cwd: string;
   env: NodeJS.ProcessEnv;
   /** Descriptors that the output goes to. */
   stdout: number | 'ignore';
   stderr: number | 'ignore';
+  /** Printed first. */
   notes?: readonly string[];
+  /** These are only the tests that changes affect. */
   isRelated?: boolean | undefined;
 }
 
@@ -156,13 +158,10 @@ export async function runChecks(checks: readonly Check[], run: CheckRun): Promis
 }
 
 /** The same for a program: what became of each command, and notes about those that could not be run. */
-export async function reportChecks(
-  checks: readonly Check[],
-  run: CheckRun,
-): Promise<{ results: CheckResult[]; notes: string[] }> {
+export async function reportChecks(checks: readonly Check[], run: CheckRun) {
   const [file = '', ...args] = checkJob(checks, { report: true });
   const { report } = await runShown(file, args, { ...run, report: true });
-  const results: CheckResult[] = [];
+  const results: { command: string; code: number }[] = [];
   const notes = [...(run.notes ?? [])];
   for (const [index, code] of report.split('\n').slice(0, -1).entries()) {
     const { command = '', needs } = checks[index] ?? {};
@@ -193,11 +192,6 @@ const OTHERS =
 /** Options that keep pytest from writing caches into the worktree; the user's own options are kept. */
 export const NO_PYTEST_CACHES =
   'export PYTHONDONTWRITEBYTECODE=1 PYTEST_ADDOPTS="-p no:cacheprovider $PYTEST_ADDOPTS"';
-
-/** Every test of a project, by the runners other than those of package.json scripts that it has. */
-async function fullTestRuns(root: string): Promise<Check[]> {
-  return [...(await pytestRuns(root, root)), ...(await goRuns(root)), ...(await cargoRuns(root, root))];
-}
 
 /** The target `test` or `check` of a Makefile, for projects without another known runner. */
 function makeRun(root: string): Check[] {

@@ -3,11 +3,11 @@ import { basename, dirname, extname, join, relative } from 'node:path';
 import type { Action } from '../../engine/context.ts';
 import { EXIT } from '../../model/actions.ts';
 import { messageOf, WorkspaceError } from '../../model/errors.ts';
-import { NO_RELATED_TESTS_RAN } from '../../model/review-verdict-and-criteria.ts';
 import { shellWord } from '../../model/text/quote-values-for-shell.ts';
+import { NO_RELATED_TESTS_RAN } from '../../model/verdict-criteria-and-missing-checks.ts';
 import type { Workspaces } from '../../workspaces/workspaces.ts';
 import { type Check, checkJob, NO_PYTEST_CACHES } from './find-and-run-checks.ts';
-import { findRunner, type Runner } from './test-runners.ts';
+import { findRunner, type Runner } from './find-test-runner.ts';
 
 export interface RelatedPlan {
   checks: Check[];

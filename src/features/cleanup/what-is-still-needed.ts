@@ -1,5 +1,5 @@
 import type { EngineContext } from '../../engine/context.ts';
-import { workspaceFor } from '../../engine/ticket-workspace.ts';
+import { workspaceFor } from '../../engine/work-out-workspace-and-repository.ts';
 import { realOf } from '../../machine/files/read-and-remove-files.ts';
 import { ifUsable, messageOf, orError, WorkspaceError } from '../../model/errors.ts';
 import { idProblem, parseRef, refKey } from '../../model/ids-and-branch-names.ts';

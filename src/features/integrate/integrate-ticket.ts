@@ -1,15 +1,15 @@
 import type { ActionCall, EngineContext, StepEnd } from '../../engine/context.ts';
-import { readTip, recordLanded } from '../../engine/prepare-release-diff-workspace.ts';
-import { workspaceFor } from '../../engine/ticket-workspace.ts';
+import { readTip, recordLanded } from '../../engine/release-and-diff-ticket-workspace.ts';
+import { workspaceFor } from '../../engine/work-out-workspace-and-repository.ts';
 import { EXIT } from '../../model/actions.ts';
 import { explained, SignalboxError, WorkspaceError } from '../../model/errors.ts';
 import type { TicketRef } from '../../model/ids-and-branch-names.ts';
 import { WORK_PHASE } from '../../model/issue-phases.ts';
-import { needsVerification, sayNotMerged } from '../../model/review-verdict-and-criteria.ts';
 import { type Ticket, tipOf } from '../../model/ticket.ts';
+import { needsVerification, sayNotMerged } from '../../model/verdict-criteria-and-missing-checks.ts';
 import type { Integrated, WorkspaceSpec } from '../../workspaces/workspaces.ts';
 import { findLanded } from '../landed/find-landed-work.ts';
-import { ancestorsOf } from '../pull-requests/ticket-stack.ts';
+import { ancestorsOf } from '../pull-requests/find-tickets-below-and-above.ts';
 
 /** Errors that only a person can fix: sending an agent back to work would not help. */
 const NEEDS_A_PERSON = new Set(['merge/base-conflict', 'workspace/no-base-branch', 'workspace/target-busy']);

@@ -1,34 +1,47 @@
 import { relative } from 'node:path';
 import type { EngineContext } from '../../engine/context.ts';
+import { idOfFile } from '../../issues/markdown-issues.ts';
 import { ignoring, WorkspaceError } from '../../model/errors.ts';
-import { branchProblem, refKey } from '../../model/ids-and-branch-names.ts';
+import { branchProblem, refKey, slug, type TicketRef } from '../../model/ids-and-branch-names.ts';
 import { WORK_PHASE } from '../../model/issue-phases.ts';
 import type { Plan } from '../../model/plan.ts';
-import { notMerged } from '../../model/review-verdict-and-criteria.ts';
+import { planOf } from '../../model/plans/plans-view.ts';
 import { type Ticket, tipOf } from '../../model/ticket.ts';
+import { notMerged } from '../../model/verdict-criteria-and-missing-checks.ts';
 import type { Workflow } from '../../model/workflow.ts';
-import type { StoreView } from '../../store/store-interface.ts';
+import type { CheckScope, StoreView } from '../../store/store-interface.ts';
 import { whereIsWork } from '../landed/find-landed-work.ts';
 import type { Candidate, DoneBefore } from './plan-issues.ts';
 
 /** Tickets of issues, by the issue and the repository they are of; worktrees of one repository are the same one. */
 export class EarlierIssues {
   readonly #engine: EngineContext;
-  readonly #plans: ReadonlyMap<string, Plan>;
-  readonly #tickets: Ticket[];
+  readonly #view: StoreView;
   readonly #commonDirs = new Map<string, Promise<string>>();
 
-  constructor(engine: EngineContext, view: StoreView = engine.store.view()) {
+  /** `check`: how thoroughly changes of other processes are searched for. */
+  constructor(engine: EngineContext, check: CheckScope = 'noticed') {
     this.#engine = engine;
-    this.#plans = new Map(view.plans.map((plan) => [plan.id, plan]));
-    // As they ended, one after the other.
-    this.#tickets = [...view.tickets.values()]
-      .filter((ticket) => ticket.planId && sourceKey(ticket))
-      .sort(bySince);
+    engine.store.changes(undefined, check);
+    this.#view = engine.store.glance();
   }
 
   planOf(ticket: Ticket): Plan | undefined {
-    return this.#plans.get(ticket.planId);
+    return planOf(this.#view, ticket.planId);
+  }
+
+  /** Tickets of open plans, and those of finished plans that may be of the issue. */
+  #candidates(key: string): Ticket[] {
+    const { tickets, finished } = this.#view;
+    const ofFinished = (finished?.named(idEndings(key)) ?? []).flatMap((ref) => finished?.ticket(ref) ?? []);
+    return [...tickets.values(), ...ofFinished];
+  }
+
+  /** Whether a ticket has this id. */
+  hasTicket(id: string): boolean {
+    const { plans, finished } = this.#view;
+    const isIt = ({ ticketId }: Pick<TicketRef, 'ticketId'>) => ticketId === id;
+    return plans.some(({ tickets }) => tickets.some(isIt)) || (finished?.named([id]) ?? []).some(isIt);
   }
 
   repoOf(ticket: Ticket): string | undefined {
@@ -38,20 +51,22 @@ export class EarlierIssues {
   /** Those of one issue in one repository, oldest first. */
   async of(key: string, repo: string): Promise<Ticket[]> {
     const found: Ticket[] = [];
-    for (const ticket of this.#tickets) {
+    for (const ticket of this.#candidates(key)) {
       const own = this.repoOf(ticket);
-      if (own === undefined || keyInRepository(own, sourceKey(ticket) ?? '') !== keyInRepository(repo, key))
-        continue;
+      const ownKey = sourceKey(ticket);
+      if (!own || !ownKey || keyInRepository(own, ownKey) !== keyInRepository(repo, key)) continue;
       if (own === repo || (await this.#commonDir(own)) === (await this.#commonDir(repo))) found.push(ticket);
     }
-    return found;
+    return found.sort(bySince);
   }
 
   /** Tickets of an issue that is only mentioned, in any repository; for files, in this one and by id alone. */
   async mentioned(key: string, repo: string): Promise<Ticket[]> {
     const [, id] = /^markdown:([^/]+)$/.exec(key) ?? [];
-    if (!key.startsWith('markdown:')) return this.#tickets.filter((ticket) => sourceKey(ticket) === key);
-    const keys = this.#tickets.flatMap((ticket) => {
+    const candidates = this.#candidates(key);
+    if (!key.startsWith('markdown:'))
+      return candidates.filter((ticket) => sourceKey(ticket) === key).sort(bySince);
+    const keys = candidates.flatMap((ticket) => {
       const own = sourceKey(ticket) ?? '';
       return own === key || (ticket.ticketId === id && own.startsWith('markdown:')) ? [own] : [];
     });
@@ -72,16 +87,26 @@ export class EarlierIssues {
   }
 
   #commonDir(path: string): Promise<string> {
-    const known = this.#commonDirs.get(path) ?? commonDirOf(this.#engine, path);
+    const find = async () =>
+      (await ignoring(WorkspaceError, () => this.#engine.workspaces.checkRepo(path)))?.commonDir ?? path;
+    const known = this.#commonDirs.get(path) ?? find();
     this.#commonDirs.set(path, known);
     return known;
   }
 }
 
-function bySince({ since: a }: Ticket, { since: b }: Ticket): number {
-  const [one, other] = [a ?? '', b ?? ''];
-  return one < other ? -1 : one > other ? 1 : 0;
+/**
+ * How ids of an issue's tickets end: those of other repositories begin with the repository, and with its owner where that is needed.
+ * See `WorkItem.id`.
+ */
+function idEndings(key: string): string[] {
+  const [, path] = /^markdown:(\/.*)$/s.exec(key) ?? [];
+  if (path !== undefined) return [idOfFile(path)];
+  const end = key.replace(/^[a-z]+:(?:.*#)?/s, '');
+  return [end, slug(end, 80)];
 }
+
+const bySince = (a: Ticket, b: Ticket) => (a.since ?? '').localeCompare(b.since ?? '');
 
 /** An issue's key as every checkout of the repository has it: files without an id are keyed by their path. */
 function keyInRepository(repo: string, key: string): string {
@@ -89,8 +114,9 @@ function keyInRepository(repo: string, key: string): string {
   return path === undefined ? key : `markdown:${relative(repo, path)}`;
 }
 
-async function commonDirOf({ workspaces }: EngineContext, path: string): Promise<string> {
-  return (await ignoring(WorkspaceError, () => workspaces.checkRepo(path)))?.commonDir ?? path;
+/** Tickets that did all that was wanted of them in their run. */
+export function completeOnes(tickets: readonly Ticket[]): Ticket[] {
+  return tickets.filter((ticket) => ticket.status === 'complete' && !wasAlreadyComplete(ticket));
 }
 
 export function sourceKey(ticket: Ticket): string | undefined {
@@ -124,8 +150,8 @@ export async function leftToDo(
   engine: EngineContext,
   input: LeftInput,
 ): Promise<Pick<Candidate, 'done' | 'resumed'>> {
-  const { tickets, workflow, wanted, closed } = input;
-  const complete = tickets.filter((ticket) => ticket.status === 'complete' && !wasAlreadyComplete(ticket));
+  const { workflow, wanted, closed } = input;
+  const complete = completeOnes(input.tickets);
   const last = complete.at(-1);
   if (!last) return {};
   const covered = coveredBy(complete, workflow);
@@ -158,7 +184,7 @@ export async function finishedWork(
   engine: EngineContext,
   { tickets, earlier, workflow }: Pick<LeftInput, 'tickets' | 'earlier' | 'workflow'>,
 ): Promise<Ticket | undefined> {
-  const complete = tickets.filter((ticket) => ticket.status === 'complete' && !wasAlreadyComplete(ticket));
+  const complete = completeOnes(tickets);
   const last = complete.at(-1);
   if (!last || !coveredBy(complete, workflow).has(WORK_PHASE)) return undefined;
   return (await placeOf(engine, earlier, last)) === 'gone' ? undefined : last;

@@ -1,11 +1,11 @@
 import type { IssuePlace } from '../../issues/find-issue-checkouts.ts';
-import { sayItem, type WorkItem } from '../../issues/work-item.ts';
+import { sayItem, ticketFields, type WorkItem } from '../../issues/work-item.ts';
 import { InputError } from '../../model/errors.ts';
 import { slug } from '../../model/ids-and-branch-names.ts';
 import { IssueRunPlan } from '../../model/plan-schema.ts';
 import { orderByDependencies } from '../../model/plans/dependency-order.ts';
 import { IssueTicket, type Ticket } from '../../model/ticket-schema.ts';
-import type { IssueRunRequest } from './request-and-result-types.ts';
+import type { IssueRunRequest, Refused } from './request-and-result-types.ts';
 
 /** The workflow of every issue. */
 export const WORKFLOW = 'issue';
@@ -44,6 +44,8 @@ export interface Candidate extends WorkItem {
   /** Phases that it goes through when all goes well, and those of the workflow that it leaves out. */
   wanted: string[];
   skipped: string[];
+  /** Those of the wanted ones that no earlier run has done. */
+  ahead: string[];
   /** The variant of the workflow that it uses. */
   pin: { hash: string; text: string };
   /** Set where it needs no run. */
@@ -54,6 +56,13 @@ export interface Candidate extends WorkItem {
   supersedes: string[];
   /** Reported when the run begins. */
   note?: string;
+}
+
+export interface PreparedRun {
+  plan: IssueRunPlan;
+  tickets: Ticket[];
+  items: Candidate[];
+  refused: Refused[];
 }
 
 interface IssuePlanInput {
@@ -126,14 +135,11 @@ export function branchOfItem({ key, id, title }: Pick<WorkItem, 'key' | 'id' | '
 }
 
 function ticketOf({ planId, now, root }: IssuePlanInput, issue: Candidate): Ticket {
-  const { done, resumed, key, number, labels, url, repository, place } = issue;
+  const { done, resumed, place } = issue;
+  const { source, ...fields } = ticketFields(issue);
   return IssueTicket.parse({
     planId,
-    ticketId: issue.id,
-    title: issue.title,
-    description: issue.body,
-    acceptanceCriteria: issue.acceptanceCriteria,
-    linearUrl: url,
+    ...fields,
     repo: place.repo === root ? null : place.repo,
     branch: done?.branch ?? issue.branch,
     status: done ? 'complete' : 'queued',
@@ -144,7 +150,7 @@ function ticketOf({ planId, now, root }: IssuePlanInput, issue: Candidate): Tick
     workflowHash: issue.pin.hash,
     skipPhases: issue.skipped,
     supersedes: [...issue.supersedes, ...(resumed?.before ?? [])],
-    source: { key, number, labels, url, repository, already: done !== undefined },
+    source: { ...source, already: done !== undefined },
   });
 }
 

@@ -3,7 +3,8 @@ import type { IssueRunPlan } from '../../model/plan.ts';
 import { entryOf } from '../../model/plans/plans-view.ts';
 import { blockedBy, firstFailure } from '../../model/state/blockers-and-stop-on-failure.ts';
 import type { Ticket } from '../../model/ticket.ts';
-import { refreshPrerequisites, startWithPushedCommits } from './take-in-pushed-work.ts';
+import { completeEarlierRuns } from './resume-run-and-handle-newer-runs.ts';
+import { refreshPrerequisites, startWithPushedCommits } from './take-pushed-work-and-prerequisites.ts';
 
 /** Plans that `signalbox run <issues>` makes: issues that start from what people and other issues have pushed. */
 export const issuesKind: PlanKind<IssueRunPlan> = {
@@ -11,6 +12,7 @@ export const issuesKind: PlanKind<IssueRunPlan> = {
   hooks: (context) => ({
     startFrom: (_plan, ticket, workspace) => refreshPrerequisites(context, ticket, workspace),
     catchUp: (_plan, ticket, workspace) => startWithPushedCommits(context, ticket, workspace),
+    left: (_plan, ticket) => completeEarlierRuns(context, ticket),
     stoppedAt: (plan, tickets) =>
       ticketsWithoutEngine(context, plan, tickets).map(({ since }) => since ?? ''),
   }),

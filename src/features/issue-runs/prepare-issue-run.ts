@@ -1,21 +1,19 @@
 import type { EngineContext } from '../../engine/context.ts';
-import { workspaceFor } from '../../engine/ticket-workspace.ts';
+import { workspaceFor } from '../../engine/work-out-workspace-and-repository.ts';
 import { fetchItems } from '../../issues/fetch-work-items.ts';
 import { placeItems } from '../../issues/find-issue-checkouts.ts';
 import { joinNumbered, taskItem } from '../../issues/issues-and-tasks-from-caller.ts';
 import { sayItem, type WorkItem } from '../../issues/work-item.ts';
-import { type Claim, onceLeaseIsOver, sayHolder } from '../../model/claim.ts';
+import { applyChanges } from '../../model/apply-changes-of-run-to-workflow.ts';
 import { InputError, WorkspaceError } from '../../model/errors.ts';
 import { refKey } from '../../model/ids-and-branch-names.ts';
+import { type Claim, onceLeaseIsOver, sayHolder } from '../../model/lease-and-claim-messages.ts';
 import { TicketPlan } from '../../model/plan-schema.ts';
-import { planOf } from '../../model/plans/plans-view.ts';
 import { isOver, isSuperseded, type Ticket } from '../../model/ticket.ts';
 import { TicketBase } from '../../model/ticket-schema.ts';
 import { phasesAhead } from '../../model/workflow.ts';
-import { applyChanges } from '../../model/workflow-variants.ts';
-import type { StoreView } from '../../store/store-interface.ts';
+import { resolveWorkflow } from '../../workflows/find-and-check-workflow.ts';
 import { pinWorkflow } from '../../workflows/pin-workflow-and-render-prompts.ts';
-import { resolveWorkflow } from '../../workflows/resolve-workflow.ts';
 import { fetchOptions, finishedOutside, withDependencies } from './dependencies-outside-run.ts';
 import { EarlierIssues, leftToDo } from './earlier-work-on-issues.ts';
 import {
@@ -23,9 +21,9 @@ import {
   skippedPhases,
   workflowChangesOf,
 } from './options/execution-config-and-workflow-changes.ts';
-import { branchOfItem, type Candidate, planIssues, WORKFLOW } from './plan-issues.ts';
+import { branchOfItem, type Candidate, type PreparedRun, planIssues, WORKFLOW } from './plan-issues.ts';
 import { redoUnstackedIssues, stopAtRefused } from './redo-or-refuse-chained-issues.ts';
-import type { IssueRunRequest, PreparedRun, Refused } from './request-and-result-types.ts';
+import type { IssueRunRequest, Refused } from './request-and-result-types.ts';
 
 /** Plans an issue run without changing anything. */
 export async function prepareIssueRun(engine: EngineContext, request: IssueRunRequest): Promise<PreparedRun> {
@@ -33,12 +31,12 @@ export async function prepareIssueRun(engine: EngineContext, request: IssueRunRe
   const { force } = config;
   const mode = runMode(config);
   const root = await repositoryAt(engine, request.cwd);
-  const { items, places, keys, refused, view } = await collectItems(engine, request, root);
+  const earlier = new EarlierIssues(engine, 'all');
+  const { items, places, keys, refused } = await collectItems(engine, request, root, earlier);
   const refuse = (item: WorkItem, why: Omit<Refused, 'reference' | 'item'>) =>
     void refused.push({ reference: sayItem(item), item, ...why });
   const resolved = await resolveWorkflow(WORKFLOW, engine.settings.searchPath);
   const { workflow } = resolved;
-  const earlier = new EarlierIssues(engine, view);
   let issues: Candidate[] = [];
   for (const item of items) {
     const place = places.get(item.key);
@@ -53,7 +51,9 @@ export async function prepareIssueRun(engine: EngineContext, request: IssueRunRe
     if (claim) refuse(item, lockedBy(claim, engine.holder.leaseLeft(claim)));
     else if (gate) refuse(item, { waiting: true, ...howToPassGate(gate) });
     else {
-      const left = force ? {} : await leftToDo(engine, { tickets, earlier, workflow, wanted, closed });
+      const left: Pick<Candidate, 'done' | 'resumed'> = force
+        ? {}
+        : await leftToDo(engine, { tickets, earlier, workflow, wanted, closed });
       const supersededTickets = tickets.filter((ticket) => !isOver(ticket) || ticket.status === 'failed');
       if (closed && !left.done)
         refuse(item, { reason: 'the issue is closed', hint: 'Run it anyway with --force.' });
@@ -64,6 +64,7 @@ export async function prepareIssueRun(engine: EngineContext, request: IssueRunRe
           place,
           skipped,
           wanted,
+          ahead: left.resumed ? wanted.slice(wanted.indexOf(left.resumed.phase)) : wanted,
           branch: (await earlier.branchOf(tickets)) ?? branchOfItem(item),
           supersedes: supersededTickets.map(refKey),
           pin: pinWorkflow({ ...resolved, workflow: variant }),
@@ -71,7 +72,7 @@ export async function prepareIssueRun(engine: EngineContext, request: IssueRunRe
     }
   }
   if (mode === 'chain') await redoUnstackedIssues(engine, issues);
-  issues = await checkBases(engine, request, { issues, view, refuse });
+  issues = await checkBases(engine, request, { issues, earlier, refuse });
   const finished = await finishedOutside(engine, issues, earlier, workflow);
   if (!force) issues = await withDependencies(engine, request, { issues, finished, refused });
   const groups = batches && batchKeys(batches, keys);
@@ -79,19 +80,7 @@ export async function prepareIssueRun(engine: EngineContext, request: IssueRunRe
   const now = engine.now();
   const planId = `run-${now.slice(0, 19).replace(/[-:]/g, '').replace('T', '-')}-${engine.holder.token.slice(0, 4)}`;
   const planned = planIssues({ planId, now, request, mode, root, issues, finished, groups });
-  return {
-    ...planned,
-    items: issues,
-    refused,
-    workflows: issues.map(({ pin }) => pin),
-    phases: new Map(
-      issues.map(({ id, wanted, resumed }) => [
-        id,
-        resumed ? wanted.slice(wanted.indexOf(resumed.phase)) : wanted,
-      ]),
-    ),
-    notes: new Map(issues.flatMap(({ id, note }) => (note === undefined ? [] : [[id, note]]))),
-  };
+  return { ...planned, items: issues, refused };
 }
 
 /** Reports a directory outside a repository as wrong input, not as a workspace error. */
@@ -110,15 +99,18 @@ async function repositoryAt(engine: EngineContext, cwd: string): Promise<string>
 }
 
 /** Fetches the issues. A bad reference refuses the whole run; in a chain or sequence, a missing issue does, too. */
-async function collectItems(engine: EngineContext, request: IssueRunRequest, root: string) {
+async function collectItems(
+  engine: EngineContext,
+  request: IssueRunRequest,
+  root: string,
+  earlier: EarlierIssues,
+) {
   const { known = [] } = request;
   const open = request.references.filter((text) => !known.some((item) => item.id === text.replace(/^#/, '')));
   const options = fetchOptions(engine, request);
   const fetched = await fetchItems(open, options);
   const issues = await joinNumbered([...known, ...fetched.items], options);
-  // Read once: there may be thousands of finished plans.
-  const view = engine.store.view();
-  const all = await withTasks(engine, request, { root, issues, view });
+  const all = await withTasks(engine, request, { root, issues, earlier });
   const checkouts = { workspaces: engine.workspaces, repos: engine.settings.repos };
   const { places, refused: elsewhere } = await placeItems(checkouts, request.cwd, all);
   const missing = fetched.problems.map(
@@ -135,26 +127,25 @@ async function collectItems(engine: EngineContext, request: IssueRunRequest, roo
   }
   // Keys of the items, by what was typed for them.
   const keys = new Map([...known.map((item) => [item.id, item.key] as const), ...fetched.keys]);
-  return { items, places, keys, refused, view };
+  return { items, places, keys, refused };
 }
 
 /** Adds tasks as new work, with ids and branches that no other work has. */
 async function withTasks(
   { workspaces }: EngineContext,
   { tasks = [] }: IssueRunRequest,
-  { root: repo, issues, view }: { root: string; issues: readonly WorkItem[]; view: StoreView },
+  { root: repo, issues, earlier }: { root: string; issues: readonly WorkItem[]; earlier: EarlierIssues },
 ): Promise<WorkItem[]> {
   if (tasks.length === 0) return [...issues];
-  const ids = new Set([
-    ...issues.map(({ id }) => id),
-    ...[...view.tickets.values()].map(({ ticketId }) => ticketId),
-  ]);
+  const ids = new Set(issues.map(({ id }) => id));
   const items = [...issues];
   for (const text of tasks) {
     const item = await taskItem(
       text,
       async (task) =>
-        ids.has(task.id) || (await workspaces.tip({ repo, branch: branchOfItem(task) })) !== undefined,
+        ids.has(task.id) ||
+        earlier.hasTicket(task.id) ||
+        (await workspaces.tip({ repo, branch: branchOfItem(task) })) !== undefined,
     );
     ids.add(item.id);
     items.push(item);
@@ -230,11 +221,11 @@ async function checkBases(
   { config: { base, force } }: IssueRunRequest,
   {
     issues,
-    view,
+    earlier,
     refuse,
   }: {
     issues: readonly Candidate[];
-    view: StoreView;
+    earlier: EarlierIssues;
     refuse(item: WorkItem, why: Pick<Refused, 'reason' | 'hint'>): void;
   },
 ): Promise<Candidate[]> {
@@ -250,7 +241,9 @@ async function checkBases(
   for (const repo of new Set(issues.map(({ place }) => place.repo)))
     await known(repo, engine.workspaces.checkBase({ repo, base }));
   for (const issue of issues) {
-    const found = issue.done ? null : await known(issue.place.repo, basedOn(engine, issue, { base, view }));
+    const found = issue.done
+      ? null
+      : await known(issue.place.repo, basedOn(engine, issue, { base, earlier }));
     if (found?.branch !== 'other') kept.push(issue);
     else {
       const { branch } = issue;
@@ -270,16 +263,16 @@ async function checkBases(
 
 async function basedOn(
   engine: EngineContext,
-  { id, title, branch, place: { repo } }: Candidate,
-  { base, view }: { base: string; view: StoreView },
+  { id, key, title, branch, place: { repo } }: Candidate,
+  { base, earlier }: { base: string; earlier: EarlierIssues },
 ) {
-  const { workspaces, settings } = engine;
+  const { workspaces, settings, store } = engine;
   const plan = TicketPlan.parse({ id: 'run', name: 'run', createdAt: engine.now(), repo, tickets: [] });
   const ticket = TicketBase.parse({ planId: plan.id, ticketId: id, title, branch });
+  const view = store.glance();
   const { path } = workspaceFor(ticket, plan, settings, view);
-  const before = [...view.tickets.values()].findLast((each) => {
-    const own = each.repo ?? planOf(view, each.planId)?.repo;
-    return each.branch === branch && each.base !== null && own === repo && refKey(each) !== refKey(ticket);
-  });
+  const before = [...(await earlier.of(key, repo)), ...view.tickets.values()].findLast(
+    (each) => each.branch === branch && each.base !== null && earlier.repoOf(each) === repo,
+  );
   return workspaces.basedOn({ repo, branch, path, base, recorded: before?.base?.ref ?? null });
 }

@@ -1,6 +1,6 @@
 import type { EngineEvent } from '../../model/events.ts';
-import { isSuccess } from '../../model/review-verdict-and-criteria.ts';
-import type { PreparedRun } from './request-and-result-types.ts';
+import { isSuccess } from '../../model/verdict-criteria-and-missing-checks.ts';
+import type { PreparedRun } from './plan-issues.ts';
 
 export type ProgressEvent = 'start' | 'complete' | 'failed';
 
@@ -37,10 +37,9 @@ export function progressFeed(
 export type PhasePlanCallback = (issue: number | string, phases: readonly string[]) => void;
 
 /** Reports the phases ahead of each issue of the run. */
-export function reportPhases({ items, phases, tickets }: PreparedRun, callback: PhasePlanCallback): void {
+export function reportPhases({ items }: PreparedRun, callback: PhasePlanCallback): void {
   const call = ignoringErrors(callback);
-  const done = new Set(tickets.filter(({ status }) => status === 'complete').map((each) => each.ticketId));
-  for (const { id, number } of items) if (!done.has(id)) call(number ?? id, phases.get(id) ?? []);
+  for (const { id, number, done, ahead } of items) if (!done) call(number ?? id, ahead);
 }
 
 /** Wraps a caller's function so that its errors cannot stop the work: they only go to `report`. */

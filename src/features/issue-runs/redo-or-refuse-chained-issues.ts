@@ -38,10 +38,9 @@ export async function redoUnstackedIssues(
 }
 
 /** The finished work of a link that is not done again; undefined where there is none. */
-function workOf({ done, resumed, wanted }: Candidate): Pick<DoneBefore, 'tip'> | undefined {
+function workOf({ done, resumed, ahead }: Candidate): Pick<DoneBefore, 'tip'> | undefined {
   if (done || !resumed) return done;
-  const works = wanted.slice(wanted.indexOf(resumed.phase)).includes(WORK_PHASE);
-  return !works && resumed.tip !== null ? resumed : undefined;
+  return !ahead.includes(WORK_PHASE) && resumed.tip !== null ? resumed : undefined;
 }
 
 async function isInBase(

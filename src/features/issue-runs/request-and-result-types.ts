@@ -2,12 +2,11 @@ import type { RUN_ONLY } from '../../config/run-settings-table.ts';
 import type { RunSettings } from '../../config/settings-table.ts';
 import type { ValueOf } from '../../config/value-kinds.ts';
 import type { WorkItem } from '../../issues/work-item.ts';
-import type { AgentConfig } from '../../model/agent.ts';
-import type { Forecast } from '../../model/limits/usage-and-cost.ts';
-import type { IssueRunPlan } from '../../model/plan.ts';
+import type { AgentConfig } from '../../model/agent-and-adapter-types.ts';
+import type { Forecast } from '../../model/limits/usage-cost-and-estimate.ts';
 import type { ExecutionConfig } from '../../model/plan-schema.ts';
-import type { Judged } from '../../model/review-verdict-and-criteria.ts';
-import type { Ticket, Usage } from '../../model/ticket.ts';
+import type { Usage } from '../../model/ticket.ts';
+import type { Judged } from '../../model/verdict-criteria-and-missing-checks.ts';
 
 export interface PhaseResult {
   phase: string;
@@ -168,19 +167,6 @@ export interface Refused {
   waiting?: boolean;
   /** It could be run, but an issue before it cannot. */
   notStarted?: boolean;
-}
-
-export interface PreparedRun {
-  plan: IssueRunPlan;
-  tickets: Ticket[];
-  items: WorkItem[];
-  refused: Refused[];
-  /** Every variant of the workflow that a ticket uses. */
-  workflows: { hash: string; text: string }[];
-  /** Phases that are ahead of each ticket when all goes well, by its id. */
-  phases: Map<string, string[]>;
-  /** Notes to report when the run begins, by ticket id. */
-  notes: Map<string, string>;
 }
 
 interface OfSettings extends Omit<RunSettings, 'phases' | 'defaultBase'> {

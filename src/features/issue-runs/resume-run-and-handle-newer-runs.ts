@@ -1,12 +1,14 @@
-import { claimToResume, releasePlanClaim } from '../../engine/claim-and-complete-plan.ts';
+import { claimToResume, completePlan, releasePlanClaim } from '../../engine/claim-and-complete-plan.ts';
 import { type EngineContext, emit } from '../../engine/context.ts';
-import { carryOutCommand, stoppedIn } from '../../engine/control-tickets.ts';
-import { InputError } from '../../model/errors.ts';
+import { carryOutCommand, stoppedIn } from '../../engine/control-tickets-and-plans.ts';
+import { explained, InputError, SignalboxError } from '../../model/errors.ts';
+import { parseRef } from '../../model/ids-and-branch-names.ts';
 import type { Plan } from '../../model/plan.ts';
 import { ticketsOf } from '../../model/plans/plans-view.ts';
+import { isAllComplete } from '../../model/state/eligible.ts';
 import { settle } from '../../model/state/enter-and-leave-phases.ts';
 import { newerRunOf, type Ticket, tipOf } from '../../model/ticket.ts';
-import { resolveWorkflow } from '../../workflows/resolve-workflow.ts';
+import { resolveWorkflow } from '../../workflows/find-and-check-workflow.ts';
 import { EarlierIssues, finishedWork, sourceKey } from './earlier-work-on-issues.ts';
 
 /** Claims an issue run that was stopped, or whose process is gone, and resumes its stopped tickets. */
@@ -34,7 +36,7 @@ export async function adoptFinished(engine: EngineContext, planId: string): Prom
   const plan = store.plan(planId);
   const taken = store.tickets(plan).filter((ticket) => newerRunOf(ticket) !== undefined);
   if (taken.length === 0) return;
-  const earlier = new EarlierIssues(engine);
+  const earlier = new EarlierIssues(engine, 'all');
   const { workflow } = await resolveWorkflow(plan.workflow ?? settings.defaultWorkflow, settings.searchPath);
   for (const ticket of taken) {
     const tickets = await earlier.of(sourceKey(ticket) ?? '', earlier.repoOf(ticket) ?? '');
@@ -56,6 +58,28 @@ export async function adoptFinished(engine: EngineContext, planId: string): Prom
       };
     });
   }
+}
+
+/** Completes what earlier runs have of a finished issue, and those runs of which nothing else is left. */
+export async function completeEarlierRuns(engine: EngineContext, ticket: Ticket): Promise<void> {
+  if (ticket.status !== 'complete') return;
+  const { store, holder } = engine;
+  for (const planId of new Set((ticket.supersedes ?? []).map((key) => parseRef(key, '').planId)))
+    try {
+      const [plan] = store.view(planId).plans;
+      if (plan?.kind !== 'run' || (plan.status !== 'active' && plan.status !== 'paused')) continue;
+      if (plan.claim && holder.isLive(plan.claim)) continue;
+      await adoptFinished(engine, planId);
+      if (!isAllComplete(plan, store.tickets(plan))) continue;
+      await store.updatePlan(planId, (latest) =>
+        latest.status === 'paused' ? { ...latest, status: 'active', pausedBy: null } : latest,
+      );
+      await completePlan(engine, planId);
+    } catch (error) {
+      // The finished issue stays finished whatever is wrong with the earlier run.
+      if (!(error instanceof SignalboxError)) throw error;
+      engine.listen({ type: 'problem', planId, ticketId: null, message: explained(error), path: null });
+    }
 }
 
 /** The ticket that has an issue now: the newer run may have been superseded as well. */

@@ -1,19 +1,25 @@
 import type { EngineContext } from '../../engine/context.ts';
 import { knownPinned } from '../../engine/pinned-workflow.ts';
-import { workspaceFor } from '../../engine/ticket-workspace.ts';
+import { workspaceFor } from '../../engine/work-out-workspace-and-repository.ts';
 import { scriptInstead } from '../../model/actions.ts';
 import { IllegalMoveError, InputError, SignalboxError, WorkspaceError } from '../../model/errors.ts';
+import { groupBy } from '../../model/group-and-remember.ts';
 import { parseRef, refKey, refOf, type TicketRef } from '../../model/ids-and-branch-names.ts';
 import { type Plan, stoppedTogether } from '../../model/plan.ts';
 import { orderByDependencies } from '../../model/plans/dependency-order.ts';
+import { LAST, newestFirst } from '../../model/plans/latest-plans-and-unknown-name-errors.ts';
 import { entryOf, planOf, ticketOf, ticketsOf } from '../../model/plans/plans-view.ts';
-import { isOver, type Ticket } from '../../model/ticket.ts';
-import type { StoreView } from '../../store/store-interface.ts';
+import { plural } from '../../model/text/clean-escape-quote-plural.ts';
+import { isOver, isSuperseded, saysStatus, type Ticket } from '../../model/ticket.ts';
+import { openAndOnePlan, type StoreView } from '../../store/store-interface.ts';
 import type { WorkspaceSpec } from '../../workspaces/workspaces.ts';
 import { findLanded, type Landed } from '../landed/find-landed-work.ts';
 
 /** A branch in the train, and the ticket that gets it back if it cannot be merged. Its key is the branch's name. */
-export interface TrainCar extends Car {
+export interface TrainCar {
+  key: string;
+  /** Keys of cars that have to come before it. */
+  dependsOn: readonly string[];
   ref: TicketRef;
   title: string;
   spec: WorkspaceSpec;
@@ -58,18 +64,22 @@ interface Ready {
 }
 
 /**
- * Collects the branches of complete tickets whose work is not in their base yet: of one plan, or of all plans of the
+ * Collects the branches of complete tickets whose work is not in their base yet: of one ticket, one plan, or all plans of the
  * repository. Where pull requests are merged, tickets that only wait for their merge count as well.
  */
 export async function loadTrains(
   engine: EngineContext,
-  where: { planId: string | null; cwd: string },
+  { named, cwd }: { named: { planId: string; ticketId?: string } | undefined; cwd: string },
 ): Promise<Trainload[]> {
-  const view = engine.store.view();
-  const plans = where.planId === null ? livePlans(view) : [namedPlan(engine, where.planId)];
-  const only = where.planId === null ? await here(engine, where.cwd) : null;
+  const { store } = engine;
+  // Finished plans may have branches that are not merged yet.
+  const view = named ? openAndOnePlan(store, named.planId) : store.view();
+  const plans = named ? [namedPlan(engine, named.planId)] : livePlans(view);
+  const only = named ? null : await here(engine, cwd);
+  const isNamed = ({ ticketId }: Ticket) => named?.ticketId === undefined || ticketId === named.ticketId;
   const found: Ready[] = [];
-  for (const plan of plans) found.push(...(await readyIn(engine, plan, view, only)));
+  for (const plan of plans)
+    found.push(...(await readyIn(engine, plan, view, only)).filter(({ tickets }) => tickets.some(isNamed)));
   const loads = new Map<string, Trainload>();
   const branches = new Map<string, string>();
   for (const ready of newest(found)) {
@@ -92,6 +102,41 @@ export async function loadTrains(
   return [...loads.values()].filter(
     ({ cars, left, already }) => cars.length + left.length + already.length > 0,
   );
+}
+
+/** More commands than these are not listed. */
+const MAX_CHOICES = 8;
+
+/** The commands that merge what is ready, by plan, the newest first, and by ticket unless that would be too many. */
+export function mergeChoices(
+  loads: readonly Trainload[],
+  plans: readonly Plan[],
+  latest: string | undefined,
+): string[] {
+  const ready = groupBy(
+    loads.flatMap(({ cars }) => cars.map(({ ref }) => ref)),
+    ({ planId }) => planId,
+  );
+  const found = plans.filter(({ id }) => ready.has(id)).sort(newestFirst);
+  const choices = found.map(({ id }) => {
+    const refs = ready.get(id) ?? [];
+    const [first] = refs;
+    if (first && refs.length === 1) return [{ command: id, what: first.ticketId }];
+    const each = refs.map(({ ticketId }) => ({ command: `${id} ${ticketId}`, what: '' }));
+    return [{ command: id, what: plural(refs.length, 'ticket') }, ...each];
+  });
+  const isLong = choices.flat().length > MAX_CHOICES;
+  const named = isLong ? choices.flatMap(([plan]) => plan ?? []).slice(0, MAX_CHOICES) : choices.flat();
+  const more = found.length - MAX_CHOICES;
+  if (named[0] && named[0].command === latest) named.push({ command: LAST, what: latest });
+  if (named.length > 0) named.push({ command: '--all', what: plural(found.length, 'plan') });
+  const width = Math.max(...named.map(({ command, what }) => (what ? command.length : 0)));
+  return [
+    ...named.map(({ command, what }) =>
+      what ? `signalbox merge ${command.padEnd(width)}  # ${what}` : `signalbox merge ${command}`,
+    ),
+    ...(isLong && more > 0 ? [`and ${more} more: signalbox status --all`] : []),
+  ];
 }
 
 function namedPlan(engine: EngineContext, planId: string): Plan {
@@ -204,15 +249,20 @@ function whyNotReady(
   view: StoreView,
 ): string | undefined {
   const open = tickets.find((ticket) => !isReady(engine, ticket));
-  if (open) return `${open.ticketId} works on the same branch and is ${open.status}`;
+  if (open) return `${open.ticketId} works on the same branch and ${saysStatus(open)}`;
   const held = tickets.find(
     ({ status, claim }) => status === 'complete' && claim && engine.holder.isLive(claim),
   );
   if (held) return 'an engine still has it';
   const other = [...view.tickets.values()].find(
-    (ticket) => ticket.planId !== plan.id && ticket.base && ticket.branch === spec.branch && !isOver(ticket),
+    (ticket) =>
+      ticket.planId !== plan.id &&
+      ticket.base &&
+      ticket.branch === spec.branch &&
+      !isOver(ticket) &&
+      !isSuperseded(ticket),
   );
-  return other ? `${refKey(other)} works on the same branch and is ${other.status}` : undefined;
+  return other ? `${refKey(other)} works on the same branch and ${saysStatus(other)}` : undefined;
 }
 
 function carOf({ spec, tickets, plan }: Ready, ref: TicketRef, view: StoreView): TrainCar {
@@ -256,7 +306,7 @@ async function orderCars(
 
 /** Whether a prerequisite in the same repository has work that its base lacks. */
 async function isOpen(engine: EngineContext, key: string, car: TrainCar, view: StoreView): Promise<boolean> {
-  const ticket = view.tickets.get(key);
+  const ticket = ticketOf(view, parseRef(key, ''));
   const plan = planOf(view, ticket?.planId);
   if (!ticket?.base || !plan) return false;
   const spec = workspaceFor(ticket, plan, engine.settings, view);
@@ -285,11 +335,7 @@ function stoppedWithRun(engine: EngineContext, { planId, status, hold }: Ticket)
 }
 
 /** What decides the position of a branch in a train. */
-export interface Car {
-  key: string;
-  /** Keys of cars that have to come before it. */
-  dependsOn: readonly string[];
-}
+export type Car = Pick<TrainCar, 'key' | 'dependsOn'>;
 
 /** Cars that need one of these, directly or through others. */
 export function dependentsOf<T extends Car>(cars: readonly T[], keys: Iterable<string>): T[] {

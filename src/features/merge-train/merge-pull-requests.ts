@@ -10,17 +10,17 @@ import { messageOf, SignalboxError } from '../../model/errors.ts';
 import { refKey } from '../../model/ids-and-branch-names.ts';
 import type { Track, TrackSpec, Trains } from '../../workspaces/workspaces.ts';
 import { byPullRequest } from '../landed/find-landed-work.ts';
+import { isStackedOn } from '../pull-requests/find-tickets-below-and-above.ts';
 import { forgeWork, mergedPull } from '../pull-requests/ticket-on-github.ts';
-import { isStackedOn } from '../pull-requests/ticket-stack.ts';
 import { type AlreadyMerged, isReady, type LeftOut, leaveOut, type TrainCar } from './collect-branches.ts';
-import { carsThatNeed, type Placed } from './find-bad-branches.ts';
+import { carsThatNeed, type Placed } from './find-passing-branches.ts';
 import {
   type Candidate,
   type Destination,
   lastObjections,
   objections,
   type Patience,
-} from './reasons-not-to-merge.ts';
+} from './recheck-pull-requests.ts';
 
 /** The pull requests of a train's cars, by branch. */
 export interface Pulls {
@@ -89,10 +89,7 @@ export async function findPulls(
   return { pulls, cars: ready, left, already };
 }
 
-export interface LandedPull {
-  number: number;
-  url: string;
-}
+export type LandedPull = Pick<PullRequest, 'number' | 'url'>;
 
 export interface Landing {
   landed: (Placed & { pullRequest?: LandedPull })[];

@@ -2,18 +2,19 @@ import { copyFileSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type EngineContext, emit } from '../../engine/context.ts';
 import { pinnedFor } from '../../engine/pinned-workflow.ts';
-import { recordLanded } from '../../engine/prepare-release-diff-workspace.ts';
+import { recordLanded } from '../../engine/release-and-diff-ticket-workspace.ts';
 import { reportStatus } from '../../engine/report-status-changes.ts';
 import { HeldError, SignalboxError } from '../../model/errors.ts';
-import { NO_CHECKS } from '../../model/review-verdict-and-criteria.ts';
+import type { TicketRef } from '../../model/ids-and-branch-names.ts';
 import { type Findings, sendBack } from '../../model/state/send-back-after-failed-merge.ts';
 import type { Ticket } from '../../model/ticket.ts';
-import { excerpt } from '../../phases/capture-and-excerpt-output.ts';
+import { NO_CHECKS } from '../../model/verdict-criteria-and-missing-checks.ts';
+import { excerpt } from '../../phases/capture-values-and-excerpt-output.ts';
 import type { Fleet } from '../../store/store-interface.ts';
 import type { Track, TrackSpec, Trains } from '../../workspaces/workspaces.ts';
 import { Notifier } from '../notifications/notify.ts';
 import { isReady, type LeftOut, leaveOut, type Trainload } from './collect-branches.ts';
-import { type Fault, findPassingCars, type Sorted } from './find-bad-branches.ts';
+import { type Fault, findPassingCars, type Sorted } from './find-passing-branches.ts';
 import {
   findPulls,
   type LandedPull,
@@ -22,12 +23,10 @@ import {
   landPulls,
   type Pulls,
 } from './merge-pull-requests.ts';
-import type { Patience } from './reasons-not-to-merge.ts';
+import type { Patience } from './recheck-pull-requests.ts';
 import { TrainChecks } from './train-checks.ts';
 
-interface Landed {
-  planId: string;
-  ticketId: string;
+interface Landed extends TicketRef {
   branch: string;
   pullRequest: LandedPull | null;
 }
@@ -79,7 +78,7 @@ async function aloneOnFleet<T>(engine: EngineContext, fleet: Fleet, work: () => 
   try {
     if (!(await fleet.takeRole(holder, MERGE_TRAIN)))
       throw new HeldError('merge/held', 'Another process of the fleet is merging.', {
-        hint: 'Try again when it is done: signalbox merge',
+        hint: 'Try again when it is done.',
       });
     return await work();
   } finally {
@@ -97,7 +96,7 @@ async function run(engine: EngineContext, load: Trainload, options: TrainOptions
     await checks?.open();
     const result = await drive(engine, load, { ...options, trains, checks });
     const plans = new Set(result.returned.map(({ planId }) => planId));
-    notifier.queueNewNotices(engine.store.view(), ({ id }) => plans.has(id));
+    notifier.queueNewNotices(engine.store.glance(), ({ id }) => plans.has(id));
     await notifier.settled();
     return result;
   } finally {
@@ -229,7 +228,7 @@ async function returnFaulty(
 export interface Preview extends Omit<Trainload, 'cars'> {
   target: string;
   /** In the order in which they would be merged. */
-  order: { planId: string; ticketId: string; branch: string; title: string; conflict: string[] }[];
+  order: (TicketRef & { branch: string; title: string; conflict: string[] })[];
 }
 
 /** The branches that a train would merge, in order and with their conflicts. Changes nothing. */
@@ -266,9 +265,7 @@ export async function previewTrain(
 }
 
 /** A ticket that a merge has sent back. */
-interface Returned {
-  planId: string;
-  ticketId: string;
+interface Returned extends TicketRef {
   branch: string;
   /** The phase it continues with; null when a person has to decide. */
   phase: string | null;

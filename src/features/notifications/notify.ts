@@ -1,8 +1,8 @@
 import type { EngineContext, Notifications } from '../../engine/context.ts';
 import { messageOf } from '../../model/errors.ts';
-import { groupBy } from '../../model/group-by.ts';
+import { groupBy } from '../../model/group-and-remember.ts';
 import { type Changed, pageAddress, refKey } from '../../model/ids-and-branch-names.ts';
-import { costText, countUnpriced, totalUsage } from '../../model/limits/usage-and-cost.ts';
+import { costText, countUnpriced, totalUsage } from '../../model/limits/usage-cost-and-estimate.ts';
 import type { Plan } from '../../model/plan.ts';
 import { ticketsOf } from '../../model/plans/plans-view.ts';
 import { answerTo, sayOutcome } from '../../model/state/explain-ticket.ts';
@@ -144,16 +144,8 @@ function withLink(notice: Notice, publicUrl: string | null): Notice {
   return { ...notice, text: `${notice.text} ${url}`, url };
 }
 
-/** Whether one place was reached. */
-interface SendResult {
-  place: string;
-  label: string;
-  ok: boolean;
-  error: string | null;
-}
-
 /** Sends one notice to every place, to see whether they are reached. Nothing is remembered of it. */
-export async function tryPlaces(engine: EngineContext, options: PlaceOptions = {}): Promise<SendResult[]> {
+export async function tryPlaces(engine: EngineContext, options: PlaceOptions = {}) {
   const text = 'Signalbox can reach you here.';
   const about = { plan: 'test', ticket: null, title: text, phase: null, reason: null };
   const notice: Notice = { event: 'test', text, ...about, at: engine.now() };
@@ -239,10 +231,8 @@ function planNotice(view: StoreView, plan: Plan): Keyed[] {
   if (plan.status !== 'complete' || !completedAt) return [];
   const tickets = ticketsOf(view, plan);
   const attempts = tickets.flatMap(({ phaseHistory }) => phaseHistory);
-  const [usd, unpriced] = [
-    totalUsage(attempts.map(({ usage }) => usage))?.costUsd ?? null,
-    countUnpriced(attempts),
-  ];
+  const usd = totalUsage(attempts.map(({ usage }) => usage))?.costUsd ?? null;
+  const unpriced = countUnpriced(attempts);
   const cost = usd !== null || unpriced > 0 ? ` · ${costText(usd, unpriced)}` : '';
   const text = `${plan.id} is complete: ${sayOutcome(tickets)}${cost}.`;
   const about = { plan: plan.id, ticket: null, title: plan.name || plan.id, phase: null, reason: null };

@@ -7,16 +7,16 @@ import {
   pausePlan,
   refuseInSession,
   refuseInsideJob,
-} from '../../engine/control-tickets.ts';
-import { readTip, releaseAndReport } from '../../engine/prepare-release-diff-workspace.ts';
-import { type TicketWorkspace, workspaceFor } from '../../engine/ticket-workspace.ts';
-import { howToFree } from '../../model/claim.ts';
+} from '../../engine/control-tickets-and-plans.ts';
+import { readTip, releaseAndReport } from '../../engine/release-and-diff-ticket-workspace.ts';
+import { type TicketWorkspace, workspaceFor } from '../../engine/work-out-workspace-and-repository.ts';
 import { IllegalMoveError, ifUsable, ignoring, orError, WorkspaceError } from '../../model/errors.ts';
 import { refKey, type TicketRef } from '../../model/ids-and-branch-names.ts';
+import { howToFree } from '../../model/lease-and-claim-messages.ts';
 import { CANCEL, isGivenUp, type Plan, sharesWorkspace } from '../../model/plan.ts';
 import { legalCommands } from '../../model/state/commands.ts';
 import { plural } from '../../model/text/clean-escape-quote-plural.ts';
-import { isCancelled, isOver, openAttempt, type Ticket } from '../../model/ticket.ts';
+import { isCancelled, isOver, newerRunOf, openAttempt, saysStatus, type Ticket } from '../../model/ticket.ts';
 import type { WorkspaceSpec } from '../../workspaces/workspaces.ts';
 import { findLanded } from '../landed/find-landed-work.ts';
 import { checkPlan } from './check-plan.ts';
@@ -63,6 +63,12 @@ export async function cancelTicket(engine: EngineContext, ref: TicketRef): Promi
   return giveUp(engine, ref);
 }
 
+export function refuseDraftOrComplete({ store }: EngineContext, planId: string): void {
+  const plan = store.plan(planId);
+  if (plan.status === 'draft') throw draftNotCancelled(plan);
+  if (plan.status === 'complete') throw move(plan, 'cancel', ['active', 'paused', 'archived']);
+}
+
 /** Finished work is not given up: what was offered for deletion would be its unmerged branch. */
 export function refuseComplete({ store }: EngineContext, ref: TicketRef): void {
   const { status, base } = store.ticket(ref);
@@ -96,7 +102,8 @@ async function giveUp(engine: EngineContext, ref: TicketRef): Promise<Remains> {
   const ticket = store.ticket(ref);
   const workspace = ifUsable(() => workspaceFor(ticket, plan, settings, store.glance()));
   // A complete ticket is only here for a worktree that it shares with others.
-  const at = workspace && existsSync(workspace.path) ? { engine, ticket, workspace } : undefined;
+  const isOwn = workspace && !hasNewerRun(engine, ticket);
+  const at = isOwn && existsSync(workspace.path) ? { engine, ticket, workspace } : undefined;
   const keep = at && (await setWorkAside(at));
   engine.crash('cancel:saved');
   if (ticket.status !== 'complete' && !isCancelled(ticket))
@@ -104,7 +111,15 @@ async function giveUp(engine: EngineContext, ref: TicketRef): Promise<Remains> {
   engine.crash('cancel:recorded');
   const reason = keep ?? (at && existsSync(at.workspace.path) ? await releaseAndReport(at) : undefined);
   engine.crash('cancel:released');
-  return remainsOf(engine, ticket, workspace, reason);
+  return remainsOf(engine, ticket, isOwn ? workspace : undefined, reason);
+}
+
+/** Whether a newer run has its issue: branch and worktree are that run's. */
+function hasNewerRun({ store }: EngineContext, ticket: Ticket): boolean {
+  if (newerRunOf(ticket) !== undefined) return true;
+  const { tickets, finished } = store.glance();
+  const later = (finished?.named([ticket.ticketId]) ?? []).flatMap((ref) => finished?.ticket(ref) ?? []);
+  return [...tickets.values(), ...later].some(({ supersedes }) => supersedes?.includes(refKey(ticket)));
 }
 
 /** Gives a plan up: everything in it that is not complete. */
@@ -114,9 +129,8 @@ export async function cancelPlan(
 ): Promise<{ plan: Plan; tickets: Remains[] }> {
   refuseInsideJob(engine);
   const { store } = engine;
+  refuseDraftOrComplete(engine, planId);
   const before = store.plan(planId);
-  if (before.status === 'draft') throw draftNotCancelled(before);
-  if (before.status === 'complete') throw move(before, 'cancel', ['active', 'paused', 'archived']);
   for (const ticket of store.tickets(before)) refuseInSession(engine, ticket);
   if (before.status === 'active') await pausePlan(engine, planId, CANCEL);
   const remains: { status: Ticket['status']; left: Remains }[] = [];
@@ -213,10 +227,10 @@ export async function deletePlan(engine: EngineContext, planId: string, force: b
     if (!ticket.base) continue;
     const spec = workspaceFor(ticket, plan, engine.settings, view);
     if (!force && (await isUnmerged(engine, ticket, spec))) {
-      const state = isOver(ticket) ? 'not merged' : `${ticket.status}, not merged`;
+      const state = isOver(ticket) ? '' : `, and ${ticket.ticketId} ${saysStatus(ticket)}`;
       throw new IllegalMoveError(
         'plan/unmerged',
-        `Branch ${spec.branch} of ${ticket.ticketId} is ${state}.`,
+        `Branch ${spec.branch} of ${ticket.ticketId} is not merged${state}.`,
         {
           hint: `Merge or delete the branch first, or use: ${plan.status === 'archived' ? '' : 'plan archive (keeps everything), or '}plan delete --force (keeps the branches).`,
         },

@@ -1,19 +1,20 @@
 import { adapterFor, capabilityProblems } from '../../agents/adapters-and-agent-problems.ts';
 import { missingProgram } from '../../config/doctor/check-programs.ts';
-import { agentOf } from '../../engine/admission-and-allowance.ts';
+import { agentOf } from '../../engine/choose-agent-within-limits.ts';
 import type { EngineContext } from '../../engine/context.ts';
 import { pinnedFor } from '../../engine/pinned-workflow.ts';
-import { branchOf, repoOf } from '../../engine/ticket-workspace.ts';
+import { branchOf, isNameOfRepository, repoOf } from '../../engine/work-out-workspace-and-repository.ts';
+import { mappedPath } from '../../issues/find-issue-checkouts.ts';
 import { messageOf, SignalboxError } from '../../model/errors.ts';
 import type { Plan } from '../../model/plan.ts';
+import { planProblems } from '../../model/plans/dependency-and-branch-problems.ts';
 import { hasBegun } from '../../model/plans/edit-rules.ts';
 import { overlaps, pathProblem } from '../../model/plans/overlapping-ticket-paths.ts';
-import { planProblems } from '../../model/plans/plan-problems.ts';
 import { planOf, ticketsOf } from '../../model/plans/plans-view.ts';
 import { didYouMean } from '../../model/text/nearest-word.ts';
 import { isCancelled, isOver, type Ticket } from '../../model/ticket.ts';
 import type { Workflow } from '../../model/workflow.ts';
-import type { StoreView } from '../../store/store-interface.ts';
+import { openAndOnePlan, type StoreView } from '../../store/store-interface.ts';
 import { MAX_PROMPT_BYTES } from '../../workflows/find-workflows-prompts-scripts.ts';
 import {
   type Finding,
@@ -21,12 +22,12 @@ import {
   noMergeTarget,
   obstacles,
   type Problem,
-} from './file-and-branch-problems.ts';
+} from './unreadable-files-and-branch-obstacles.ts';
 
 /** Everything that is wrong with a plan, found before anything runs. */
 export async function checkPlan(engine: EngineContext, planId: string): Promise<Problem[]> {
   const { store } = engine;
-  const view = store.view();
+  const view = openAndOnePlan(store, planId);
   const files = fileProblems(engine, planId, view);
   const plan = planOf(view, planId);
   if (!plan) {
@@ -101,7 +102,13 @@ async function checkTicket(
       problems.push({ place, message: messageOf(error), ...more, ...(hint ? { hint } : {}) });
     }
   };
-  await attempt('repo', whereOf('repo'), async () => {
+  const named = ticket.repo ?? plan.repo ?? '';
+  const { repos } = engine.settings;
+  const isForWorkers =
+    engine.store.fleet && isNameOfRepository(named) && mappedPath(repos, named) === undefined;
+  // The clones are on other machines.
+  const severity = isForWorkers ? { severity: 'warning' as const } : {};
+  await attempt('repo', { ...whereOf('repo'), ...severity }, async () => {
     const repo = repoOf(ticket, plan, engine.settings);
     await engine.workspaces.checkRepo(repo);
     await attempt('branch', {}, () => branchOf(ticket));

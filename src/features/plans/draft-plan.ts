@@ -1,10 +1,10 @@
 import { basename, resolve } from 'node:path';
 import type { EngineContext } from '../../engine/context.ts';
-import { withRepositoryNames } from '../../engine/ticket-workspace.ts';
+import { isNameOfRepository, withRepositoryNames } from '../../engine/work-out-workspace-and-repository.ts';
 import { collectWork } from '../../issues/collect-issues-and-spec-units.ts';
-import { placeItems } from '../../issues/find-issue-checkouts.ts';
-import { type SourceProblem, sayItem, type WorkItem } from '../../issues/work-item.ts';
-import { InputError } from '../../model/errors.ts';
+import { mappedPath, placeItems } from '../../issues/find-issue-checkouts.ts';
+import { type SourceProblem, sayItem, ticketFields, type WorkItem } from '../../issues/work-item.ts';
+import { InputError, ignoring, WorkspaceError } from '../../model/errors.ts';
 import type { Plan } from '../../model/plan.ts';
 import { TicketPlan } from '../../model/plan-schema.ts';
 import { orderByDependencies } from '../../model/plans/dependency-order.ts';
@@ -17,7 +17,7 @@ export interface DraftRequest {
   /** Issues, files and spec directories; none makes an empty plan. */
   from: readonly string[];
   cwd: string;
-  /** Any directory of the repository; null if unknown. */
+  /** Any directory of the repository, or on a fleet its name or address; null if unknown. */
   repo: string | null;
   edit?: PlanEdit;
   unit?: 'parent' | 'leaf';
@@ -40,7 +40,17 @@ export async function draftPlan(engine: EngineContext, request: DraftRequest): P
       hint: `Choose another id, or add to it: signalbox plan add ${request.planId} <ticket> --title "…"`,
     });
   await requireWorkflow(engine, request.edit ?? {});
-  const root = request.repo === null ? null : (await engine.workspaces.checkRepo(request.repo)).root;
+  const { settings, workspaces } = engine;
+  const named = store.fleet && request.repo && isNameOfRepository(request.repo) ? request.repo : null;
+  const dir = named === null ? request.repo : (mappedPath(settings.repos, named) ?? null);
+  const open = async (path: string) => (await workspaces.checkRepo(path)).root;
+  // A machine that only makes plans needs no clone.
+  const root =
+    dir === null
+      ? null
+      : named
+        ? ((await ignoring(WorkspaceError, () => open(dir))) ?? null)
+        : await open(dir);
   const {
     items,
     problems,
@@ -54,12 +64,19 @@ export async function draftPlan(engine: EngineContext, request: DraftRequest): P
     ...(request.signal ? { signal: request.signal } : {}),
   });
   if (problems[0]) throw sourceError(problems);
-  const open = items.filter(({ state }) => state === 'open');
+  const openItems = items.filter(({ state }) => state === 'open');
   const notes = items
     .filter(({ state }) => state === 'closed')
     .map((item) => `${sayItem(item)} is done and left out.`);
-  const repos = root === null ? new Map<string, string>() : await reposOf(engine, root, open);
-  const drafted = plannedWork({ request, root, items: open, known: items, repos, now: engine.now() });
+  const repos = root === null ? new Map<string, string>() : await reposOf(engine, root, openItems);
+  const drafted = plannedWork({
+    request,
+    repo: named ?? root,
+    items: openItems,
+    known: items,
+    repos,
+    now: engine.now(),
+  });
   const plan = await withRepositoryNames(engine, drafted.plan, drafted.tickets);
   await store.create(plan, drafted.tickets);
   return { ...drafted, notes: [...notes, ...said, ...drafted.notes] };
@@ -103,7 +120,7 @@ async function reposOf(
 
 interface Work {
   request: DraftRequest;
-  root: string | null;
+  repo: string | null;
   items: readonly WorkItem[];
   /** Closed ones included. */
   known: readonly WorkItem[];
@@ -111,7 +128,7 @@ interface Work {
   now: string;
 }
 
-function plannedWork({ request, root, items: given, known, repos, now }: Work): Drafted {
+function plannedWork({ request, repo, items: given, known, repos, now }: Work): Drafted {
   const { items, parents } = afterSubIssues(given);
   const { order, cycles, missing } = orderByDependencies(items);
   if (cycles[0])
@@ -128,7 +145,7 @@ function plannedWork({ request, root, items: given, known, repos, now }: Work): 
     id: request.planId,
     createdAt: now,
     createdBy: request.createdBy,
-    repo: root,
+    repo,
     status: 'draft',
     tickets: order.map((item, index) => ({
       ticketId: item.id,
@@ -140,21 +157,10 @@ function plannedWork({ request, root, items: given, known, repos, now }: Work): 
   const tickets = order.map((item) =>
     IssueTicket.parse({
       planId: request.planId,
-      ticketId: item.id,
-      title: item.title,
-      description: item.body,
-      acceptanceCriteria: item.acceptanceCriteria,
+      ...ticketFields(item),
       ...(item.paths ? { paths: item.paths } : {}),
       ...(item.blocked === undefined ? {} : markedBlocked(item.blocked)),
-      linearUrl: item.url,
       repo: repos.get(item.key) ?? null,
-      source: {
-        key: item.key,
-        number: item.number,
-        labels: item.labels,
-        url: item.url,
-        repository: item.repository,
-      },
     }),
   );
   const outside = missing.filter(({ on }) => !done.has(on));

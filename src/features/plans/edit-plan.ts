@@ -1,11 +1,12 @@
-import { issueSentence } from '../../config/schema-issues.ts';
+import { issueSentence } from '../../config/describe-schema-problems.ts';
 import type { EngineContext } from '../../engine/context.ts';
-import { refuseInsideJob } from '../../engine/control-tickets.ts';
+import { refuseInsideJob } from '../../engine/control-tickets-and-plans.ts';
 import { IllegalMoveError, InputError } from '../../model/errors.ts';
 import { keepExtra, withExtra } from '../../model/extra-fields.ts';
-import type { TicketRef } from '../../model/ids-and-branch-names.ts';
+import { refOf, type TicketRef } from '../../model/ids-and-branch-names.ts';
 import type { Plan, PlanEntry } from '../../model/plan.ts';
 import { PlanBase } from '../../model/plan-schema.ts';
+import { dependencyProblems } from '../../model/plans/dependency-and-branch-problems.ts';
 import {
   checkEdit,
   checkEditable,
@@ -14,12 +15,12 @@ import {
   hasBegun,
   type TicketEdit,
 } from '../../model/plans/edit-rules.ts';
-import { dependencyProblems } from '../../model/plans/plan-problems.ts';
 import { entryOf } from '../../model/plans/plans-view.ts';
 import { cleanLine } from '../../model/text/clean-escape-quote-plural.ts';
 import type { Ticket } from '../../model/ticket.ts';
 import { TicketBase, ticketSchemaFor } from '../../model/ticket-schema.ts';
-import { findWorkflows } from '../../workflows/resolve-workflow.ts';
+import { openAndOnePlan } from '../../store/store-interface.ts';
+import { findWorkflows } from '../../workflows/find-and-check-workflow.ts';
 
 export type PlanEdit = Partial<
   Pick<
@@ -87,7 +88,8 @@ export async function editTicket(
   if (old && entry.blockedBy) checkWaits(plan, changed(plan), engine);
   const ticket = await store.updateTicket(ref, (latest) => {
     checkEdit(latest, fields);
-    return parsed(ticketSchemaFor(latest), { ...latest, ...edit }, 'edit');
+    const chosen = 'workflow' in edit ? { workflowHash: null } : {};
+    return parsed(ticketSchemaFor(latest), { ...latest, ...edit, ...chosen }, 'edit');
   });
   if (Object.keys(entry).length > 0) await store.updatePlan(ref.planId, changed);
   return ticket;
@@ -108,7 +110,16 @@ export async function editPlan(engine: EngineContext, planId: string, edit: Plan
       `${begun[0]?.ticketId} of plan "${planId}" has begun, so ${moves.join(', ')} of the plan cannot be changed.`,
       { hint: 'Set it on the tickets that have not begun: signalbox plan edit <plan> <ticket> …' },
     );
-  return engine.store.updatePlan(planId, (latest) => parsed<Plan>(PlanBase, { ...latest, ...edit }, 'edit'));
+  const after = await engine.store.updatePlan(planId, (latest) =>
+    parsed<Plan>(PlanBase, { ...latest, ...edit }, 'edit'),
+  );
+  // A worker may have read the workflow before, to learn the labels of its phases.
+  const read = engine.store.tickets(planId).filter(({ workflow, workflowHash }) => !workflow && workflowHash);
+  for (const ticket of 'workflow' in edit ? read : [])
+    await engine.store.updateTicket(refOf(ticket), (latest) =>
+      hasBegun(latest) ? latest : { ...latest, workflowHash: null },
+    );
+  return after;
 }
 
 /** Removes a ticket that has not begun from its plan. */
@@ -117,11 +128,12 @@ export async function removeTicket(engine: EngineContext, ref: TicketRef): Promi
   const plan = store.plan(ref.planId);
   requireEditable(engine, plan);
   if (!plan.tickets.some(({ ticketId }) => ticketId === ref.ticketId)) store.ticket(ref);
-  const unreadable = store
-    .view()
-    .problems.some((each) => each.planId === ref.planId && each.ticketId === ref.ticketId);
+  const { plans, problems } = openAndOnePlan(store, ref.planId);
+  const unreadable = problems.some(
+    ({ planId, ticketId }) => planId === ref.planId && ticketId === ref.ticketId,
+  );
   if (!unreadable) checkUnbegun(store.ticket(ref));
-  const [waiting, ...more] = dependents(store.view().plans, ref);
+  const [waiting, ...more] = dependents(plans, ref);
   if (waiting !== undefined)
     throw new IllegalMoveError(
       'ticket/needed',

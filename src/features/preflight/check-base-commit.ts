@@ -4,8 +4,8 @@ import { type DoctorFinding, finding } from '../../config/doctor/check-programs.
 import { loadSettings } from '../../config/load-settings.ts';
 import type { Settings } from '../../config/settings-table.ts';
 import type { EngineContext } from '../../engine/context.ts';
-import { type BaseResult, baseResults } from '../../engine/require-preflight-of-plan.ts';
-import type { TicketWorkspace } from '../../engine/ticket-workspace.ts';
+import { type BaseResult, baseResults } from '../../engine/require-preflight-or-hold-plan.ts';
+import type { TicketWorkspace } from '../../engine/work-out-workspace-and-repository.ts';
 import { noteFact } from '../../machine/files/write-atomic-and-note-facts.ts';
 import { stopJob } from '../../machine/jobs/stop-job.ts';
 import { explained, HeldError, WorkspaceError } from '../../model/errors.ts';
@@ -35,7 +35,8 @@ export async function baseFindings(engine: EngineContext, request: BaseRequest):
   // A checkout without checks saves the worktree.
   if (mode === 'off' || (await checksOf(own.checks, root)).length === 0) return [];
   const start = await engine.workspaces.startingPoint(workspace);
-  const key = keyOf(start.commit, own.checks);
+  // The project's own commands are determined by the commit.
+  const key = `${start.commit} ${digest(JSON.stringify(own.checks), 12)}`;
   const since = Date.parse(engine.now()) - REFUSES_FOR_MS;
   const kept = () => {
     const known = baseResults(engine.machine)[key];
@@ -49,11 +50,6 @@ export async function baseFindings(engine: EngineContext, request: BaseRequest):
   const again = mode === 'require' ? ` They ran at ${result.at} and run again ten minutes later.` : '';
   const fix = `Fix that first, or start anyway with --no-base-check.${again}`;
   return [finding(mode === 'require' ? 'bad' : 'warn', 'base', detail, fix)];
-}
-
-/** The project's own commands are determined by the commit. */
-function keyOf(commit: string, configured: readonly string[] | null): string {
-  return `${commit} ${digest(JSON.stringify(configured), 12)}`;
 }
 
 /** Settings as the phase `checks` gets them: commands of the repository's own files count only where it is trusted. */

@@ -3,16 +3,17 @@ import { join } from 'node:path';
 import { agentReadiness } from '../../agents/installed-agents.ts';
 import { type DoctorFinding, finding } from '../../config/doctor/check-programs.ts';
 import { findAgent } from '../../config/resolve-agents.ts';
-import { agentOf } from '../../engine/admission-and-allowance.ts';
+import { agentOf } from '../../engine/choose-agent-within-limits.ts';
 import type { EngineContext, StartRequest } from '../../engine/context.ts';
 import { knownPinned, workflowNameOf } from '../../engine/pinned-workflow.ts';
-import { type TicketWorkspace, workspaceFor } from '../../engine/ticket-workspace.ts';
+import { type TicketWorkspace, workspaceFor } from '../../engine/work-out-workspace-and-repository.ts';
+import { KnownRepositories, ownRepository } from '../../github/find-own-repository.ts';
 import { GhError, requireLogin } from '../../github/gh/run-gh.ts';
-import { KnownRepositories, ownRepository } from '../../github/own-repository.ts';
 import { ACTIONS, type ActionName, scriptInstead } from '../../model/actions.ts';
 import { InputError, ifUsable, SignalboxError, WorkspaceError } from '../../model/errors.ts';
+import { groupBy } from '../../model/group-and-remember.ts';
 import { refKey } from '../../model/ids-and-branch-names.ts';
-import { estimate, type Forecast } from '../../model/limits/usage-and-cost.ts';
+import { estimate, type Forecast } from '../../model/limits/usage-cost-and-estimate.ts';
 import type { Plan } from '../../model/plan.ts';
 import type { Attempt, Ticket } from '../../model/ticket.ts';
 import {
@@ -23,8 +24,8 @@ import {
   phasesAhead,
   type Workflow,
 } from '../../model/workflow.ts';
+import { resolveWorkflow } from '../../workflows/find-and-check-workflow.ts';
 import { type PinnedWorkflow, readPinned } from '../../workflows/pin-workflow-and-render-prompts.ts';
-import { resolveWorkflow } from '../../workflows/resolve-workflow.ts';
 import { baseFindings } from './check-base-commit.ts';
 
 /** A ticket that is about to start or to continue. */
@@ -42,8 +43,7 @@ interface Work {
 /** Finds what would make work fail after agents were paid for it. Needs no network, unless the host of origin is unknown. */
 export async function preflight(engine: EngineContext, request: StartRequest): Promise<DoctorFinding[]> {
   const works = await worksOf(engine, request);
-  const byRepo = new Map(works.map(({ workspace }) => [workspace.repo, [] as Work[]]));
-  for (const work of works) byRepo.get(work.workspace.repo)?.push(work);
+  const byRepo = groupBy(works, ({ workspace }) => workspace.repo);
   const found = await Promise.all([
     agentFindings(engine, request, works),
     ...[...byRepo].map(([repo, own]) => repositoryFindings(engine, repo, own)),
@@ -142,11 +142,7 @@ export async function forecast(
     concurrency,
     agents: [...new Set(ofAgents.flatMap(({ agent }) => agent ?? []))],
     models: [...new Map(models)].map(([phase, named]) => ({ phase, ...named })),
-    forge: [
-      ...new Set(
-        steps.flatMap(({ phase, step }) => (step && ACTIONS[step].isOnGithub === true ? [phase.id] : [])),
-      ),
-    ],
+    forge: [...new Set(steps.filter(({ step }) => isOnGithub(step)).map(({ phase }) => phase.id))],
     estimate: estimate(timed, earlierAttempts(engine), concurrency),
     phases: Object.fromEntries(
       works.map(({ ticket, ahead }) => [ticket.ticketId, ahead.map(({ id }) => id)]),
@@ -179,6 +175,10 @@ function bundledStep(phase: Phase, { scripts }: PinnedWorkflow, packageDir: stri
   const command = commandOf(phase);
   if (command === undefined || scripts[command] !== join(packageDir, 'scripts', command)) return undefined;
   return (Object.keys(ACTIONS) as ActionName[]).find((name) => scriptInstead(name) === command);
+}
+
+function isOnGithub(step: ActionName | undefined): boolean {
+  return step !== undefined && ACTIONS[step].isOnGithub === true;
 }
 
 async function agentFindings(
@@ -222,12 +222,7 @@ async function repositoryFindings(
   const writes = works.some(({ phases }) =>
     phases.some((phase) => phase.type === 'agent' && phase.access !== 'read'),
   );
-  const onGithub = works.some(({ phases, stepOf }) =>
-    phases.some((phase) => {
-      const step = stepOf(phase);
-      return step !== undefined && ACTIONS[step].isOnGithub === true;
-    }),
-  );
+  const onGithub = works.some(({ phases, stepOf }) => phases.some((phase) => isOnGithub(stepOf(phase))));
   const found = await Promise.all([
     writes ? identityFindings(engine, repo) : [],
     onGithub ? githubFindings(engine, repo) : [],
@@ -265,7 +260,13 @@ async function githubFindings(engine: EngineContext, repo: string): Promise<Doct
     // GitHub may be reachable again when the branch is pushed.
     if (error instanceof GhError && ['network', 'timeout', 'server', 'rate-limited'].includes(error.failure))
       return [];
-    return [finding('bad', 'GitHub', error.message, `${error.hint ?? ''} Do that, ${NO_PULL_REQUESTS}.`)];
+    // Their own hints are for a person who gave the number of an issue.
+    const hint = (error.hint ?? '').replace(' Markdown files need no GitHub.', '');
+    const [message, fix] =
+      error.code === 'source/no-repository' && !env.GH_REPO
+        ? [`origin of ${repo} is not on GitHub, so no pull request can be opened`, 'Push to GitHub']
+        : [error.message, `${hint} Do that`];
+    return [finding('bad', 'GitHub', message, `${fix}, ${NO_PULL_REQUESTS}.`)];
   }
 }
 

@@ -8,16 +8,8 @@ import type { Standing } from '../../github/pull-request-state-and-feedback.ts';
 import { writeAtomic } from '../../machine/files/write-atomic-and-note-facts.ts';
 import { digest, refKey, type TicketRef } from '../../model/ids-and-branch-names.ts';
 import { openPullRequest } from './open-pull-request.ts';
-import { livePull } from './push-sync-merge.ts';
+import { livePull } from './push-and-sync-branch-merge-pull-request.ts';
 import { type ForgeWork, forgeWork, localTip } from './ticket-on-github.ts';
-
-export interface AnsweredReview {
-  number: number;
-  url: string;
-  pushed: boolean;
-  /** Address of the comment; null when there was nothing to say. */
-  comment: string | null;
-}
 
 /** What an agent may say in a comment; the rest is in the ticket's log. */
 const MAX_COMMENT_CHARS = 10_000;
@@ -27,9 +19,10 @@ const POLL_MS = 500;
 
 /**
  * Pushes what was done about the feedback that the workflow captured, says so in a comment, and records that it was
- * answered. Repeating it after a crash pushes nothing twice and makes no second comment.
+ * answered. Repeating it after a crash pushes nothing twice and makes no second comment. `comment` is the address of the
+ * comment, null when there was nothing to say.
  */
-export async function answerReview(engine: EngineContext, ref: TicketRef): Promise<AnsweredReview> {
+export async function answerReview(engine: EngineContext, ref: TicketRef) {
   const work = await forgeWork(engine, ref);
   const known = await livePull(work, 'to answer on');
   // A merged pull request takes no more commits: the next poll checks whether any are left here.

@@ -2,7 +2,7 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Settings } from '../../config/settings-table.ts';
 import type { EngineContext } from '../../engine/context.ts';
-import { branchOf } from '../../engine/ticket-workspace.ts';
+import { branchOf } from '../../engine/work-out-workspace-and-repository.ts';
 import type { RepositoryName } from '../../github/gh/repository-name.ts';
 import {
   createPullRequest,
@@ -22,11 +22,11 @@ import {
 } from '../../github/pull-request-text.ts';
 import { IllegalMoveError, SignalboxError, WorkspaceError } from '../../model/errors.ts';
 import { pageAddress, refKey, type TicketRef } from '../../model/ids-and-branch-names.ts';
-import { judgedIn, judgementOf, textOf } from '../../model/review-verdict-and-criteria.ts';
-import type { Json, Ticket } from '../../model/ticket.ts';
-import { push } from './push-sync-merge.ts';
+import { type Json, saysStatus, type Ticket } from '../../model/ticket.ts';
+import { judgedIn, judgementOf, textOf } from '../../model/verdict-criteria-and-missing-checks.ts';
+import { isStackedOn, type Stack, stackOf } from './find-tickets-below-and-above.ts';
+import { push } from './push-and-sync-branch-merge-pull-request.ts';
 import { type ForgeWork, forgeWork, localWork, mergedPull, ownBaseOf } from './ticket-on-github.ts';
-import { isStackedOn, type Stack, stackOf } from './ticket-stack.ts';
 
 export interface OpenedPullRequest {
   number: number;
@@ -89,7 +89,7 @@ async function tipWithWork({ engine, ticket, spec }: ReturnType<typeof localWork
   if (!ticket.base)
     throw new IllegalMoveError(
       'ticket/unstarted',
-      `${refKey(ticket)} has no branch yet: it is ${ticket.status}.`,
+      `${refKey(ticket)} has no branch yet: it ${saysStatus(ticket)}.`,
       { hint: `See: signalbox status --plan ${ticket.planId}` },
     );
   const { repo, branch } = spec;

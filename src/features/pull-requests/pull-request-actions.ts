@@ -5,7 +5,7 @@ import { plural } from '../../model/text/clean-escape-quote-plural.ts';
 import type { CaughtUp } from '../../workspaces/workspaces.ts';
 import { answerReview } from './answer-review.ts';
 import { openPullRequest } from './open-pull-request.ts';
-import { mergeTicketPull, pushTicket, syncTicket } from './push-sync-merge.ts';
+import { mergeTicketPull, pushTicket, syncTicket } from './push-and-sync-branch-merge-pull-request.ts';
 import { isFinalRefusal, temporaryTroubleOf } from './temporary-and-final-errors.ts';
 import { reviewOf, watchPull } from './watch-pull-request.ts';
 

@@ -1,6 +1,6 @@
 import type { EngineContext } from '../../engine/context.ts';
 import { GhError, type GhFailure } from '../../github/gh/run-gh.ts';
-import { RateLimitFile, rateLimitReset } from '../../github/rate-limit.ts';
+import { RateLimitFile, rateLimitReset } from '../../github/remember-rate-limit.ts';
 import { ignoring, SignalboxError, WorkspaceError } from '../../model/errors.ts';
 import { ghOptions } from './ticket-on-github.ts';
 
@@ -26,14 +26,12 @@ export async function temporaryTroubleOf(
   if (error.failure !== 'rate-limited') return { reason: error.message, until: soon() };
   const { host } = error.details;
   const where = typeof host === 'string' ? host : 'github.com';
-  const until = error.resetAt ?? (await endOfLimit(engine, where)) ?? soon();
+  const options = ghOptions(engine, engine.settings.packageDir);
+  // A gh that cannot answer this either is asked again after the pause.
+  const end = error.resetAt ?? (await ignoring(GhError, () => rateLimitReset(where, options)));
+  const until = end ?? soon();
   new RateLimitFile(engine.machine.githubCache).exhausted(where, until, engine.now());
   return { reason: `GitHub accepts no more requests until ${until}: rate limit`, until };
-}
-
-/** Undefined: a gh that cannot answer this either is asked again after the pause. */
-function endOfLimit(engine: EngineContext, host: string): Promise<string | undefined> {
-  return ignoring(GhError, () => rateLimitReset(host, ghOptions(engine, engine.settings.packageDir)));
 }
 
 /** Errors after a decision of people on GitHub: a retry would end the same way. */

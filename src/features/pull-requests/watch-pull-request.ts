@@ -1,5 +1,5 @@
 import type { EngineContext } from '../../engine/context.ts';
-import { branchOf, repoOf } from '../../engine/ticket-workspace.ts';
+import { branchOf, repoOf } from '../../engine/work-out-workspace-and-repository.ts';
 import { repositoryText } from '../../github/gh/repository-name.ts';
 import { headText, ownPullRequest } from '../../github/pull-request.ts';
 import { readPullRequests } from '../../github/pull-request-cache.ts';

@@ -154,11 +154,9 @@ export function knownOwners(
     if (!before || said.by === 'person') known.set(id, said);
     else if (!isSame(before, said)) known.set(id, { ...said, by: 'person' });
   }
-  return new Map([...known].filter(([id, said]) => stillFits(said, units.get(id))));
-}
-
-function stillFits({ by, of }: Assignment, hash: string | undefined): boolean {
-  return hash !== undefined && (by === 'person' || (by === 'agent' && of === hash));
+  const stillFits = ([id, { by, of }]: [string, Assignment]) =>
+    units.has(id) && (by === 'person' || (by === 'agent' && of === units.get(id)));
+  return new Map([...known].filter(stillFits));
 }
 
 /** Warns of an owner that the settings do not have, perhaps a typing error: the default agent does its units. */

@@ -16,7 +16,7 @@ import { InputError } from '../../model/errors.ts';
 import { digest } from '../../model/ids-and-branch-names.ts';
 import type { Plan, PlanSpec } from '../../model/plan.ts';
 import type { WorkspaceSpec } from '../../workspaces/workspaces.ts';
-import { engineTicks, updateSpecPlan } from './spec-run-request-and-state.ts';
+import { engineTicks, updateSpecPlan } from './run-request-ticks-and-halt.ts';
 
 export const STATE_FILE = 'SEQUENTIAL_STATE.json';
 export const PROGRESS_FILE = 'SEQUENTIAL_PROGRESS.md';
@@ -146,18 +146,11 @@ export function excludeFiles(commonDir: string, root: string, place: string): vo
   appendFileSync(file, `${known === '' || known.endsWith('\n') ? '' : '\n'}${line}\n`);
 }
 
-/** Where a file of a spec is written, and its name in git. */
-interface FilePlace {
-  file: string;
-  /** From the top of the tree. */
-  name: string;
-}
-
 /**
- * A link in a worktree is followed inside it, or to the user's own file. A link that an agent has pointed elsewhere is
+ * Where a file of a spec is written, and its name in git, from the top of the tree. A link in a worktree is followed inside it, or to the user's own file. A link that an agent has pointed elsewhere is
  * replaced, so that nothing is written outside.
  */
-export function placeOfFile(tree: string, name: string, original: string): FilePlace {
+export function placeOfFile(tree: string, name: string, original: string) {
   const file = join(tree, name);
   const target = realOf(file) ?? pointedAt(file);
   if (target === undefined) return { file, name };

@@ -3,8 +3,8 @@ import { dirname, join } from 'node:path';
 import type { Unit } from '../../kiro/group-tasks-into-units.ts';
 import type { Spec } from '../../kiro/read-spec.ts';
 import { inFile, type SpecProblem, warning } from '../../kiro/task.ts';
-import { whyUnchecked } from '../../model/review-verdict-and-criteria.ts';
 import type { Ticket } from '../../model/ticket.ts';
+import { whyUnchecked } from '../../model/verdict-criteria-and-missing-checks.ts';
 import { checksOf } from '../checks/find-and-run-checks.ts';
 
 /** Warns of open checkpoints when the project has no checks. `configured` is called only if there is a checkpoint. */

@@ -1,8 +1,8 @@
 import { join } from 'node:path';
 import type { Settings } from '../../config/settings-table.ts';
 import type { EngineContext, PlanKind } from '../../engine/context.ts';
-import { failedRef, putBack, takeOut } from '../../engine/hand-over-worktree.ts';
-import type { TicketWorkspace } from '../../engine/ticket-workspace.ts';
+import { failedRef, putBack, takeOut } from '../../engine/share-worktree-between-tickets.ts';
+import type { TicketWorkspace } from '../../engine/work-out-workspace-and-repository.ts';
 import { explained, WorkspaceError } from '../../model/errors.ts';
 import type { Plan, SpecRunPlan } from '../../model/plan.ts';
 import { type PlansView, ticketsOf } from '../../model/plans/plans-view.ts';

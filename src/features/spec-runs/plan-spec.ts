@@ -13,7 +13,7 @@ import { editOpen } from '../../model/state/enter-and-leave-phases.ts';
 import { isOver, markedBlocked, openTasksOf, type Ticket } from '../../model/ticket.ts';
 import { type TicketUnit, UnitTicket } from '../../model/ticket-schema.ts';
 import { withAssignment, withPersonsAssignment } from './assign-agents-to-units.ts';
-import { type EarlierRun, type SpecRunRequest, ticksOf } from './spec-run-request-and-state.ts';
+import { type EarlierRun, type SpecRunRequest, ticksOf } from './run-request-ticks-and-halt.ts';
 
 export const SPEC_WORKFLOW = 'spec-task';
 

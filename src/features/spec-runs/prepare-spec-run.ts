@@ -2,19 +2,18 @@ import { realpathSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import type { EngineContext } from '../../engine/context.ts';
 import { hasUnreadJob } from '../../engine/jobs-of-ticket.ts';
-import { sharedName } from '../../engine/ticket-workspace.ts';
+import { sharedName } from '../../engine/work-out-workspace-and-repository.ts';
 import { type Unit, type UnitOptions, unitsOf } from '../../kiro/group-tasks-into-units.ts';
 import { readSpec, type Spec, withTasks } from '../../kiro/read-spec.ts';
 import type { SpecProblem } from '../../kiro/task.ts';
 import { type TaskIdentity, takeBack, tickedIn, withTicks } from '../../kiro/tick-and-merge-tasks.ts';
+import { canAskForOthers, specialiseSpec } from '../../model/apply-changes-of-run-to-workflow.ts';
 import { InputError } from '../../model/errors.ts';
 import type { Plan, PlanSpec } from '../../model/plan.ts';
-import { ticketsOf } from '../../model/plans/plans-view.ts';
 import { plural } from '../../model/text/clean-escape-quote-plural.ts';
 import type { Ticket } from '../../model/ticket.ts';
-import { canAskForOthers, specialiseSpec } from '../../model/workflow-variants.ts';
+import { resolveWorkflow } from '../../workflows/find-and-check-workflow.ts';
 import { pinWorkflow } from '../../workflows/pin-workflow-and-render-prompts.ts';
-import { resolveWorkflow } from '../../workflows/resolve-workflow.ts';
 import {
   groupsOf,
   knownOwners,
@@ -29,11 +28,12 @@ import {
   checkBase,
   freePlanId,
   freeTree,
+  plansOfSpecs,
   refuseBranchAbove,
   repositoryOf,
   type SpecLocation,
   ticksOnBranch,
-} from './choose-repository-and-branch.ts';
+} from './choose-repository-branch-and-worktree.ts';
 import { openParents, planSpec, SPEC_WORKFLOW, type SpecPlan, type Together, unitHash } from './plan-spec.ts';
 import {
   checkAgents,
@@ -46,8 +46,8 @@ import {
   refuseMoved,
   refuseOnFleet,
 } from './refuse-spec-run.ts';
+import { engineTicks, type SpecRunRequest } from './run-request-ticks-and-halt.ts';
 import { refuseLocked } from './spec-lock.ts';
-import { engineTicks, type SpecRunRequest } from './spec-run-request-and-state.ts';
 import { stateFilesDir } from './write-state-files.ts';
 
 export interface PreparedSpec {
@@ -92,11 +92,8 @@ export async function prepareSpecRun(engine: EngineContext, request: SpecRunRequ
   const undecided = units.filter(({ id }) => !assignments.has(id));
   const workflows = await pinWorkflows(engine, request, undecided, hashes);
   const isFleet = engine.store.fleet !== undefined;
-  const tree = inPlace
-    ? { worktree: root, notes: [] }
-    : isFleet
-      ? { worktree: null, notes: [] }
-      : await freeTree(engine, place);
+  const given = { worktree: inPlace ? root : null, notes: [] };
+  const tree = inPlace || isFleet ? given : await freeTree(engine, place);
   const prepared = planSpec({
     ...place,
     ...workflows,
@@ -153,28 +150,23 @@ export function noteOf({ file, line, message }: SpecProblem): string {
   return `${file}:${line}: ${message.replace(/\.$/, '')}.`;
 }
 
-interface RunPlace extends SpecLocation {
-  /** The id of the plan that an earlier run of this spec has. */
-  found: string | null;
-  /** Its tickets. */
-  seen: readonly Ticket[];
-}
-
-/** Where the spec is worked on: repository, plan, branch. Refuses a spec that another run has. */
-async function placeOfRun(engine: EngineContext, request: SpecRunRequest, original: Spec): Promise<RunPlace> {
+/**
+ * Where the spec is worked on: repository, plan, branch. Refuses a spec that another run has. `found` is the id of the plan that an
+ * earlier run of this spec has, with its tickets.
+ */
+async function placeOfRun(engine: EngineContext, request: SpecRunRequest, original: Spec) {
   const { name } = original;
   const { inPlace, fresh } = request;
   const dir = realpathSync.native(original.dir);
   const root = await repositoryOf(engine, request, dir);
   checkAgents(engine, request);
-  const view = engine.store.view();
   const shared = engine.store.fleet && (await sharedName(engine, root));
   const inTree = placeInTree(dir, root);
   const isSame = ({ spec, repo, repositories }: Plan) =>
     (spec?.dir === dir && repo === root) ||
     (shared !== undefined && repositories?.[repo ?? ''] === shared && spec?.inTree === inTree);
-  const found = view.plans.find((plan) => isSame(plan) && plan.status !== 'archived');
-  const seen = found ? ticketsOf(view, found) : [];
+  const found = plansOfSpecs(engine).find((plan) => isSame(plan) && plan.status !== 'archived');
+  const seen = found ? engine.store.tickets(found) : [];
   if (found) {
     refuseHeld(engine, found);
     refuseDaemon(engine, found, seen);

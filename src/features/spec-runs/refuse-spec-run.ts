@@ -3,27 +3,24 @@ import { refuseHeld as refuseHeldPlan } from '../../engine/claim-and-complete-pl
 import type { EngineContext } from '../../engine/context.ts';
 import { usersChanges } from '../../engine/users-changes-in-checkout.ts';
 import type { SpecProblem } from '../../kiro/task.ts';
-import { onceLeaseIsOver, sayHolder } from '../../model/claim.ts';
 import { HeldError, InputError } from '../../model/errors.ts';
+import { onceLeaseIsOver, sayHolder } from '../../model/lease-and-claim-messages.ts';
 import type { Plan } from '../../model/plan.ts';
 import { runCommand } from '../../model/state/explain-ticket.ts';
 import { didYouMean } from '../../model/text/nearest-word.ts';
 import { isMarkedBlocked, type Ticket, tipOf } from '../../model/ticket.ts';
 import { untracked } from './bring-spec-into-worktree.ts';
 import type { SpecPlan } from './plan-spec.ts';
-import type { EarlierRun, SpecRunRequest } from './spec-run-request-and-state.ts';
+import type { EarlierRun, SpecRunRequest } from './run-request-ticks-and-halt.ts';
 
 export function checkAgents({ settings }: EngineContext, { backend, assignBackend }: SpecRunRequest): void {
   const known = Object.keys(settings.agents);
-  const named: [string, string | null][] = [
-    ['--backend', backend],
-    ['--assign-backend', assignBackend],
-    ...Object.entries(settings.specs.owners).map(([owner, agent]): [string, string] => [
-      `specs.owners.${owner}`,
-      agent,
-    ]),
-  ];
-  for (const [where, agent] of named)
+  const owners = Object.entries(settings.specs.owners).map(([owner, agent]) => [
+    `specs.owners.${owner}`,
+    agent,
+  ]);
+  const named = { '--backend': backend, '--assign-backend': assignBackend, ...Object.fromEntries(owners) };
+  for (const [where, agent] of Object.entries<string | null>(named))
     if (agent !== null && !known.includes(agent))
       throw new InputError(
         'spec/agent',

@@ -6,14 +6,20 @@ import { makeDirectory } from '../../machine/files/make-directory-and-handle-sto
 import { readJson } from '../../machine/files/read-and-remove-files.ts';
 import { writeAtomic } from '../../machine/files/write-atomic-and-note-facts.ts';
 import { readJob } from '../../machine/jobs/start-and-read-job.ts';
-import { Machine } from '../../machine/machine.ts';
+import { machineIn } from '../../machine/machine.ts';
 import { isAlive } from '../../machine/process-identity-and-signals.ts';
-import { type Claim, LEASE_MS, onceLeaseIsOver, RENEW_MS, sayHolder } from '../../model/claim.ts';
 import { HeldError } from '../../model/errors.ts';
 import { digest } from '../../model/ids-and-branch-names.ts';
+import {
+  type Claim,
+  LEASE_MS,
+  onceLeaseIsOver,
+  RENEW_MS,
+  sayHolder,
+} from '../../model/lease-and-claim-messages.ts';
 import type { Plan } from '../../model/plan.ts';
 import { type Hold, openAttempt } from '../../model/ticket.ts';
-import { openStore } from '../../store/open-store.ts';
+import { openStore } from '../../store/open-file-store-with-schemas.ts';
 
 /** The holder of a spec, for runs that do not share a state directory. */
 interface SpecLock extends Claim {
@@ -161,7 +167,7 @@ function leaseOf(file: string): number {
 function agentLives({ stateDir, plan }: SpecLock): boolean {
   if (!existsSync(stateDir)) return false;
   const store = openStore(stateDir, { once: true });
-  const machine = new Machine(stateDir);
+  const machine = machineIn(stateDir);
   return store.tickets(plan).some((ticket) => {
     const open = openAttempt(ticket);
     return open !== undefined && readJob(machine.job(ticket, open)).state === 'running';

@@ -1,16 +1,16 @@
 import { existsSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import type { EngineContext } from '../../engine/context.ts';
-import { workspaceFor } from '../../engine/ticket-workspace.ts';
+import { workspaceFor } from '../../engine/work-out-workspace-and-repository.ts';
 import { parseTasks } from '../../kiro/parse-tasks.ts';
 import { isWork, type SpecTask } from '../../kiro/task.ts';
 import { identityOf, withTicks } from '../../kiro/tick-and-merge-tasks.ts';
-import { countUnpriced, totalUsage } from '../../model/limits/usage-and-cost.ts';
+import { countUnpriced, totalUsage } from '../../model/limits/usage-cost-and-estimate.ts';
 import type { Plan } from '../../model/plan.ts';
 import { isOverload } from '../../model/state/attempt-end-types-and-waits.ts';
 import { lastInTree } from '../../model/state/shared-workspace-turns.ts';
 import { shellWord } from '../../model/text/quote-values-for-shell.ts';
-import { isMarkedBlocked, openTasksOf, type Ticket, type Usage } from '../../model/ticket.ts';
+import { isMarkedBlocked, openTasksOf, type Ticket } from '../../model/ticket.ts';
 import { tickedUnchecked } from './checkpoints-without-checks.ts';
 import {
   engineTicks,
@@ -18,57 +18,16 @@ import {
   haltReason,
   updateSpecPlan,
   WORK_PHASES,
-} from './spec-run-request-and-state.ts';
+} from './run-request-ticks-and-halt.ts';
 
-export interface SpecResult {
-  plan: Plan;
-  tickets: Ticket[];
-  /** 0: all complete; 1: the limit of units was reached; 2: a person is needed. */
-  exitCode: 0 | 1 | 2;
-  counts: {
-    units: number;
-    complete: number;
-    /** Complete before the run. */
-    before: number;
-    failed: number;
-    halted: number;
-    /** A person has to act first: `_Blocked: reason_`. */
-    blocked: number;
-    /** Neither complete nor failed nor halted nor blocked. */
-    left: number;
-    /** Of the complete ones, those with required boxes that are open. */
-    partly: number;
-    /** The number of these boxes. */
-    openBoxes: number;
-    /** Open units that the run was not asked for. */
-    unselected: number;
-    attempts: number;
-  };
-  halted: { ticketId: string; reason: string } | null;
-  /** Checkpoints that were ticked although there was nothing to run for them. */
-  unchecked: string[];
-  /** `git diff --stat` of the branch against where it began. */
-  changes: string;
-  /** The branch was deleted, for example after a merge. */
-  branchGone: boolean;
-  /** The worktree with the work, or the checkout; null when it was released. */
-  path: string | null;
-  /** The command that merges the branch; null while units are open, with nothing to merge, and in a checkout. */
-  merge: string | null;
-  /** Tasks that were added, changed or opened in the user's list since the run began: id and title. */
-  added: string[];
-  usage: Usage | null;
-  /** How many attempts of this run have an unknown cost. */
-  unpriced: number;
-  ms: number;
-}
+export type SpecResult = Awaited<ReturnType<typeof specResult>>;
 
 /** The result of a run of a spec. */
 export async function specResult(
   engine: EngineContext,
   planId: string,
   { since, ms }: { since: string; ms: number },
-): Promise<SpecResult> {
+) {
   const plan = engine.store.plan(planId);
   const tickets = engine.store.tickets(plan);
   const during = tickets.flatMap(({ phaseHistory }) =>
@@ -85,13 +44,19 @@ export async function specResult(
   const counts = {
     units: tickets.length,
     complete: complete.length,
+    /** Complete before the run. */
     before: before.length,
     failed: failed.length,
     halted: halted ? 1 : 0,
+    /** A person has to act first: `_Blocked: reason_`. */
     blocked: blocked.length,
+    /** Neither complete nor failed nor halted nor blocked. */
     left: tickets.length - complete.length - failed.length - blocked.length - (halted ? 1 : 0),
+    /** Of the complete ones, those with required boxes that are open. */
     partly: open.filter((count) => count > 0).length,
+    /** The number of these boxes. */
     openBoxes: open.reduce((sum, count) => sum + count, 0),
+    /** Open units that the run was not asked for. */
     unselected: plan.spec?.unselected ?? 0,
     attempts: during.filter(
       (entry) => WORK_PHASES.includes(entry.phase) && entry.status !== 'limit' && !isOverload(entry),
@@ -104,19 +69,34 @@ export async function specResult(
   return {
     plan,
     tickets,
-    exitCode: isComplete ? 0 : stopped ? 2 : 1,
+    /** 0: all complete; 1: the limit of units was reached; 2: a person is needed. */
+    exitCode: (isComplete ? 0 : stopped ? 2 : 1) as 0 | 1 | 2,
     counts,
     halted: halted ? { ticketId: halted.ticketId, reason: haltReason(halted) } : null,
+    /** Checkpoints that were ticked although there was nothing to run for them. */
     unchecked: tickedUnchecked(tickets, since),
     ...(await workOf(engine, plan, tickets, isComplete)),
+    /** Tasks that were added, changed or opened in the user's list since the run began: id and title. */
     added: addedTasks(plan, tickets),
+    /** Why the user's list, as edited since the run began, could not be run; null if it could. */
+    refused: editRefused(plan),
     usage: totalUsage(during.map(({ usage }) => usage)),
+    /** How many attempts of this run have an unknown cost. */
     unpriced: countUnpriced(during),
     ms,
   };
 }
 
-type Work = Pick<SpecResult, 'changes' | 'branchGone' | 'path' | 'merge'>;
+interface Work {
+  /** `git diff --stat` of the branch against where it began. */
+  changes: string;
+  /** The branch was deleted, for example after a merge. */
+  branchGone: boolean;
+  /** The worktree with the work, or the checkout; null when it was released. */
+  path: string | null;
+  /** The command that merges the branch; null while units are open, with nothing to merge, and in a checkout. */
+  merge: string | null;
+}
 
 /** Where the work is, what it changes and how to merge it. */
 async function workOf(
@@ -152,10 +132,24 @@ async function workOf(
   };
 }
 
+/** The user's task list as it is now; undefined if it is gone. */
+function listNow({ spec }: Plan): string | undefined {
+  const file = spec && join(spec.dir, spec.files.tasks);
+  if (!file || spec.text === '' || !statSync(file, { throwIfNoEntry: false })?.isFile()) return undefined;
+  return readFileSync(file, 'utf8');
+}
+
+function editRefused(plan: Plan): string | null {
+  const text = listNow(plan);
+  const found = text === undefined ? [] : parseTasks(text, plan.spec?.files.tasks).problems;
+  const first = found.find(({ severity }) => severity === 'error');
+  return first ? `${first.file}:${first.line}: ${first.message}` : null;
+}
+
 function addedTasks(plan: Plan, tickets: readonly Ticket[]): string[] {
   const kept = plan.spec;
-  const file = kept && join(kept.dir, kept.files.tasks);
-  if (!file || kept.text === '' || !statSync(file, { throwIfNoEntry: false })?.isFile()) return [];
+  const now = listNow(plan);
+  if (!kept || now === undefined) return [];
   const engine = engineTicks(plan, tickets);
   const openIn = (text: string) =>
     parseTasks(withTicks(text, { engine })).all.filter(
@@ -163,7 +157,7 @@ function addedTasks(plan: Plan, tickets: readonly Ticket[]): string[] {
     );
   const keyOf = (task: SpecTask) => JSON.stringify(identityOf(task));
   const known = new Set(openIn(kept.pending ?? kept.text).map(keyOf));
-  const added = openIn(readFileSync(file, 'utf8')).filter((task) => !known.has(keyOf(task)));
+  const added = openIn(now).filter((task) => !known.has(keyOf(task)));
   return added.map(({ id, title, numbered }) => (numbered ? `${id} ${title}` : title));
 }
 

@@ -1,7 +1,7 @@
 import { existsSync, mkdirSync, readFileSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import type { ActionCall, EngineContext, StepEnd } from '../../engine/context.ts';
-import { workspaceFor } from '../../engine/ticket-workspace.ts';
+import { workspaceFor } from '../../engine/work-out-workspace-and-repository.ts';
 import {
   type KnownDone,
   lostTasks,
@@ -17,20 +17,11 @@ import { EXIT } from '../../model/actions.ts';
 import { explained, IllegalMoveError, InputError, ifUsable } from '../../model/errors.ts';
 import { refKey, type TicketRef } from '../../model/ids-and-branch-names.ts';
 import type { Plan, PlanSpec } from '../../model/plan.ts';
-import { openAttempt, type Ticket } from '../../model/ticket.ts';
+import { openAttempt, saysStatus, type Ticket } from '../../model/ticket.ts';
 import type { TicketUnit } from '../../model/ticket-schema.ts';
 import type { WorkspaceSpec } from '../../workspaces/workspaces.ts';
 import { bringPending, placeOfFile, tickMessage } from './bring-spec-into-worktree.ts';
-import { engineTicks } from './spec-run-request-and-state.ts';
-
-interface TickedUnit {
-  file: string;
-  ticked: string[];
-  already: string[];
-  /** Tasks without a box. */
-  boxless: string[];
-  commit: string | null;
-}
+import { engineTicks } from './run-request-ticks-and-halt.ts';
 
 /** Ticks a unit's boxes for a phase or for a person. If a box cannot be ticked, a phase ends as refused. */
 export async function tickStep({
@@ -89,7 +80,7 @@ export async function tickUnit(
   engine: EngineContext,
   ref: TicketRef,
   { phase }: { phase?: string | undefined } = {},
-): Promise<TickedUnit> {
+) {
   const before = placeOf(engine, ref);
   refuseUndone(before.ticket, phase);
   refuseNoTree(before);
@@ -140,11 +131,15 @@ function refuseUndone(ticket: Ticket, phase: string | undefined): void {
   const open = openAttempt(ticket);
   const isCalled = open !== undefined && open.phase === phase && open.agent === null;
   if (ticket.status === 'complete' || ticket.currentPhase === 'tick' || isCalled) return;
-  const where = ticket.currentPhase ? `${ticket.status}, at ${ticket.currentPhase}` : ticket.status;
-  throw new IllegalMoveError('spec/not-done', `${refKey(ticket)} is not done: it is ${where}.`, {
-    hint: 'Its workflow ticks it when it is done. Tick a task that you have done yourself in your own tasks.md.',
-    details: { status: ticket.status, phase: ticket.currentPhase },
-  });
+  const at = ticket.currentPhase ? `, at ${ticket.currentPhase}` : '';
+  throw new IllegalMoveError(
+    'spec/not-done',
+    `${refKey(ticket)} is not done: it ${saysStatus(ticket)}${at}.`,
+    {
+      hint: 'Its workflow ticks it when it is done. Tick a task that you have done yourself in your own tasks.md.',
+      details: { status: ticket.status, phase: ticket.currentPhase },
+    },
+  );
 }
 
 /** Refuses a unit without a worktree: it is released once the whole spec is complete. */

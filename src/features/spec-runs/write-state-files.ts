@@ -25,8 +25,8 @@ import {
   unknownOwner,
 } from './assign-agents-to-units.ts';
 import { PROGRESS_FILE, STATE_FILE } from './bring-spec-into-worktree.ts';
+import { haltedTicket, haltReason, WORK_PHASES } from './run-request-ticks-and-halt.ts';
 import { unlockSpec } from './spec-lock.ts';
-import { haltedTicket, haltReason, WORK_PHASES } from './spec-run-request-and-state.ts';
 
 const WRITTEN_ON: ReadonlySet<EngineEvent['type']> = new Set([
   'attempt:start',

@@ -5,7 +5,7 @@ import {
   type JsonObject,
   parseJson,
 } from '../../model/text/parse-json-and-find-places.ts';
-import { type RateLimit, readRateLimit } from '../rate-limit.ts';
+import { type RateLimit, readRateLimit } from '../remember-rate-limit.ts';
 import { type RepositoryName, repositoryText } from './repository-name.ts';
 import type { GhError } from './run-gh.ts';
 import { type FailureContext, type GhOptions, ghFailure, runGh, splitAnswer } from './run-gh.ts';

@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import type { Env } from '../../machine/home-path.ts';
 import { type RunEnd, type RunOptions, run } from '../../machine/run-process.ts';
-import { orError, SignalboxError } from '../../model/errors.ts';
+import { orError, SignalboxError, type SignalboxErrorOptions } from '../../model/errors.ts';
 import { capital, cleanLine } from '../../model/text/clean-escape-quote-plural.ts';
 import { GITHUB, type RepositoryName, repositoryText } from './repository-name.ts';
 
@@ -16,20 +16,17 @@ export type GhFailure =
   | 'server'
   | 'unknown';
 
-interface GhErrorOptions {
-  hint?: string | undefined;
-  /** When a rate limit ends (ISO time). */
-  resetAt?: string | undefined;
-  details?: Record<string, unknown>;
-  cause?: unknown;
-}
-
 /** A call of the GitHub CLI that gave no answer; `code` is `gh/<failure>`. */
 export class GhError extends SignalboxError {
   readonly failure: GhFailure;
   readonly resetAt: string | null;
 
-  constructor(failure: GhFailure, message: string, options: GhErrorOptions = {}) {
+  /** `resetAt`: when a rate limit ends (ISO time). */
+  constructor(
+    failure: GhFailure,
+    message: string,
+    options: SignalboxErrorOptions & { resetAt?: string | undefined } = {},
+  ) {
     const { resetAt, details, ...rest } = options;
     super(`gh/${failure}`, message, { ...rest, details: { ...details, ...(resetAt ? { resetAt } : {}) } });
     this.failure = failure;
@@ -195,12 +192,7 @@ export function ghFailure(result: GhResult, context: FailureContext = {}): GhErr
   return new GhError(failure, message, { hint, resetAt, details });
 }
 
-interface Facts {
-  host: string;
-  what: string;
-  said: string;
-  resetAt: string | undefined;
-}
+type Facts = Record<'host' | 'what' | 'said', string> & { resetAt: string | undefined };
 
 function sentence(failure: GhFailure, { host, what, said, resetAt }: Facts): [message: string, hint: string] {
   const variable = host === GITHUB || host.endsWith('.ghe.com') ? 'GH_TOKEN' : 'GH_ENTERPRISE_TOKEN';
@@ -270,7 +262,7 @@ function firstLine(text: string): string {
 export function ghProblem(result: GhResult, repository: RepositoryName, what: string): GhError {
   const known = ghFailure(result, { host: repository.host, what: repositoryText(repository) });
   if (known.failure !== 'unknown') return known;
-  const message = `The GitHub CLI ${what}: ${String(known.details.said || 'it said nothing')}`;
+  const message = `The GitHub CLI ${what}: ${String(known.details.said || 'it said nothing.')}`;
   const hint = 'Run `gh pr status` in the repository to see what GitHub knows.';
   return new GhError('unknown', message, { hint, details: known.details });
 }

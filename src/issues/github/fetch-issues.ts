@@ -1,3 +1,4 @@
+import { defaultHost } from '../../github/find-own-repository.ts';
 import {
   type GraphqlAnswer,
   type GraphqlQuery,
@@ -14,9 +15,8 @@ import {
   sameRepository,
 } from '../../github/gh/repository-name.ts';
 import { GhError, ghFailure, runGh } from '../../github/gh/run-gh.ts';
-import { defaultHost } from '../../github/own-repository.ts';
 import { orError, SignalboxError } from '../../model/errors.ts';
-import { groupBy } from '../../model/group-by.ts';
+import { groupBy } from '../../model/group-and-remember.ts';
 import { asRecord, asText, type JsonObject, parseJson } from '../../model/text/parse-json-and-find-places.ts';
 import type { GithubReference } from '../issue-references.ts';
 import { type Fetched, problemOf, type SourceContext } from '../work-item.ts';
@@ -64,7 +64,7 @@ export async function fetchGithub(
         const { issue, repository } = outcome;
         // A renamed repository answers to the name that origin still has.
         const isOwn = own !== null && (sameRepository(own, named) || sameRepository(own, repository));
-        return githubItem(issue, { repository, own: isOwn });
+        return githubItem(issue, repository, isOwn);
       });
       if (item instanceof SignalboxError)
         fetched.problems.push(...typed.slice(0, 1).map(({ text }) => problemOf(text, item)));

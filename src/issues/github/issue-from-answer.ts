@@ -50,14 +50,11 @@ function issueKey(value: unknown, host: string): string | undefined {
   return name && typeof number === 'number' ? githubKey(name, number) : undefined;
 }
 
-interface Where {
-  repository: RepositoryName;
-  /** True for an issue of the working directory's repository: its number alone is its id. */
-  own: boolean;
-}
-
-/** The work item for an issue. Throws when the answer has no title: one is never made up. */
-export function githubItem(raw: RawIssue, { repository, own }: Where): WorkItem {
+/**
+ * The work item for an issue. Throws when the answer has no title: one is never made up. `own`: it is of the working directory's
+ * repository, so that its number alone is its id.
+ */
+export function githubItem(raw: RawIssue, repository: RepositoryName, own: boolean): WorkItem {
   const title = cleanLine(raw.title);
   const text = repositoryText(repository);
   if (title === '')

@@ -1,6 +1,6 @@
+import { defaultHost, ownRepository } from '../../github/find-own-repository.ts';
 import { type GraphqlQuery, graphqlFailure, nextCursor, nodesOf } from '../../github/gh/graphql.ts';
 import { parseRepository, type RepositoryName, repositoryText } from '../../github/gh/repository-name.ts';
-import { defaultHost, ownRepository } from '../../github/own-repository.ts';
 import { InputError, orError, SignalboxError } from '../../model/errors.ts';
 import { quoted } from '../../model/text/clean-escape-quote-plural.ts';
 import { nearest } from '../../model/text/nearest-word.ts';

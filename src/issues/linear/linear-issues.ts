@@ -2,7 +2,7 @@ import { nextCursor, nodesOf } from '../../github/gh/graphql.ts';
 import { githubKey } from '../../github/gh/repository-name.ts';
 import type { GhOptions } from '../../github/gh/run-gh.ts';
 import { orError, SignalboxError } from '../../model/errors.ts';
-import { groupBy } from '../../model/group-by.ts';
+import { groupBy } from '../../model/group-and-remember.ts';
 import { cleanLabels, cleanLine, cleanText } from '../../model/text/clean-escape-quote-plural.ts';
 import { asRecord, asText } from '../../model/text/parse-json-and-find-places.ts';
 import { acceptanceCriteria } from '../acceptance-criteria.ts';

@@ -16,7 +16,7 @@ import {
 import type { Socket } from 'node:net';
 import { join } from 'node:path';
 import { shortageOf } from '../../model/errors.ts';
-import { secondsWithSleep } from '../clock-with-sleep.ts';
+import { secondsWithSleep } from '../clock-including-suspend.ts';
 import { ifWritable } from '../files/make-directory-and-handle-storage-errors.ts';
 import { readJson, readText, unlessCode } from '../files/read-and-remove-files.ts';
 import { signalOf } from '../launch-program-by-kept-shell.ts';

@@ -20,12 +20,26 @@ export type Tmux = (...args: string[]) => Promise<string>;
 /** `tmux/missing`, `tmux/timeout`, `tmux/gone` (no such server, session or pane), `tmux/taken` or `tmux/failed`. */
 export class TmuxError extends SignalboxError {}
 
+/** What tmux answers; undefined where it fails with this code. */
+export async function unlessTmux<T>(
+  code: 'tmux/gone' | 'tmux/taken',
+  work: () => Promise<T>,
+): Promise<T | undefined> {
+  try {
+    return await work();
+  } catch (error) {
+    if (error instanceof TmuxError && error.code === code) return undefined;
+    throw error;
+  }
+}
+
 export const TMUX_TIMEOUT_MS = 10_000;
 const GONE =
   /can't find (session|window|pane)|no current target|no server running|server exited|lost server|error connecting to .*\((No such file or directory|Connection refused)\)/;
 
 export function tmuxClient(options: TmuxOptions): Tmux {
-  const env = tmuxEnv(options.env);
+  // A new server keeps it, so it is without the user's keys and the mark of a job.
+  const env = Object.fromEntries(Object.entries(options.env).filter(([name]) => KEPT.test(name)));
   const socket = socketArgs(options);
   return async (...args) => {
     const { cwd, signal, timeoutMs = TMUX_TIMEOUT_MS } = options;
@@ -58,11 +72,6 @@ export function socketArgs({ env, socketName, socketPath }: TmuxOptions): string
 
 const KEPT =
   /^(PATH|HOME|USER|LOGNAME|SHELL|TERM|LANG|LC_\w+|TZ|TMPDIR|TMUX_TMPDIR|DISPLAY|SSH_AUTH_SOCK|XDG_\w+)$/;
-
-/** The environment of a new tmux server, which keeps it: without the user's keys and the mark of a job. */
-function tmuxEnv(env: Env): Env {
-  return Object.fromEntries(Object.entries(env).filter(([name]) => KEPT.test(name)));
-}
 
 /** Whether the user wants no tmux, and by which variable. */
 export function tmuxOff(env: Env): boolean {

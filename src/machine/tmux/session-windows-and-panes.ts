@@ -1,4 +1,4 @@
-import { type Tmux, TmuxError } from './run-tmux.ts';
+import { type Tmux, TmuxError, unlessTmux } from './run-tmux.ts';
 import { exactSession, literal, tmuxWord, windowName } from './tmux-names-and-escapes.ts';
 
 /** One pane of a session. Signalbox's panes have a ticket; a person may have others beside them. */
@@ -55,12 +55,9 @@ const FORMAT = FIELDS.map((field) => `#{${field}}`).join(SEPARATOR);
 
 /** The session as it is now, or undefined when there is none of that very name. */
 export async function readSession(tmux: Tmux, name: string): Promise<TmuxSession | undefined> {
-  try {
-    return parseSession(await tmux('list-panes', '-s', '-t', exactSession(name), '-F', FORMAT));
-  } catch (error) {
-    if (error instanceof TmuxError && error.code === 'tmux/gone') return undefined;
-    throw error;
-  }
+  const listed = () => tmux('list-panes', '-s', '-t', exactSession(name), '-F', FORMAT);
+  const text = await unlessTmux('tmux/gone', listed);
+  return text === undefined ? undefined : parseSession(text);
 }
 
 export function parseSession(text: string): TmuxSession {
@@ -103,7 +100,8 @@ export async function makeSession(
   const set = (...args: string[]) => [';', 'set-option', '-t', exactSession(name), ...args];
   const size = ['-x', '200', '-y', '50'];
   const place = ['-c', literal(cwd)];
-  try {
+  // Another process may just have made it.
+  await unlessTmux('tmux/taken', async () => {
     await tmux(
       ...['new-session', '-d', '-s', name, '-n', 'signalbox', ...size, ...place, ...WAIT_FOR_EVER],
       ...set('destroy-unattached', 'off'),
@@ -114,10 +112,7 @@ export async function makeSession(
     // tmux's default is too short for the session name. A person's own setting is kept.
     if ((await tmux('show-options', '-gv', 'status-left-length')) === '10')
       await tmux('set-option', '-t', exactSession(name), 'status-left-length', String(name.length + 4));
-  } catch (error) {
-    // Another process has just made it.
-    if (!(error instanceof TmuxError && error.code === 'tmux/taken')) throw error;
-  }
+  });
 }
 
 export interface NewWindow {
@@ -166,11 +161,5 @@ function respawn(pane: string, { cwd, argv }: PaneCommand): string[] {
 
 /** Closes panes, and windows without other panes. Panes that are already gone are ignored. */
 export async function closePanes(tmux: Tmux, panes: readonly string[]): Promise<void> {
-  for (const pane of panes) {
-    try {
-      await tmux('kill-pane', '-t', pane);
-    } catch (error) {
-      if (!(error instanceof TmuxError && error.code === 'tmux/gone')) throw error;
-    }
-  }
+  for (const pane of panes) await unlessTmux('tmux/gone', () => tmux('kill-pane', '-t', pane));
 }

@@ -1,13 +1,13 @@
 const MAX_NAME = 80;
 
 /** A session's name as tmux will have it: it turns dots and colons into "_", and everything that means something to it goes. */
-export function sessionName(text: string, fallback = 'signalbox'): string {
+export function sessionName(text: string): string {
   const name = text
     .normalize('NFC')
     .replace(/[.:]/g, '_')
     .replace(/[^\p{L}\p{N}_-]+/gu, '-')
     .replace(/^-+/, '');
-  return [...name].slice(0, MAX_NAME).join('').replace(/-+$/, '') || fallback;
+  return [...name].slice(0, MAX_NAME).join('').replace(/-+$/, '') || 'signalbox';
 }
 
 /** A note about a session name that tmux cannot use; undefined when it can. */

@@ -3,7 +3,7 @@ import type { Plan } from '../plan.ts';
 import { plural } from '../text/clean-escape-quote-plural.ts';
 import { type Attempt, type Hold, openAttempt, type Ticket, type Usage } from '../ticket.ts';
 import type { Budget } from '../ticket-schema.ts';
-import { dollars, isUnpriced } from './usage-and-cost.ts';
+import { dollars, isUnpriced } from './usage-cost-and-estimate.ts';
 
 const SCOPES = ['phase', 'ticket', 'plan', 'day'] as const;
 type Scope = (typeof SCOPES)[number];
@@ -25,20 +25,19 @@ export interface AppliedBudget {
   running: number;
 }
 
-/** Launches that are decided and not in a ticket's history yet. */
-export interface Pending extends TicketRef {
-  launches: number;
-}
-
-export interface AppliedBudgetInput {
-  plan: Plan;
-  ticket: Ticket;
-  phase: { id: string; budget?: Budget | undefined };
-  /** All tickets that are known; the one in question may be older here. */
+interface Spending {
+  /** All tickets that are known; one that is asked about may be older here. */
   tickets: Iterable<Ticket>;
   budgets: Budgets;
   now: string;
-  pending?: readonly Pending[];
+}
+
+export interface AppliedBudgetInput extends Spending {
+  plan: Plan;
+  ticket: Ticket;
+  phase: { id: string; budget?: Budget | undefined };
+  /** Tickets with an agent that is about to start and not in their history yet. */
+  pending?: readonly TicketRef[];
   /** Keeps the sums of plans and of the day, for callers that ask about many tickets at once. */
   sums?: Map<string, Sum>;
 }
@@ -70,7 +69,7 @@ export function appliedBudgets(input: AppliedBudgetInput): AppliedBudget[] {
     const counts = (entry: Attempt) =>
       entry.agent !== null && (scope !== 'phase' || entry.phase === phase.id);
     const total = sum(drawing, counts, { day: scope === 'day' ? dayOf(now) : null, budget, now });
-    if (!narrow) for (const { launches } of others(pending, ticket, ofPlan)) total.spent.launches += launches;
+    if (!narrow) total.spent.launches += others(pending, ticket, ofPlan).length;
     if (key !== undefined) sums?.set(key, total);
     return { scope, budget, ...total };
   });
@@ -199,13 +198,8 @@ export interface SpentDollars {
   most: number;
 }
 
-export function spentDollars(input: {
-  /** Null: only the day is asked about. */
-  plan: Plan | null;
-  tickets: Iterable<Ticket>;
-  budgets: Budgets;
-  now: string;
-}): SpentDollars[] {
+/** `plan`: null if only the day is asked about. */
+export function spentDollars(input: Spending & { plan: Plan | null }): SpentDollars[] {
   const { plan, budgets, now } = input;
   const limits = { plan: plan ? (plan.budget ?? budgets.plan).usd : undefined, day: budgets.day.usd };
   const tickets = limits.plan === undefined && limits.day === undefined ? [] : [...input.tickets];
@@ -228,11 +222,7 @@ export interface SpentToday {
   budgetUsd: number | null;
 }
 
-export function spentToday(input: {
-  tickets: Iterable<Ticket>;
-  budgets: Pick<Budgets, 'day'>;
-  now: string;
-}): SpentToday {
+export function spentToday(input: Omit<Spending, 'budgets'> & { budgets: Pick<Budgets, 'day'> }): SpentToday {
   const day = dayOf(input.now);
   const spent: SpentToday = { usd: null, unpriced: 0, budgetUsd: input.budgets.day.usd ?? null };
   for (const { phaseHistory } of input.tickets)

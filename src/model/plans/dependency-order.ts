@@ -48,20 +48,23 @@ function orderOfFreeItems(waiting: readonly ReadonlySet<number>[], followers: re
     const index = ready[done++] ?? 0;
     for (const follower of followers[index] ?? []) {
       left[follower] = (left[follower] ?? 0) - 1;
-      if (left[follower] === 0) insert(ready, follower, done);
+      if (left[follower] !== 0) continue;
+      const at = firstIndex(ready, (each) => each >= follower, done);
+      ready.splice(at, 0, follower);
     }
   }
   return ready;
 }
 
-function insert(sorted: number[], value: number, from: number): void {
+/** The first index of which something is true that stays true for all later ones. */
+export function firstIndex<T>(sorted: readonly T[], isTrue: (item: T) => boolean, from = 0): number {
   let [low, high] = [from, sorted.length];
   while (low < high) {
     const middle = (low + high) >> 1;
-    if ((sorted[middle] ?? 0) < value) low = middle + 1;
-    else high = middle;
+    if (isTrue(sorted[middle] as T)) high = middle;
+    else low = middle + 1;
   }
-  sorted.splice(low, 0, value);
+  return low;
 }
 
 /** One shortest cycle through each item that is in one, unless an earlier cycle already names it. */

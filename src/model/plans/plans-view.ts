@@ -1,3 +1,4 @@
+import { remembered } from '../group-and-remember.ts';
 import { parseRef, refKey, type TicketRef } from '../ids-and-branch-names.ts';
 import type { Plan, PlanEntry } from '../plan.ts';
 import { endedMerged, type Ticket } from '../ticket.ts';
@@ -18,6 +19,8 @@ interface FinishedPlans {
   since(time: number, most?: number): string[];
   plan(id: string): Plan | undefined;
   ticket(ref: TicketRef): Ticket | undefined;
+  /** Tickets that have one of these ids, or one of them behind a dash. */
+  named(ids: readonly string[]): TicketRef[];
 }
 
 /** A view that stays as it is while the store's own changes. */
@@ -33,6 +36,7 @@ export function planOf(
   id: string | undefined,
 ): Plan | undefined {
   if (id === undefined) return undefined;
+  // Searching a list of thousands for each of its items is slow.
   const known = remembered(byId, plans, () => new Map(plans.toReversed().map((plan) => [plan.id, plan])));
   return known.get(id) ?? finished?.plan(id);
 }
@@ -61,13 +65,6 @@ export function entryOf(
   const { tickets } = plan;
   const make = () => new Map(tickets.toReversed().map((entry) => [entry.ticketId, entry]));
   return remembered(entries, tickets, make).get(ticketId);
-}
-
-/** Caches an index by object: searching a list of thousands for each of its items is slow. */
-function remembered<T extends object, V>(cache: WeakMap<T, V>, key: T, make: () => V): V {
-  const known = cache.get(key) ?? make();
-  cache.set(key, known);
-  return known;
 }
 
 /** The tickets that a ticket waits for, its own plan's or others'; those that cannot be read are left out. */

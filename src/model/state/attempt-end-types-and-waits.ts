@@ -1,5 +1,5 @@
-import type { Judged } from '../review-verdict-and-criteria.ts';
 import type { Attempt, ErrorClass, Hold, Json, Usage } from '../ticket.ts';
+import type { Judged } from '../verdict-criteria-and-missing-checks.ts';
 
 /** What is known of an attempt beside how it ended. */
 export interface AttemptFacts {

@@ -1,18 +1,19 @@
-import { onceEnded } from '../claim.ts';
 import { IllegalMoveError } from '../errors.ts';
 import type { Decided } from '../events.ts';
 import { refKey, type TicketRef } from '../ids-and-branch-names.ts';
+import { onceEnded } from '../lease-and-claim-messages.ts';
 import {
   type Attempt,
   attemptKey,
   isCancelled,
   noLongerAsks,
   openAttempt,
+  saysStatus,
   type Ticket,
   type TicketStatus,
 } from '../ticket.ts';
 import { decisionsOf, phaseOf, type Workflow } from '../workflow.ts';
-import { editOpen, enter, historyEntry, settle } from './enter-and-leave-phases.ts';
+import { editOpen, enterAnew, historyEntry, settle, withEntry } from './enter-and-leave-phases.ts';
 
 /** What a person does to a ticket. */
 export type TicketCommand =
@@ -27,6 +28,8 @@ export type TicketCommand =
   | { type: 'respond'; decision: string; message: string; attempt?: string | undefined; who?: Decided }
   /** Gives it up. Possible for everything that is not complete, and never listed among what could be done instead. */
   | { type: 'cancel'; by: string };
+
+type CommandOf<T extends TicketCommand['type']> = Extract<TicketCommand, { type: T }>;
 
 const LEGAL: Record<TicketStatus, readonly TicketCommand['type'][]> = {
   queued: ['pause', 'stop', 'skip'],
@@ -96,26 +99,20 @@ export function illegal(
   name: string,
   legal: readonly string[],
 ): IllegalMoveError {
-  const asked = name === 'respond' && ticket.status !== 'complete';
-  const is = asked
-    ? 'is at no gate that asks for a decision'
-    : (SAID[ticket.status] ?? `is ${ticket.status}`);
-  return new IllegalMoveError(
-    'ticket/illegal',
-    `Cannot ${VERBS[name] ?? name} ${refKey(ticket)}: it ${is}.`,
-    { hint: possible(legal), details: { legal, status: ticket.status } },
-  );
+  const { status } = ticket;
+  const asked = name === 'respond' && status !== 'complete';
+  const is = asked ? 'is at no gate that asks for a decision' : saysStatus(ticket);
+  const verb = name === 'respond' ? 'respond to' : name;
+  return new IllegalMoveError('ticket/illegal', `Cannot ${verb} ${refKey(ticket)}: it ${is}.`, {
+    hint: possible(legal),
+    details: { legal, status },
+  });
 }
 
 /** An answer may come a moment after that of another person; it must not be taken for an answer to the next gate. */
 const ANSWERED_LATELY_MS = 600_000;
 
-function refuseAnswered(
-  ticket: Ticket,
-  attempt: string | undefined,
-  legal: readonly string[],
-  now: string,
-): void {
+function refuseAnswered(ticket: Ticket, attempt: string | undefined, legal: string[], now: string): void {
   const open = openAttempt(ticket);
   if (attempt === undefined ? legal.includes('respond') : open && attemptKey(open) === attempt) return;
   const isLate = ({ answeredBy, completedAt }: Attempt) =>
@@ -134,9 +131,6 @@ function refuseAnswered(
 function possible(legal: readonly string[]): string {
   return legal.length > 0 ? `Possible now: ${legal.join(', ')}.` : 'It accepts no more commands.';
 }
-
-const VERBS: Readonly<Record<string, string>> = { respond: 'respond to' };
-const SAID: Readonly<Partial<Record<TicketStatus, string>>> = { needs_attention: 'needs attention' };
 
 /** The open attempt may have a process, unless it only waits for the next poll or for an answer. */
 function mayHaveProcess(ticket: Ticket): boolean {
@@ -174,27 +168,10 @@ function retry(workflow: Workflow, ticket: Ticket, ready: boolean, now: string):
   const goAhead = ticket.hold?.kind === 'limit' ? { goAhead: now } : {};
   const looked = ticket.hold?.unpriced ? { lookedAt: now } : {};
   const base = { ...closeOpen(ticket, 'interrupted', now), error: null, ...goAhead, ...looked };
-  return enterByCommand(workflow, fresh(base, target), target, ready ? 'ready' : 'queued', now);
+  return enterAnew(workflow, fresh(base, target), target, { status: ready ? 'ready' : 'queued', now });
 }
 
-/** Enters a phase because of a command. The ticket then waits for an engine, unless it has reached an end. */
-function enterByCommand(
-  workflow: Workflow,
-  ticket: Ticket,
-  target: string,
-  status: 'ready' | 'queued',
-  now: string,
-): Ticket {
-  const there = enter(workflow, { ...ticket, status: 'running', hold: null }, target, now);
-  return there.status === 'running' ? settle(there, now, { status }) : there;
-}
-
-function skip(
-  workflow: Workflow,
-  ticket: Ticket,
-  cmd: { phase: string; ready: boolean },
-  now: string,
-): Ticket {
+function skip(workflow: Workflow, ticket: Ticket, cmd: CommandOf<'skip'>, now: string): Ticket {
   if (!phaseOf(workflow, cmd.phase)) {
     const phases = workflow.phases.map((phase) => phase.id);
     throw new IllegalMoveError('ticket/phase', `Workflow "${workflow.name}" has no phase "${cmd.phase}".`, {
@@ -204,21 +181,17 @@ function skip(
   }
   const left = openAttempt(ticket) ? closeOpen(ticket, 'skipped', now) : noteSkipped(ticket, now);
   const base = fresh({ ...left, error: null }, cmd.phase);
-  return enterByCommand(workflow, base, cmd.phase, cmd.ready ? 'ready' : 'queued', now);
+  return enterAnew(workflow, base, cmd.phase, { status: cmd.ready ? 'ready' : 'queued', now });
 }
 
 function noteSkipped(ticket: Ticket, now: string): Ticket {
-  if (ticket.currentPhase === null) return ticket;
-  const entry = historyEntry(ticket, ticket.currentPhase, 'skipped', now);
-  return { ...ticket, phaseHistory: [...ticket.phaseHistory, entry] };
+  const { currentPhase } = ticket;
+  return currentPhase === null
+    ? ticket
+    : withEntry(ticket, historyEntry(ticket, currentPhase, 'skipped', now));
 }
 
-function respond(
-  workflow: Workflow,
-  ticket: Ticket,
-  cmd: { decision: string; message: string; who?: Decided },
-  now: string,
-): Ticket {
+function respond(workflow: Workflow, ticket: Ticket, cmd: CommandOf<'respond'>, now: string): Ticket {
   const phase = phaseOf(workflow, ticket.currentPhase ?? '');
   const decisions = phase?.type === 'gate' ? decisionsOf(phase) : [];
   const target =
@@ -243,5 +216,5 @@ function respond(
     [`${phase.id}_decision`]: cmd.decision,
     [`${phase.id}_message`]: cmd.message,
   };
-  return enterByCommand(workflow, { ...decided, context, error: null }, target, 'ready', now);
+  return enterAnew(workflow, { ...decided, context, error: null }, target, { now });
 }

@@ -1,12 +1,12 @@
-import { parseRef, refKey, type TicketRef } from '../ids-and-branch-names.ts';
+import { parseRef, refKey, refOf, type TicketRef } from '../ids-and-branch-names.ts';
 import { type Plan, type PlanEntry, sharesWorkspace } from '../plan.ts';
 import { entryOf, type PlansView, planOf, ticketOf, ticketsOf } from '../plans/plans-view.ts';
 import type { Hold, Ticket } from '../ticket.ts';
 import { blockedBy, failuresIn, haltedHold, sameHold } from './blockers-and-stop-on-failure.ts';
 import { settle } from './enter-and-leave-phases.ts';
+import { type ReadyTurns, type Shortlist, waitsForBlockers } from './keep-shortlist-of-movable-tickets.ts';
 import { isBrieflyPaused, isDue, movesByItself } from './next-step-or-rest.ts';
 import { isYetToBegin, turnsOf } from './shared-workspace-turns.ts';
-import { type ReadyTurns, type Shortlist, waitsForBlockers } from './shortlist-of-movable-tickets.ts';
 
 export { blockedBy };
 
@@ -21,6 +21,8 @@ export interface Limits {
   maxConcurrency: number;
   /** Maximum number of them in one repository; null: no limit. */
   maxPerRepository?: number | null;
+  /** The same text for all names of one repository; undefined: its plans give it one name. */
+  repositoryKey?(named: string): string;
   /** refKeys of tickets that some live engine drives now and that count against the limit. */
   busy: ReadonlySet<string>;
   /** refKeys of all tickets that some live engine drives, polls included. */
@@ -168,7 +170,9 @@ function consider(
     return undefined;
   }
   const lift = held === null;
-  if (!lift && !isDue(ticket, now) && ticket.status !== 'queued' && !waitsItsTurn(ticket)) {
+  // Whether it is its turn is decided at each call.
+  const waitsItsTurn = ticket.hold?.kind === 'delay' || ticket.hold?.kind === 'starts';
+  if (!lift && !isDue(ticket, now) && ticket.status !== 'queued' && !waitsItsTurn) {
     wakeBy(decision, ticket.hold?.until ?? null);
     return undefined;
   }
@@ -193,11 +197,6 @@ function isWorthWriting(before: Hold | null, after: Hold): boolean {
 
 function later(now: string, ms: number): string {
   return new Date(Date.parse(now) + ms).toISOString();
-}
-
-/** Whether it waits for its turn, which is decided at each call. */
-function waitsItsTurn({ hold }: Ticket): boolean {
-  return hold?.kind === 'delay' || hold?.kind === 'starts';
 }
 
 function wakeBy(decision: Decision, until: string | null): void {
@@ -267,7 +266,7 @@ function fill(view: Scene, candidates: Candidate[], limits: Limits, decision: De
         continue;
       }
     }
-    const ref = { planId: ticket.planId, ticketId: ticket.ticketId };
+    const ref = refOf(ticket);
     if (!slot) {
       if (polls <= 0 || limits.place?.(plan, ticket, slot) === false) continue;
       polls--;
@@ -328,10 +327,12 @@ function fill(view: Scene, candidates: Candidate[], limits: Limits, decision: De
 /** Counts the running tickets of each repository, where that is limited. */
 class RepositoryCount {
   readonly #most: number;
+  readonly #keyOf: NonNullable<Limits['repositoryKey']>;
   readonly #counts = new Map<string, number>();
 
-  constructor(view: PlansView, { busy, maxPerRepository }: Limits) {
+  constructor(view: PlansView, { busy, maxPerRepository, repositoryKey = (named) => named }: Limits) {
     this.#most = maxPerRepository ?? Number.POSITIVE_INFINITY;
+    this.#keyOf = repositoryKey;
     if (this.#most === Number.POSITIVE_INFINITY) return;
     for (const key of busy) {
       const ticket = view.tickets.get(key);
@@ -341,16 +342,23 @@ class RepositoryCount {
   }
 
   hasRoom(plan: Plan, ticket: Ticket): boolean {
-    return (this.#counts.get(repositoryOf(plan, ticket) ?? '') ?? 0) < this.#most;
+    if (this.#most === Number.POSITIVE_INFINITY) return true;
+    return (this.#counts.get(this.#key(plan, ticket)) ?? 0) < this.#most;
   }
 
   add(plan: Plan, ticket: Ticket): void {
-    const repository = repositoryOf(plan, ticket);
-    if (repository !== null) this.#counts.set(repository, (this.#counts.get(repository) ?? 0) + 1);
+    if (this.#most === Number.POSITIVE_INFINITY) return;
+    const key = this.#key(plan, ticket);
+    if (key !== '') this.#counts.set(key, (this.#counts.get(key) ?? 0) + 1);
+  }
+
+  #key(plan: Plan, ticket: Ticket): string {
+    const named = repositoryOf(plan, ticket);
+    return named ? this.#keyOf(named) : '';
   }
 }
 
-/** The repository that a ticket works in, as its plan names it: the limit per repository compares these names. */
+/** The repository that a ticket works in, as its plan names it. */
 export function repositoryOf({ repo, repositories }: Plan, ticket: Ticket): string | null {
   const named = ticket.repo ?? repo;
   return named && (repositories?.[named] ?? named);
@@ -360,52 +368,38 @@ export function repositoryOf({ repo, repositories }: Plan, ticket: Ticket): stri
 function lowestMoving(view: Scene, plan: Plan, now: string): number {
   if (plan.tickets.every((entry) => entry.group === plan.tickets[0]?.group)) return Number.POSITIVE_INFINITY;
   const known = new Map<string, boolean>();
+  /** Whether a ticket may still come to an end without a person. One that waits for what will not, or for itself, does not. */
+  const willMove = (owner: Plan, entry: PlanEntry): boolean => {
+    const ref = { planId: owner.id, ticketId: entry.ticketId };
+    const key = refKey(ref);
+    const answer = known.get(key);
+    if (answer !== undefined) return answer;
+    known.set(key, false);
+    const moves = canMove(owner, entry, ticketOf(view, ref));
+    known.set(key, moves);
+    return moves;
+  };
+  const canMove = (owner: Plan, entry: PlanEntry, ticket: Ticket | undefined): boolean => {
+    if (!ticket) return false;
+    if (isBrieflyPaused(ticket, now)) return true;
+    if (ticket.status === 'needs_attention') return ticket.hold?.kind === 'gate';
+    if (!movesByItself(ticket)) return false;
+    if (ticket.phaseHistory.length > 0) return true;
+    if (view.failed(owner) !== undefined) return false;
+    return entry.blockedBy.every((text) => {
+      const ref = parseRef(text, owner.id);
+      if (ticketOf(view, ref)?.status === 'complete') return true;
+      const other = planOf(view, ref.planId);
+      const blocker = entryOf(other, ref);
+      return other !== undefined && blocker !== undefined && willMove(other, blocker);
+    });
+  };
   let lowest = Number.POSITIVE_INFINITY;
   for (const place of view.list.movable(plan)) {
     const entry = plan.tickets[place];
-    if (entry && entry.group < lowest && willMove(view, plan, entry, known, now)) lowest = entry.group;
+    if (entry && entry.group < lowest && willMove(plan, entry)) lowest = entry.group;
   }
   return lowest;
-}
-
-/** Whether a ticket may still come to an end without a person. One that waits for what will not, or for itself, does not. */
-function willMove(
-  view: Scene,
-  plan: Plan,
-  entry: PlanEntry,
-  known: Map<string, boolean>,
-  now: string,
-): boolean {
-  const key = refKey({ planId: plan.id, ticketId: entry.ticketId });
-  const answer = known.get(key);
-  if (answer !== undefined) return answer;
-  known.set(key, false);
-  const moves = canMove(view, plan, entry, known, now);
-  known.set(key, moves);
-  return moves;
-}
-
-function canMove(
-  view: Scene,
-  plan: Plan,
-  entry: PlanEntry,
-  known: Map<string, boolean>,
-  now: string,
-): boolean {
-  const ticket = ticketOf(view, { planId: plan.id, ticketId: entry.ticketId });
-  if (!ticket) return false;
-  if (isBrieflyPaused(ticket, now)) return true;
-  if (ticket.status === 'needs_attention') return ticket.hold?.kind === 'gate';
-  if (!movesByItself(ticket)) return false;
-  if (ticket.phaseHistory.length > 0) return true;
-  if (view.failed(plan) !== undefined) return false;
-  return entry.blockedBy.every((text) => {
-    const ref = parseRef(text, plan.id);
-    if (ticketOf(view, ref)?.status === 'complete') return true;
-    const owner = planOf(view, ref.planId);
-    const blocker = entryOf(owner, ref);
-    return owner !== undefined && blocker !== undefined && willMove(view, owner, blocker, known, now);
-  });
 }
 
 /** It has tickets, and all of them are complete. */

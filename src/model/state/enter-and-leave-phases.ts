@@ -1,5 +1,13 @@
 import { type Attempt, lastAttemptOf, openAttempt, type Ticket, type TicketStatus } from '../ticket.ts';
-import { edgesOf, firstPhase, type Phase, phaseOf, positiveEdge, type Workflow } from '../workflow.ts';
+import {
+  edgesOf,
+  firstPhase,
+  type Phase,
+  type PhaseOf,
+  phaseOf,
+  positiveEdge,
+  type Workflow,
+} from '../workflow.ts';
 
 /** No phase is entered more often than this, whatever its workflow says. */
 const MAX_VISITS = 100;
@@ -61,6 +69,17 @@ export function enter(workflow: Workflow, ticket: Ticket, target: string, now: s
   return ticket.skipPhases.includes(target) ? skipPhase(workflow, entered, phase, now) : entered;
 }
 
+/** Enters a phase from outside of the workflow. The ticket then waits for an engine, unless it has reached an end. */
+export function enterAnew(
+  workflow: Workflow,
+  ticket: Ticket,
+  target: string,
+  { status = 'ready', now }: { status?: 'ready' | 'queued'; now: string },
+): Ticket {
+  const there = enter(workflow, { ...ticket, status: 'running', hold: null }, target, now);
+  return there.status === 'running' ? settle(there, now, { status }) : there;
+}
+
 /** Whether a phase has had all the attempts that its visits may have together. */
 export function isUsedUp(ticket: Ticket, phase: Phase): boolean {
   const most = 'maxAttempts' in phase ? phase.maxAttempts : undefined;
@@ -84,14 +103,15 @@ export function countAttempt(ticket: Ticket, phase: Phase): Ticket {
 
 /** Records a skipped phase and takes the edge of success. */
 function skipPhase(workflow: Workflow, ticket: Ticket, phase: Phase, now: string): Ticket {
-  const noted = {
-    ...ticket,
-    phaseHistory: [...ticket.phaseHistory, historyEntry(ticket, phase.id, 'skipped', now)],
-  };
+  const noted = withEntry(ticket, historyEntry(ticket, phase.id, 'skipped', now));
   const target = positiveEdge(phase);
   return target
     ? enter(workflow, noted, target, now)
     : settle(noted, now, { status: 'complete', error: null });
+}
+
+export function withEntry(ticket: Ticket, entry: Attempt): Ticket {
+  return { ...ticket, phaseHistory: [...ticket.phaseHistory, entry] };
 }
 
 /** An entry of the history for something that took no time. */
@@ -132,23 +152,19 @@ function exhaust(workflow: Workflow, ticket: Ticket, phase: Phase, most: number,
   const message = `${first}Phase "${phase.id}" was entered ${visit} times; at most ${most} ${most === 1 ? 'is' : 'are'} allowed.`;
   const error = { class: 'visits', message };
   const entry: Attempt = { ...historyEntry(ticket, phase.id, 'failure', now), outcome: 'failure', error };
-  const noted = { ...ticket, phaseHistory: [...ticket.phaseHistory, entry], error: message };
+  const noted = { ...withEntry(ticket, entry), error: message };
   const edge = edgesOf(phase).failure;
   // A second time means that the failure edge itself leads back here.
   if (!edge || visit > most + 1) return settle(noted, now, { status: 'failed', error: message });
   return enter(workflow, noted, edge, now);
 }
 
-function finish(ticket: Ticket, phase: Extract<Phase, { type: 'terminal' }>, now: string): Ticket {
+function finish(ticket: Ticket, phase: PhaseOf<'terminal'>, now: string): Ticket {
   if (!phase.notify) return settle(ticket, now, { status: 'complete', error: null });
-  const error = ticket.error ?? `${phase.id}: ${aboutEnd(phase, ticket)}`;
-  return settle(ticket, now, { status: 'needs_attention', error });
-}
-
-/** The workflow's description of an end, with the ticket's own ids in the commands. */
-function aboutEnd({ description }: Extract<Phase, { type: 'terminal' }>, ticket: Ticket): string {
-  if (!description) return 'a person must check it';
-  return description.replaceAll('<plan>', ticket.planId).replaceAll('<ticket>', ticket.ticketId);
+  const description = phase.description || 'a person must check it';
+  // The commands in it have the ticket's own ids.
+  const about = description.replaceAll('<plan>', ticket.planId).replaceAll('<ticket>', ticket.ticketId);
+  return settle(ticket, now, { status: 'needs_attention', error: ticket.error ?? `${phase.id}: ${about}` });
 }
 
 /** Takes the edge of an outcome; without one, success completes the ticket and anything else fails it. */

@@ -1,8 +1,8 @@
-import { type Claim, onceEnded, onceLeaseIsOver, sayOther } from '../claim.ts';
 import type { TicketRef } from '../ids-and-branch-names.ts';
+import { type Claim, onceEnded, onceLeaseIsOver, sayOther } from '../lease-and-claim-messages.ts';
 import { type Plan, type PlanKindName, sharesWorkspace } from '../plan.ts';
-import { verdictWithReservation } from '../review-verdict-and-criteria.ts';
 import { type Hold, isCancelled, isMarkedBlocked, openAttempt, type Ticket } from '../ticket.ts';
+import { verdictWithReservation } from '../verdict-criteria-and-missing-checks.ts';
 
 /** What is known about engines when a ticket's state is explained. */
 interface Surroundings {

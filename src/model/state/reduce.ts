@@ -1,5 +1,13 @@
-import type { Claim } from '../claim.ts';
-import { type Attempt, type Hold, isOver, openAttempt, type Ticket, type Usage } from '../ticket.ts';
+import type { Claim } from '../lease-and-claim-messages.ts';
+import {
+  type Attempt,
+  type Hold,
+  isMadeAt,
+  isOver,
+  openAttempt,
+  type Ticket,
+  type Usage,
+} from '../ticket.ts';
 import type { HandedOver, WorkPlace } from '../ticket-schema.ts';
 import { edgesOf, type Phase, phaseOf, REFUSED, retryOf, type Workflow } from '../workflow.ts';
 import {
@@ -39,6 +47,8 @@ export type TicketEvent =
   | { type: 'restart' }
   /** Nothing is started now, and why. */
   | { type: 'hold'; hold: Hold }
+  /** One more process of the open attempt is about to start, with which it has that many. */
+  | { type: 'launch'; launches: number }
   | { type: 'session'; sessionId: string }
   | { type: 'usage'; usage: Usage }
   | { type: 'note'; note: string }
@@ -51,6 +61,8 @@ export type TicketEvent =
   | { type: 'broken'; reason: string }
   /** Releases the ticket; `tip` is the last commit of its branch if it is complete. */
   | { type: 'release'; tip?: string | undefined };
+
+type EventOf<T extends TicketEvent['type']> = Extract<TicketEvent, { type: T }>;
 
 /** The process of an attempt may still write where it was started, and cannot be seen from here. */
 export interface Unseen {
@@ -76,7 +88,7 @@ export function reduce(workflow: Workflow, ticket: Ticket, event: TicketEvent, n
         branch: event.branch,
         worktree: event.worktree,
         ...(event.machine ? { machine: event.machine } : {}),
-        ...(event.machine && ticket.machine && !isSamePlace(event.machine, ticket.machine)
+        ...(event.machine && ticket.machine && !isMadeAt(ticket, event.machine)
           ? { rewound: { at: now, moved: true, ...(event.sessions ? { sessions: event.sessions } : {}) } }
           : {}),
       };
@@ -89,6 +101,8 @@ export function reduce(workflow: Workflow, ticket: Ticket, event: TicketEvent, n
     case 'hold':
       if (ticket.status !== 'running' || openAttempt(ticket)) return ticket;
       return settle(ticket, now, { status: 'ready', hold: event.hold });
+    case 'launch':
+      return editOpen(ticket, (attempt) => ({ ...attempt, launches: event.launches }));
     case 'session':
       return editOpen(ticket, (attempt) => ({ ...attempt, sessionId: event.sessionId }));
     case 'usage':
@@ -108,16 +122,7 @@ export function reduce(workflow: Workflow, ticket: Ticket, event: TicketEvent, n
   }
 }
 
-function isSamePlace(a: WorkPlace, b: WorkPlace): boolean {
-  return a.host === b.host && a.state === b.state;
-}
-
-function claim(
-  workflow: Workflow,
-  ticket: Ticket,
-  event: { claim: Claim; workflowHash: string },
-  now: string,
-): Ticket {
+function claim(workflow: Workflow, ticket: Ticket, event: EventOf<'claim'>, now: string): Ticket {
   if (isOver(ticket) || ticket.status === 'paused') return ticket;
   if (ticket.status === 'needs_attention' && ticket.hold?.kind !== 'gate') return ticket;
   const { claim, workflowHash } = event;
@@ -159,7 +164,7 @@ export function closeUnseenAttempt(ticket: Ticket, { reason, worktree }: Unseen,
   return worktree === ticket.worktree ? closed : { ...closed, worktree, rewound: { at: now } };
 }
 
-function start(ticket: Ticket, event: Extract<TicketEvent, { type: 'start' }>, now: string): Ticket {
+function start(ticket: Ticket, event: EventOf<'start'>, now: string): Ticket {
   if (ticket.status !== 'running' || openAttempt(ticket)) return ticket;
   const phase = ticket.currentPhase ?? '';
   const { attempt: number, agent, account } = event;
@@ -186,6 +191,7 @@ function end(workflow: Workflow, ticket: Ticket, given: AttemptEnd, now: string)
     waitForShortage(given) ??
     given;
   if (end.type === 'waiting') return wait(ticket, end, now);
+  const at = { workflow, phase, now };
   const closed = editOpen(ticket, (attempt) => close(attempt, end, now));
   switch (end.type) {
     case 'done': {
@@ -196,27 +202,26 @@ function end(workflow: Workflow, ticket: Ticket, given: AttemptEnd, now: string)
       const tried = end.outcome === 'halt' ? closed : countAttempt(closed, phase);
       return takeEdge(workflow, { ...tried, context, error }, phase, end.outcome, now);
     }
-    case 'parked':
+    case 'parked': {
       if (closed.status === 'paused') return closed;
+      // The text that the account's other tickets get from `admit`, so that equal waits look equal.
+      const named = end.kind === 'limit' && open.agent !== null;
+      const reason = named ? `${open.agent}: ${end.reason}` : end.reason;
       return settle(closed, now, {
         status: 'ready',
         hold:
           end.kind === 'shortage'
             ? shortageHold(end.reason, shortSince(closed), now)
-            : { kind: end.kind, reason: reasonToWait(open, end), until: end.until },
+            : { kind: end.kind, reason, until: end.until },
       });
+    }
     case 'interrupted':
       if (end.deliberate) return closed;
       if (end.asks) return asked(closed, end.reason, now);
-      return interrupted(workflow, closed, phase, end, now);
+      return interrupted(closed, end, at);
     case 'failed':
-      return failed(workflow, closed, phase, end, now);
+      return failed(closed, end.error, at, end.outcome);
   }
-}
-
-/** The text that the account's other tickets get from `admit`, so that equal waits look equal. */
-function reasonToWait({ agent }: Attempt, { kind, reason }: Extract<AttemptEnd, { type: 'parked' }>): string {
-  return kind === 'limit' && agent !== null ? `${agent}: ${reason}` : reason;
 }
 
 function wait(ticket: Ticket, end: Extract<AttemptEnd, { type: 'waiting' }>, now: string): Ticket {
@@ -329,14 +334,15 @@ function shortSince({ phaseHistory }: Ticket): string {
   return phaseHistory[before + 1]?.completedAt ?? '';
 }
 
+/** Where an attempt ended, and when. */
+interface At {
+  workflow: Workflow;
+  phase: Phase;
+  now: string;
+}
+
 /** An interruption consumes no attempt, unless it happens too often. A paused ticket stays paused. */
-function interrupted(
-  workflow: Workflow,
-  ticket: Ticket,
-  phase: Phase,
-  { reason, died }: { reason: string; died?: boolean },
-  now: string,
-): Ticket {
+function interrupted(ticket: Ticket, { reason, died }: { reason: string; died?: boolean }, at: At): Ticket {
   if (ticket.status === 'paused') return ticket;
   let inARow = 0;
   for (const entry of ticket.phaseHistory.toReversed()) {
@@ -344,59 +350,49 @@ function interrupted(
     if (entry.status !== 'interrupted' || entry.outcome !== null) break;
     if (entry.error?.class === 'interrupted') inARow++;
   }
-  if (inARow <= MAX_INTERRUPTIONS)
-    return died ? waitBeforeRetry(ticket, phase, inARow - 1, reason, now) : ticket;
-  const message = `Phase "${phase.id}" was interrupted ${inARow} times in a row (${reason}).`;
-  return failed(workflow, ticket, phase, { error: { class: 'crash', message } }, now);
+  if (inARow <= MAX_INTERRUPTIONS) return died ? waitBeforeRetry(ticket, inARow - 1, reason, at) : ticket;
+  const message = `Phase "${at.phase.id}" was interrupted ${inARow} times in a row (${reason}).`;
+  return failed(ticket, { class: 'crash', message }, at);
 }
 
-function failed(
-  workflow: Workflow,
-  ticket: Ticket,
-  phase: Phase,
-  end: { error: { class: string; message: string }; outcome?: string },
-  now: string,
-): Ticket {
+function failed(ticket: Ticket, error: { class: string; message: string }, at: At, named?: string): Ticket {
   if (ticket.status === 'paused') return ticket;
-  const rule = retryOf(phase);
+  const { workflow, phase, now } = at;
   const failures = (ticket.retries[phase.id] ?? 0) + 1;
   const noted = {
     ...countAttempt(ticket, phase),
     retries: { ...ticket.retries, [phase.id]: failures },
-    error: `${phase.id}: ${end.error.message}`,
+    error: `${phase.id}: ${error.message}`,
   };
-  if (failures > rule.max || isUsedUp(noted, phase) || NOT_RETRYABLE.has(end.error.class)) {
-    const isRefused = end.error.class === REFUSED && Object.hasOwn(edgesOf(phase), REFUSED);
-    const outcome = end.outcome ?? (isRefused ? REFUSED : 'failure');
-    const over = { ...noted, phaseHistory: withOutcome(noted.phaseHistory, outcome) };
-    return waitAfterSendBack(workflow, takeEdge(workflow, over, phase, outcome, now), phase, now);
+  if (failures > retryOf(phase).max || isUsedUp(noted, phase) || NOT_RETRYABLE.has(error.class)) {
+    const isRefused = error.class === REFUSED && Object.hasOwn(edgesOf(phase), REFUSED);
+    const outcome = named ?? (isRefused ? REFUSED : 'failure');
+    const last = noted.phaseHistory.at(-1);
+    const phaseHistory = last ? noted.phaseHistory.with(-1, { ...last, outcome }) : [];
+    return waitAfterSendBack(takeEdge(workflow, { ...noted, phaseHistory }, phase, outcome, now), at);
   }
-  return waitBeforeRetry(noted, phase, failures, end.error.message, now);
+  return waitBeforeRetry(noted, failures, error.message, at);
 }
 
 /** Waits before repetition number `n` for as long as the phase asks for. */
-function waitBeforeRetry(ticket: Ticket, phase: Phase, n: number, message: string, now: string): Ticket {
+function waitBeforeRetry(ticket: Ticket, n: number, message: string, at: At): Ticket {
   const number = ticket.phaseHistory.at(-1)?.attempt ?? n;
-  return backOff(ticket, phase, n, `attempt ${number} failed: ${message}`, now);
+  return backOff(ticket, n, `attempt ${number} failed: ${message}`, at);
 }
 
 /** If attempts of a phase are counted over all visits, it also waits after the failure of a phase that leads back to it. */
-function waitAfterSendBack(workflow: Workflow, ticket: Ticket, from: Phase, now: string): Ticket {
-  const phase = phaseOf(workflow, ticket.currentPhase ?? '');
-  if (ticket.status !== 'running' || !phase || phase.id === from.id || !('maxAttempts' in phase))
+function waitAfterSendBack(ticket: Ticket, at: At): Ticket {
+  const phase = phaseOf(at.workflow, ticket.currentPhase ?? '');
+  if (ticket.status !== 'running' || !phase || phase.id === at.phase.id || !('maxAttempts' in phase))
     return ticket;
   const tries = phase.maxAttempts === undefined ? 0 : (ticket.tries?.[phase.id] ?? 0);
-  return backOff(ticket, phase, tries, `attempt ${tries} failed: ${ticket.error ?? from.id}`, now);
+  const reason = `attempt ${tries} failed: ${ticket.error ?? at.phase.id}`;
+  return backOff(ticket, tries, reason, { ...at, phase });
 }
 
-function backOff(ticket: Ticket, phase: Phase, n: number, reason: string, now: string): Ticket {
+function backOff(ticket: Ticket, n: number, reason: string, { phase, now }: At): Ticket {
   const seconds = n <= 0 ? 0 : backoffSeconds(retryOf(phase), n);
   if (seconds <= 0) return ticket;
   const until = new Date(Date.parse(now) + seconds * 1000).toISOString();
   return settle(ticket, now, { status: 'ready', hold: { kind: 'backoff', reason, until } });
-}
-
-function withOutcome(history: Attempt[], outcome: string): Attempt[] {
-  const last = history.at(-1);
-  return last ? [...history.slice(0, -1), { ...last, outcome }] : history;
 }

@@ -1,6 +1,6 @@
 import type { Ticket } from '../ticket.ts';
 import { edgesOf, phaseOf, positiveEdge, type Workflow } from '../workflow.ts';
-import { enter, historyEntry, settle } from './enter-and-leave-phases.ts';
+import { enterAnew, historyEntry, settle, withEntry } from './enter-and-leave-phases.ts';
 
 /** Maximum number of times that merges send a ticket back; after that a person decides. */
 export const MAX_RETURNS = 3;
@@ -29,7 +29,9 @@ export function edgeBackToWork(workflow: Workflow, ticket: Ticket): EdgeBack | u
     const phase = phaseOf(workflow, id);
     if (!phase) continue;
     const good = positiveEdge(phase);
-    const edges = Object.entries(edgesOf(phase)).sort(([a], [b]) => failureFirst(a) - failureFirst(b));
+    const failureFirst = ([a]: [string, string], [b]: [string, string]) =>
+      Number(b === 'failure') - Number(a === 'failure');
+    const edges = Object.entries(edgesOf(phase)).sort(failureFirst);
     for (const [outcome, to] of edges) {
       const target = phaseOf(workflow, to);
       const works = target?.type === 'agent' && target.access !== 'read' && walked.has(to);
@@ -37,10 +39,6 @@ export function edgeBackToWork(workflow: Workflow, ticket: Ticket): EdgeBack | u
     }
   }
   return undefined;
-}
-
-function failureFirst(outcome: string): number {
-  return outcome === 'failure' ? 0 : 1;
 }
 
 /** Sends a complete ticket back with what was found. Where no way leads back, or too often, a person is asked. */
@@ -52,9 +50,7 @@ export function sendBack(workflow: Workflow, ticket: Ticket, findings: Findings,
   if (!way) return settle(noted, now, { status: 'needs_attention', error: `merge: ${findings.message}` });
   // Resets the visits and attempts of the phase, as a person's retry does.
   const { tries: _, ...fresh } = noted;
-  const visits = { ...fresh.visits, [way.to]: 0 };
-  const there = enter(workflow, { ...fresh, visits, status: 'running', hold: null }, way.to, now);
-  return there.status === 'running' ? settle(there, now, { status: 'ready' }) : there;
+  return enterAnew(workflow, { ...fresh, visits: { ...fresh.visits, [way.to]: 0 } }, way.to, { now });
 }
 
 /** Adds the history entry with the feedback for the next prompt. */
@@ -66,5 +62,5 @@ function note(ticket: Ticket, way: EdgeBack | undefined, { message, output }: Fi
     output,
     error: { class: 'merge', message },
   };
-  return { ...ticket, error: `merge: ${message}`, phaseHistory: [...ticket.phaseHistory, entry] };
+  return { ...withEntry(ticket, entry), error: `merge: ${message}` };
 }

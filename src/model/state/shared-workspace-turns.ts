@@ -101,17 +101,14 @@ interface Ended {
 /** The pause depends on the last ticket only, so that all waiting tickets have the same end time. */
 function pauseBetweenUnits(plan: Plan, last: Ended, now: string): Hold | undefined {
   if (!plan.delaySeconds) return undefined;
-  const until = last.at + Math.round(plan.delaySeconds * 1000 * jitter(`${last.key}@${last.at}`));
+  // Between 0.8 and 1.2, always the same for one ticket: engines that come and go agree on the time.
+  const jitter = 0.8 + (0.4 * spread(`${last.key}@${last.at}`)) / 0xffffffff;
+  const until = last.at + Math.round(plan.delaySeconds * 1000 * jitter);
   // A wait longer than possible was recorded before the clock was set back.
   const left = until - Date.parse(now);
   if (!(left > 0) || left > plan.delaySeconds * 2000) return undefined;
   const reason = `pause of about ${plan.delaySeconds} s between tickets`;
   return { kind: 'delay', reason, until: new Date(until).toISOString() };
-}
-
-/** Between 0.8 and 1.2, always the same for one text: engines that come and go agree on the time. */
-function jitter(text: string): number {
-  return 0.8 + (0.4 * spread(text)) / 0xffffffff;
 }
 
 /** FNV-1a with a final mix, since without it texts that differ in their last character have nearly the same hash. */

@@ -49,10 +49,6 @@ const LOGIN = new RegExp(
 /** A proxy needs its login, which is of no use elsewhere. */
 const PROXY = /^(?:https?|all)_proxy$/i;
 
-function carriesLogin(name: string, value: string): boolean {
-  return LOGIN.test(value) && !PROXY.test(name);
-}
-
 /**
  * The part of an environment that an agent gets: what every program needs, and what is asked for by name or pattern.
  * A variable with a secret's name, or with a login in its value, has to be asked for.
@@ -63,12 +59,10 @@ export function allowedEnvironment(
 ): Record<string, string> {
   const ordinary = matcher(ORDINARY_VARIABLES);
   const wanted = matcher(asked);
-  return Object.fromEntries(
-    Object.entries(env).filter(
-      ([name, value]) =>
-        wanted(name) || (ordinary(name) && !isSecretName(name) && !carriesLogin(name, value)),
-    ),
-  );
+  const isHarmless = (name: string, value: string) =>
+    ordinary(name) && !isSecretName(name) && (PROXY.test(name) || !LOGIN.test(value));
+  const allowed = Object.entries(env).filter(([name, value]) => wanted(name) || isHarmless(name, value));
+  return Object.fromEntries(allowed);
 }
 
 /** `*` matches any text. */

@@ -54,13 +54,10 @@ const GAP = '[\\s\\p{Cf}\\p{Cc}]*';
 /** Escapes foreign text for use between tags such as `<ticket>` and `</ticket>`, so that it can neither open nor close one. */
 export function escapeTags(text: string, marks: readonly string[]): string {
   if (marks.length === 0) return text;
+  const literally = (sign: string) => sign.replace(/[\\^$.*+?()[\]{}|/]/g, '\\$&');
   const names = marks.map((mark) => [...mark].map(literally).join('[\\p{Cf}\\p{Cc}]*'));
   const tag = new RegExp(`${OPENS}(?=${GAP}(?:${SLASH}${GAP})*(?:${names.join('|')}))`, 'giu');
   return text.replace(tag, '&lt;');
-}
-
-function literally(sign: string): string {
-  return sign.replace(/[\\^$.*+?()[\]{}|/]/g, '\\$&');
 }
 
 /** `1 ticket`, `3 tickets`, `2 branches`. */

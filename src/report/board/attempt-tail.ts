@@ -1,6 +1,6 @@
 import { type Stats, statSync } from 'node:fs';
 import { join } from 'node:path';
-import type { AgentEvent } from '../../model/agent.ts';
+import type { AgentEvent } from '../../model/agent-and-adapter-types.ts';
 import { SignalboxError } from '../../model/errors.ts';
 import type { Redact } from '../../model/text/find-and-redact-secrets.ts';
 import type { Attempt } from '../../model/ticket.ts';

@@ -1,96 +1,24 @@
-import type { Claim } from '../../model/claim.ts';
-import { refKey, type TicketRef } from '../../model/ids-and-branch-names.ts';
-import type { AccountLimit } from '../../model/limits/admission.ts';
-import type { SpentToday } from '../../model/limits/budget.ts';
-import { countUnpriced, totalUsage } from '../../model/limits/usage-and-cost.ts';
+import { groupBy } from '../../model/group-and-remember.ts';
+import { refKey } from '../../model/ids-and-branch-names.ts';
+import type { Claim } from '../../model/lease-and-claim-messages.ts';
+import { countUnpriced, totalUsage } from '../../model/limits/usage-cost-and-estimate.ts';
 import type { Plan } from '../../model/plan.ts';
-import { newestFirst } from '../../model/plans/choose-plans.ts';
-import { legalCommands, type TicketCommand } from '../../model/state/commands.ts';
-import { type Attempt, type Hold, isOver, openAttempt, type Ticket, type Usage } from '../../model/ticket.ts';
-import type { Holder, StoreProblem, StoreView } from '../../store/store-interface.ts';
-import { isIn, type PlanStatus, statusOf, type TicketStatus } from '../status-text.ts';
-
-/** The order of every view: what needs a person comes first. */
-export const BOARD_SECTIONS = ['need you', 'running', 'waiting', 'done'] as const;
-export type BoardSection = (typeof BOARD_SECTIONS)[number];
-
-/** All that a live view shows, at one moment. `signalbox top --json` prints it as it is. */
-export interface Board {
-  at: string;
-  /** Processes that drive tickets. */
-  engines: BoardEngine[];
-  running: number;
-  /** Maximum number of tickets that run at once: on this machine, or on all workers of a fleet. */
-  maximum: number;
-  today: SpentToday;
-  /** Accounts that have met a usage limit which is not over. */
-  limits: LimitedAccount[];
-  counts: Record<BoardSection, number>;
-  /** The plans of the rows, the newest first. */
-  plans: BoardPlan[];
-  /** Ordered by section, questions before all else that needs a person, then by plan, the newest first. */
-  rows: BoardRow[];
-  /** Plans and tickets that cannot be read. */
-  problems: StoreProblem[];
-}
-
-type LimitedAccount = { account: string } & AccountLimit;
-
-interface BoardPlan {
-  id: string;
-  name: string;
-  status: Plan['status'];
-  kind: string | null;
-  repo: string | null;
-  workflow: string | null;
-  createdAt: string | null;
-  /** How many tickets it has, and how many of them are complete. */
-  tickets: number;
-  complete: number;
-}
-
-interface BoardEngine {
-  by: string;
-  pid: number;
-  host: string;
-  /** Whether its process is on another machine. */
-  isElsewhere: boolean;
-}
-
-export interface BoardRow extends TicketRef {
-  section: BoardSection;
-  status: Ticket['status'];
-  title: string;
-  planName: string;
-  why: string;
-  next: string;
-  hold: Hold | null;
-  phase: string | null;
-  visit: number;
-  attempt: number;
-  /** When it entered the phase, or came to rest. */
-  since: string | null;
-  agent: string | null;
-  /** The last thing its agent said or did; null unless an engine drives it. */
-  action: string | null;
-  /** When its running attempt last printed something. */
-  printedAt: string | null;
-  /** An attempt that prints nothing for this long is stopped; null: no limit. */
-  idleSeconds: number | null;
-  usage: Usage | null;
-  /** How many attempts have an unknown cost. */
-  unpriced: number;
-  /** The machine that drives it or has its worktree, if that is not this one. */
-  machine: string | null;
-  pullRequest: string | null;
-  /** What a person may answer; empty unless it asks. */
-  decisions: string[];
-  /** What a person may do to it now. */
-  legal: TicketCommand['type'][];
-}
+import { newestFirst } from '../../model/plans/latest-plans-and-unknown-name-errors.ts';
+import { legalCommands } from '../../model/state/commands.ts';
+import { type Attempt, inStateSince, openAttempt, type Ticket } from '../../model/ticket.ts';
+import type { Holder, StoreView } from '../../store/store-interface.ts';
+import {
+  BOARD_SECTIONS,
+  type BoardSection,
+  type PlanStatus,
+  sectionOf,
+  statusOf,
+  type TicketStatus,
+} from '../status-text.ts';
+import type { Board, BoardRow, PlanRow } from '../view-schemas.ts';
 
 /** What the output of a running attempt shows so far. */
-interface SeenOutput {
+export interface SeenOutput {
   action: string | null;
   printedAt: number | null;
 }
@@ -104,8 +32,8 @@ export interface BoardInput {
   isHere(ticket: Ticket): boolean;
   now: number;
   maximum: number;
-  today: SpentToday;
-  limits: LimitedAccount[];
+  today: Board['today'];
+  limits: Board['limits'];
   output(ticket: Ticket, attempt: Attempt): SeenOutput | undefined;
   idleSeconds(ticket: Ticket, attempt: Attempt): number | null;
   /** What a reader that reads again and again keeps between two readings. */
@@ -122,10 +50,9 @@ export function boardOf(input: BoardInput): Board {
   const rows = shown.flatMap(({ plan, tickets }) =>
     tickets.map((each) => keptRow(each, plan, { ...input, holder })),
   );
-  const bySection = Object.fromEntries(
-    BOARD_SECTIONS.map((section) => [section, rows.filter((row) => row.section === section)]),
-  ) as Record<BoardSection, BoardRow[]>;
-  bySection['need you'].sort(questionsFirst);
+  const bySection = groupBy(rows, ({ section }) => section);
+  bySection.get('need you')?.sort(questionsFirst);
+  const count = (section: BoardSection) => bySection.get(section)?.length ?? 0;
   const known = new Set(view.plans.map(({ id }) => id));
   const claims = [...view.plans, ...view.tickets.values()].map(({ claim }) => claim);
   return {
@@ -136,13 +63,13 @@ export function boardOf(input: BoardInput): Board {
     today,
     limits,
     counts: {
-      'need you': bySection['need you'].length,
-      running: bySection.running.length,
-      waiting: bySection.waiting.length,
-      done: bySection.done.length,
+      'need you': count('need you'),
+      running: count('running'),
+      waiting: count('waiting'),
+      done: count('done'),
     },
     plans: shown.map(planOf),
-    rows: BOARD_SECTIONS.flatMap((section) => bySection[section]),
+    rows: BOARD_SECTIONS.flatMap((section) => bySection.get(section) ?? []),
     problems: view.problems.filter(
       ({ planId }) => !known.has(planId) || shown.some(({ plan }) => plan.id === planId),
     ),
@@ -154,7 +81,7 @@ export function questionsFirst(a: BoardRow, b: BoardRow): number {
   return Number(b.decisions.length > 0) - Number(a.decisions.length > 0);
 }
 
-function planOf({ plan, tickets }: PlanStatus): BoardPlan {
+function planOf({ plan, tickets }: PlanStatus): PlanRow {
   const { id, name, status, kind, repo, workflow, createdAt } = plan;
   return {
     id,
@@ -195,7 +122,7 @@ function remembering(holder: Lives): Lives {
   };
 }
 
-function enginesOf(claims: readonly (Claim | null)[], { isLive, leaseLeft }: Lives): BoardEngine[] {
+function enginesOf(claims: readonly (Claim | null)[], { isLive, leaseLeft }: Lives): Board['engines'] {
   const engines = new Map<string, Claim>();
   for (const claim of claims)
     if (claim && claim.by !== 'session' && !engines.has(claim.token) && isLive(claim))
@@ -206,12 +133,6 @@ function enginesOf(claims: readonly (Claim | null)[], { isLive, leaseLeft }: Liv
     host: claim.host,
     isElsewhere: leaseLeft(claim) !== undefined,
   }));
-}
-
-function sectionOf(ticket: Ticket): BoardSection {
-  if (isIn('need you', ticket)) return 'need you';
-  if (isIn('run', ticket)) return 'running';
-  return isIn('done', ticket) ? 'done' : 'waiting';
 }
 
 interface KeptRow {
@@ -297,7 +218,7 @@ function rowOf(
     phase: ticket.currentPhase,
     visit: last?.phase === ticket.currentPhase ? last.visit : 1,
     attempt: open?.attempt ?? 1,
-    since: sinceOf(ticket),
+    since: inStateSince(ticket),
     agent: open?.agent ?? ticket.phaseHistory.findLast(({ agent }) => agent !== null)?.agent ?? null,
     action: seen?.action ?? null,
     printedAt: seen?.printedAt ? new Date(seen.printedAt).toISOString() : null,
@@ -310,14 +231,6 @@ function rowOf(
     decisions: asks ? (open?.decisions ?? []) : [],
     legal: legalCommands(ticket),
   };
-}
-
-/** A phase takes as long as all attempts of its visit; a poll or gate has waited since its attempt started. */
-function sinceOf(ticket: Ticket): string | null {
-  const open = openAttempt(ticket);
-  if (!open || isOver(ticket)) return ticket.since;
-  const first = ticket.phaseHistory.find(({ phase, visit }) => phase === open.phase && visit === open.visit);
-  return first?.startedAt ?? open.startedAt;
 }
 
 type Used = Pick<BoardRow, 'usage' | 'unpriced'>;

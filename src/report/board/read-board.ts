@@ -1,20 +1,35 @@
 import { existsSync } from 'node:fs';
 import type { Settings } from '../../config/settings-table.ts';
 import { spentAndLimits } from '../../engine/claimed-tickets-and-counted-usage.ts';
-import { isMadeAt, thisMachine } from '../../engine/ticket-workspace.ts';
+import { thisMachine } from '../../engine/work-out-workspace-and-repository.ts';
 import type { Machine } from '../../machine/machine.ts';
 import { ifUsable } from '../../model/errors.ts';
-import { isAtWork } from '../../model/fleet.ts';
 import { type Changed, refKey, type TicketRef } from '../../model/ids-and-branch-names.ts';
+import { isAtWork } from '../../model/place-tickets-on-workers.ts';
 import type { Plan } from '../../model/plan.ts';
+import { planOf } from '../../model/plans/plans-view.ts';
 import type { Redact } from '../../model/text/find-and-redact-secrets.ts';
-import { type Attempt, attemptKey, noLongerAsks, openAttempt, type Ticket } from '../../model/ticket.ts';
+import {
+  type Attempt,
+  attemptKey,
+  isMadeAt,
+  noLongerAsks,
+  openAttempt,
+  type Ticket,
+} from '../../model/ticket.ts';
 import { phaseOf, type Workflow } from '../../model/workflow.ts';
-import { type Holder, readableTicket, type Store, type StoreView } from '../../store/store-interface.ts';
+import {
+  type Holder,
+  readableTicket,
+  type Store,
+  type StoreView,
+  withPlans,
+} from '../../store/store-interface.ts';
 import { readPinned } from '../../workflows/pin-workflow-and-render-prompts.ts';
-import { outputOf } from '../plan-and-ticket-log.ts';
+import { outputOf, outputOfPieces } from '../plan-and-ticket-log.ts';
+import type { Board } from '../view-schemas.ts';
 import { AttemptTail } from './attempt-tail.ts';
-import { type Board, boardOf, type KeptRows } from './board.ts';
+import { boardOf, type KeptRows, type SeenOutput } from './board.ts';
 
 export interface BoardSource {
   store: Store;
@@ -31,6 +46,8 @@ export interface BoardSource {
 
 const DAY_MS = 86_400_000;
 const SPENT_MS = 1000;
+/** Interval at which the store is asked what agents on other machines print. */
+const ASK_MS = 2000;
 /** More plans that finished meanwhile are not shown. */
 const MAX_FINISHED = 50;
 
@@ -39,6 +56,10 @@ export class BoardReader {
   readonly #source: BoardSource;
   readonly #holder: Holder;
   readonly #tails = new Map<string, AttemptTail>();
+  /** What agents on other machines did last, as far as the store has said. */
+  #others = new Map<string, SeenOutput>();
+  #asking: Promise<void> | undefined;
+  #askedAt = Number.NEGATIVE_INFINITY;
   #shownTail: string | undefined;
   readonly #workflows = new Map<string, Workflow | undefined>();
   readonly #finished = new Map<string, StoreView>();
@@ -68,16 +89,54 @@ export class BoardReader {
       output: (ticket, attempt) => {
         seen.add(tailKey(ticket, attempt));
         const tail = this.#tail(ticket, attempt);
-        if (tail.isElsewhere) return undefined;
+        if (tail.isElsewhere) return this.#others.get(tailKey(ticket, attempt));
         tail.update(attempt);
         return tail;
       },
       idleSeconds: (ticket, attempt) => this.#idleSeconds(ticket, attempt),
     });
+    // A store that does not answer leaves what is known; the board says how old that is.
+    if (performance.now() - this.#askedAt > ASK_MS) this.seeOthers().catch(() => undefined);
     if (this.#rows.size > 2 * board.rows.length) this.#rows.clear();
     for (const key of this.#tails.keys())
       if (!seen.has(key) && key !== this.#shownTail) this.#tails.delete(key);
     return board;
+  }
+
+  /** Asks the store what agents on other machines print, for the next reading. */
+  seeOthers(): Promise<void> {
+    this.#asking ??= this.#askForOthers().finally(() => {
+      this.#asking = undefined;
+      this.#askedAt = performance.now();
+    });
+    return this.#asking;
+  }
+
+  async #askForOthers(): Promise<void> {
+    const { store, machine, redact, isShown } = this.#source;
+    if (!store.output) return;
+    const view = store.glance();
+    const wanted = [...view.tickets.values()].flatMap((ticket) => {
+      const attempt = ticket.claim && ticket.status === 'running' ? openAttempt(ticket) : undefined;
+      const plan = planOf(view, ticket.planId);
+      const isHere = !attempt || existsSync(machine.job(ticket, attempt));
+      return attempt && !isHere && plan && isShown(plan) ? [{ ticket, attempt }] : [];
+    });
+    const byKey = new Map(wanted.map((each) => [tailKey(each.ticket, each.attempt), each]));
+    this.#others = new Map([...this.#others].filter(([key]) => byKey.has(key)));
+    if (wanted.length === 0) return;
+    const asked = wanted.map(({ ticket: { planId, ticketId }, attempt }) => {
+      const known = this.#others.get(tailKey({ planId, ticketId }, attempt));
+      return { planId, ticketId, attempt: attemptKey(attempt), since: known?.printedAt ?? 0 };
+    });
+    for (const { since, pieces, ...end } of await store.output.ends(asked)) {
+      const key = `${refKey(end)} ${end.attempt}`;
+      const found = byKey.get(key);
+      if (!found) continue;
+      const tail = new AttemptTail(outputOfPieces(pieces), { worktree: found.ticket.worktree, redact });
+      tail.update(found.attempt);
+      this.#others.set(key, { action: tail.action, printedAt: since });
+    }
   }
 
   /** The last lines of a ticket's log. */
@@ -108,18 +167,8 @@ export class BoardReader {
   #view(): StoreView {
     const { store, finished = [], ofLastDay = false } = this.#source;
     const open = store.glance();
-    const known = new Set(open.plans.map(({ id }) => id));
-    const ids = new Set([
-      ...finished,
-      ...(open.finished?.since(this.#openedAt - (ofLastDay ? DAY_MS : 0), MAX_FINISHED) ?? []),
-    ]);
-    const others = [...ids].filter((id) => !known.has(id)).map((id) => this.#finishedPlan(id));
-    if (others.length === 0) return open;
-    return {
-      ...open,
-      plans: [open, ...others].flatMap(({ plans }) => plans),
-      tickets: new Map([open, ...others].flatMap(({ tickets }) => [...tickets])),
-    };
+    const lately = open.finished?.since(this.#openedAt - (ofLastDay ? DAY_MS : 0), MAX_FINISHED) ?? [];
+    return withPlans(open, [...finished, ...lately], (id) => this.#finishedPlan(id));
   }
 
   #finishedPlan(id: string): StoreView {

@@ -1,7 +1,7 @@
 import type { EngineEvent } from '../../model/events.ts';
-import { isSuccess } from '../../model/review-verdict-and-criteria.ts';
 import { saysHolder, startsWithVerb, withNames } from '../../model/state/explain-ticket.ts';
 import { isSuperseded, type Ticket } from '../../model/ticket.ts';
+import { isSuccess } from '../../model/verdict-criteria-and-missing-checks.ts';
 import { ReportedWaits } from '../event-line.ts';
 import { oneLine, untilText, usageText, whichAttempt, wholeSeconds } from '../style-and-phrases.ts';
 

@@ -10,13 +10,20 @@ import {
   storedRun,
 } from '../../features/issue-runs/results/stored-run-time-and-issue-names.ts';
 import type { EngineEvent } from '../../model/events.ts';
-import { dollars, type Forecast, totalUsage } from '../../model/limits/usage-and-cost.ts';
-import { whyUnchecked } from '../../model/review-verdict-and-criteria.ts';
+import { dollars, type Forecast, totalUsage } from '../../model/limits/usage-cost-and-estimate.ts';
 import { howToAnswer } from '../../model/state/explain-ticket.ts';
 import type { Ticket } from '../../model/ticket.ts';
+import { whyUnchecked } from '../../model/verdict-criteria-and-missing-checks.ts';
 import { readableTicket, type Store } from '../../store/store-interface.ts';
 import { counted, type Lines, oneLine, type Style, usageText, wholeSeconds } from '../style-and-phrases.ts';
-import { cells, fittingTable, foldSummary, joined, type SummaryRow, wrapLines } from '../table.ts';
+import {
+  cells,
+  fittingTable,
+  foldSummary,
+  joined,
+  type SummaryRow,
+  wrapLines,
+} from '../tables-and-text-wrapping.ts';
 import { markOf, RunLines } from './progress-lines.ts';
 
 interface RunOutputOptions {
@@ -180,33 +187,30 @@ function continueLines(issue: IssueResult, planId: string | null, columns: numbe
 const indented = (line: string) => `  ${line}`;
 
 function tableOf(results: readonly IssueResult[], style: Style, columns: number | undefined): string[] {
-  const rows = results.map((issue) => [
-    resultMark(issue, style),
-    nameOf(issue),
-    timeOf(issue),
-    issue.notStarted ? '' : (issue.branch ?? ''),
-    issue.prUrl ?? '',
-    usageText(issue.usage, issue.unpriced ?? 0),
-    oneLine(
-      issue.success ? (issue.reservation ?? uncheckedIn(issue)) : whyOf(issue),
-      columns === undefined ? PIPED_WHY : MAX_REASON_CHARS,
-    ),
-  ]);
+  const rows = results.map((issue) => ({
+    group: groupOf(issue),
+    cells: [
+      resultMark(issue, style),
+      nameOf(issue),
+      timeOf(issue),
+      issue.notStarted ? '' : (issue.branch ?? ''),
+      issue.prUrl ?? '',
+      usageText(issue.usage, issue.unpriced ?? 0),
+      oneLine(
+        issue.success ? (issue.reservation ?? uncheckedIn(issue)) : whyOf(issue),
+        columns === undefined ? PIPED_WHY : MAX_REASON_CHARS,
+      ),
+    ],
+  }));
   if (rows.length === 0) return [];
-  const shown =
-    columns === undefined
-      ? rows
-      : foldSummary(
-          rows.map((cells, at) => ({ cells, group: groupOf(results[at]) })),
-          'issue',
-        );
+  const shown = foldSummary(rows, 'issue', columns);
   const header = ['', 'issue', 'time', 'branch', 'pull request', 'usage', 'why'];
   return ['', ...fittingTable(header, shown, { style, columns, lead: 3 }), ''];
 }
 
-function groupOf(issue: IssueResult | undefined): SummaryRow['group'] {
-  if (issue?.success) return 'done';
-  const isIdle = issue?.pending || issue?.notStarted || issue?.stopped || issue?.superseded;
+function groupOf(issue: IssueResult): SummaryRow['group'] {
+  if (issue.success) return 'done';
+  const isIdle = issue.pending || issue.notStarted || issue.stopped || issue.superseded;
   return isIdle ? 'waiting' : 'need you';
 }
 

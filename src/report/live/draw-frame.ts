@@ -1,6 +1,6 @@
-import { groupBy } from '../../model/group-by.ts';
+import { groupBy } from '../../model/group-and-remember.ts';
 import { type SpentDollars, spentText } from '../../model/limits/budget.ts';
-import { totalUsage } from '../../model/limits/usage-and-cost.ts';
+import { totalUsage } from '../../model/limits/usage-cost-and-estimate.ts';
 import {
   currentHold,
   type Naming,
@@ -10,15 +10,8 @@ import {
 } from '../../model/state/explain-ticket.ts';
 import { plural } from '../../model/text/clean-escape-quote-plural.ts';
 import { markOf, progressLines } from '../issue-runs/progress-lines.ts';
-import {
-  oneLine,
-  type Style,
-  untilText,
-  usageText,
-  whichAttempt,
-  wholeSeconds,
-} from '../style-and-phrases.ts';
-import { cells, cut, padOrCut } from '../table.ts';
+import { oneLine, type Style, untilText, usageText, waitTime, whichAttempt } from '../style-and-phrases.ts';
+import { cells, cut, padOrCut } from '../tables-and-text-wrapping.ts';
 import { boxLines } from './answer-box.ts';
 import { answeredGate, type LiveState, type LiveTicket, openGates, questionsOf } from './live-state.ts';
 
@@ -101,7 +94,8 @@ function answerLines(state: LiveState, view: FrameView): string[] {
   const gate = answeredGate(state);
   const { box } = state;
   if (gate && box) return boxLines(box, questionsOf(state), nameOf(gate, view));
-  return view.keys && openGates(state).length > 0 ? [`${GAP}Press a to answer here.`] : [];
+  if (!view.keys || openGates(state).length === 0) return [];
+  return [`${GAP}Press a to answer here${state.isAsking ? ', q for later' : ''}.`];
 }
 
 /**
@@ -218,7 +212,7 @@ export function liveRow(ticket: LiveTicket, naming: Naming, now: number): LiveRo
     case 'ready':
       if (startsWithVerb(reason)) return { ...row, kind: 'queued', text: reason };
       if (hold) {
-        const left = until && hold.until ? wholeSeconds(Date.parse(hold.until) - now) : '';
+        const left = until && hold.until ? waitTime(Date.parse(hold.until) - now) : '';
         const short = left && `waits ${left}: ${reason}`;
         return { ...row, kind: 'waiting', text: `waits${until}: ${reason}`, short };
       }

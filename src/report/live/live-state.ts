@@ -1,6 +1,6 @@
 import type { EngineEvent } from '../../model/events.ts';
 import { refKey, type TicketRef } from '../../model/ids-and-branch-names.ts';
-import { countUnpriced, isUnpriced, totalUsage } from '../../model/limits/usage-and-cost.ts';
+import { countUnpriced, isUnpriced, totalUsage } from '../../model/limits/usage-cost-and-estimate.ts';
 import { type PlansView, planOf, ticketsOf } from '../../model/plans/plans-view.ts';
 import { howToAnswer, saysHolder } from '../../model/state/explain-ticket.ts';
 import { type Hold, openAttempt, type Ticket, type TicketStatus, type Usage } from '../../model/ticket.ts';
@@ -38,10 +38,12 @@ export interface LiveState {
   /** By refKey, in display order. */
   tickets: Map<string, LiveTicket>;
   box: AnswerBox | null;
+  /** Nothing runs any more, and the open questions keep the run from its end. */
+  isAsking: boolean;
 }
 
 export function liveState(startedAt: number): LiveState {
-  return { startedAt, tickets: new Map(), box: null };
+  return { startedAt, tickets: new Map(), box: null, isAsking: false };
 }
 
 /** Takes over the tickets of the store, in their order. A ticket that runs here stays: events know more about it. */
@@ -96,7 +98,7 @@ function fromStore(ticket: Ticket, seen: number): LiveTicket {
     ...(open ? { visit: open.visit, attempt: open.attempt } : {}),
     unpriced: countUnpriced(ticket.phaseHistory),
     agent: open?.agent ?? null,
-    decisions: gate && ticket.unit === undefined ? (open?.decisions ?? []) : [],
+    decisions: gate ? (open?.decisions ?? []) : [],
     answer: gate ? howToAnswer(ticket, ticket.unit === undefined ? {} : { kind: 'spec' }) : [],
     used: totalUsage(ticket.phaseHistory.filter((each) => each !== open).map((each) => each.usage)),
     using: open?.usage ?? null,
@@ -128,12 +130,13 @@ export function questionsOf(state: LiveState): Question[] {
   }));
 }
 
-/** Applies keys: `a` opens the answer to the first gate. Returns what is to be sent. */
+/** Applies keys: `a` opens the answer to the first gate, `q` leaves all for later. Returns what is to be sent. */
 export function pressKeys(state: LiveState, keys: string): Answer | undefined {
   const questions = questionsOf(state);
   const [first] = questions;
   if (!answeredGate(state) || !state.box) {
     if (keys === 'a' && first) state.box = emptyBox(first);
+    if (keys === 'q') state.isAsking = false;
     return undefined;
   }
   const { box, send } = pressInBox(state.box, keys, questions);
@@ -167,7 +170,7 @@ export function observe(state: LiveState, event: EngineEvent, now: number): void
       break;
     }
     case 'attempt:session':
-      ticket.activity ||= `session ${event.sessionId}`;
+      ticket.activity ||= 'the agent has started';
       break;
     case 'attempt:text':
       if (event.text.trim()) ticket.activity = event.text;

@@ -6,7 +6,7 @@ import { type Naming, nameOf } from '../../model/state/explain-ticket.ts';
 import type { Ticket } from '../../model/ticket.ts';
 import { lineOf, ReportedWaits } from '../event-line.ts';
 import type { Lines, Style } from '../style-and-phrases.ts';
-import { cells, width, wrapLines } from '../table.ts';
+import { cells, width, wrapLines } from '../tables-and-text-wrapping.ts';
 import type { Answer } from './answer-box.ts';
 import { frame } from './draw-frame.ts';
 import { answeredGate, liveState, observe, openGates, pressKeys, refresh } from './live-state.ts';
@@ -35,6 +35,8 @@ export interface LiveOptions extends Naming {
   spent?: () => readonly SpentDollars[];
   /** The tickets as the store has them now, in order. */
   tickets: () => Iterable<Ticket>;
+  /** Makes `tickets` show what other parts of the program have just written. */
+  refresh?: () => Promise<void>;
 }
 
 const REDRAW_MS = 100;
@@ -85,7 +87,7 @@ export class Live {
   readonly #waits = new ReportedWaits();
   /** How many answers were sent. */
   #sent = 0;
-  /** Called when no answer is being written. */
+  /** Called when no answer is being written, and when a question was answered elsewhere. */
   readonly #waiting: (() => void)[] = [];
   /** The shell has the terminal for now. */
   #away = false;
@@ -141,21 +143,39 @@ export class Live {
     this.#boxChanged();
   }
 
+  #wakeWaiting(): void {
+    for (const done of this.#waiting.splice(0)) done();
+  }
+
   #boxChanged(): void {
-    if (!this.#state.box) for (const done of this.#waiting.splice(0)) done();
+    if (!this.#state.box) this.#wakeWaiting();
     this.#redraw();
   }
 
-  /** Waits while an answer is being written; true if one was sent since then. */
+  /** Nothing but gates is left: waits until one is answered here, which is true, or the person leaves them for later. */
   async answered(signal: AbortSignal): Promise<boolean> {
     const before = this.#sent;
+    const state = this.#state;
+    // A question may be too new to be reported as a change.
+    if (this.#options.refresh) {
+      await this.#options.refresh();
+      this.#isStale = true;
+    }
     this.#takeOver();
-    if (answeredGate(this.#state) && !signal.aborted)
+    state.isAsking = this.#options.readKeys?.(openGates(state).length > 0) ?? false;
+    this.#redraw();
+    while (this.#sent === before && this.#isAsking() && !signal.aborted)
       await new Promise<void>((done) => {
         this.#waiting.push(done);
         signal.addEventListener('abort', () => done(), { once: true });
       });
+    state.isAsking = false;
     return this.#sent > before;
+  }
+
+  #isAsking(): boolean {
+    const state = this.#state;
+    return answeredGate(state) !== undefined || (state.isAsking && openGates(state).length > 0);
   }
 
   /** The terminal's size has changed. */
@@ -240,6 +260,9 @@ export class Live {
     const above = this.#left + this.#lines.length;
     const spent = this.#spentNow();
     const keys = this.#options.readKeys?.(openGates(this.#state).length > 0) ?? false;
+    // In the background no key can be read.
+    if (!keys) this.#state.isAsking = false;
+    if (!this.#isAsking()) this.#wakeWaiting();
     const view = { ...this.#options, spent, keys, columns: screen.columns(), rows: screen.rows(), above };
     this.#due = Number.POSITIVE_INFINITY;
     this.#put(frame(this.#state, view, Date.now()).map(this.#options.safe));

@@ -1,5 +1,5 @@
 import type { Env } from '../../machine/home-path.ts';
-import { Machine } from '../../machine/machine.ts';
+import { type Machine, machineIn } from '../../machine/machine.ts';
 import {
   TMUX_TIMEOUT_MS,
   type Tmux,
@@ -107,7 +107,7 @@ class Windows implements TmuxView {
     this.#wanted = session;
     const { repo, stateDir } = options;
     this.#owner = repo ? digest(`${stateDir}\0${repo}`) : null;
-    this.#machine = new Machine(options.stateDir);
+    this.#machine = machineIn(options.stateDir);
     this.#tmux = tmuxClient({ ...options, signal: this.#abort.signal });
   }
 

@@ -1,4 +1,4 @@
-import { width } from '../table.ts';
+import { width } from '../tables-and-text-wrapping.ts';
 
 const ERASE_SCREEN = '\u001b[H\u001b[2J';
 const ERASE_REST = '\u001b[K';

@@ -1,5 +1,6 @@
-import { costText, dollars } from '../../model/limits/usage-and-cost.ts';
-import { BOARD_SECTIONS, type Board, type BoardSection } from '../board/board.ts';
+import { refKey, type TicketRef } from '../../model/ids-and-branch-names.ts';
+import { costText, dollars } from '../../model/limits/usage-cost-and-estimate.ts';
+import { BOARD_SECTIONS, type BoardSection } from '../status-text.ts';
 import {
   clock,
   enginesText,
@@ -7,11 +8,12 @@ import {
   type Style,
   sayProblem,
   statusMark,
-  wholeSeconds,
+  waitTime,
 } from '../style-and-phrases.ts';
-import { cells, cut, joined } from '../table.ts';
-import { drawRow, headerRow, layOutRows } from './lay-out-rows.ts';
-import { type ListEntry, listEntries, rowNames, type Shown } from './list-rows.ts';
+import { cells, cut, joined } from '../tables-and-text-wrapping.ts';
+import type { Board, BoardRow } from '../view-schemas.ts';
+import { drawRow, headerRow, layOutRows, type RowLayout } from './lay-out-rows.ts';
+import { type ListEntry, listEntries, rowNames, type Shown, sectionWords } from './list-rows.ts';
 
 export interface Frame {
   columns: number;
@@ -27,23 +29,44 @@ export interface BoardView {
 
 /** The whole board, for a pipe or a file. */
 export function printBoard(board: Board, view: BoardView, frame: Frame): string[] {
-  const { columns: width, style } = frame;
-  const entries = listEntries(board, view.shown);
-  const rows = entries.flatMap((entry) => ('row' in entry ? [entry.row] : []));
-  const options = { nameOf: rowNames(board.rows), now: frame.now };
-  const layout = layOutRows(rows, width, options);
+  const { columns, style, now } = frame;
+  const { entries, layout, nameOf } = listing(board, view.shown, columns, now);
   return [
     ...factLines(board, frame),
     ...countLines(board, view.shown, frame),
     '',
     ...(entries.length === 0 ? view.empty : [style.dim(headerRow(layout))]),
-    ...entries.map((entry) =>
-      'row' in entry
-        ? drawRow(entry.row, layout, { ...options, style, width, isSelected: false })
-        : headingLine(entry, frame),
-    ),
+    ...entries.map((entry) => drawEntry(entry, layout, { ...frame, nameOf, selected: null })),
   ];
 }
+
+/** The list of a board, made once for every board that is read and for every choice of what is shown. */
+export interface Listing {
+  entries: readonly ListEntry[];
+  rows: readonly BoardRow[];
+  layout: RowLayout;
+  nameOf: (row: TicketRef) => string;
+}
+
+export function listing(board: Board, shown: Shown, columns: number, now: number): Listing {
+  const entries = listEntries(board, shown);
+  const rows = entries.flatMap((entry) => ('row' in entry ? [entry.row] : []));
+  const nameOf = rowNames(board.rows);
+  return { entries, rows, nameOf, layout: layOutRows(rows, columns, { nameOf, now }) };
+}
+
+/** A row or a heading; `selected` is the refKey of the row with the cursor. */
+export function drawEntry(
+  entry: ListEntry,
+  layout: RowLayout,
+  frame: Frame & Pick<Listing, 'nameOf'> & { selected: string | null },
+): string {
+  if (!('row' in entry)) return headingLine(entry, frame);
+  const isSelected = refKey(entry.row) === frame.selected;
+  return drawRow(entry.row, layout, { ...frame, width: frame.columns, isSelected });
+}
+
+const MAX_PROBLEMS = 2;
 
 /** Engines, spending, limits and problems: what a low terminal leaves out. */
 export function factLines(board: Board, { columns: width, style, now }: Frame): string[] {
@@ -57,14 +80,17 @@ export function factLines(board: Board, { columns: width, style, now }: Frame): 
   return [
     ...joined(facts, width).map((line) => style.dim(cut(line, width))),
     ...limits.map(({ account, until }) => {
-      const left = wholeSeconds(Math.max(0, Date.parse(until) - now));
+      const left = waitTime(Date.parse(until) - now);
       return style.yellow(
         cut(`Usage limit of ${oneLine(account)} until ${clock(until, now)}, in ${left}`, width),
       );
     }),
     ...problems
-      .slice(0, 2)
+      .slice(0, MAX_PROBLEMS)
       .map((problem) => `${style.red('✗')} ${cut(oneLine(sayProblem(problem), 300), width - 2)}`),
+    ...(problems.length > MAX_PROBLEMS
+      ? [style.dim(cut(`  … and ${problems.length - MAX_PROBLEMS} more, listed by: signalbox status`, width))]
+      : []),
   ];
 }
 
@@ -82,8 +108,7 @@ const SIGNS: Record<BoardSection, 'needs_attention' | 'running' | 'ready' | 'com
 
 /** `2 need you · 3 running · 4 waiting · 33 done`, or with marks where that does not fit. */
 function countsLine({ counts }: Board, width: number, style: Style): string {
-  const say = (section: BoardSection) =>
-    `${counts[section]} ${section === 'need you' && counts[section] === 1 ? 'needs you' : section}`;
+  const say = (section: BoardSection) => `${counts[section]} ${sectionWords(section, counts[section])}`;
   const long = BOARD_SECTIONS.map(say);
   const paint = (section: BoardSection, text: string) =>
     counts[section] === 0
@@ -106,7 +131,7 @@ function filterLines({ filter, failuresOnly, grouping }: Shown, width: number, s
   return facts.length === 0 ? [] : [style.cyan(cut(facts.join(' · '), width))];
 }
 
-export function headingLine(
+function headingLine(
   { heading, section, count }: Extract<ListEntry, { heading: string }>,
   { columns, style }: Frame,
 ): string {

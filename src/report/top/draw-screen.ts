@@ -1,27 +1,12 @@
-import { refKey, type TicketRef } from '../../model/ids-and-branch-names.ts';
-import type { Board, BoardRow } from '../board/board.ts';
+import { refKey } from '../../model/ids-and-branch-names.ts';
 import { boxLines } from '../live/answer-box.ts';
-import { clock, oneLine, printable, wholeSeconds } from '../style-and-phrases.ts';
-import { cells, cut, fold } from '../table.ts';
-import { countLines, type Frame, factLines, headingLine } from './draw-board.ts';
-import { drawRow, headerRow, layOutRows, type RowLayout } from './lay-out-rows.ts';
-import { type ListEntry, listEntries, rowNames, type Shown } from './list-rows.ts';
+import { clock, oneLine, printable, waitTime } from '../style-and-phrases.ts';
+import { cells, cut, fold } from '../tables-and-text-wrapping.ts';
+import type { Board, BoardRow } from '../view-schemas.ts';
+import { countLines, drawEntry, type Frame, factLines, type Listing } from './draw-board.ts';
+import { headerRow } from './lay-out-rows.ts';
+import type { ListEntry } from './list-rows.ts';
 import { openQuestions, type TopState } from './top-state.ts';
-
-/** The list of a board, made once for every board that is read and for every choice of what is shown. */
-export interface Listing {
-  entries: readonly ListEntry[];
-  rows: readonly BoardRow[];
-  layout: RowLayout;
-  nameOf: (row: TicketRef) => string;
-}
-
-export function listing(board: Board, shown: Shown, columns: number, now: number): Listing {
-  const entries = listEntries(board, shown);
-  const rows = entries.flatMap((entry) => ('row' in entry ? [entry.row] : []));
-  const nameOf = rowNames(board.rows);
-  return { entries, rows, nameOf, layout: layOutRows(rows, columns, { nameOf, now }) };
-}
 
 /** The state could not be read: why, and when it was read last. */
 export interface Stale {
@@ -85,7 +70,7 @@ function headLines({ board, state, stale }: ScreenInput, frame: ScreenFrame): st
     ? [
         style.yellow(
           cut(
-            `Not up to date: this is from ${clock(new Date(stale.since).toISOString(), now)}, ${wholeSeconds(now - stale.since)} ago. ${oneLine(stale.message, 300)}`,
+            `Not up to date: this is from ${clock(new Date(stale.since).toISOString(), now)}, ${waitTime(now - stale.since)} ago. ${oneLine(stale.message, 300)}`,
             columns,
           ),
         ),
@@ -102,7 +87,7 @@ function listLines(
   frame: ScreenFrame,
   height: number,
 ): { lines: string[]; scroll: number } {
-  const { columns, style, now } = frame;
+  const { columns, style } = frame;
   const { entries, layout, nameOf } = list;
   if (height <= 0) return { lines: [], scroll };
   if (list.rows.length === 0) {
@@ -117,17 +102,9 @@ function listLines(
   const room = entries.length > height ? Math.max(1, height - 1) : height;
   const least = at - room + 1;
   const first = Math.max(0, Math.min(Math.max(scroll, least), room > 1 ? from : at, entries.length - room));
-  const shown = entries.slice(first, first + room).map((entry) =>
-    'row' in entry
-      ? drawRow(entry.row, layout, {
-          nameOf,
-          now,
-          style,
-          width: columns,
-          isSelected: refKey(entry.row) === state.selected,
-        })
-      : headingLine(entry, frame),
-  );
+  const shown = entries
+    .slice(first, first + room)
+    .map((entry) => drawEntry(entry, layout, { ...frame, nameOf, selected: state.selected }));
   const isRow = (entry: ListEntry) => 'row' in entry;
   const [over, under] = [entries.slice(0, first), entries.slice(first + room)].map(
     (some) => some.filter(isRow).length,

@@ -1,10 +1,11 @@
 import type { TicketRef } from '../../model/ids-and-branch-names.ts';
 import { tokensOf } from '../../model/limits/budget.ts';
-import { dollars } from '../../model/limits/usage-and-cost.ts';
-import { type BoardRow, isTooSilent } from '../board/board.ts';
+import { dollars } from '../../model/limits/usage-cost-and-estimate.ts';
+import { isTooSilent } from '../board/board.ts';
 import { elapsed } from '../live/draw-frame.ts';
-import { oneLine, rounded, type Style, statusMark, untilNote } from '../style-and-phrases.ts';
-import { cells, padOrCut } from '../table.ts';
+import { oneLine, rounded, type Style, statusMark, style, untilNote } from '../style-and-phrases.ts';
+import { cells, padOrCut } from '../tables-and-text-wrapping.ts';
+import type { BoardRow } from '../view-schemas.ts';
 
 /** The columns between the name of a ticket and the end of its row, in their order. */
 const COLUMNS = ['title', 'phase', 'time', 'silent', 'text', 'tokens', 'cost'] as const;
@@ -136,15 +137,7 @@ export function drawRow(
   return isSelected ? style.inverse(padOrCut(line, width)) : line.trimEnd();
 }
 
-const PLAIN: Style = {
-  dim: String,
-  bold: String,
-  red: String,
-  green: String,
-  yellow: String,
-  cyan: String,
-  inverse: String,
-};
+const PLAIN = style(false);
 
 function markOf({ status, section }: BoardRow, style: Style, isSilent: boolean): string {
   if (isSilent) return style.yellow('●');

@@ -1,5 +1,7 @@
+import { groupBy } from '../../model/group-and-remember.ts';
 import { refKey, type TicketRef } from '../../model/ids-and-branch-names.ts';
-import { BOARD_SECTIONS, type Board, type BoardRow, type BoardSection } from '../board/board.ts';
+import { BOARD_SECTIONS, type BoardSection, SECTION_NAMES } from '../status-text.ts';
+import type { Board, BoardRow } from '../view-schemas.ts';
 
 export const GROUPINGS = ['section', 'plan', 'agent'] as const;
 type Grouping = (typeof GROUPINGS)[number];
@@ -14,23 +16,15 @@ export interface Shown {
 
 export type ListEntry = { heading: string; section: BoardSection | null; count: number } | { row: BoardRow };
 
-export const SECTION_NAMES: Readonly<Record<BoardSection, string>> = {
-  'need you': 'Need you',
-  running: 'Running',
-  waiting: 'Waiting',
-  done: 'Done',
-};
+/** What follows the number of tickets in a section. */
+export function sectionWords(section: BoardSection, count: number): string {
+  return section === 'need you' && count === 1 ? 'needs you' : section;
+}
 
 /** The rows that are shown, below their headings. */
 export function listEntries({ rows }: Pick<Board, 'rows'>, shown: Shown): ListEntry[] {
   const found = rows.filter((row) => isShown(row, shown));
-  const groups = new Map<string, BoardRow[]>();
-  for (const row of found) {
-    const key = groupOf(row, shown.grouping);
-    const own = groups.get(key);
-    if (own) own.push(row);
-    else groups.set(key, [row]);
-  }
+  const groups = groupBy(found, (row) => groupOf(row, shown.grouping));
   return [...groups].flatMap(([key, own]) => {
     const section = BOARD_SECTIONS.find((each) => shown.grouping === 'section' && each === key) ?? null;
     const heading = section ? SECTION_NAMES[section] : key;

@@ -1,7 +1,6 @@
 import { refKey, type TicketRef } from '../../model/ids-and-branch-names.ts';
 import { illegal, type TicketCommand } from '../../model/state/commands.ts';
 import { attemptKey } from '../../model/ticket.ts';
-import type { Board, BoardRow } from '../board/board.ts';
 import {
   type AnswerBox,
   beside,
@@ -12,6 +11,7 @@ import {
   typed,
 } from '../live/answer-box.ts';
 import { oneLine } from '../style-and-phrases.ts';
+import type { Board, BoardRow } from '../view-schemas.ts';
 import { GROUPINGS, type Shown } from './list-rows.ts';
 
 /** What a key does to a ticket after a person has agreed. */

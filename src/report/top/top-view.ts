@@ -1,10 +1,11 @@
 import { messageOf } from '../../model/errors.ts';
 import type { TicketRef } from '../../model/ids-and-branch-names.ts';
-import type { Board, BoardRow } from '../board/board.ts';
 import type { Screen } from '../live/live-view.ts';
 import type { Style } from '../style-and-phrases.ts';
+import type { Board, BoardRow } from '../view-schemas.ts';
 import { ChangedRows } from './changed-rows.ts';
-import { drawScreen, type Listing, listing, type Stale } from './draw-screen.ts';
+import { type Listing, listing } from './draw-board.ts';
+import { drawScreen, type Stale } from './draw-screen.ts';
 import type { Shown } from './list-rows.ts';
 import { KeySplitter } from './split-keys.ts';
 import { type Effect, pressKey, settled, startState, type TopState, type WhyClosed } from './top-state.ts';

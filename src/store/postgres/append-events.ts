@@ -1,9 +1,10 @@
+import { ownIdentity } from '../../machine/process-identity-and-signals.ts';
 import { InputError } from '../../model/errors.ts';
 import type { StoredEvent } from '../../model/events.ts';
-import type { HeldTicket, StoreOptions } from '../store-interface.ts';
+import type { HeldTicket } from '../store-interface.ts';
 import { hasCode } from './change-plans-and-tickets.ts';
+import type { PgContext } from './pg-context.ts';
 import { LOCK_CLASSES } from './schema.ts';
-import type { Session } from './session.ts';
 import { APPEND } from './statements.ts';
 
 interface Waiting {
@@ -16,29 +17,20 @@ interface Waiting {
   reject(error: unknown): void;
 }
 
-interface QueueOptions {
-  session: Session;
-  persist: NonNullable<StoreOptions['persist']>;
-  /** A new text for each event: one that is sent twice is stored once. */
-  key(): string;
-  person: string | null;
-  machine: string;
-}
-
 /** Stores events in their order. Those that come while a statement is under way are stored together by the next one. */
 export class EventQueue {
-  readonly #options: QueueOptions;
+  readonly #context: PgContext;
   #waiting: Waiting[] = [];
   #sending: Promise<void> | undefined;
 
-  constructor(options: QueueOptions) {
-    this.#options = options;
+  constructor(context: PgContext) {
+    this.#context = context;
   }
 
   append(planId: string, event: StoredEvent, claim?: HeldTicket): Promise<void> {
     const doc = JSON.stringify(event);
     return new Promise((resolve, reject) => {
-      this.#waiting.push({ planId, key: this.#options.key(), doc, claim, resolve, reject });
+      this.#waiting.push({ planId, key: this.#context.writeId(), doc, claim, resolve, reject });
       this.#sending ??= this.#send();
     });
   }
@@ -64,19 +56,18 @@ export class EventQueue {
   }
 
   async #store(planId: string, batch: readonly Waiting[]): Promise<void> {
-    const { session, persist, person, machine } = this.#options;
     const values = [
       planId,
       batch.map(({ key }) => key),
       batch.map(({ doc }) => doc),
-      person,
-      machine,
+      this.#context.person,
+      ownIdentity().host,
       LOCK_CLASSES.events,
       batch.map(({ claim }) => claim?.ticketId ?? null),
       batch.map(({ claim }) => claim?.token ?? null),
     ];
     try {
-      await persist(() => session.query(APPEND, values));
+      await this.#context.write((query) => query(APPEND, values));
     } catch (error) {
       if (hasCode(error, '23503')) throw new InputError('plan/unknown', `There is no plan "${planId}".`);
       throw error;

@@ -1,27 +1,15 @@
 import { InputError, SignalboxError } from '../../model/errors.ts';
 import { requireId, type StateRef, type TicketRef } from '../../model/ids-and-branch-names.ts';
 import type { Plan } from '../../model/plan.ts';
-import { isFinished } from '../../model/plans/choose-plans.ts';
+import { isFinished } from '../../model/plans/latest-plans-and-unknown-name-errors.ts';
 import type { Ticket } from '../../model/ticket.ts';
-import type { FleetClaim, StoreOptions } from '../store-interface.ts';
-import type { ConnectedMirror } from './connected-mirror.ts';
-import { columnsOf, type RawRow, type Row, type RowReader } from './parse-plan-and-ticket-rows.ts';
-import type { LeaseRow, PgHolder } from './pg-holder.ts';
+import type { FleetClaim } from '../store-interface.ts';
+import type { LeaseRow } from './copy-of-leases-roles-and-workers.ts';
+import { columnsOf, type RawRow, type Row, usable } from './parse-plan-and-ticket-rows.ts';
+import type { PgContext } from './pg-context.ts';
 import { LOCKS, SCHEMA } from './schema.ts';
 import { inTransaction, type Query } from './session.ts';
 import { CLAIMED, NEW_PLAN, NEW_TICKETS, ONE_PLAN, ONE_TICKET, PUT_PLAN, PUT_TICKET } from './statements.ts';
-
-interface ChangeOptions {
-  connected: ConnectedMirror;
-  reader: RowReader;
-  persist: NonNullable<StoreOptions['persist']>;
-  /** A new name for a write of this process. */
-  writeId(): string;
-  /** The error where there is no such plan or ticket. */
-  unknown(ref: StateRef): InputError;
-  /** Keeps on record that a person's command has changed something. */
-  record(query: Query, ref: StateRef): Promise<void>;
-}
 
 /** A change of a ticket, and what else belongs to its transaction. */
 interface TicketChange {
@@ -37,22 +25,21 @@ interface Written {
 
 /** Every change of plans and tickets, compared with the latest and then set. */
 export class RowChanges {
-  readonly #options: ChangeOptions;
-  /** Holders that have made a claim, which must not be written before the holder is known. */
-  readonly unregistered = new Set<PgHolder>();
+  readonly #context: PgContext;
 
-  constructor(options: ChangeOptions) {
-    this.#options = options;
+  constructor(context: PgContext) {
+    this.#context = context;
   }
 
-  async updateTicket(ref: TicketRef, change: (ticket: Ticket) => Ticket): Promise<Ticket> {
-    const { mirror } = this.#options.connected;
+  /** `alone`: in a transaction in which no other process writes, after all is read that others have written. */
+  async updateTicket(ref: TicketRef, change: (ticket: Ticket) => Ticket, alone = false): Promise<Ticket> {
+    const { mirror } = this.#context.connected;
     const put = async (query: Query, before: Row<Ticket>, value: Ticket, writer: string) => {
       const written = await putTicket(query, before, value, writer);
       if (written) mirror.setTicket(ref, written);
       return written !== undefined;
     };
-    return this.#update<Ticket>(ref, change, put);
+    return this.#update<Ticket>(ref, change, put, alone);
   }
 
   /**
@@ -63,15 +50,16 @@ export class RowChanges {
     changes: readonly TicketChange[],
     may: (query: Query) => Promise<boolean>,
   ): Promise<boolean> {
-    const { connected, writeId } = this.#options;
+    const { connected, writeId } = this.#context;
     return this.#exclusively(async (query) => {
       const written: Row<Ticket>[] = [];
       const isDone = await inTransaction(query, async () => {
         if (!(await may(query))) return false;
         for (const { ref, change, alsoIn } of changes) {
           const before = this.#known(ref) as Row<Ticket> | undefined;
-          if (!before || before.value instanceof InputError) continue;
-          const value = { ...change(before.value), rev: before.rev + 1 };
+          const ticket = usable(before);
+          if (!before || !ticket) continue;
+          const value = { ...change(ticket), rev: before.rev + 1 };
           const row = await putTicket(query, before, value, writeId());
           if (!row) continue;
           await alsoIn(query, value);
@@ -88,23 +76,19 @@ export class RowChanges {
 
   /** Claims a ticket in one transaction that counts what else is claimed. Two claims wait for each other. */
   async claim(ref: TicketRef, { hasRoom, change }: FleetClaim): Promise<Ticket> {
-    const { connected, reader, writeId, unknown } = this.#options;
+    const { connected, reader, writeId, unknown } = this.#context;
     return this.#exclusively(async (query) => {
       const taken = await inTransaction(query, async () => {
         // Others count and write before or after this, never in between.
-        await query('select pg_advisory_xact_lock($1, $2), pg_advisory_xact_lock($1, $3)', [
-          LOCKS.class,
-          LOCKS.slots,
-          LOCKS.changes,
-        ]);
+        const locks = 'select pg_advisory_xact_lock($1, $2), pg_advisory_xact_lock($1, $3)';
+        await query(locks, [LOCKS.class, LOCKS.slots, LOCKS.changes]);
         const before = (await this.#fetch(query, ref)) as Row<Ticket> | undefined;
         if (!before) throw unknown(ref);
         if (before.value instanceof InputError) throw before.value;
         const rows = await query<RawRow>(CLAIMED);
         const others = rows.flatMap((row) => {
           const isOwn = row.plan_id === ref.planId && row.ticket_id === ref.ticketId;
-          const { value } = reader.ticket(row);
-          return isOwn || value instanceof InputError ? [] : [value];
+          return isOwn ? [] : (usable(reader.ticket(row)) ?? []);
         });
         const after = hasRoom(others) ? change(before.value) : before.value;
         if (after === before.value) return { ticket: after };
@@ -119,7 +103,7 @@ export class RowChanges {
   }
 
   async updatePlan(id: string, change: (plan: Plan) => Plan, added: readonly Ticket[]): Promise<Plan> {
-    const { connected } = this.#options;
+    const { connected } = this.#context;
     const put = async (query: Query, before: Row<Plan>, value: Plan, writer: string) => {
       const { claim, repo, doc } = columnsOf(value);
       const { rev } = value;
@@ -141,7 +125,7 @@ export class RowChanges {
   }
 
   async create(plan: Plan, tickets: readonly Ticket[]): Promise<void> {
-    const { connected, writeId, record } = this.#options;
+    const { connected, writeId, records } = this.#context;
     const id = requireId(plan.id, 'plan');
     const writer = writeId();
     const { claim, repo, doc } = columnsOf(plan);
@@ -161,14 +145,14 @@ export class RowChanges {
         await inTransaction(query, insert).catch((error: unknown) => {
           throw hasCode(error, '23505') ? exists : error;
         });
-      await record(query, { planId: id, ticketId: null });
+      await records.note(query, { planId: id, ticketId: null });
       await connected.pull(query);
     });
   }
 
   async remove({ planId, ticketId }: StateRef): Promise<void> {
     requireId(planId, 'plan');
-    const { mirror } = this.#options.connected;
+    const { mirror } = this.#context.connected;
     await this.#exclusively(async (query) => {
       if (ticketId === null) await query(`delete from ${SCHEMA}.plans where id = $1`, [planId]);
       else
@@ -176,17 +160,17 @@ export class RowChanges {
           planId,
           requireId(ticketId, 'ticket'),
         ]);
-      await this.#options.record(query, { planId, ticketId });
+      await this.#context.records.note(query, { planId, ticketId });
       mirror.remove({ planId, ticketId });
     });
   }
 
   async restore(ticket: Ticket): Promise<void> {
-    const { connected, writeId } = this.#options;
+    const { connected, writeId } = this.#context;
     const { planId, ticketId } = ticket;
     await this.#exclusively(async (query) => {
       const row = await this.#fetch(query, { planId, ticketId });
-      if (row && !(row.value instanceof InputError)) return;
+      if (usable(row as Row<Ticket> | undefined)) return;
       const next = { ...ticket, rev: Math.max(ticket.rev, row?.rev ?? 0) + 1 };
       await inTransaction(query, async () => {
         if (row) await putRecord(query, `broken ${planId}/${ticketId}`, row.text);
@@ -197,13 +181,10 @@ export class RowChanges {
   }
 
   #exclusively<T>(work: (query: Query) => Promise<T>): Promise<T> {
-    const { connected, persist } = this.#options;
-    return persist(() =>
-      connected.session.exclusively(async (query) => {
-        await this.#register(query);
-        return work(query);
-      }),
-    );
+    return this.#context.write(async (query) => {
+      await this.#register(query);
+      return work(query);
+    });
   }
 
   /**
@@ -214,17 +195,18 @@ export class RowChanges {
     ref: StateRef,
     change: (value: T) => T,
     put: (query: Query, before: Row<T>, after: T, writer: string) => Promise<boolean>,
+    alone = false,
   ): Promise<T> {
     requireId(ref.planId, 'plan');
     if (ref.ticketId !== null) requireId(ref.ticketId, 'ticket');
-    const writer = this.#options.writeId();
+    const writer = this.#context.writeId();
     let tries = 0;
-    return this.#exclusively(async (query) => {
+    const update = async (query: Query) => {
       tries += 1;
       // An earlier try may have been written although its answer was lost.
       for (let isLatest = tries > 1; ; isLatest = true) {
         const row = (isLatest ? await this.#fetch(query, ref) : this.#known(ref)) as Row<T> | undefined;
-        if (isLatest && !row) throw this.#options.unknown(ref);
+        if (isLatest && !row) throw this.#context.unknown(ref);
         if (!row || (!isLatest && this.#isDoubtful(row.value))) continue;
         if (row.value instanceof InputError) throw row.value;
         if (row.writer === writer) return row.value;
@@ -235,19 +217,27 @@ export class RowChanges {
         await this.#register(query);
         const next = { ...after, rev: Math.max(before.rev, after.rev, row.rev) + 1 };
         if (!(await put(query, row, next, writer))) continue;
-        await this.#options.record(query, ref);
+        await this.#context.records.note(query, ref);
         return next;
       }
-    });
+    };
+    const whileAlone = (query: Query) =>
+      inTransaction(query, async () => {
+        await waitForChanges(query);
+        await this.#context.connected.pull(query);
+        return update(query);
+      });
+    return this.#exclusively(alone ? whileAlone : update);
   }
 
   async #register(query: Query): Promise<void> {
-    for (const holder of this.unregistered) await holder.register(query);
-    this.unregistered.clear();
+    const { unregistered } = this.#context;
+    for (const holder of unregistered) await holder.register(query);
+    unregistered.clear();
   }
 
   #known({ planId, ticketId }: StateRef): Row<Plan> | Row<Ticket> | undefined {
-    const rows = this.#options.connected.mirror.openRows(planId);
+    const rows = this.#context.connected.mirror.openRows(planId);
     return ticketId === null ? rows?.plan : rows?.tickets.get(ticketId);
   }
 
@@ -255,12 +245,12 @@ export class RowChanges {
   #isDoubtful(value: Plan | Ticket | InputError): boolean {
     if (value instanceof InputError) return true;
     const { claim } = value;
-    return claim !== null && (this.#options.connected.leases.left(claim.token) ?? 0) === 0;
+    return claim !== null && (this.#context.connected.leases.left(claim.token) ?? 0) === 0;
   }
 
   /** Reads one plan or ticket with the lease of its claim, and takes over what others did. */
   async #fetch(query: Query, ref: StateRef): Promise<Row<Plan> | Row<Ticket> | undefined> {
-    const { connected, reader } = this.#options;
+    const { connected, reader } = this.#context;
     const { planId, ticketId } = ref;
     const [statement, values] = ticketId === null ? [ONE_PLAN, [planId]] : [ONE_TICKET, [planId, ticketId]];
     const [raw] = await query<RawRow & LeaseRow>(statement, values);
@@ -314,6 +304,11 @@ async function insertTickets(
     columns.map(({ repo }) => repo),
     writer,
   ]);
+}
+
+/** Lets changes of other processes come before or after this transaction, never in between. */
+export async function waitForChanges(query: Query): Promise<void> {
+  await query('select pg_advisory_xact_lock($1, $2)', [LOCKS.class, LOCKS.changes]);
 }
 
 export async function putRecord(query: Query, name: string, doc: string): Promise<void> {

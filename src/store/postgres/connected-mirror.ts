@@ -1,10 +1,10 @@
 import type { Changed, StateRef } from '../../model/ids-and-branch-names.ts';
 import { ChangeLog } from '../watch-plans.ts';
 import type { ConnectionParameters } from './connection-parameters.ts';
+import { Leases } from './copy-of-leases-roles-and-workers.ts';
 import type { PgModule } from './load-peers.ts';
-import { Mirror } from './mirror.ts';
-import type { RawRow, RowReader } from './parse-plan-and-ticket-rows.ts';
-import { Leases } from './pg-holder.ts';
+import { Mirror, type MirrorOptions } from './mirror.ts';
+import type { RawRow } from './parse-plan-and-ticket-rows.ts';
 import { CHANNEL, checkSchema, WORKERS_CHANGED } from './schema.ts';
 import { inTransaction, type Query, Session } from './session.ts';
 import {
@@ -17,14 +17,11 @@ import {
   TICKETS_OF,
 } from './statements.ts';
 
-interface ConnectedOptions {
+interface ConnectedOptions extends Pick<MirrorOptions, 'reader' | 'readPlan' | 'findNamed'> {
   pg: PgModule;
   parameters: ConnectionParameters;
-  reader: RowReader;
   /** Whether a write was this process's. */
   isOwn(writer: string | null): boolean;
-  /** Reads a finished plan with its tickets, and waits for the answer. */
-  readPlan(id: string): RawRow[];
 }
 
 /** Changes of other processes are searched for this often while somebody watches, should a notification have been lost. */
@@ -45,16 +42,15 @@ export class ConnectedMirror {
   #keepers = 0;
   #timer: NodeJS.Timeout | undefined;
 
-  constructor({ pg, parameters, reader, isOwn, readPlan }: ConnectedOptions) {
+  constructor({ pg, parameters, isOwn, ...reads }: ConnectedOptions) {
     this.#isOwn = isOwn;
-    this.mirror = new Mirror({ reader, readPlan, onChange: (ref: StateRef) => this.changes.note(ref) });
+    this.mirror = new Mirror({ ...reads, onChange: (ref: StateRef) => this.changes.note(ref) });
     this.session = new Session({
       pg,
       parameters,
       name: 'signalbox',
       onConnect: (query) => this.#connected(query),
-      onNotification: (_channel, payload) =>
-        payload === WORKERS_CHANGED ? this.#checkWorkers() : this.#check(),
+      onNotification: (payload) => (payload === WORKERS_CHANGED ? this.#checkWorkers() : this.#check()),
     });
   }
 
@@ -100,8 +96,7 @@ export class ConnectedMirror {
   /** A connection that somebody keeps is opened again when it is lost. */
   keepConnection(keep: boolean): void {
     this.#keepers += keep ? 1 : -1;
-    if (this.#keepers > 0) this.session.keep();
-    else this.session.release();
+    this.session.keep(this.#keepers > 0);
   }
 
   async close(): Promise<void> {
@@ -113,9 +108,9 @@ export class ConnectedMirror {
   async #connected(query: Query): Promise<void> {
     await checkSchema(query);
     await query(`listen ${CHANNEL}`);
-    // The server has to notice soon when this machine is gone: it may be alone in a section.
+    // The server has to notice soon when this machine is gone, or this process stopped: it may be alone in a section or transaction.
     await query(`select set_config('tcp_keepalives_idle', '10', false), set_config('tcp_keepalives_interval', '5', false),
-      set_config('tcp_keepalives_count', '3', false)`);
+      set_config('tcp_keepalives_count', '3', false), set_config('idle_in_transaction_session_timeout', '10s', false)`);
     await this.#load(query);
     await this.leases.refresh(query);
   }

@@ -18,9 +18,9 @@ export interface ConnectionParameters {
 interface TlsParameters {
   /** Whether the certificate has to be of a known authority, and of that host. */
   verifies: 'nothing' | 'authority' | 'host';
-  ca?: string;
-  cert?: string;
-  key?: string;
+  ca?: string | undefined;
+  cert?: string | undefined;
+  key?: string | undefined;
 }
 
 const MODES: Record<string, TlsParameters['verifies'] | null> = {
@@ -82,8 +82,10 @@ function parsed({ text, from }: StoreAddress): URL {
   }
   if (url && /^postgres(ql)?:$/.test(url.protocol)) return url;
   const where = { argument: 'that was given', variable: 'in SIGNALBOX_STORE', file: 'in the file' }[from];
-  throw refused(`The address of the store ${where} cannot be read.`, `It has this form: ${FORM}`);
+  throw refused(`The address of the store ${where} cannot be read.`, `It has this form: ${FORM}. ${CODES}`);
 }
+
+const CODES = 'In a password, "#" is written as %23, "/" as %2F, "?" as %3F, "@" as %40, "%" as %25.';
 
 const NO_HOST = 'none.invalid';
 
@@ -144,9 +146,9 @@ function tlsParameters(
   return {
     // As everywhere else: an authority that is named has to be the right one.
     verifies: verifies === 'nothing' && ca !== undefined ? 'authority' : verifies,
-    ...(ca === undefined ? {} : { ca }),
-    ...(cert === undefined ? {} : { cert }),
-    ...(key === undefined ? {} : { key }),
+    ca,
+    cert,
+    key,
   };
 }
 

@@ -3,19 +3,8 @@ import { type ConnectionParameters, shownAddress } from './connection-parameters
 
 /** The server is gone or does not take connections now; waiting may help. 08: connection, 53: no room, 57P: shut down. */
 const LATER = /^(08|53|57P)/;
-const NETWORK = new Set([
-  'ECONNREFUSED',
-  'ECONNRESET',
-  'EPIPE',
-  'ETIMEDOUT',
-  'ENOTFOUND',
-  'EAI_AGAIN',
-  'EHOSTUNREACH',
-  'ENETUNREACH',
-  'ENOENT',
-]);
-
-const WORDS: Record<string, string> = {
+/** Codes of the network, in words. */
+const NETWORK: Record<string, string> = {
   ECONNREFUSED: 'nothing listens there',
   ECONNRESET: 'the connection was cut',
   EPIPE: 'the connection was cut',
@@ -25,8 +14,8 @@ const WORDS: Record<string, string> = {
   EHOSTUNREACH: 'there is no way to that host',
   ENETUNREACH: 'there is no way to that host',
   ENOENT: 'there is no such socket',
-  '53300': 'it has no connection left',
 };
+const NO_CONNECTION_LEFT = '53300';
 
 interface PgError {
   code?: string;
@@ -40,7 +29,7 @@ export function isConnectionLoss(error: unknown): boolean {
   const { code = '', severity } = error as PgError;
   if (severity !== undefined) return LATER.test(code);
   return (
-    NETWORK.has(code) ||
+    Object.hasOwn(NETWORK, code) ||
     /^(Connection terminated|Client was closed|Client has encountered)/.test(messageOf(error))
   );
 }
@@ -58,7 +47,9 @@ export function explainPgError(error: unknown, parameters: ConnectionParameters)
   if (code === '28P01' || /client password must be a/.test(message))
     return refuse(
       'password',
-      `${place} refuses the password of ${parameters.user}.`,
+      parameters.password === ''
+        ? `${place} asks for the password of ${parameters.user}, and none was given.`
+        : `${place} refuses the password of ${parameters.user}.`,
       'Put it into SIGNALBOX_STORE, the file of the address, PGPASSFILE or PGPASSWORD.',
     );
   if (code === '28000' || code === '3D000') return refuse('refused', `${place}: ${message}.`);
@@ -81,7 +72,7 @@ export function explainPgError(error: unknown, parameters: ConnectionParameters)
       'Name the certificate of its authority with ?sslrootcert=<file>; without encryption: ?sslmode=disable',
     );
   if (isConnectionLoss(error) || (severity === undefined && /timeout/i.test(message))) {
-    const why = WORDS[code] ?? message;
+    const why = code === NO_CONNECTION_LEFT ? 'it has no connection left' : (NETWORK[code] ?? message);
     return new SignalboxError(
       'state/storage',
       withoutPassword(`Cannot reach the store ${place}: ${why.replace(/\.$/, '')}.`, parameters),

@@ -2,8 +2,9 @@ import { packageDir } from '../../config/find-config-and-state.ts';
 import { shownAddress } from './connection-parameters.ts';
 import { type Grants, grants } from './grants.ts';
 import { loadPeer } from './load-peers.ts';
-import { type PostgresPlace, reachPostgres } from './open-postgres.ts';
-import { type Boss, type BossModule, bossDatabase } from './queue.ts';
+import { type PostgresPlace, personIn, reachPostgres } from './open-postgres.ts';
+import { type Boss, type BossModule, bossOptions } from './pg-boss-queue.ts';
+import { commandRecords } from './pg-context.ts';
 import { LOCKS, migrate, QUEUE_SCHEMA } from './schema.ts';
 import { inTransaction, Session } from './session.ts';
 
@@ -28,10 +29,8 @@ export async function initFleet(place: PostgresPlace): Promise<FleetMade> {
     reachPostgres(place),
     loadPeer<BossModule>('pg-boss', packages),
   ]);
-  const [own, queued] = ['signalbox init', 'signalbox queue'].map(
-    (name) => new Session({ pg, parameters, name }),
-  );
-  if (!own || !queued) throw new Error('unreachable');
+  const own = new Session({ pg, parameters, name: 'signalbox init' });
+  const queued = new Session({ pg, parameters, name: 'signalbox queue' });
   const lock = [LOCKS.class, LOCKS.schema];
   try {
     return await own.exclusively(async (query) => {
@@ -47,16 +46,15 @@ export async function initFleet(place: PostgresPlace): Promise<FleetMade> {
         return row?.version ?? 0;
       };
       const from = await version();
-      await startOnce(new PgBoss({ db: bossDatabase(queued), schema: QUEUE_SCHEMA, ...WITHOUT_TIMERS }));
+      await startOnce(new PgBoss(bossOptions((text, values) => queued.query(text, values), true)));
       const queue = { from, to: await version() };
+      await commandRecords(personIn(place.env), undefined).add(query, 'fleet init', `schema ${schema.to}`);
       return { store: shownAddress(parameters), schema, queue, grants: grants() };
     });
   } finally {
     await Promise.all([own.close(), queued.close()]);
   }
 }
-
-const WITHOUT_TIMERS = { migrate: true, createSchema: true, supervise: false, schedule: false } as const;
 
 async function startOnce(boss: Boss): Promise<void> {
   let failed: unknown;

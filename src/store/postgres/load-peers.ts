@@ -9,10 +9,7 @@ import type { clientConfig } from './connection-parameters.ts';
 /** The part of `pg` that is used here: its own types would become a part of ours, and it is optional. */
 export interface PgClient {
   connect(): Promise<unknown>;
-  query<R>(query: {
-    text: string;
-    values?: readonly unknown[];
-  }): Promise<{ rows: R[]; rowCount: number | null }>;
+  query<R>(query: { text: string; values?: readonly unknown[] }): Promise<{ rows: R[] }>;
   end(): Promise<void>;
   on(event: 'error' | 'end' | 'notification', listener: (value: never) => void): unknown;
   ref(): void;

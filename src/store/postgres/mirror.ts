@@ -2,7 +2,7 @@ import { InputError } from '../../model/errors.ts';
 import { refKey, type StateRef, type TicketRef } from '../../model/ids-and-branch-names.ts';
 import type { Plan } from '../../model/plan.ts';
 import type { Ticket } from '../../model/ticket.ts';
-import { quickTicket } from '../parse-without-zod.ts';
+import { parseUsage } from '../parse-without-zod.ts';
 import type { StoreProblem, StoreView } from '../store-interface.ts';
 import {
   isRowFinished,
@@ -10,15 +10,18 @@ import {
   type RawRow,
   type Row,
   type RowReader,
+  usable,
 } from './parse-plan-and-ticket-rows.ts';
 import type { ChangedRow, FinishedRow } from './statements.ts';
 
-interface MirrorOptions {
+export interface MirrorOptions {
   reader: RowReader;
   /** Called for every plan and ticket that has changed. */
   onChange(ref: StateRef): void;
   /** Reads a finished plan with its tickets, and waits for the answer. */
   readPlan(id: string): RawRow[];
+  /** Finds tickets of finished plans, and waits for the answer. */
+  findNamed(ids: readonly string[]): TicketRef[];
 }
 
 /** An open plan, what is wrong with it, and its tickets by id. */
@@ -138,8 +141,7 @@ export class Mirror {
 
   setUsage(text: string): void {
     if (text === this.#usage.text) return;
-    const all = JSON.parse(text) as unknown[];
-    this.#usage = { text, tickets: all.flatMap((each) => quickTicket(each) ?? []) };
+    this.#usage = { text, tickets: parseUsage(text) };
   }
 
   get usage(): readonly Ticket[] {
@@ -251,7 +253,7 @@ export class Mirror {
   #listed(): Pick<StoreView, 'plans' | 'problems'> {
     const all = [...this.#open].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, each]) => each);
     return {
-      plans: all.flatMap(({ plan }) => (plan.value instanceof InputError ? [] : plan.value)),
+      plans: all.flatMap(({ plan }) => usable(plan) ?? []),
       problems: all.flatMap(({ problems }) => problems),
     };
   }
@@ -267,11 +269,8 @@ export class Mirror {
     plan: (id) => (this.#finished.has(id) ? usable(this.rows(id)?.plan) : undefined),
     ticket: ({ planId, ticketId }) =>
       this.#finished.has(planId) ? usable(this.rows(planId)?.tickets.get(ticketId)) : undefined,
+    named: (ids) => this.#options.findNamed(ids).filter(({ planId }) => this.#finished.has(planId)),
   };
-}
-
-function usable<T extends Plan | Ticket>(row: Row<T> | undefined): T | undefined {
-  return row === undefined || row.value instanceof InputError ? undefined : row.value;
 }
 
 /** Plans with their tickets, from rows in which a plan comes before its tickets. */

@@ -3,13 +3,14 @@ import { packageDir } from '../../config/find-config-and-state.ts';
 import type { StoreAddress } from '../../config/find-store-address.ts';
 import { ifPossible } from '../../machine/files/read-and-remove-files.ts';
 import type { Env } from '../../machine/home-path.ts';
+import type { InputError } from '../../model/errors.ts';
 // Gives the store its schemas.
-import '../open-store.ts';
+import '../open-file-store-with-schemas.ts';
 import type { StoreOptions } from '../store-interface.ts';
 import { connectionParameters } from './connection-parameters.ts';
 import { findPeer, loadPeer, type PgModule } from './load-peers.ts';
+import type { BossModule } from './pg-boss-queue.ts';
 import { PgStore } from './pg-store.ts';
-import type { BossModule } from './queue.ts';
 
 export interface PostgresPlace {
   address: StoreAddress;
@@ -33,12 +34,25 @@ export async function reachPostgres({ address, env, cwd, packages = packageDir()
   return { pg: await loadPeer<PgModule>('pg', packages), pgFile, parameters };
 }
 
+/** Who gives a command, for the record. */
+export function personIn(env: Env): string | null {
+  return env.USER ?? env.LOGNAME ?? ifPossible(() => userInfo().username) ?? null;
+}
+
+/** Packages that are missing or untested. Only workers and the daemon need both. */
+export function peerProblems(packages = packageDir()): InputError[] {
+  return (['pg', 'pg-boss'] as const).flatMap((name) => {
+    const found = findPeer(name, packages);
+    return typeof found === 'string' ? [] : [found];
+  });
+}
+
 /** The shared state of a fleet, not yet connected: that is done by the first `refresh`, without which there is nothing to read. */
 export async function postgresStore(place: PostgresPlace): Promise<(options: StoreOptions) => PgStore> {
   const reached = await reachPostgres(place);
   const { env, leaseMs, stateDir: state, command, packages = packageDir() } = place;
   const loadQueue = () => loadPeer<BossModule>('pg-boss', packages);
-  const person = env.USER ?? env.LOGNAME ?? ifPossible(() => userInfo().username) ?? null;
+  const person = personIn(env);
   return (options) => new PgStore({ ...options, ...reached, loadQueue, leaseMs, state, person, command });
 }
 

@@ -2,7 +2,7 @@ import { InputError, messageOf } from '../../model/errors.ts';
 import { jsonText } from '../../model/extra-fields.ts';
 import { refKey, type StateRef } from '../../model/ids-and-branch-names.ts';
 import type { Plan } from '../../model/plan.ts';
-import { isFinished } from '../../model/plans/choose-plans.ts';
+import { isFinished } from '../../model/plans/latest-plans-and-unknown-name-errors.ts';
 import type { Ticket } from '../../model/ticket.ts';
 import { missing } from '../state-file-io.ts';
 import { type KnownKinds, parsePlan, parseTicket } from '../state-reader.ts';
@@ -103,7 +103,12 @@ export function columnsOf(value: Plan | Ticket): { claim: string | null; repo: s
   };
 }
 
+export function usable<T extends Plan | Ticket>(row: Row<T> | undefined): T | undefined {
+  return row === undefined || row.value instanceof InputError ? undefined : row.value;
+}
+
 /** A text that cannot be used counts as not finished, so that it is shown. */
-export function isRowFinished({ value }: Row<Plan>): boolean {
-  return !(value instanceof InputError) && isFinished(value);
+export function isRowFinished(row: Row<Plan>): boolean {
+  const plan = usable(row);
+  return plan !== undefined && isFinished(plan);
 }

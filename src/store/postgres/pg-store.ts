@@ -1,7 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import { isAlive, ownIdentity, type ProcessIdentity } from '../../machine/process-identity-and-signals.ts';
-import { LEASE_MS } from '../../model/claim.ts';
 import { InputError, ifUsable } from '../../model/errors.ts';
 import type { StoredEvent } from '../../model/events.ts';
 import {
@@ -11,31 +10,42 @@ import {
   type StateRef,
   type TicketRef,
 } from '../../model/ids-and-branch-names.ts';
+import { LEASE_MS } from '../../model/lease-and-claim-messages.ts';
 import type { Plan } from '../../model/plan.ts';
-import { unknownPlan, unknownTicket } from '../../model/plans/choose-plans.ts';
+import { unknownPlan, unknownTicket } from '../../model/plans/latest-plans-and-unknown-name-errors.ts';
 import type { Ticket } from '../../model/ticket.ts';
 import { claimLines, type NoticeLine } from '../claim-notifications.ts';
+import { usageText } from '../parse-without-zod.ts';
 import { missing } from '../state-file-io.ts';
 import { OWN_KINDS } from '../state-reader.ts';
-import type { HeldTicket, NoticeWish, Store, StoreOptions, StoreView, Wanted } from '../store-interface.ts';
+import type {
+  Fleet,
+  HeldTicket,
+  NoticeWish,
+  OutputLog,
+  SessionFiles,
+  Store,
+  StoreOptions,
+  StoreView,
+  Wanted,
+} from '../store-interface.ts';
 import { keyOf } from '../watch-plans.ts';
 import { EventQueue } from './append-events.ts';
-import { putRecord, RowChanges } from './change-plans-and-tickets.ts';
-import { CommandRecords } from './command-records.ts';
+import { putRecord, RowChanges, waitForChanges } from './change-plans-and-tickets.ts';
 import { ConnectedMirror } from './connected-mirror.ts';
 import { type ConnectionParameters, shownAddress } from './connection-parameters.ts';
 import type { PgModule } from './load-peers.ts';
 import { type Mirror, rowsOf } from './mirror.ts';
-import { OutputRows } from './output-rows.ts';
-import { type RawRow, type Row, RowReader } from './parse-plan-and-ticket-rows.ts';
-import { PgFleet } from './pg-fleet.ts';
-import { type HolderHome, PgHolder } from './pg-holder.ts';
-import { type BossModule, Queue } from './queue.ts';
-import { BlockingReader } from './read-and-wait.ts';
+import { outputRows, sessionRows } from './output-and-session-rows.ts';
+import { type RawRow, type Row, RowReader, usable } from './parse-plan-and-ticket-rows.ts';
+import { type BossModule, Queue } from './pg-boss-queue.ts';
+import { commandRecords, type PgContext } from './pg-context.ts';
+import { pgFleet } from './pg-fleet.ts';
+import { PgHolder } from './pg-holder.ts';
+import { BlockingReader } from './query-synchronously.ts';
 import { LOCK_CLASSES, LOCKS, SCHEMA } from './schema.ts';
 import { inTransaction, type Query, Session } from './session.ts';
-import { SessionRows } from './session-rows.ts';
-import { EVENTS, LAST_EVENT, WHOLE_PLANS } from './statements.ts';
+import { EVENTS, LAST_EVENT, NAMED_TICKETS, WHOLE_PLANS } from './statements.ts';
 
 interface PgStoreOptions extends StoreOptions {
   pg: PgModule;
@@ -66,85 +76,55 @@ const LONGEST_TRY_MS = 50;
 /** Plans and tickets in PostgreSQL, for many machines. Reads come from memory; what is not there is asked for while the caller waits. */
 export class PgStore implements Store {
   readonly #parameters: ConnectionParameters;
+  readonly #context: PgContext;
   readonly #connected: ConnectedMirror;
   readonly #mirror: Mirror;
   readonly #blocking: BlockingReader;
-  readonly #reader: RowReader;
   readonly #changes: RowChanges;
   readonly #events: EventQueue;
-  readonly #persist: NonNullable<StoreOptions['persist']>;
-  readonly #home: HolderHome;
-  readonly output: OutputRows;
-  readonly sessions: SessionRows;
+  readonly output: OutputLog;
+  readonly sessions: SessionFiles;
   readonly #pins = new Map<string, string>();
   /** One log is followed at a time. */
   #followed: { planId: string; last: number; events: StoredEvent[] } | undefined;
   readonly #inside = new Map<string, Promise<unknown>>();
   readonly #queue: Queue;
-  readonly fleet: PgFleet;
+  readonly fleet: Fleet;
 
   constructor(options: PgStoreOptions) {
     const { pg, pgFile, parameters, leaseMs = LEASE_MS, person = null, state, loadQueue: load } = options;
+    const { persist = async (write) => write() } = options;
     const self = randomUUID();
     let writes = 0;
-    const writeId = () => {
-      writes += 1;
-      return `${self}.${writes}`;
-    };
+    const isOwn = (writer: string | null) => writer?.startsWith(self) === true;
+    const reader = new RowReader(options.kinds ?? OWN_KINDS, (ref) => this.location(ref));
     this.#parameters = parameters;
-    this.#persist = options.persist ?? (async (write) => write());
     this.#blocking = new BlockingReader(pgFile, parameters);
-    this.#reader = new RowReader(options.kinds ?? OWN_KINDS, (ref) => this.location(ref));
-    this.#connected = new ConnectedMirror({
-      pg,
-      parameters,
-      reader: this.#reader,
-      isOwn: (writer) => writer?.startsWith(self) === true,
-      readPlan: (id) => this.#blocking.query<RawRow>(WHOLE_PLANS('named'), [[id]]),
-    });
+    const readPlan = (id: string) => this.#blocking.query<RawRow>(WHOLE_PLANS('named'), [[id]]);
+    const findNamed = (ids: readonly string[]) => this.#blocking.query<TicketRef>(NAMED_TICKETS, [ids]);
+    this.#connected = new ConnectedMirror({ pg, parameters, reader, isOwn, readPlan, findNamed });
     this.#mirror = this.#connected.mirror;
-    const { leases } = this.#connected;
-    const records = new CommandRecords({ person, command: options.command });
-    this.#changes = new RowChanges({
-      record: (query, ref) => records.note(query, ref),
+    this.#context = {
       connected: this.#connected,
-      reader: this.#reader,
-      persist: this.#persist,
-      writeId,
+      reader,
+      persist,
+      write: (work) => persist(() => this.session.exclusively(work)),
+      writeId: () => `${self}.${++writes}`,
+      isOwn,
       unknown: (ref) => this.#unknown(ref),
-    });
-    this.#events = new EventQueue({
-      session: this.session,
-      persist: this.#persist,
-      key: writeId,
-      person,
-      machine: ownIdentity().host,
-    });
-    this.#queue = new Queue({
-      load,
-      session: () => new Session({ pg, parameters, name: 'signalbox queue' }),
-    });
-    this.fleet = new PgFleet({
-      session: this.session,
-      leases,
-      changes: this.#changes,
-      queue: this.#queue,
-      persist: this.#persist,
+      unregistered: new Set(),
       leaseMs,
-      records,
-      isOwnKey: (key) => key.startsWith(self),
-    });
-    this.sessions = new SessionRows(this.session);
-    this.output = new OutputRows(this.session, this.#blocking);
-    this.#home = {
-      leases,
       state,
-      leaseMs,
       person,
-      exclusively: (work) => this.session.exclusively(work),
-      registerFirst: (holder) => void this.#changes.unregistered.add(holder),
-      keepConnection: (keep) => this.#connected.keepConnection(keep),
+      records: commandRecords(person, options.command),
     };
+    this.#changes = new RowChanges(this.#context);
+    this.#events = new EventQueue(this.#context);
+    const session = () => new Session({ pg, parameters, name: 'signalbox queue' });
+    this.#queue = new Queue({ load, session });
+    this.fleet = pgFleet(this.#context, this.#changes, this.#queue);
+    this.sessions = sessionRows(this.session);
+    this.output = outputRows(this.session, this.#blocking);
   }
 
   /** The connection, for statements that belong to this store. */
@@ -169,11 +149,12 @@ export class PgStore implements Store {
     const ids = planId === undefined ? this.#mirror.ids() : [planId];
     const areFinished = planId === undefined && ids.some((id) => !this.#mirror.openRows(id));
     const finished = areFinished ? this.#blocking.query<RawRow>(WHOLE_PLANS('finished')) : [];
-    const read = rowsOf(finished, this.#reader);
+    const { reader } = this.#context;
+    const read = rowsOf(finished, reader);
     for (const id of ids) {
       const rows = this.#mirror.openRows(id) ?? read.get(id) ?? (planId && this.#mirror.rows(id));
       if (!rows) continue;
-      const { plan, tickets, problems } = this.#reader.examine(id, rows);
+      const { plan, tickets, problems } = reader.examine(id, rows);
       if (plan) view.plans.push(plan);
       for (const [key, ticket] of tickets) view.tickets.set(key, ticket);
       view.problems.push(...problems);
@@ -189,10 +170,7 @@ export class PgStore implements Store {
     const plan = typeof of === 'string' ? ifUsable(() => this.plan(of)) : of;
     if (!plan) return [];
     const rows = this.#mirror.rows(plan.id);
-    return plan.tickets.flatMap(({ ticketId }) => {
-      const ticket = rows?.tickets.get(ticketId)?.value;
-      return ticket === undefined || ticket instanceof InputError ? [] : ticket;
-    });
+    return plan.tickets.flatMap(({ ticketId }) => usable(rows?.tickets.get(ticketId)) ?? []);
   }
 
   hasPlan(id: string): boolean {
@@ -309,11 +287,10 @@ export class PgStore implements Store {
     if (this.#pins.has(hash)) return;
     const insert = `insert into ${SCHEMA}.pins (hash, doc) values ($1, $2) on conflict do nothing`;
     const find = `select doc from ${SCHEMA}.pins where hash = $1`;
-    const work = async (query: Query) => {
+    const [kept] = await this.#context.write(async (query) => {
       await query(insert, [hash, text]);
       return query<{ doc: string }>(find, [hash]);
-    };
-    const [kept] = await this.#persist(() => this.session.exclusively(work));
+    });
     this.#pins.set(hash, kept?.doc ?? text);
   }
 
@@ -328,7 +305,7 @@ export class PgStore implements Store {
   }
 
   holder(by: string): PgHolder {
-    return new PgHolder(by, this.#home);
+    return new PgHolder(by, this.#context);
   }
 
   /** Inside, reads show everything that others wrote before. */
@@ -349,7 +326,7 @@ export class PgStore implements Store {
       if (row?.taken) await this.#connected.catchUp(query);
       return row?.taken === true;
     };
-    await this.#persist(async () => {
+    await this.#context.persist(async () => {
       for (let pause = FIRST_TRY_MS; ; pause = Math.min(2 * pause, LONGEST_TRY_MS)) {
         if (await this.session.exclusively(take)) return;
         await delay(pause);
@@ -373,7 +350,7 @@ export class PgStore implements Store {
       await insertNotices(query, planId, fresh);
       return mine;
     };
-    return this.#persist(() => this.session.exclusively((query) => inTransaction(query, claim(query))));
+    return this.#context.write((query) => inTransaction(query, claim(query)));
   }
 
   async endNotice(
@@ -382,7 +359,7 @@ export class PgStore implements Store {
     { state, now }: { state: 'sent' | 'failed'; now: string },
   ): Promise<void> {
     const end = { place, key, state, at: now };
-    await this.#persist(() => this.session.exclusively((query) => insertNotices(query, planId, [end])));
+    await this.#context.write((query) => insertNotices(query, planId, [end]));
   }
 
   sweep(): void {
@@ -394,18 +371,16 @@ export class PgStore implements Store {
   }
 
   async updateDeletedUsage(change: (kept: readonly Ticket[]) => readonly object[]): Promise<void> {
-    const update = async (query: Query) => {
+    await this.#context.write(async (query) => {
       const text = await inTransaction(query, async () => {
-        await query('select pg_advisory_xact_lock($1, $2)', [LOCKS.class, LOCKS.changes]);
+        await waitForChanges(query);
         await this.#connected.pull(query);
-        const lines = new Set(change(this.#mirror.usage).map((each) => JSON.stringify(each)));
-        const next = `[\n${[...lines].join(',\n')}\n]\n`;
+        const next = usageText(change(this.#mirror.usage));
         await putRecord(query, 'usage', next);
         return next;
       });
       this.#mirror.setUsage(text);
-    };
-    await this.#persist(() => this.session.exclusively(update));
+    });
   }
 }
 

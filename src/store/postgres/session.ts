@@ -13,9 +13,7 @@ interface SessionOptions {
   name: string;
   /** Called after every connect, before any other statement. */
   onConnect?: (query: Query) => Promise<void>;
-  onNotification?: (channel: string, payload: string) => void;
-  /** Called when an established connection was lost. */
-  onLost?: () => void;
+  onNotification?: (payload: string) => void;
 }
 
 /** A connection that is dead without having said so is given up after this time. */
@@ -64,14 +62,9 @@ export class Session {
     return done;
   }
 
-  /** From now on a lost connection is opened again without being asked for. */
-  keep(): void {
-    this.#kept = true;
-  }
-
-  /** Ends that. */
-  release(): void {
-    this.#kept = false;
+  /** Whether a lost connection is opened again, from now on, without being asked for. */
+  keep(keep: boolean): void {
+    this.#kept = keep;
   }
 
   async close(): Promise<void> {
@@ -98,9 +91,7 @@ export class Session {
     const lost = () => this.#lose(client);
     client.on('error', lost);
     client.on('end', lost);
-    client.on('notification', ({ channel, payload }: { channel: string; payload?: string }) =>
-      onNotification?.(channel, payload ?? ''),
-    );
+    client.on('notification', ({ payload = '' }: { payload?: string }) => onNotification?.(payload));
     try {
       await client.connect();
       await onConnect?.((text, values) => this.#ask(client, text, values));
@@ -130,7 +121,6 @@ export class Session {
     client.connection.stream.destroy();
     if (client !== this.#client) return;
     this.#client = undefined;
-    this.#options.onLost?.();
     if (this.#kept) this.#restoring ??= this.#restore().finally(() => (this.#restoring = undefined));
   }
 

@@ -56,6 +56,13 @@ union all select ${TICKET} from ${SCHEMA}.tickets where plan_id in (select id fr
 order by plan_id, ticket_id nulls first`;
 };
 
+/** Tickets of finished plans that have one of these ids, or one of them behind a dash. */
+export const NAMED_TICKETS = `
+select plan_id as "planId", ticket_id as "ticketId" from ${SCHEMA}.tickets
+where plan_id in (select id from ${SCHEMA}.plans where finished) and exists (
+  select from unnest($1::text[]) as id where ticket_id = id or right(ticket_id, length(id) + 1) = '-' || id
+)`;
+
 /** One plan or ticket, and how much is left of the lease of whoever claims it. */
 export const ONE_PLAN = `
 select ${PLAN}, h.token, h.started, h.identity, ${SCHEMA}.lease_left(h.seen, h.lease_ms) as left

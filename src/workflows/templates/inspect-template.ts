@@ -3,7 +3,7 @@ import { InputError } from '../../model/errors.ts';
 import { capital } from '../../model/text/clean-escape-quote-plural.ts';
 import { didYouMean, nearest } from '../../model/text/nearest-word.ts';
 import { readPrompt } from '../find-workflows-prompts-scripts.ts';
-import { findNunjucks, LIQUID_FILTERS } from './nunjucks-syntax.ts';
+import { findNunjucks, LIQUID_FILTERS } from './find-nunjucks-syntax.ts';
 import { createEngine, plainMessage, type TemplateEngine, type TemplateKind } from './render-template.ts';
 
 /** A place in a template: of the text itself, or of the prompt file `file`. Lines and columns count from 1. */
@@ -191,22 +191,12 @@ export async function readIncluded(text: string, dirs: readonly string[]): Promi
 }
 
 /** A variable as written: `root.field…`. */
-interface VariablePath extends Omit<TemplateUse, keyof TemplatePlace> {
-  token: Token;
-}
+type VariablePath = Omit<TemplateUse, keyof TemplatePlace> & { token: Token };
 
 /** Shapes of the library's parsed values; its guards are not at hand without loading it. */
 interface Filtered {
   initial: { postfix: Iterable<unknown> };
   filters: { name: string; args: unknown[]; token?: Token }[];
-}
-interface Access extends Token {
-  variable: unknown;
-  props: unknown[];
-}
-interface Range {
-  lhs: unknown;
-  rhs: unknown;
 }
 
 /** All variables in a value, its filters' arguments included. `optional` says that the value may be missing. */
@@ -214,7 +204,8 @@ function* pathsOf(value: unknown, optional: boolean): Generator<VariablePath> {
   if (isFiltered(value)) {
     const defaulted = optional || value.filters[0]?.name === 'default';
     for (const token of value.initial.postfix) yield* pathsOf(token, defaulted);
-    for (const argument of argumentsOf(value)) yield* pathsOf(argument, false);
+    for (const argument of value.filters.flatMap(({ args }) => args))
+      yield* pathsOf(Array.isArray(argument) ? argument[1] : argument, false);
   } else if (isRange(value)) {
     yield* pathsOf(value.lhs, optional);
     yield* pathsOf(value.rhs, optional);
@@ -239,10 +230,6 @@ function* filtersOf(value: unknown): Generator<{ token: Token; name: string }> {
   for (const token of value.initial.postfix) yield* filtersOf(token);
 }
 
-function argumentsOf(value: Filtered): unknown[] {
-  return value.filters.flatMap((filter) => filter.args.map((arg) => (Array.isArray(arg) ? arg[1] : arg)));
-}
-
 function isObject(value: unknown): value is object {
   return typeof value === 'object' && value !== null;
 }
@@ -251,11 +238,11 @@ function isFiltered(value: unknown): value is Filtered {
   return isObject(value) && 'initial' in value && 'filters' in value;
 }
 
-function isRange(value: unknown): value is Range {
+function isRange(value: unknown): value is { lhs: unknown; rhs: unknown } {
   return isObject(value) && 'lhs' in value && 'rhs' in value;
 }
 
-function isAccess(value: unknown): value is Access {
+function isAccess(value: unknown): value is Token & { variable: unknown; props: unknown[] } {
   return isObject(value) && 'props' in value;
 }
 

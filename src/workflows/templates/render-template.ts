@@ -24,7 +24,7 @@ export async function renderPrompt(
 ): Promise<string> {
   const name = options.name ?? 'the prompt';
   const rendered = isTemplate(text)
-    ? await render(await engineFor(options.prompts), text, variables, name)
+    ? await render(await engineFor('text', options.prompts), text, variables, name)
     : text;
   const size = Buffer.byteLength(rendered);
   if (size <= MAX_PROMPT_BYTES) return rendered;
@@ -52,7 +52,7 @@ function sayLargest(text: string, variables: Variables): string {
 /** Renders one argument of a script. It reaches the script as one argument, whatever it holds. */
 export async function renderArg(text: string, variables: Variables): Promise<string> {
   if (!isTemplate(text)) return text;
-  return await render(await sharedEngine('text'), text, variables, `the argument ${JSON.stringify(text)}`);
+  return await render(await engineFor('text'), text, variables, `the argument ${JSON.stringify(text)}`);
 }
 
 /** Renders a shell command with every value quoted, so that ticket text can never become shell. */
@@ -61,7 +61,7 @@ export async function renderCommand(text: string, variables: Variables): Promise
   const name = `the command ${JSON.stringify(text)}`;
   if (text.includes('\0'))
     throw new InputError('template/command', `${capital(name)} holds a NUL character.`);
-  const marked = await render(await sharedEngine('command'), text, variables, name);
+  const marked = await render(await engineFor('command'), text, variables, name);
   return composeCommand(marked.split('\0'));
 }
 
@@ -84,16 +84,10 @@ async function render(
   }
 }
 
-function engineFor(prompts: Readonly<Record<string, string>> | undefined): Promise<TemplateEngine> {
-  if (!prompts) return sharedEngine('text');
-  const known = withPrompts.get(prompts) ?? createEngine('text', prompts);
-  withPrompts.set(prompts, known);
-  return known;
-}
-
-function sharedEngine(kind: TemplateKind): Promise<TemplateEngine> {
-  const engine = shared.get(kind) ?? createEngine(kind);
-  shared.set(kind, engine);
+function engineFor(kind: TemplateKind, prompts?: RenderOptions['prompts']): Promise<TemplateEngine> {
+  const engine = (prompts ? withPrompts.get(prompts) : shared.get(kind)) ?? createEngine(kind, prompts);
+  if (prompts) withPrompts.set(prompts, engine);
+  else shared.set(kind, engine);
   return engine;
 }
 
@@ -110,16 +104,6 @@ function renderError(error: unknown, name: string, partial: (text: string) => st
     details: { line, column, file },
     cause: error,
   });
-}
-
-type LiquidModule = typeof import('liquidjs');
-
-let loaded: Promise<LiquidModule> | undefined;
-
-/** The template library is loaded when the first template is met: most commands never meet one. */
-function liquidModule(): Promise<LiquidModule> {
-  loaded ??= import('liquidjs');
-  return loaded;
 }
 
 /** A template that computes for long or grows without end is stopped. */
@@ -147,7 +131,8 @@ export async function createEngine(
   partials: Readonly<Record<string, string>> = {},
   options: { strictFilters?: boolean } = {},
 ): Promise<TemplateEngine> {
-  const { Liquid } = await liquidModule();
+  // The template library is loaded when the first template is met: most commands never meet one.
+  const { Liquid } = await import('liquidjs');
   const liquid = new Liquid({
     strictVariables: true,
     strictFilters: options.strictFilters ?? true,

@@ -3,10 +3,10 @@ import { lstatSync, readdirSync, realpathSync, statSync } from 'node:fs';
 import { lstat, mkdir, readFile, writeFile } from 'node:fs/promises';
 import { dirname, isAbsolute, join } from 'node:path';
 import type { Repository } from '../../git/context-and-locks.ts';
-import type { GitLocation } from '../../git/location.ts';
+import type { GitLocation } from '../../git/locate-git-directories.ts';
 import { unlessCode } from '../../machine/files/read-and-remove-files.ts';
 import { WorkspaceError } from '../../model/errors.ts';
-import { isInside } from '../worktree-paths.ts';
+import { isInside } from '../resolve-create-and-prune-paths.ts';
 
 interface Copied {
   /** Hashes of what was copied, by file. */

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { existsSync, lstatSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { detectManifest } from '../../config/project-manifest.ts';
-import type { GitLocation } from '../../git/location.ts';
+import type { GitLocation } from '../../git/locate-git-directories.ts';
 import type { Git } from '../../git/run-git.ts';
 import { readRegularText } from '../../machine/files/read-and-remove-files.ts';
 
@@ -32,13 +32,10 @@ export function frozenInstall(dir: string, wanted: string | null = null): Frozen
   if (!install) return undefined;
   const { lockfile, manager } = install;
   const lock = readFileSync(join(dir, lockfile));
-  const command = manager === 'yarn' && isBerry(lock) ? 'yarn install --immutable' : install.command;
+  // The lock file of Yarn 2 or later, which lack the option of Yarn 1, begins with a metadata block.
+  const isBerry = manager === 'yarn' && /^__metadata:/m.test(lock.toString('utf8', 0, 1000));
+  const command = isBerry ? 'yarn install --immutable' : install.command;
   return { command, stamp: createHash('sha256').update(`${command}\0`).update(lock).digest('hex') };
-}
-
-/** Whether a lock file is of Yarn 2 or later, which lack the option of Yarn 1: it begins with a metadata block. */
-function isBerry(lock: Buffer): boolean {
-  return /^__metadata:/m.test(lock.toString('utf8', 0, 1000));
 }
 
 /** The name of the lock file in a directory, for a message if the worktree has none but the user's checkout has one. */

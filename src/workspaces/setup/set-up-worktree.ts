@@ -1,6 +1,6 @@
 import type { Context, Repository } from '../../git/context-and-locks.ts';
 import { cleanEnv } from '../../git/environment.ts';
-import type { GitLocation } from '../../git/location.ts';
+import type { GitLocation } from '../../git/locate-git-directories.ts';
 import { realOf, statOf } from '../../machine/files/read-and-remove-files.ts';
 import {
   isAlive,
@@ -11,9 +11,9 @@ import {
 } from '../../machine/process-identity-and-signals.ts';
 import { run } from '../../machine/run-process.ts';
 import { WorkspaceError } from '../../model/errors.ts';
+import { canonical } from '../resolve-create-and-prune-paths.ts';
 import { type Owner, readOwnerAt, writeOwner } from '../workspace-owner.ts';
 import type { WorkspaceSpec } from '../workspace-spec.ts';
-import { canonical } from '../worktree-paths.ts';
 import { copyUntracked } from './copy-untracked-files.ts';
 import { dueInstall, install, lockfileOf } from './install-packages.ts';
 
@@ -30,7 +30,7 @@ export async function setUp(
     writeOwner(worktree.gitDir, { ...owner, state: 'setup', copied, by: ownIdentity() });
     const options = { cwd: worktree.workTree, env: repo.env, signal: spec.signal };
     await runHooks(spec.hooks, options);
-    if (due) await install(worktree, due, (command) => runInstall(command, options));
+    if (due) await install(worktree, due, (command) => runInstall(command, options, spec.onInstall));
   }
   writeOwner(worktree.gitDir, { ...owner, state: 'ready', copied, by: undefined });
   const unlocked =
@@ -49,7 +49,7 @@ export async function refreshSetup(
   if (!owner || !due) return;
   writeOwner(worktree.gitDir, { ...owner, state: 'setup', by: ownIdentity() });
   const options = { cwd: worktree.workTree, env: context.env, signal: spec.signal };
-  await install(worktree, due, (command) => runInstall(command, options));
+  await install(worktree, due, (command) => runInstall(command, options, spec.onInstall));
   writeOwner(worktree.gitDir, { ...owner, state: 'ready', by: undefined });
 }
 
@@ -138,8 +138,13 @@ async function runHook(command: string, options: HookOptions): Promise<void> {
 }
 
 /** Installs what a project's lock file says. */
-export async function runInstall(command: string, options: HookOptions): Promise<void> {
+export async function runInstall(
+  command: string,
+  options: HookOptions,
+  onBegin?: WorkspaceSpec['onInstall'],
+): Promise<void> {
   refuseStopped(options);
+  onBegin?.(command);
   const failed = await runToEnd(command, options);
   if (failed) throw failedSetup(`What the project needs was not installed: ${command}`, 'Correct', failed);
 }

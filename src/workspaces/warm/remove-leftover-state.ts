@@ -3,11 +3,11 @@ import { lstatSync, readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Context } from '../../git/context-and-locks.ts';
 import { isUnderWay } from '../../git/inspect-worktrees.ts';
-import type { GitLocation } from '../../git/location.ts';
+import type { GitLocation } from '../../git/locate-git-directories.ts';
 import { type IndexMarks, readMarks } from '../../git/status-and-index-marks.ts';
 import { isLink, unlessCode } from '../../machine/files/read-and-remove-files.ts';
+import { isInside } from '../resolve-create-and-prune-paths.ts';
 import { INSTALLS } from '../setup/install-packages.ts';
-import { isInside } from '../worktree-paths.ts';
 
 const OPERATIONS: Record<string, string> = {
   MERGE_HEAD: 'a merge',

@@ -2,14 +2,14 @@ import { existsSync, readdirSync, renameSync, rmdirSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { type Context, lockRepo, type Repository } from '../../git/context-and-locks.ts';
 import { find, inspect, isUnderWay, listOwnRefs } from '../../git/inspect-worktrees.ts';
-import type { GitLocation } from '../../git/location.ts';
+import type { GitLocation } from '../../git/locate-git-directories.ts';
 import { branchRef, readRef } from '../../git/refs.ts';
 import { GitError, retryRaces } from '../../git/run-git.ts';
 import { WorkspaceError } from '../../model/errors.ts';
 import { type Checkout, checkOut, removeWorktree } from '../add-remove-repair-worktree.ts';
-import { wouldLoseHiddenWork } from '../unique-commits.ts';
+import { wouldLoseHiddenWork } from '../find-work-lost-with-worktree.ts';
+import { makePath, realDirectory, removeEmptyParents, warmRoot } from '../resolve-create-and-prune-paths.ts';
 import { type Owner, readOwner, writeOwner } from '../workspace-owner.ts';
-import { makePath, realDirectory, removeEmptyParents, warmRoot } from '../worktree-paths.ts';
 import {
   clearGitState,
   deleteLinksToCaches,
@@ -178,11 +178,10 @@ function freeName(stem: string): string {
 }
 
 /** Deletes the repository's free warm worktrees under a root and returns how many there were. */
-export async function deleteFreeWarm(
-  context: Context,
+export function deleteFreeWarm(
+  repo: Repository,
   spec: { repo: string; worktreeRoot: string },
 ): Promise<number> {
-  const repo = await context.repo(spec.repo);
   return lockRepo(repo, async () => {
     let swept = 0;
     for (const at of await listFree(repo, realDirectory(spec.worktreeRoot))) {

@@ -1,4 +1,4 @@
-import type { ReadContext } from '../../../src/model/agent.ts';
+import type { ReadContext } from '../../../src/model/agent-and-adapter-types.ts';
 import type { ErrorClass, Json } from '../../../src/model/ticket.ts';
 
 /** What a recorded stream is read as. */

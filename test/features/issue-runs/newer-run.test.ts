@@ -1,4 +1,4 @@
-import { rmSync } from 'node:fs';
+import { existsSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect } from 'vitest';
 import type { RunResult } from '../../../src/features/issue-runs/request-and-result-types.ts';
@@ -98,6 +98,50 @@ describe.concurrent('a run whose issue a newer run has', () => {
     expect((await issues.cli('retry', newer, 'a')).code).toBe(0);
     expect((await issues.cli('resume', newer)).code).toBe(0);
     await goesOn(issues, run);
+  });
+});
+
+describe.concurrent('a run that a newer one has replaced', () => {
+  it('is complete with the newer one, whose work can be merged', async ({ world }) => {
+    steeredAgent(world);
+    const issues = new IssueWorld(world).write('a.md', '# a\n');
+    only(world, 'slow', 'a');
+    const running = issues.invoke('run', 'a.md', ...WORK);
+    await world.call('working');
+    expect((await running.kill('SIGINT')).code).toBe(130);
+    only(world, 'slow');
+    expect((await issues.cli('run', 'a.md', ...WORK)).out).toMatch(/^1 passed, 0 failed/m);
+    const [old = '', newer = ''] = issues.runs();
+    expect(world.readPlan(old)).toMatchObject({ status: 'complete', claim: null });
+    expect((await issues.cli('status')).out).not.toMatch(/superseded|Waiting/);
+    expect((await issues.cli('report')).out).not.toContain(old);
+    expect((await issues.cli('resume')).err).toContain('Nothing is paused or stopped.');
+    const merged = await issues.cli('merge', newer);
+    expect(merged.code, merged.out + merged.err).toBe(0);
+    expect(git(world.repo, 'log', '--format=%s', '-2')).toContain('a');
+  });
+
+  it('gives up neither branch nor worktree of the newer one, which a ticket id finds', async ({ world }) => {
+    steeredAgent(world);
+    const issues = new IssueWorld(world).write('a.md', '# a\n');
+    only(world, 'slow', 'a');
+    const first = issues.invoke('run', 'a.md', ...WORK);
+    await world.call('working');
+    expect((await first.kill('SIGINT')).code).toBe(130);
+    const second = issues.invoke('run', 'a.md', ...WORK);
+    await world.call('working', {}, 2);
+    const [old = '', newer = ''] = issues.runs();
+    const { worktree } = world.ticket(newer, 'a');
+    expect((await issues.cli('status', 'a')).out).toContain(`${newer}/a`);
+    expect((await issues.cli('status', old)).out).toContain(`→ signalbox status --plan ${newer}\n`);
+    for (const _ of [1, 2]) {
+      const { code, out } = await issues.cli('cancel', old, '--yes');
+      expect({ code, out }).toEqual({ code: 0, out: expect.not.stringMatching(/branch -D|worktree/) });
+    }
+    expect(existsSync(worktree ?? '')).toBe(true);
+    world.go();
+    expect((await second.ended).out).toMatch(/^1 passed, 0 failed/m);
+    expect(world.readPlan(old).status).toBe('archived');
   });
 });
 

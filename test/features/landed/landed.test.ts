@@ -2,7 +2,7 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect } from 'vitest';
 import type { EngineContext } from '../../../src/engine/context.ts';
-import { workspaceFor } from '../../../src/engine/ticket-workspace.ts';
+import { workspaceFor } from '../../../src/engine/work-out-workspace-and-repository.ts';
 import { findLanded, type Work, whereIsWork } from '../../../src/features/landed/find-landed-work.ts';
 import { complete } from '../../cli/merge-world.ts';
 import { partsOf } from '../../engine/parts.ts';

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { type Car, dependentsOf } from '../../../src/features/merge-train/collect-branches.ts';
-import { firstFailingCount } from '../../../src/features/merge-train/find-bad-branches.ts';
+import { firstFailingCount } from '../../../src/features/merge-train/find-passing-branches.ts';
 import { orderByDependencies } from '../../../src/model/plans/dependency-order.ts';
 
 /** Cars that only wait for cars with a smaller number, in any order. */

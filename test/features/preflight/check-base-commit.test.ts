@@ -68,7 +68,7 @@ describe.concurrent('the checks of a base', () => {
     expect(code).toBe(0);
     const lines = out.split('\n');
     const warned = lines.findIndex((line) =>
-      /✗ p: Base: the checks of main \([0-9a-f]{7}\) fail before any work: /.test(line),
+      /^! p: Base: the checks of main \([0-9a-f]{7}\) fail before any work: /.test(line),
     );
     expect(lines[warned]).toContain('exited with code 3');
     expect(lines.findIndex((line) => line.includes('build started'))).toBeGreaterThan(warned);

@@ -3,7 +3,7 @@ import { dirname, join } from 'node:path';
 import { openEngine } from '../../../src/api/open-engine-with-features.ts';
 import { loadSettings } from '../../../src/config/load-settings.ts';
 import type { EngineContext } from '../../../src/engine/context.ts';
-import { workspaceFor } from '../../../src/engine/ticket-workspace.ts';
+import { workspaceFor } from '../../../src/engine/work-out-workspace-and-repository.ts';
 import {
   type OpenedPullRequest,
   openPullRequest,

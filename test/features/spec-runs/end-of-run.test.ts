@@ -66,6 +66,27 @@ describe.concurrent('the end of a run of a spec', () => {
     expect(result).toMatchObject({ added: [], counts: { attempts: 2 } });
   });
 
+  it('names the error that an edit meanwhile has made', async ({ world }) => {
+    const dir = writeSpec(world, tasks('One'));
+    world.rehearsal([
+      {
+        when: { phase: 'implement' },
+        do: [
+          { run: `printf -- '- [ ] 1. Again\\n' >> ${join(dir, 'tasks.md')}` },
+          { write: { path: 'a.txt', text: 'a' } },
+          { commit: 'Add a' },
+          { result: '<promise>TASK_DONE</promise>' },
+        ],
+      },
+    ]);
+    const { code, out } = await world.cli('spec', dir, ...flags);
+    expect(code, out).toBe(0);
+    expect(out).toMatch(
+      /! tasks\.md was edited during this run and cannot be run like this: tasks\.md:\d+: Task 1 is defined twice; the first is on line \d+\.\n/,
+    );
+    expect(out).not.toContain('Run the spec again');
+  });
+
   it('says nothing of an edit that asks for nothing', { tags: 'full' }, async ({ world }) => {
     const dir = writeSpec(world, tasks('One'));
     world.rehearsal([

@@ -1,8 +1,8 @@
 import { join } from 'node:path';
 import { describe, expect } from 'vitest';
 import { prepareSpecRun } from '../../../src/features/spec-runs/prepare-spec-run.ts';
-import type { SpecRunRequest } from '../../../src/features/spec-runs/spec-run-request-and-state.ts';
-import { startSpecRun } from '../../../src/features/spec-runs/start-spec-run.ts';
+import type { SpecRunRequest } from '../../../src/features/spec-runs/run-request-ticks-and-halt.ts';
+import { startSpecRun } from '../../../src/features/spec-runs/start-or-resume-run.ts';
 import { HeldError } from '../../../src/model/errors.ts';
 import { partsOf } from '../../engine/parts.ts';
 import { git, it, put, runSpec, tasks, type World, work, writeSpec } from './support.ts';
@@ -64,6 +64,23 @@ describe.concurrent('a run of a spec that begins', () => {
     const late = startSpecRun(other, request(dir), second);
     await expect(late).rejects.toThrow(`Spec "limits" is already being run by test (pid ${process.pid}`);
     await expect(late).rejects.toBeInstanceOf(HeldError);
+  });
+
+  it('together with one of the same name in another repository says so, and can be run again', async ({
+    world,
+  }) => {
+    const dir = writeSpec(world, tasks('One'));
+    const repo = join(world.dir, 'other');
+    git(world.dir, 'clone', '--quiet', world.repo, repo);
+    const dirs = [dir, join(repo, '.kiro/specs/limits')] as const;
+    const [one, other] = [await partsOf(world), await partsOf(world)];
+    const first = await prepareSpecRun(one, request(dirs[0]));
+    const second = await prepareSpecRun(other, request(dirs[1]));
+    await startSpecRun(one, request(dirs[0]), first);
+    const late = startSpecRun(other, request(dirs[1]), second);
+    await expect(late).rejects.toThrow(`Another spec "limits" was started at the same moment: ${dir}.`);
+    const again = await prepareSpecRun(other, request(dirs[1]));
+    expect(await startSpecRun(other, request(dirs[1]), again)).toBe('spec-limits-2');
   });
 
   it('while its unit waits for a usage limit says until when', { tags: 'full' }, async ({ world }) => {

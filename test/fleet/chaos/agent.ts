@@ -21,21 +21,19 @@ export function writeAgent(dir: string, seed: number): AgentLog {
 [ "$*" != --version ] || { echo 999.0.0; exit; }
 me="$SIGNALBOX_PLAN,$SIGNALBOX_TICKET,$SIGNALBOX_PHASE.$SIGNALBOX_VISIT.$SIGNALBOX_ATTEMPT,$$"
 : > "${live}/$me"
-pids=
+living=
 for file in '${live}'/*; do
   pid=\${file##*,}
-  [ "$pid" = $$ ] || pids="$pids,$pid"
+  [ "$pid" != $$ ] || continue
+  name= state=
+  if [ -d /proc/self ]; then read -r _ name state _ 2>/dev/null < "/proc/$pid/stat" || :
+  else name=$(ps -o args= -p "$pid") state=$(ps -o stat= -p "$pid"); fi
+  case $state$name in
+    Z*) ;;
+    *chaos-agent*) living="$living \${file##*/}" ;;
+    *) rm -f "$file" ;;
+  esac
 done
-living=
-if [ -n "$pids" ]; then
-  alive=$(ps -o pid=,stat=,args= -p "\${pids#,}" | grep chaos-agent | grep -v '^ *[0-9]* Z' | while read -r pid rest; do echo "$pid"; done)
-  for file in '${live}'/*; do
-    case " $(echo $alive) " in
-      *" \${file##*,} "*) living="$living \${file##*/}" ;;
-      *) [ "\${file##*/}" = "$me" ] || case "$pids," in *",\${file##*,},"*) rm -f "$file" ;; esac ;;
-    esac
-  done
-fi
 machine=\${PWD%%/trees/*}
 printf 'start\\t%s\\t%s\\t%s\\t%s\\t%s\\t%s\\t%s\\n' "$me" "$(date +%s%3N)" "\${machine##*/}" \\
   "$SIGNALBOX_PLAN" "$PWD" "$(git branch --show-current)" "\${living# }" >> '${log}'

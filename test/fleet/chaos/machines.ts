@@ -8,11 +8,13 @@ import { waitFor } from '../../support/wait-for.ts';
 import type { Absence } from './judge.ts';
 
 /** A machine of the test: it shares the database and the bare repositories with the others, and nothing else. */
-interface Machine {
+export interface Machine {
   name: string;
   dir: string;
   /** Its way to the database. */
   proxy: CuttingProxy;
+  /** Its process. */
+  runs: 'worker' | 'daemon';
   worker: Running | undefined;
   /** Killed, stopped or cut off now. */
   isAway: boolean;
@@ -45,10 +47,15 @@ export class Machines {
 
   /** Machines that work. */
   get present(): Machine[] {
+    return this.all.filter(({ runs }) => runs === 'worker');
+  }
+
+  /** The same, with that of the daemon, which drives nothing. */
+  get all(): Machine[] {
     return this.#all.filter(({ isAway, worker }) => !isAway && worker?.alive);
   }
 
-  async add(): Promise<void> {
+  async add(runs: Machine['runs'] = 'worker'): Promise<void> {
     const { fleet } = this.#options;
     this.#made += 1;
     const name = `machine-${this.#made}`;
@@ -59,7 +66,7 @@ export class Machines {
       filter: (path) => !path.startsWith(fleet.world.stateDir),
     });
     const proxy = await CuttingProxy.to(fleet.database.server.port);
-    const machine = { name, dir, proxy, worker: undefined, isAway: true };
+    const machine = { name, dir, proxy, runs, worker: undefined, isAway: true };
     this.#all.push(machine);
     await this.#start(machine);
   }
@@ -71,12 +78,13 @@ export class Machines {
     const env = { ...fleet.env(join(dir, 'home'), address), HOME: dir };
     const isOther = this.#all.indexOf(machine) % 3 === 2;
     const cli = isOther ? otherVersion : undefined;
-    const start = () => fleet.world.start(['worker', '--plain', '--slots', String(slots)], env, dir, cli);
+    const words = machine.runs === 'daemon' ? ['daemon'] : ['worker', '--slots', String(slots)];
+    const start = () => fleet.world.start([...words, '--plain'], env, dir, cli);
     machine.worker = start();
-    await waitFor(`a worker on ${machine.name}`, () => {
-      // The database may be away just now; a service is started again.
+    await waitFor(`a ${machine.runs} on ${machine.name}`, () => {
+      // The database may be away just now, or an earlier daemon not over yet; a service is started again.
       if (!this.#isOver && !machine.worker?.alive) machine.worker = start();
-      return machine.worker?.soFar.includes('takes tickets');
+      return /takes tickets|Daemon \d+/.test(machine.worker?.soFar ?? '');
     });
     machine.isAway = false;
   }
@@ -87,7 +95,7 @@ export class Machines {
     const ended = machine.worker?.kill('SIGKILL');
     this.#inBackground(async () => {
       await ended;
-      if (back === 'never') return this.add();
+      if (back === 'never') return this.add(machine.runs);
       await delay(back.afterMs);
       await this.#start(machine);
       absence.to = Date.now();
@@ -150,4 +158,4 @@ export class Machines {
 }
 
 /** The pauses of the troubles themselves: how long something is away is what is tried here. */
-const delay = (ms: number) => new Promise<void>((resolve) => void setTimeout(resolve, ms));
+export const delay = (ms: number) => new Promise<void>((resolve) => void setTimeout(resolve, ms));

@@ -1,6 +1,7 @@
+import type { Worker } from '../../../src/model/place-tickets-on-workers.ts';
 import type { FleetWorld } from '../../support/fleet.ts';
 import { pgCtl } from '../../support/postgres.ts';
-import type { Machines } from './machines.ts';
+import { delay, type Machine, type Machines } from './machines.ts';
 
 export type Trouble =
   | 'kill a worker'
@@ -9,7 +10,9 @@ export type Trouble =
   | 'stop the scheduler'
   | 'cut a connection'
   | 'restart fast'
-  | 'restart immediate';
+  | 'restart immediate'
+  | 'pause what is dispatched'
+  | 'deliver twice';
 
 /** Half of the kills are for good; the others come back in this part of the lease, at most. */
 const BACK_WITHIN = 1 / 4;
@@ -24,6 +27,8 @@ export function troublesBy(random: () => number, kills: number): Trouble[] {
   const others: Trouble[] = [
     ...(['stop a worker', 'stop a worker', 'stop the scheduler', 'cut a connection'] as const),
     ...(['cut a connection', 'restart fast', 'restart immediate'] as const),
+    ...(['deliver twice', 'deliver twice', 'deliver twice'] as const),
+    ...(['pause what is dispatched', 'pause what is dispatched', 'pause what is dispatched'] as const),
   ];
   return [...killed, ...others]
     .map((trouble) => ({ trouble, place: random() }))
@@ -44,6 +49,9 @@ export class TroubleMaker {
   /** Which machine each trouble hit, for messages about a failure. */
   readonly done: string[] = [];
   kills = 0;
+  /** How often the scheduler was a daemon when it was killed, and a ticket was paused between its dispatch and its claim. */
+  killedDaemons = 0;
+  paused = 0;
 
   constructor(options: MakerOptions) {
     this.#options = options;
@@ -63,9 +71,15 @@ export class TroubleMaker {
       case 'stop a worker':
       case 'stop the scheduler':
         return machines.freeze(machine, AWAY * leaseMs);
+      case 'deliver twice':
+        await fleet.database.query(DELIVER_AGAIN);
+        return;
+      case 'pause what is dispatched':
+        return this.#pauseDispatched();
       case 'kill a worker':
       case 'kill the scheduler':
         this.kills += 1;
+        if (machine.runs === 'daemon') this.killedDaemons += 1;
         return machines.kill(
           machine,
           this.kills % 2 === 1 ? 'never' : { afterMs: random() * BACK_WITHIN * leaseMs },
@@ -73,13 +87,54 @@ export class TroubleMaker {
     }
   }
 
+  /** Stops the worker with the most free slots for a part of its lease, and pauses and retries a ticket that is dispatched to it. */
+  async #pauseDispatched(): Promise<void> {
+    const { fleet, machines, leaseMs } = this.#options;
+    const { store } = fleet;
+    const isOf = ({ dir }: Machine, { repos }: Worker) =>
+      repos.some((path) => path.startsWith(`${dir.toLowerCase()}/`));
+    await store.refresh();
+    const tickets = () => [...store.glance().tickets.values()];
+    const ids = (machine: Machine) =>
+      store.fleet.workers().flatMap((worker) => (isOf(machine, worker) ? worker.id : []));
+    const driven = (machine: Machine) =>
+      tickets().filter(({ claim, dispatch }) => claim && ids(machine).includes(dispatch?.to ?? '')).length;
+    // One that schedules would dispatch nothing while it is stopped.
+    const scheduler = await this.#schedulerPid();
+    const [machine] = machines.present
+      .filter(({ worker }) => worker?.pid !== scheduler)
+      .sort((a, b) => driven(a) - driven(b));
+    if (!machine) return;
+    const frozenMs = leaseMs / 2;
+    const until = performance.now() + frozenMs;
+    machines.freeze(machine, frozenMs);
+    while (performance.now() < until) {
+      await store.refresh();
+      const own = ids(machine);
+      const found = tickets().find(
+        ({ dispatch, claim, status }) =>
+          status !== 'paused' && claim === null && dispatch?.at != null && own.includes(dispatch.to),
+      );
+      if (!found) {
+        await delay(50);
+        continue;
+      }
+      for (const command of ['pause', 'retry']) {
+        const { code, err } = await fleet.cli(command, found.planId, found.ticketId);
+        if (code !== 0) throw new Error(`${command} ${found.planId} ${found.ticketId}: ${err}`);
+      }
+      this.paused += 1;
+      return;
+    }
+  }
+
   /** The machine that schedules, if that is wanted and known, or any. */
   async #victim(isScheduler: boolean) {
     const { machines, random } = this.#options;
     const pid = isScheduler ? await this.#schedulerPid().catch(() => undefined) : undefined;
-    const { present } = machines;
+    const { all, present } = machines;
     const found =
-      present.find(({ worker }) => worker?.pid === pid) ?? present[Math.floor(random() * present.length)];
+      all.find(({ worker }) => worker?.pid === pid) ?? present[Math.floor(random() * present.length)];
     if (!found) throw new Error('no machine is left');
     return found;
   }
@@ -91,3 +146,7 @@ export class TroubleMaker {
     return role && (JSON.parse(role.claim) as { pid: number }).pid;
   }
 }
+
+/** Jobs of now and of earlier, as the queue would deliver them if the answers to their ends were lost. */
+const DELIVER_AGAIN = `insert into signalbox_queue.job (name, data)
+select name, data from signalbox_queue.job order by created_on desc limit 10`;

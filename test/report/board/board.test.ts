@@ -1,5 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { type BoardInput, boardOf, isTooSilent } from '../../../src/report/board/board.ts';
+import { planLines, statusOf } from '../../../src/report/status-text.ts';
+import { style, waitTime } from '../../../src/report/style-and-phrases.ts';
 import type { StoreView } from '../../../src/store/store-interface.ts';
 import { at, attempt, CLAIM, NOW, plan, ticket } from '../../model/build.ts';
 
@@ -129,6 +131,41 @@ describe('the board', () => {
     ]);
     expect(engines).toEqual([{ by: 'run', pid: 1, host: 'here', isElsewhere: false }]);
     expect(running).toBe(1);
+  });
+
+  it('counts the time of a ticket as status does: without the time in which it had failed, or was somewhere else', () => {
+    const again = (startedAt: string) => attempt('implement', 'running', { attempt: 2, startedAt });
+    const first = attempt('implement', 'failure', { startedAt: at(-1100) });
+    const gate = { kind: 'gate', reason: 'Ship it?', until: null };
+    const tickets = {
+      retried: { ...RUNNING, since: at(-6), phaseHistory: [first, again(at(-5))] },
+      'next-phase': { ...RUNNING, since: at(-900) },
+      'asks-again': {
+        status: 'needs_attention',
+        hold: gate,
+        since: at(-5),
+        phaseHistory: [first, again(at(-5))],
+      },
+      stopped: { status: 'paused', since: at(-7), phaseHistory: [first, again(at(-50))] },
+    };
+    const view = viewOf({ id: 'p', tickets });
+    const shown = statusOf({
+      view,
+      holder: { isLive: () => true, leaseLeft: () => undefined },
+      daemon: true,
+      now,
+    });
+    const said = shown.flatMap((each) => planLines(each, style(false), now, { detailed: false })).join('\n');
+    const { rows } = board(view);
+    for (const [name, seconds] of Object.entries({
+      retried: 6,
+      'next-phase': 300,
+      'asks-again': 5,
+      stopped: 7,
+    })) {
+      expect([name, rows.find(({ ticketId }) => ticketId === name)?.since]).toEqual([name, at(-seconds)]);
+      expect(said).toMatch(new RegExp(`${name} .* for ${waitTime(seconds * 1000)} `));
+    }
   });
 
   it('names the machine of a ticket whose engine cannot be seen from here, or whose worktree is elsewhere', () => {

@@ -1,9 +1,5 @@
-import {
-  BOARD_SECTIONS,
-  type Board,
-  type BoardRow,
-  type BoardSection,
-} from '../../../src/report/board/board.ts';
+import { BOARD_SECTIONS, type BoardSection } from '../../../src/report/status-text.ts';
+import type { Board, BoardRow } from '../../../src/report/view-schemas.ts';
 import { NOW } from '../../model/build.ts';
 
 /** A row of the plan `p`. */

@@ -1,10 +1,11 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import type { Board } from '../../../src/report/board/board.ts';
 import { style } from '../../../src/report/style-and-phrases.ts';
-import { cells } from '../../../src/report/table.ts';
-import { drawScreen, listing, type Stale } from '../../../src/report/top/draw-screen.ts';
+import { cells } from '../../../src/report/tables-and-text-wrapping.ts';
+import { listing } from '../../../src/report/top/draw-board.ts';
+import { drawScreen, type Stale } from '../../../src/report/top/draw-screen.ts';
 import { settled, startState, type TopState } from '../../../src/report/top/top-state.ts';
+import type { Board } from '../../../src/report/view-schemas.ts';
 import { at, NOW } from '../../model/build.ts';
 import { board, row } from './boards.ts';
 
@@ -173,9 +174,9 @@ describe('the screen of the board', () => {
     const stale = { message: 'The store does not answer.', since: now - 65_000 };
     const { lines } = draw(BUSY, { stale, columns: 120 });
     expect(lines[0]).toMatch(
-      /^Not up to date: this is from \d\d:\d\d:\d\d, 1m 5s ago\. The store does not answer\.$/,
+      /^Not up to date: this is from \d\d:\d\d:\d\d, 1 m 5 s ago\. The store does not answer\.$/,
     );
-    expect(draw(BUSY, { stale, rows: 5 }).lines[0]).toContain('1m 5s ago');
+    expect(draw(BUSY, { stale, rows: 5 }).lines[0]).toContain('1 m 5 s ago');
   });
 
   it('says why no row is shown', () => {

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import type { Board } from '../../../src/report/board/board.ts';
 import { style } from '../../../src/report/style-and-phrases.ts';
-import { drawScreen, listing } from '../../../src/report/top/draw-screen.ts';
+import { listing } from '../../../src/report/top/draw-board.ts';
+import { drawScreen } from '../../../src/report/top/draw-screen.ts';
 import {
   answerEnded,
   choosePhase,
@@ -11,6 +11,7 @@ import {
   startState,
   type TopState,
 } from '../../../src/report/top/top-state.ts';
+import type { Board } from '../../../src/report/view-schemas.ts';
 import { NOW } from '../../model/build.ts';
 import { board, row } from './boards.ts';
 

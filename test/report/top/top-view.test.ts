@@ -1,8 +1,8 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import type { Board } from '../../../src/report/board/board.ts';
 import { style } from '../../../src/report/style-and-phrases.ts';
 import type { Effect } from '../../../src/report/top/top-state.ts';
 import { TopView } from '../../../src/report/top/top-view.ts';
+import type { Board } from '../../../src/report/view-schemas.ts';
 import { board, row } from './boards.ts';
 
 beforeEach(() => {
@@ -116,7 +116,7 @@ describe('the live board', () => {
     view.changed();
     vi.advanceTimersByTime(12_000);
     const said = world.writes.join('\n');
-    expect(said).toMatch(/Not up to date: this is from \d\d:\d\d:\d\d, 12s ago\. no connection/);
+    expect(said).toMatch(/Not up to date: this is from \d\d:\d\d:\d\d, 12 s ago\. no connection/);
     world.problem = undefined;
     view.changed();
     world.writes.length = 0;

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { InputError } from '../../../src/model/errors.ts';
 import { findPeer, installCommand } from '../../../src/store/postgres/load-peers.ts';
+import { peerProblems } from '../../../src/store/postgres/open-postgres.ts';
 import { scratch } from '../scratch.ts';
 
 const PACKAGES = `'pg@^8.23.1' 'pg-boss@~12.35.0'`;
@@ -38,6 +39,7 @@ it('names the command that installs what is missing, for every kind of installat
 it('takes the versions that were tested, and no others', () => {
   const place = installed(false, { pg: '8.23.1', 'pg-boss': '12.38.0' });
   expect(findPeer('pg', place)).toBe(join(place, '..', 'pg', 'index.js'));
+  expect(peerProblems(place)).toHaveLength(1);
   const refused = findPeer('pg-boss', place);
   expect(refused).toBeInstanceOf(InputError);
   expect(refused).toMatchObject({

@@ -2,6 +2,7 @@ import pg from 'pg';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import type { Changed } from '../../../src/model/ids-and-branch-names.ts';
 import type { Ticket } from '../../../src/model/ticket.ts';
+import { LOCKS } from '../../../src/store/postgres/schema.ts';
 import { type Database, scratchDatabase } from '../../support/postgres.ts';
 import { waitFor } from '../../support/wait-for.ts';
 import { codeOf, planOf, REF, ticketOf } from '../store-support.ts';
@@ -41,6 +42,7 @@ describe('finished plans', () => {
       expect(each.hasPlan('p')).toBe(true);
       expect(each.plan('p').status).toBe('complete');
       expect(each.glance().finished?.ticket(REF)?.title).toBe('T');
+      expect(each.glance().finished?.named([REF.ticketId, 'none'])).toEqual([REF]);
       expect(each.view().tickets.size).toBe(2);
       expect(each.view('p').tickets.size).toBe(2);
     }
@@ -220,3 +222,41 @@ it('has at most two connections, and none that keeps it alive', async () => {
   );
   expect(rows).toHaveLength(2);
 });
+
+it('a change that counts what others have begun sees it, also if both begin at once', async () => {
+  const { database, store } = await opened();
+  const stores = [store, await storeAt(database.address)];
+  const beginIfAlone = (each: (typeof stores)[number]) => (ticket: Ticket) =>
+    each.tickets('p').some(({ context }) => context.n) ? ticket : bump(ticket);
+  const both = await Promise.all(
+    ['t', 'u'].map((ticketId, index) => {
+      const own = stores[index] ?? store;
+      return own.fleet.updateAlone({ planId: 'p', ticketId }, beginIfAlone(own));
+    }),
+  );
+  expect(both.filter(({ context }) => context.n)).toHaveLength(1);
+});
+
+it('a process that is stopped inside a transaction holds the others up for seconds, not for ever', {
+  tags: 'full',
+}, async () => {
+  const { database, store } = await opened();
+  const stopped = await storeAt(database.address);
+  let wake = (): void => undefined;
+  const inside = stopped.session.exclusively(async (query) => {
+    await query('begin');
+    await query('select pg_advisory_xact_lock($1, $2)', [LOCKS.class, LOCKS.changes]);
+    await new Promise<void>((resolve) => {
+      wake = resolve;
+    });
+  });
+  onTestFinished(async () => {
+    wake();
+    await inside;
+  });
+  await waitFor('the lock', async () => (await database.query(HELD_LOCKS)).length > 0);
+  expect(await store.updateTicket(REF, bump)).toMatchObject({ context: { n: 1 } });
+});
+
+const HELD_LOCKS = `select from pg_locks where locktype = 'advisory' and objid = ${LOCKS.changes} and granted
+and database = (select oid from pg_database where datname = current_database())`;

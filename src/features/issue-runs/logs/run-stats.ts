@@ -1,14 +1,14 @@
 import { existsSync, readdirSync } from 'node:fs';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 import { repositoryOf } from '../../../config/find-config-and-state.ts';
-import { groupBy } from '../../../model/group-by.ts';
+import { groupBy } from '../../../model/group-and-remember.ts';
 import type { Plan } from '../../../model/plan.ts';
 import { ticketsOf } from '../../../model/plans/plans-view.ts';
-import type { StoreView } from '../../../store/store-interface.ts';
+import type { Holder, StoreView } from '../../../store/store-interface.ts';
 import { rounded } from '../results/issue-result.ts';
 import { storedRun } from '../results/stored-run-time-and-issue-names.ts';
 import { type IssueLog, type RunLog, readLog } from './read-and-rotate-logs.ts';
-import { runLog } from './write-log.ts';
+import { runLog } from './rewrite-run-log.ts';
 
 export interface Rate {
   total: number;
@@ -18,27 +18,25 @@ export interface Rate {
   averageSeconds: number | null;
 }
 
-export interface RunStats {
-  runs: number;
-  issues: Rate;
-  byMode: Record<string, Rate>;
-  byPhase: Record<string, Rate>;
-  failures: Record<string, number>;
-  costUsd: number | null;
-  /** Issues with attempts whose cost is unknown. */
-  unpriced: number;
-  tokens: number | null;
-  /** Files that could not be read. */
-  unreadable: Unreadable[];
-}
-
 export interface Unreadable {
   file: string;
   reason: string;
 }
 
+/** The logs of all runs in the repository of a directory: those that were written, then what the store knows of the other runs. */
+export function logsOfRepository(
+  cwd: string,
+  { logPath, view, holder }: { logPath: string; view: StoreView; holder: Pick<Holder, 'isLive'> },
+): { logs: RunLog[]; unreadable: Unreadable[] } {
+  const repo = repositoryOf(cwd) ?? cwd;
+  const { logs, unreadable } = readRunLogs(resolve(repo, logPath));
+  const known = new Set(logs.map((log) => log.runId));
+  const isHeld = ({ claim }: Plan) => claim !== null && holder.isLive(claim);
+  return { logs: [...logs, ...storedLogs(view, repo, known, isHeld)], unreadable };
+}
+
 /** All run logs of a directory, oldest first; one that cannot be read is named, not fatal. */
-export function readRunLogs(dir: string): { logs: RunLog[]; unreadable: Unreadable[] } {
+function readRunLogs(dir: string): { logs: RunLog[]; unreadable: Unreadable[] } {
   const logs: RunLog[] = [];
   const unreadable: Unreadable[] = [];
   if (!existsSync(dir)) return { logs, unreadable };
@@ -53,7 +51,7 @@ export function readRunLogs(dir: string): { logs: RunLog[]; unreadable: Unreadab
 }
 
 /** Runs that left no log: what is known of them is in the store. `isHeld` is true for those still under way. */
-export function storedLogs(
+function storedLogs(
   view: StoreView,
   repo: string,
   known: ReadonlySet<string>,
@@ -86,7 +84,7 @@ export function countedIssues(log: RunLog): IssueLog[] {
 }
 
 /** Success by mode and phase, durations, cost and what went wrong, over finished runs. */
-export function runStats(logs: readonly RunLog[], unreadable: readonly Unreadable[] = []): RunStats {
+export function runStats(logs: readonly RunLog[], unreadable: readonly Unreadable[]) {
   const finished = logs.filter((log) => log.endTime !== null);
   const issues = finished.flatMap((log) =>
     countedIssues(log).map((issue) => ({ ...issue, mode: log.config.mode })),
@@ -106,10 +104,12 @@ export function runStats(logs: readonly RunLog[], unreadable: readonly Unreadabl
     byPhase: grouped(phases, (phase) => phase.phase),
     failures,
     costUsd: sum(issues.map((issue) => issue.usage?.costUsd ?? null)),
+    /** Issues with attempts whose cost is unknown. */
     unpriced: issues.filter(({ usage, unpriced = 0 }) => unpriced > 0 || usage?.costUsd === null).length,
     tokens: sum(
       issues.flatMap((issue) => [issue.usage?.inputTokens ?? null, issue.usage?.outputTokens ?? null]),
     ),
+    /** Files that could not be read. */
     unreadable: [...unreadable],
   };
 }

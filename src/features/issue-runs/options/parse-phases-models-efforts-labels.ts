@@ -1,5 +1,5 @@
 import type { RunSettings } from '../../../config/settings-table.ts';
-import { EFFORTS } from '../../../model/agent.ts';
+import { EFFORTS } from '../../../model/agent-and-adapter-types.ts';
 import { InputError } from '../../../model/errors.ts';
 import { ISSUE_PHASES, type IssuePhase, inWorkflowOrder, issuePhase } from '../../../model/issue-phases.ts';
 import type { ExecutionConfig, PhasePolicy } from '../../../model/plan-schema.ts';
@@ -75,14 +75,14 @@ export function phasePolicies(
 
 export type LabelRule = RunSettings['rules'][number];
 
-interface Shape {
-  phases: readonly IssuePhase[];
-  qualityLoop: boolean;
-}
-
 /** What an issue with these labels goes through. Without `autoDetectPhases` labels change nothing. */
 export function applyRules(
-  base: Shape & { autoDetectPhases: boolean; rules: readonly LabelRule[] },
+  base: {
+    phases: readonly IssuePhase[];
+    qualityLoop: boolean;
+    autoDetectPhases: boolean;
+    rules: readonly LabelRule[];
+  },
   labels: readonly string[],
 ): { phases: IssuePhase[]; qualityLoop: boolean } {
   const has = new Set(labels.map((label) => label.toLowerCase()));

@@ -1,14 +1,14 @@
 import type { TicketRef } from '../../../model/ids-and-branch-names.ts';
-import { countUnpriced, totalUsage } from '../../../model/limits/usage-and-cost.ts';
+import { countUnpriced, totalUsage } from '../../../model/limits/usage-cost-and-estimate.ts';
 import { isGivenUp, type Plan, stoppedTogether } from '../../../model/plan.ts';
+import { answerCommands, currentHold, withNames } from '../../../model/state/explain-ticket.ts';
+import { type Attempt, isCancelled, isSuperseded, newerRunOf, type Ticket } from '../../../model/ticket.ts';
 import {
   isSuccess,
   notMerged,
   verdictOf,
   verdictWithReservation,
-} from '../../../model/review-verdict-and-criteria.ts';
-import { answerCommands, currentHold, withNames } from '../../../model/state/explain-ticket.ts';
-import { type Attempt, isCancelled, isSuperseded, newerRunOf, type Ticket } from '../../../model/ticket.ts';
+} from '../../../model/verdict-criteria-and-missing-checks.ts';
 import type { IssueResult, PhaseResult, Refused } from '../request-and-result-types.ts';
 import { GATE, storedRun } from './stored-run-time-and-issue-names.ts';
 
@@ -50,7 +50,9 @@ export function issueResult(stored: Ticket, plan: Plan): IssueResult {
     ...(Number.isNaN(number) ? {} : { prNumber: number }),
     ...(cause && failed?.phase === 'pull_request' ? { prCreationError: cause } : {}),
     ...(success && !url && !source?.already ? { prSkippedReason: withoutPullRequest(plan) } : {}),
-    ...(!success && !waiting && failed ? { failureCategory: categoryOf(failed) } : {}),
+    ...(!success && !waiting && failed
+      ? { failureCategory: failed.error?.class ?? (failed.outcome === 'reject' ? 'rejected' : 'verdict') }
+      : {}),
     ...(source?.already ? { skipped: true } : {}),
     ...(isWaiting(ticket) && !begun ? { notStarted: true } : {}),
     ...(waiting ? { waiting: true } : {}),
@@ -187,10 +189,6 @@ function phaseResult(entry: Attempt): PhaseResult {
     }),
     usage: entry.usage,
   };
-}
-
-function categoryOf(entry: Attempt): string {
-  return entry.error?.class ?? (entry.outcome === 'reject' ? 'rejected' : 'verdict');
 }
 
 function causeOf(entry: Attempt): string | undefined {

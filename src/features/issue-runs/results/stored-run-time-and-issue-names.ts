@@ -4,8 +4,8 @@ import { sayItem } from '../../../issues/work-item.ts';
 import { readJob } from '../../../machine/jobs/start-and-read-job.ts';
 import type { Plan } from '../../../model/plan.ts';
 import type { ExecutionConfig, IssueRun } from '../../../model/plan-schema.ts';
-import { notMerged, verdictWithReservation } from '../../../model/review-verdict-and-criteria.ts';
 import type { Attempt, Ticket } from '../../../model/ticket.ts';
+import { notMerged, verdictWithReservation } from '../../../model/verdict-criteria-and-missing-checks.ts';
 
 /** The phase of the issue workflow that waits for a person. */
 export const GATE = 'qa_gate';

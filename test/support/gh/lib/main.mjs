@@ -1,6 +1,7 @@
 import { appendFileSync } from 'node:fs';
 import { api } from './api.mjs';
 import { Exit, parseArguments } from './arguments.mjs';
+import { forgetTips } from './git.mjs';
 import { pullRequestCommands } from './pull-requests.mjs';
 import { issueView, pick, pullView, repositoryView } from './schema.mjs';
 import { countCall, repositoryOf, update } from './state.mjs';
@@ -20,6 +21,7 @@ const COMMANDS = {
 
 /** Runs one command: counts it, fails it when a failure is scripted for it, else does it and keeps the new state. */
 export function answer({ file, argv, input: read }) {
+  forgetTips();
   appendFileSync(`${file}.calls`, `${JSON.stringify({ argv, cwd: process.cwd() })}\n`);
   const call = parseArguments(argv);
   const input = call.flags['body-file'] === '-' || call.flags.input === '-' ? read() : '';
