@@ -1,6 +1,7 @@
 import { statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import type { EngineContext } from '../engine/context.ts';
+import { knownPinned } from '../engine/pinned-workflow.ts';
 import { readTip } from '../engine/release-and-diff-ticket-workspace.ts';
 import { workspaceFor } from '../engine/work-out-workspace-and-repository.ts';
 import { checkLogPlace } from '../features/issue-runs/logs/rewrite-run-log.ts';
@@ -8,7 +9,8 @@ import { storedRun } from '../features/issue-runs/results/stored-run-time-and-is
 import { findLanded } from '../features/landed/find-landed-work.ts';
 import { makeDirectory } from '../machine/files/make-directory-and-handle-storage-errors.ts';
 import { writeAtomic } from '../machine/files/write-atomic-and-note-facts.ts';
-import { InputError, ignoring, messageOf, SignalboxError } from '../model/errors.ts';
+import { scriptInstead } from '../model/actions.ts';
+import { InputError, ifUsable, ignoring, messageOf, SignalboxError } from '../model/errors.ts';
 import type { EngineEvent } from '../model/events.ts';
 import { groupBy } from '../model/group-and-remember.ts';
 import { refKey } from '../model/ids-and-branch-names.ts';
@@ -16,6 +18,7 @@ import type { Plan } from '../model/plan.ts';
 import { latestFinished } from '../model/plans/latest-plans-and-unknown-name-errors.ts';
 import { isMoving, isRest } from '../model/state/next-step-or-rest.ts';
 import { type Ticket, tipOf } from '../model/ticket.ts';
+import { actionOf, commandOf, type Phase } from '../model/workflow.ts';
 import { readableTicket, withPlans } from '../store/store-interface.ts';
 import { type PlanStatus, statusOf, whereWorkIs } from './status-text.ts';
 import { clock } from './style-and-phrases.ts';
@@ -117,9 +120,17 @@ export async function makeReport(
     unmerged,
     events: plans.flatMap(({ plan }) => store.events(plan.id)),
     diffstat: (ticket) => stats.get(refKey(ticket)) ?? null,
+    checkPhases: (ticket) =>
+      ifUsable(() => knownPinned(engine, ticket))
+        ?.workflow.phases.filter(isCheck)
+        .map(({ id }) => id),
     printedAt: (ticket, attempt) =>
       statSync(join(machine.job(ticket, attempt), 'stdout'), { throwIfNoEntry: false })?.mtimeMs ?? null,
   });
+}
+
+function isCheck(phase: Phase): boolean {
+  return actionOf(phase) === 'checks' || commandOf(phase) === scriptInstead('checks');
 }
 
 /** Git is asked about the work of this many tickets at most. */

@@ -31,7 +31,7 @@ import {
   type Ticket,
   tipOf,
 } from '../model/ticket.ts';
-import { notMerged, unchecked } from '../model/verdict-criteria-and-missing-checks.ts';
+import { notMerged, whyUnchecked } from '../model/verdict-criteria-and-missing-checks.ts';
 import type { Holder, StoreProblem, StoreView } from '../store/store-interface.ts';
 import {
   ago,
@@ -421,8 +421,6 @@ function addTicketLines(each: TicketStatus, page: Page): void {
   const isAsked = ticket.hold?.kind === 'gate';
   if (pull && isAsked) lines.push(`${indent}${pull}`);
   for (const step of nextSteps(each, plan)) lines.push(`${indent}${style.dim(`→ ${step}`)}`);
-  const gap = ticket.status === 'complete' ? unchecked(ticket) : '';
-  if (gap) lines.push(`${indent}${oneLine(gap, 320)}`);
   if (!detailed) return;
   const phase = ticket.currentPhase;
   const where = whereWorkIs(ticket);
@@ -463,11 +461,11 @@ export function ticketLines(each: TicketStatus, plan: Plan, style: Style, now: n
       `${attempt.status}${outcome}`,
       duration(Math.max(0, end - Date.parse(attempt.startedAt))),
       usageText(attempt.usage),
-      oneLine(attempt.error?.message ?? '', 200),
+      oneLine(attempt.error?.message ?? whyUnchecked(attempt), 200),
     ];
   });
   if (rows.length > 0)
-    lines.push('', ...table(['  phase', 'attempt', 'result', 'time', 'usage', 'error'], rows, style));
+    lines.push('', ...table(['  phase', 'attempt', 'result', 'time', 'usage', 'why'], rows, style));
   const { planId, ticketId } = ticket;
   if (rows.length > 0) lines.push('', style.dim(`→ signalbox logs ${planId} ${ticketId}`));
   if (ticket.base) lines.push(style.dim(`→ signalbox diff ${planId} ${ticketId}`));

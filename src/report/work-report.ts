@@ -39,6 +39,8 @@ interface ReportInput {
   unmerged?: ReadonlySet<string>;
   /** `2 files changed, 3 insertions(+)`; null where it cannot be known. */
   diffstat(ticket: Ticket): string | null;
+  /** The phases of its workflow that run the project's checks; undefined where they cannot be known. */
+  checkPhases(ticket: Ticket): readonly string[] | undefined;
   /** When a running attempt last printed something; null where that is unknown. */
   printedAt(ticket: Ticket, attempt: Attempt): number | null;
 }
@@ -85,7 +87,7 @@ export function workReport(input: ReportInput): Report {
     const work = whereWorkIs(ticket);
     if (!work) continue;
     const { planId, ticketId } = ticket;
-    const facts = [work.text, input.diffstat(ticket), verdictOf(ticket)?.verdict, checksText(ticket)];
+    const facts = [work.text, input.diffstat(ticket), verdictOf(ticket)?.verdict, checksText(ticket, input)];
     const isMerged = work.kind === 'merged';
     items[isMerged ? 'merged' : 'ready'].push(
       item(named(ticket), [ticket], {
@@ -284,10 +286,12 @@ function planItem(plan: Plan, tickets: readonly TicketStatus[]): Item {
 }
 
 /** Whether checks really ran. */
-function checksText(ticket: Ticket): string {
+function checksText(ticket: Ticket, { checkPhases }: ReportInput): string {
   const why = unchecked(ticket);
   if (why) return oneLine(why).replace(/\.$/, '');
-  const last = ticket.phaseHistory.findLast(({ phase }) => phase === 'checks');
+  const phases = checkPhases(ticket);
+  if (!phases) return '';
+  const last = ticket.phaseHistory.findLast(({ phase }) => phases.includes(phase));
   if (!last || last.status === 'skipped') return 'no checks ran';
   return last.status === 'success' ? 'checks passed' : `checks: ${last.status}`;
 }

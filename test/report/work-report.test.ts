@@ -97,6 +97,7 @@ const made = (own: (typeof tickets)[number][] = tickets) =>
     period: 'the last 12 hours',
     events,
     diffstat: () => '2 files changed, 3 insertions(+)',
+    checkPhases: () => ['checks'],
     printedAt: () => null,
   });
 
@@ -178,6 +179,7 @@ it('finds what was unusual among 10,000 tickets in no time', () => {
     period: '',
     events: [],
     diffstat: () => null,
+    checkPhases: () => undefined,
     printedAt: () => null,
   });
   expect(performance.now() - began).toBeLessThan(within(1000));

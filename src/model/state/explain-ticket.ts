@@ -2,7 +2,7 @@ import type { TicketRef } from '../ids-and-branch-names.ts';
 import { type Claim, onceEnded, onceLeaseIsOver, sayOther } from '../lease-and-claim-messages.ts';
 import { type Plan, type PlanKindName, sharesWorkspace } from '../plan.ts';
 import { type Hold, isCancelled, isMarkedBlocked, openAttempt, type Ticket } from '../ticket.ts';
-import { verdictWithReservation } from '../verdict-criteria-and-missing-checks.ts';
+import { unchecked, verdictWithReservation } from '../verdict-criteria-and-missing-checks.ts';
 
 /** What is known about engines when a ticket's state is explained. */
 interface Surroundings {
@@ -39,7 +39,10 @@ function explainStatus(ticket: Ticket, plan: Plan, around: Surroundings): Explan
   const names = `${ticket.planId} ${ticket.ticketId}`;
   switch (ticket.status) {
     case 'complete':
-      return { why: verdictWithReservation(ticket), next: '' };
+      return {
+        why: [verdictWithReservation(ticket), unchecked(ticket)].filter(Boolean).join('; '),
+        next: '',
+      };
     case 'failed':
       return { why: ticket.error ?? 'failed', next: `signalbox retry ${names}` };
     case 'paused':

@@ -2,6 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { symlinkSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { describe, expect } from 'vitest';
+import type { Board } from '../../../src/report/view-schemas.ts';
 import { it } from '../../support/index.ts';
 
 const NOTHING = 'No checks are configured and the project has none of its own.';
@@ -14,7 +15,11 @@ describe('checks that found nothing to run', () => {
     expect(code).toBe(0);
     expect(out).toContain(`· a: verify – ${NOTHING} (`);
     expect(out).toMatch(/^✓ +a +complete .*No checks are configured/m);
-    expect((await world.cli('status', '--plan', 'p')).out).toContain(NOTHING);
+    expect((await world.cli('status', '--plan', 'p')).out.split(NOTHING)).toHaveLength(2);
+    expect((await world.cli('status', 'p', 'a')).out).toMatch(
+      /^ +verify +success .*No checks are configured/m,
+    );
+    expect((await world.json<Board>('top')).rows).toMatchObject([{ status: 'complete', why: NOTHING }]);
     expect((await world.cli('logs', 'p', 'a')).out).toContain(NOTHING);
     expect(world.events('p')).toContainEqual(
       expect.objectContaining({ type: 'attempt:end', phase: 'verify', note: NOTHING }),
@@ -62,10 +67,15 @@ describe('checks that found nothing to run', () => {
 
   it('are shown as passed once there is something to run', async ({ world }) => {
     world.config({ checks: ['true'] });
-    world.workflow('work', [{ id: 'verify', type: 'action', action: 'checks' }]);
+    world.agent('agent', 'commit');
+    world.workflow('work', [
+      { id: 'build', type: 'agent', prompt: 'Build.', onSuccess: 'verify' },
+      { id: 'verify', type: 'action', action: 'checks' },
+    ]);
     world.plan('p', { tickets: { a: {} } });
     const { out } = await world.cli('run', 'p', '--plain');
     expect(out).toMatch(/verify ✓/);
     expect(out).not.toContain('No checks');
+    expect((await world.cli('report')).out).toMatch(/on branch .* · checks passed\n/);
   });
 });

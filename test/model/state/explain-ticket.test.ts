@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { explain } from '../../../src/model/state/explain-ticket.ts';
 import type { Ticket } from '../../../src/model/ticket.ts';
+import { NO_CHECKS } from '../../../src/model/verdict-criteria-and-missing-checks.ts';
 import { attempt, CLAIM, plan, running, ticket } from '../build.ts';
 
 const say = (of: Ticket, around: { driven?: boolean; engine?: boolean } = {}, status = 'active') =>
@@ -18,6 +19,11 @@ describe('explain', () => {
 
   it.each<[string, Ticket, { why: string; next: string }]>([
     ['complete', ticket({ status: 'complete' }), { why: '', next: '' }],
+    [
+      'complete, and its checks found nothing to run',
+      ticket({ status: 'complete', phaseHistory: [attempt('verify', 'success', { output: NO_CHECKS })] }),
+      { why: NO_CHECKS, next: '' },
+    ],
     [
       'failed',
       ticket({ status: 'failed', error: 'a: broke' }),
