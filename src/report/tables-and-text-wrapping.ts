@@ -173,6 +173,14 @@ export function width(text: string): number {
   return cells(text.replace(ANSI, ''));
 }
 
+/** The maximum number of rows after the terminal wraps the lines again: a wide character may leave a cell empty. */
+export function rowsOf(lines: readonly string[], columns: number): number {
+  const rows = lines
+    .map(width)
+    .map((all) => (all <= columns ? 1 : Math.ceil((all - 1) / Math.max(1, columns - 1))));
+  return rows.reduce((sum, each) => sum + each, 0);
+}
+
 const WIDE =
   /[\p{Emoji_Presentation}\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Hangul}\p{Script=Yi}\u3000-\u303e\ufe30-\ufe6f\uff01-\uff60\uffe0-\uffe6\u{1f000}-\u{1faff}]/u;
 /** Marks above letters, joiners, and tags of flags; other invisible characters may show as a box. */

@@ -11,7 +11,7 @@ import {
 import { plural } from '../../model/text/clean-escape-quote-plural.ts';
 import { markOf, progressLines } from '../issue-runs/progress-lines.ts';
 import { oneLine, type Style, untilText, usageText, waitTime, whichAttempt } from '../style-and-phrases.ts';
-import { cells, cut, padOrCut } from '../tables-and-text-wrapping.ts';
+import { cells, cut, padOrCut, rowsOf } from '../tables-and-text-wrapping.ts';
 import { boxLines } from './answer-box.ts';
 import { answeredGate, type LiveState, type LiveTicket, openGates, questionsOf } from './live-state.ts';
 
@@ -53,8 +53,22 @@ const RANK: LiveRow['kind'][] = ['running', 'waiting', 'gate', 'queued'];
 /**
  * The live block: a rule, a row per ticket that runs or waits, the progress and the cost. No line is as wide as the
  * terminal. Equal waits are one row. Rows that do not fit are counted.
+ *
+ * Lines that scroll off the screen cannot be erased. So the block has half of the width while too few rows are above it: its
+ * lines must still fit on the screen when the terminal shrinks to half.
  */
 export function frame(state: LiveState, view: FrameView, now: number): string[] {
+  const { columns, rows, above } = view;
+  // A wide character may leave the last cell empty; some terminals wrap as soon as the last column is filled.
+  const most = Math.max(1, columns - 1);
+  const narrow = Math.max(MIN_COLUMNS, Math.ceil(columns / 2));
+  const whole = linesOfWidth(most, state, view, now);
+  const grown = rowsOf(whole, narrow) - whole.length;
+  if (grown <= Math.min(above, rows - whole.length)) return whole;
+  return linesOfWidth(Math.min(narrow, most), state, view, now);
+}
+
+function linesOfWidth(width: number, state: LiveState, view: FrameView, now: number): string[] {
   const tickets = [...state.tickets.values()];
   if (tickets.length === 0 || view.rows < 2) return [];
   const { style } = view;
@@ -63,11 +77,12 @@ export function frame(state: LiveState, view: FrameView, now: number): string[] 
   const box = answerLines(state, view);
   const below = rows.reduce((sum, row) => sum + (row.below?.length ?? 0), 0);
   const lines = rows.length + below + box.length + 3;
-  const { width, height, rule } = room(view, lines);
+  const height = Math.min(lines, Math.max(1, Math.floor((view.rows - 1) / 2)));
+  const rule = height >= Math.min(3, lines) ? ['─'.repeat(width)] : [];
   const footer = [progressLine(tickets, view, width)];
   if (height >= Math.min(MIN_LINES_WITH_COST, lines))
     footer.push(costLine(state, view.spent ?? [], now, width));
-  const free = height - footer.length - (rule === '' ? 0 : 1);
+  const free = height - footer.length - rule.length;
   const { kept, left } = chooseRows(rows, free - box.length);
   const shown = layOutRows(
     kept,
@@ -81,7 +96,7 @@ export function frame(state: LiveState, view: FrameView, now: number): string[] 
     return fitting.map((each) => style.dim(cut(`    ${each}`, width)));
   };
   return [
-    ...(rule === '' ? [] : [style.dim(rule)]),
+    ...rule.map(style.dim),
     ...shown.flatMap((line, at) => [line, ...belowRow(at)]),
     ...(left > 0 ? [style.dim(cut(`${GAP}… and ${left} more`, width))] : []),
     ...box.slice(0, free).map((line) => cut(line, width)),
@@ -96,22 +111,6 @@ function answerLines(state: LiveState, view: FrameView): string[] {
   if (gate && box) return boxLines(box, questionsOf(state), nameOf(gate, view));
   if (!view.keys || openGates(state).length === 0) return [];
   return [`${GAP}Press a to answer here${state.isAsking ? ', q for later' : ''}.`];
-}
-
-/**
- * Lines that scroll off the screen cannot be erased. So the block is narrower than the terminal while too few rows are above
- * it: its lines must still fit on the screen when the terminal shrinks to half. The rule never wraps, so it may be all that a
- * lower terminal keeps.
- */
-function room({ columns, rows, above }: FrameView, lines: number) {
-  const narrow = Math.max(MIN_COLUMNS, Math.ceil(columns / 2));
-  const height = Math.min(lines, Math.max(1, Math.floor((rows - 1) / 2)));
-  const ruled = height >= Math.min(3, lines);
-  const wrapped = ruled ? height - 1 : height;
-  const pieces = Math.min(above, rows - height) >= wrapped ? 2 : 1;
-  // A wide character may leave the last cell empty; some terminals wrap as soon as the last column is filled.
-  const width = Math.max(1, Math.min(columns - 1, pieces * (narrow - 1) + 1));
-  return { width, height, rule: ruled ? '─'.repeat(Math.max(1, Math.min(narrow, columns - 1))) : '' };
 }
 
 /** Tickets that wait for the same are one row, at the place of the first. */

@@ -6,7 +6,7 @@ import { type Naming, nameOf } from '../../model/state/explain-ticket.ts';
 import type { Ticket } from '../../model/ticket.ts';
 import { lineOf, ReportedWaits } from '../event-line.ts';
 import type { Lines, Style } from '../style-and-phrases.ts';
-import { cells, width, wrapLines } from '../tables-and-text-wrapping.ts';
+import { cells, rowsOf, wrapLines } from '../tables-and-text-wrapping.ts';
 import type { Answer } from './answer-box.ts';
 import { frame } from './draw-frame.ts';
 import { answeredGate, liveState, observe, openGates, pressKeys, refresh } from './live-state.ts';
@@ -302,12 +302,4 @@ function blockWithCursorBack(block: readonly string[]): string {
   if (block.length === 0) return '';
   const up = block.length > 1 ? `\u001b[${block.length - 1}A` : '';
   return `\u001b[?7l${block.join('\n')}\u001b[?7h\r${up}`;
-}
-
-/** The maximum number of rows after the terminal wraps the lines again: a wide character may leave a cell empty. */
-function rowsOf(lines: readonly string[], columns: number): number {
-  const rows = lines
-    .map(width)
-    .map((all) => (all <= columns ? 1 : Math.ceil((all - 1) / Math.max(1, columns - 1))));
-  return rows.reduce((sum, each) => sum + each, 0);
 }

@@ -87,7 +87,7 @@ describe('frame', () => {
     );
     state.startedAt = now - 3_600_000 - 180_000;
     expect(frame(state, { ...view, columns: 116 }, now)).toEqual([
-      '─'.repeat(58),
+      '─'.repeat(115),
       `● parser  implement    2m 05s  ${'read src/teas.js'.padEnd(61)}  5.2k tokens · $0.0123`,
       '◌ cli     queued           9s  waits for parser (not complete yet)',
       '● docs    self_review     59s  [visit 2, attempt 3] Four teas.',
@@ -220,11 +220,11 @@ describe('frame', () => {
   });
 
   it.each([
-    [80, 3, 79],
-    [80, 2, 40],
+    [80, 2, 79],
+    [80, 1, 40],
     [200, 100, 199],
-    [200, 3, 199],
-    [200, 2, 100],
+    [200, 2, 199],
+    [200, 1, 100],
     [76, 0, 38],
   ])('uses the whole width of %i columns, or half with only %i rows above it', (columns, above, width) => {
     const activity = 'w '.repeat(150);
@@ -232,7 +232,7 @@ describe('frame', () => {
     const [rule = '', row = ''] = frame(stateOf(ticket), { ...view, columns, above }, at(5));
     expect(cells(row)).toBeLessThanOrEqual(width);
     expect(cells(row)).toBeGreaterThan(width - 3);
-    expect(cells(rule)).toBe(Math.ceil(columns / 2));
+    expect(cells(rule)).toBe(width);
   });
 
   it.each([
@@ -277,7 +277,7 @@ describe('frame', () => {
     );
     const heads = (rows: number) =>
       frame(stateOf(...tickets), { ...view, rows }, START).map((line) => line.split(' ', 3).join(' '));
-    const rule = '─'.repeat(40);
+    const rule = '─'.repeat(79);
     const progress = 'Progress: a ⏳';
     expect(heads(2)).toEqual([progress]);
     expect(heads(5)).toEqual(['● a ', progress]);
