@@ -56,12 +56,18 @@ function entrySlips(data: unknown): FileIssue[] {
   return tickets.flatMap((entry: unknown, index) => misspeltFields(entry, ENTRY_FIELDS, ['tickets', index]));
 }
 
-/** Finds unknown fields whose names are close to a known one. Other unknown fields are allowed. */
+/** Files that Signalbox wrote have all fields, most of them empty. */
+function isSet(value: unknown): boolean {
+  if (value === undefined || value === null || value === '') return false;
+  return typeof value !== 'object' || Object.keys(value).length > 0;
+}
+
+/** Finds unknown fields whose names are close to a known one that says nothing. Other unknown fields are allowed. */
 function misspeltFields(data: unknown, known: readonly string[], at: PropertyKey[]): FileIssue[] {
   if (typeof data !== 'object' || data === null || Array.isArray(data)) return [];
   return Object.keys(data).flatMap((name): FileIssue[] => {
     const near = known.includes(name) ? undefined : nearest(name, [...known]);
-    if (near === undefined || near in data) return [];
+    if (near === undefined || isSet(asRecord(data)[near])) return [];
     const message = `There is no field "${name}"; did you mean "${near}"?`;
     return [{ path: keyPath([...at, name]), message, severity: 'warning' }];
   });

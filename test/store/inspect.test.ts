@@ -52,6 +52,16 @@ describe('inspectState', () => {
   });
 
   it('tells slips in the names of fields', () => {
+    const written = {
+      id: 'p',
+      concurrency: null,
+      tickets: [{ ticketId: 'a', blockedBy: [], blockedby: ['b'] }],
+    };
+    expect(inspect('plan', { ...written, concurency: 3 })).toEqual([
+      'warning concurency: There is no field "concurency"; did you mean "concurrency"?',
+      'warning tickets[0].blockedby: There is no field "blockedby"; did you mean "blockedBy"?',
+    ]);
+    expect(inspect('plan', { ...written, concurrency: 2, concurency: 3, tickets: [] })).toEqual([]);
     expect(inspect('plan', { id: 'p', tickets: [{ ticketId: 'a', blockedby: ['b'] }] })).toEqual([
       'warning tickets[0].blockedby: There is no field "blockedby"; did you mean "blockedBy"?',
     ]);
