@@ -1,11 +1,12 @@
 import { fstatSync, writeSync } from 'node:fs';
 import { setFlagsFromString } from 'node:v8';
+import { ifPossible, unlessCode } from '../machine/files/read-and-remove-files.ts';
 import type { OutputStream, ProcessIo, Signals } from './io.ts';
 
 /** The process that this program runs in. */
 export function processIo(): ProcessIo {
   return {
-    cwd: workingDirectory(),
+    cwd: unlessCode(['ENOENT'], () => process.cwd()),
     env: process.env,
     stdin: { fd: 0, isTTY: () => process.stdin.isTTY === true, readKeys },
     stdout: outputStream(1),
@@ -18,15 +19,6 @@ export function processIo(): ProcessIo {
     },
     keepHeapSmall,
   };
-}
-
-function workingDirectory(): string | undefined {
-  try {
-    return process.cwd();
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
-    throw error;
-  }
 }
 
 const KEY_SIGNALS: Readonly<Record<string, NodeJS.Signals>> = {
@@ -128,11 +120,7 @@ function terminalOf(stream: NodeJS.WriteStream): OutputStream['terminal'] {
   };
 }
 
+/** A closed descriptor is no terminal; the first write to it reports the error. */
 function isDevice(fd: number): boolean {
-  try {
-    return fstatSync(fd).isCharacterDevice();
-  } catch {
-    // A closed descriptor is no terminal; the first write to it reports the error.
-    return false;
-  }
+  return ifPossible(() => fstatSync(fd).isCharacterDevice()) ?? false;
 }

@@ -10,6 +10,7 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { dirname, join } from 'node:path';
+import { unlessCode } from '../machine/files/read-and-remove-files.ts';
 import { InputError } from '../model/errors.ts';
 import { packageDir, readText } from './find-config-and-state.ts';
 import { detectManifest } from './project-manifest.ts';
@@ -243,15 +244,11 @@ function isDirectory(path: string): boolean {
 }
 
 function file(path: string, text: string): Made {
-  return attempt(path, () => {
-    try {
-      writeFileSync(path, text, { flag: 'wx' });
-      return 'made';
-    } catch (error) {
-      if ((error as NodeJS.ErrnoException).code === 'EEXIST') return 'kept';
-      throw error;
-    }
-  });
+  const write = () => {
+    writeFileSync(path, text, { flag: 'wx' });
+    return 'made' as const;
+  };
+  return attempt(path, () => unlessCode(['EEXIST'], write) ?? 'kept');
 }
 
 /** For editors: always the schemas of the installed version. A link that leads nowhere is of a version that was removed. */

@@ -2,6 +2,7 @@ import { existsSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
 import { loadSettings } from '../config/load-settings.ts';
 import { fullDisk, makeDirectory } from '../machine/files/make-directory-and-handle-storage-errors.ts';
+import { ifPossible } from '../machine/files/read-and-remove-files.ts';
 import {
   isLeaseOver,
   lastOutputAt,
@@ -397,13 +398,9 @@ function pathsOfFinished(engine: EngineContext): Paths {
 function ensuresWorktreeRoot({ repo, worktreeRoot }: TicketWorkspace): boolean {
   if (existsSync(worktreeRoot)) return true;
   if (!existsSync(repo)) return false;
-  try {
-    makeDirectory(worktreeRoot, 0o777);
-    return true;
-  } catch {
-    // If this fails, no worktree can be created there either.
-    return false;
-  }
+  // If this fails, no worktree can be created there either.
+  ifPossible(() => makeDirectory(worktreeRoot, 0o777));
+  return existsSync(worktreeRoot);
 }
 
 /** A worker that was away for its lease asks whether it still has a ticket, which begins the lease anew, before it starts anything. */

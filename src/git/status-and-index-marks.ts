@@ -2,6 +2,7 @@ import { copyFileSync, existsSync, lstatSync, mkdtempSync, rmSync } from 'node:f
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { findUnreadableEntry } from '../machine/files/read-and-remove-files.ts';
+import { ignoring } from '../model/errors.ts';
 import { type GitLocation, gitDirOf, sharedDirOf } from './locate-git-directories.ts';
 import { type Git, GitError, NO_DIFF_PROGRAMS, wouldBlock } from './run-git.ts';
 
@@ -101,15 +102,10 @@ async function dirtyLinks(git: Git, links: readonly Link[]): Promise<string[]> {
 
 const LINK_MS = 60_000;
 
+/** A broken repository differs from what was committed. */
 async function isDirty(git: Git, at: GitLocation): Promise<boolean> {
-  try {
-    const { changed, untracked } = await readStatus(git, at);
-    return changed.length + untracked.length > 0;
-  } catch (error) {
-    // A broken repository differs from what was committed.
-    if (error instanceof GitError) return true;
-    throw error;
-  }
+  const status = await ignoring(GitError, () => readStatus(git, at));
+  return !status || status.changed.length + status.untracked.length > 0;
 }
 
 /** The number of fields before the path, by the entry's first character. */

@@ -8,7 +8,7 @@ import {
   makeDirectory,
   writeSmallFile,
 } from './files/make-directory-and-handle-storage-errors.ts';
-import { readJson, statIfVisible } from './files/read-and-remove-files.ts';
+import { readJson, statIfVisible, unlessCode } from './files/read-and-remove-files.ts';
 import { isAlive, ownIdentity, type ProcessIdentity } from './process-identity-and-signals.ts';
 
 const queues = new Map<string, Promise<unknown>>();
@@ -109,11 +109,7 @@ function tryCreate(path: string): boolean {
 
 /** Every write calls this, and `rmSync` is several times slower. */
 function remove(path: string): void {
-  try {
-    unlinkSync(path);
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
-  }
+  unlessCode(['ENOENT'], () => unlinkSync(path));
 }
 
 /** Removes a dead holder's lock. Only the holder of the second file may do so, after another check. */

@@ -12,6 +12,7 @@ import {
 import { release } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
+import { ifPossible, unlessCode } from './files/read-and-remove-files.ts';
 
 const ROOTS = ['/sys/fs/cgroup/pids', '/sys/fs/cgroup'];
 
@@ -20,14 +21,13 @@ export function makePidsGroup(name: string, most: number): string | null {
   const root = ROOTS.find((dir) => counts(dir));
   if (!root) return null;
   const group = join(root, `signalbox-${name}`);
-  try {
+  const made = ifPossible(() => {
     mkdirSync(group, { recursive: true });
     writeFileSync(join(group, 'pids.max'), String(most));
     return group;
-  } catch {
-    // No permission: the process limit of the user is used instead.
-    return null;
-  }
+  });
+  // Without permission, the process limit of the user is used instead.
+  return made ?? null;
 }
 
 /** The group of that name, if it was made. */
@@ -49,14 +49,12 @@ export async function dropPidsGroup(group: string | null): Promise<void> {
 }
 
 /** Whether groups below this one count processes and can be created. */
-function counts(dir: string): boolean {
-  try {
+function counts(dir: string): boolean | undefined {
+  return ifPossible(() => {
     accessSync(dir, constants.W_OK);
     if (dir.endsWith('/pids')) return existsSync(join(dir, 'cgroup.procs'));
     return readFileSync(join(dir, 'cgroup.subtree_control'), 'utf8').split(/\s+/).includes('pids');
-  } catch {
-    return false;
-  }
+  });
 }
 
 /**
@@ -71,14 +69,10 @@ export function processLimit(most: number, kernel = release(), others = ownProce
 /** The number of this user's processes, threads included. */
 function ownProcesses(): number {
   const uid = process.getuid?.();
-  let count = 0;
-  for (const pid of readdirSync('/proc').filter((name) => /^\d+$/.test(name))) {
-    try {
-      if (statSync(`/proc/${pid}`).uid === uid) count += readdirSync(`/proc/${pid}/task`).length;
-    } catch (error) {
-      // It has ended meanwhile.
-      if (!['ENOENT', 'ESRCH', 'EACCES'].includes((error as NodeJS.ErrnoException).code ?? '')) throw error;
-    }
-  }
-  return count;
+  const tasksOf = (pid: string) =>
+    statSync(`/proc/${pid}`).uid === uid ? readdirSync(`/proc/${pid}/task`).length : 0;
+  // One that has ended meanwhile has none.
+  return readdirSync('/proc')
+    .filter((name) => /^\d+$/.test(name))
+    .reduce((sum, pid) => sum + (unlessCode(['ENOENT', 'ESRCH', 'EACCES'], () => tasksOf(pid)) ?? 0), 0);
 }

@@ -101,11 +101,8 @@ export class MemoryWatch {
     const peaks = this.#read();
     const before = Object.hasOwn(peaks, agent) ? (peaks[agent] ?? 0) : 0;
     this.#peaks = { ...peaks, [agent]: Math.ceil(Math.max(peak, before * 0.9)) };
-    try {
-      writeAtomic(this.#file, `${JSON.stringify(this.#peaks, null, 2)}\n`);
-    } catch {
-      // A lost measurement does no harm, and writes of the state report a full disk.
-    }
+    // A lost measurement does no harm, and writes of the state report a full disk.
+    ifPossible(() => writeAtomic(this.#file, `${JSON.stringify(this.#peaks, null, 2)}\n`));
   }
 
   #read(): Record<string, number> {

@@ -7,7 +7,7 @@ import type {
   AgentRequest,
   AgentResult,
 } from '../model/agent-and-adapter-types.ts';
-import { explained, shortageIn, shortageOf, WorkspaceError } from '../model/errors.ts';
+import { explained, orError, shortageIn, shortageOf, WorkspaceError } from '../model/errors.ts';
 import { noUsage } from '../model/limits/usage-cost-and-estimate.ts';
 import type { AttemptEnd } from '../model/state/attempt-end-types-and-waits.ts';
 import type { Hold, Usage } from '../model/ticket.ts';
@@ -172,15 +172,9 @@ function refuse(error: unknown): never {
 /** Fetches a sandboxed agent's commits to the ticket's branch, however its run ended. */
 async function fetchCommitsBack(context: PhaseContext<PhaseOf<'agent'>>): Promise<AttemptEnd | undefined> {
   const agent = context.settings.agents[context.agentName];
-  try {
-    if (agent) await leaveSandbox(context, agent);
-    return undefined;
-  } catch (error) {
-    if (!(error instanceof WorkspaceError)) throw error;
-    // After a stop git is not waited for; what was committed is fetched when the ticket continues.
-    if (context.signal.aborted) return undefined;
-    return failureBy('workspace', error);
-  }
+  const trouble = agent && (await orError(WorkspaceError, () => leaveSandbox(context, agent)));
+  // After a stop git is not waited for; what was committed is fetched when the ticket continues.
+  return trouble && !context.signal.aborted ? failureBy('workspace', trouble) : undefined;
 }
 
 /** Checks before the start that a command exists: the shell's own message does not name the agent. */

@@ -182,15 +182,12 @@ async function diffstats(
       if (tip) done.push({ key: refKey(ticket), repo: workspace.repo, range: { base: base.commit, tip } });
     }
   const found = new Map<string, string | null>();
-  for (const [repo, own] of groupBy(done, (each) => each.repo))
-    try {
-      const ranges = own.map(({ range }) => range);
-      const stats = await engine.workspaces.shortStats(repo, ranges);
-      for (const [at, { key }] of own.entries()) found.set(key, stats[at] ?? null);
-    } catch (error) {
-      // A repository that is gone has no diffs to show.
-      if (!(error instanceof SignalboxError)) throw error;
-    }
+  for (const [repo, own] of groupBy(done, (each) => each.repo)) {
+    const ranges = own.map(({ range }) => range);
+    // A repository that is gone has no diffs to show.
+    const stats = await ignoring(SignalboxError, () => engine.workspaces.shortStats(repo, ranges));
+    for (const [at, { key }] of own.entries()) found.set(key, stats?.[at] ?? null);
+  }
   return found;
 }
 

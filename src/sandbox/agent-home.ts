@@ -2,7 +2,7 @@ import { lstatSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } f
 import { userInfo } from 'node:os';
 import { basename, dirname, isAbsolute, join, relative } from 'node:path';
 import { ownDirectories, type Seed } from '../agents/directories-and-variables.ts';
-import { removeTree } from '../machine/files/read-and-remove-files.ts';
+import { ifPossible, removeTree, unlessCode } from '../machine/files/read-and-remove-files.ts';
 
 interface SandboxHome {
   /** Writable mounts: from, to. */
@@ -63,14 +63,9 @@ const SYSTEM = /^\/(?:(?:usr|bin|sbin|lib\w*|etc|dev|proc|sys)(?:\/|$)|$)/;
 
 /** The home that the account has, wherever HOME points to. */
 export function accountHome(): string[] {
-  try {
-    const { homedir } = userInfo();
-    return isAbsolute(homedir) && !SYSTEM.test(homedir) ? [homedir] : [];
-  } catch (error) {
-    // In a container the user may have no account.
-    if ((error as NodeJS.ErrnoException).code === 'ERR_SYSTEM_ERROR') return [];
-    throw error;
-  }
+  // In a container the user may have no account.
+  const home = unlessCode(['ERR_SYSTEM_ERROR'], () => userInfo().homedir);
+  return home !== undefined && isAbsolute(home) && !SYSTEM.test(home) ? [home] : [];
 }
 
 /** Programs that the user has in the CLI's own directory, which is replaced by a copy: from, to. */
@@ -122,13 +117,12 @@ async function writeAnew(path: string, content: Buffer | string): Promise<void> 
 
 function without(content: Buffer, keys: readonly string[]): Buffer | string {
   if (keys.length === 0) return content;
-  try {
+  const kept = ifPossible(() => {
     const value = JSON.parse(content.toString('utf8')) as Record<string, unknown>;
-    return JSON.stringify(Object.fromEntries(Object.entries(value).filter(([key]) => !keys.includes(key))));
-  } catch {
-    // Damaged: it would not be read either.
-    return '{}';
-  }
+    return Object.fromEntries(Object.entries(value).filter(([key]) => !keys.includes(key)));
+  });
+  // A damaged file would not be read either.
+  return JSON.stringify(kept ?? {});
 }
 
 /** Sections of a git config that have, or lead to, logins and other people's addresses. */

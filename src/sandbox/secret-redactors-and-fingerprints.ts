@@ -1,6 +1,7 @@
 import { createHmac, randomBytes } from 'node:crypto';
-import { readFileSync, statSync } from 'node:fs';
+import { statSync, readFileSync } from 'node:fs';
 import type { Settings } from '../config/settings-table.ts';
+import { ifPossible } from '../machine/files/read-and-remove-files.ts';
 import { writeAtomic } from '../machine/files/write-atomic-and-note-facts.ts';
 import { REDACTED, type Redact, redactor, secretValues } from '../model/text/find-and-redact-secrets.ts';
 
@@ -122,15 +123,11 @@ function stampOf(file: string): string | null {
   return stat ? `${stat.ino} ${stat.mtimeMs} ${stat.size}` : null;
 }
 
+/** What is missing, or not readable as fingerprints, is created again. */
 function read(file: string): Kept | undefined {
-  try {
-    const { salt, prints } = JSON.parse(readFileSync(file, 'utf8')) as Partial<Kept>;
-    if (typeof salt !== 'string' || !/^[0-9a-f]{32}$/.test(salt) || !Array.isArray(prints)) return undefined;
-    return { salt, prints: prints.filter((each) => typeof each === 'string' && PRINT.test(each)) };
-  } catch {
-    // Missing, or not readable as fingerprints: it is created again.
-    return undefined;
-  }
+  const { salt, prints } = ifPossible(() => JSON.parse(readFileSync(file, 'utf8')) as Partial<Kept>) ?? {};
+  if (typeof salt !== 'string' || !/^[0-9a-f]{32}$/.test(salt) || !Array.isArray(prints)) return undefined;
+  return { salt, prints: prints.filter((each) => typeof each === 'string' && PRINT.test(each)) };
 }
 
 type Given = Pick<Settings, 'agents' | 'mcpServers'>;

@@ -4,10 +4,10 @@ import { basename, join } from 'node:path';
 import { withStateLock } from '../machine/file-lock.ts';
 import {
   asStorageError,
-  isStorageTrouble,
+  ifWritable,
   makeDirectory,
 } from '../machine/files/make-directory-and-handle-storage-errors.ts';
-import { readJson } from '../machine/files/read-and-remove-files.ts';
+import { ifPossible, readJson } from '../machine/files/read-and-remove-files.ts';
 import { writeAtomic } from '../machine/files/write-atomic-and-note-facts.ts';
 import {
   isAlive,
@@ -56,12 +56,8 @@ export class FileHolder implements Holder {
 
   async stop(): Promise<void> {
     clearInterval(this.#timer);
-    try {
-      rmSync(this.#file(this.token), { force: true });
-    } catch (error) {
-      // Other processes will see that this process has ended.
-      if (!isStorageTrouble(error)) throw error;
-    }
+    // If it stays, other processes will see that this process has ended.
+    ifWritable(() => rmSync(this.#file(this.token), { force: true }));
   }
 
   hasOthers(): boolean {
@@ -74,11 +70,8 @@ export class FileHolder implements Holder {
   }
 
   noteClaimed(keys: readonly string[]): void {
-    try {
-      writeFileSync(this.#layout.claimed, JSON.stringify(keys), { mode: 0o600 });
-    } catch {
-      // On a full disk half a list is left, and the next engine checks all tickets.
-    }
+    // On a full disk half a list is left, and the next engine checks all tickets.
+    ifPossible(() => writeFileSync(this.#layout.claimed, JSON.stringify(keys), { mode: 0o600 }));
   }
 
   /** Removes the heartbeats of engines of this host that were killed. */
@@ -139,12 +132,7 @@ export class FileHolder implements Holder {
   #renew(): void {
     const file = this.#file(this.token);
     const now = new Date();
-    try {
-      if (existsSync(file)) utimesSync(file, now, now);
-      else this.#beat();
-    } catch (error) {
-      if (!isStorageTrouble(error)) throw error;
-    }
+    ifWritable(() => (existsSync(file) ? utimesSync(file, now, now) : this.#beat()));
   }
 
   #beat(): void {

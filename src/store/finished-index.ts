@@ -9,6 +9,7 @@ import {
   writeFileSync,
   writeSync,
 } from 'node:fs';
+import { ifPossible } from '../machine/files/read-and-remove-files.ts';
 import type { Layout } from './layout-and-view.ts';
 
 const HEAD = 'signalbox finished plans, version 3: ';
@@ -190,12 +191,8 @@ export class FinishedPlans {
   }
 
   #load(): void {
-    let bytes: Buffer;
-    try {
-      bytes = readFileSync(this.#path);
-    } catch {
-      return;
-    }
+    const bytes = ifPossible(() => readFileSync(this.#path));
+    if (!bytes) return;
     const head = bytes.toString('latin1', 0, HEAD_BYTES);
     const count = head.startsWith(HEAD) ? Number.parseInt(head.slice(HEAD.length), 10) : Number.NaN;
     const end = HEAD_BYTES + count * STAMP_NUMBERS * Float64Array.BYTES_PER_ELEMENT;

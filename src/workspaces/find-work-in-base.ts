@@ -3,6 +3,7 @@ import { contains, isCommit, isReachable, mergeBase } from '../git/history.ts';
 import { addsNothing, withTemporaryObjects } from '../git/merge.ts';
 import { branchRef, originRef, readRefs } from '../git/refs.ts';
 import { GitError, NO_DIFF_PROGRAMS } from '../git/run-git.ts';
+import { ignoring } from '../model/errors.ts';
 import { integrationBranch } from '../model/ids-and-branch-names.ts';
 import { resolveBase } from './resolve-base.ts';
 import type { BranchSpec } from './workspace-spec.ts';
@@ -112,17 +113,16 @@ async function changesOf(
   const options = { at: repo, env: { GIT_LITERAL_PATHSPECS: '1' } };
   const log = ['log', '--patch', '--no-merges', `--max-count=${MAX_COMMITS}`, '--format=commit %H', ...form];
   const binary = files.length === 0 || changed.some((line) => line.startsWith('-\t-\t'));
-  try {
-    if (files.length > MAX_FILES) return { whole: undefined, since: null };
+  const unknown = { whole: undefined, since: null };
+  if (files.length > MAX_FILES) return unknown;
+  const changes = await ignoring(GitError, async () => {
     const { stdout: since } = await repo.git([...log, `${start}..${base}`, '--', ...files], options);
     if (since === '' || binary) return { whole: undefined, since };
     const whole = await repo.git(['diff', ...form, start, tip, '--', ...files], options);
     return { whole: whole.stdout, since };
-  } catch (error) {
-    // The output is too large to read; the other comparisons are made without it.
-    if (error instanceof GitError) return { whole: undefined, since: null };
-    throw error;
-  }
+  });
+  // Where the output is too large to read, the other comparisons are made without it.
+  return changes ?? unknown;
 }
 
 /** The base has an equal patch for each of its commits. Merges cannot be compared that way. */

@@ -3,7 +3,7 @@ import { dirname, join } from 'node:path';
 import type { Context, Repository } from '../git/context-and-locks.ts';
 import { checkedOutAt, inspect } from '../git/inspect-worktrees.ts';
 import { checkBranch } from '../git/refs.ts';
-import { WorkspaceError } from '../model/errors.ts';
+import { orError, WorkspaceError } from '../model/errors.ts';
 import { refuseConflictingName, refuseTrunk } from './delete-branches-and-protect-trunk.ts';
 import { resolveBase } from './resolve-base.ts';
 import { canonical, isInside, pathTaken, realDirectory, warmRoot } from './resolve-create-and-prune-paths.ts';
@@ -23,13 +23,10 @@ export async function findObstacles(context: Context, given: WorkspaceSpec): Pro
   const spec = { ...given, path: canonical(given.path), worktreeRoot: realDirectory(given.worktreeRoot) };
   const found: Obstacle[] = [];
   const attempt = async (field: Obstacle['field'], check: () => unknown) => {
-    try {
-      await check();
-    } catch (error) {
-      if (!(error instanceof WorkspaceError)) throw error;
-      const shown = error.details.field === 'worktreeRoot' ? 'worktreeRoot' : field;
-      found.push({ field: shown, message: error.message, hint: error.hint });
-    }
+    const error = await orError(WorkspaceError, check);
+    if (!(error instanceof WorkspaceError)) return;
+    const shown = error.details.field === 'worktreeRoot' ? 'worktreeRoot' : field;
+    found.push({ field: shown, message: error.message, hint: error.hint });
   };
   await attempt('branch', async () => {
     checkBranch(spec.branch);

@@ -1,5 +1,5 @@
 import { closeSync, openSync, readSync } from 'node:fs';
-import { statIfVisible } from '../../machine/files/read-and-remove-files.ts';
+import { ifPossible, statIfVisible } from '../../machine/files/read-and-remove-files.ts';
 import { commandFiles, findExecutable, type Probe, probe } from '../../machine/find-and-probe-program.ts';
 import type { Env } from '../../machine/home-path.ts';
 import type { AgentConfig } from '../../model/agent-and-adapter-types.ts';
@@ -171,15 +171,10 @@ function withoutInterpreter(file: string, env: Env): Trouble | undefined {
 
 function beginning(file: string): string {
   const buffer = Buffer.alloc(256);
-  try {
-    const fd = openSync(file, 'r');
-    try {
-      return buffer.toString('utf8', 0, readSync(fd, buffer));
-    } finally {
-      closeSync(fd);
-    }
-  } catch {
-    // A program may be allowed to be run and not to be read.
-    return '';
-  }
+  // A program may be allowed to be run and not to be read.
+  const fd = ifPossible(() => openSync(file, 'r'));
+  if (fd === undefined) return '';
+  const count = ifPossible(() => readSync(fd, buffer));
+  closeSync(fd);
+  return buffer.toString('utf8', 0, count ?? 0);
 }

@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import { basename, dirname, extname, join, relative } from 'node:path';
 import type { Action } from '../../engine/context.ts';
 import { EXIT } from '../../model/actions.ts';
-import { messageOf, WorkspaceError } from '../../model/errors.ts';
+import { messageOf, orError, WorkspaceError } from '../../model/errors.ts';
 import { shellWord } from '../../model/text/quote-values-for-shell.ts';
 import { NO_RELATED_TESTS_RAN } from '../../model/verdict-criteria-and-missing-checks.ts';
 import type { Workspaces } from '../../workspaces/workspaces.ts';
@@ -156,11 +156,8 @@ export async function relatedTests(
   cwd: string,
   base: string | null,
 ): Promise<RelatedPlan> {
-  try {
-    const { root, files } = await workspaces.changedFiles(cwd, base);
-    return planRelated(root, files);
-  } catch (error) {
-    if (!(error instanceof WorkspaceError)) throw error;
-    return { checks: [], notes: [`Changed files cannot be listed: ${messageOf(error)}`] };
-  }
+  const changed = await orError(WorkspaceError, () => workspaces.changedFiles(cwd, base));
+  return changed instanceof WorkspaceError
+    ? { checks: [], notes: [`Changed files cannot be listed: ${messageOf(changed)}`] }
+    : planRelated(changed.root, changed.files);
 }

@@ -2,7 +2,7 @@ import { existsSync, readdirSync, rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import type { EngineContext } from '../../engine/context.ts';
 import { oldOutput, sweepOutput } from '../../engine/delete-old-output.ts';
-import { messageOf, WorkspaceError } from '../../model/errors.ts';
+import { messageOf, orError, WorkspaceError } from '../../model/errors.ts';
 import { plural } from '../../model/text/clean-escape-quote-plural.ts';
 import { isSuperseded } from '../../model/ticket.ts';
 import { type BranchSpec, whyKeepBranch } from '../../workspaces/workspaces.ts';
@@ -42,13 +42,9 @@ export async function clean(
 
 async function removeOne({ item, remove }: Found): Promise<void> {
   if (item.keep !== null) return;
-  try {
-    item.keep = await remove();
-    item.removed = item.keep === null;
-  } catch (error) {
-    if (!(error instanceof WorkspaceError)) throw error;
-    item.keep = messageOf(error);
-  }
+  const kept = await orError(WorkspaceError, remove);
+  item.keep = kept && messageOf(kept);
+  item.removed = kept === null;
 }
 
 /** Output of attempts beyond the retention setting, and log files of the same age. */
@@ -128,14 +124,12 @@ async function branch(
   { spec, why, going }: { spec: BranchSpec; why: string; going: string[] },
 ): Promise<Found | undefined> {
   const item = stale('branch', spec.branch, spec.repo, why);
-  try {
-    const state = await engine.workspaces.examineBranch(spec);
-    if (!state) return undefined;
+  const state = await orError(WorkspaceError, () => engine.workspaces.examineBranch(spec));
+  if (!state) return undefined;
+  if (state instanceof WorkspaceError) item.keep = messageOf(state);
+  else {
     item.loses.commits = state.pushed ? 0 : state.unmerged;
     item.keep = whyKeepBranch(state, going) ?? null;
-  } catch (error) {
-    if (!(error instanceof WorkspaceError)) throw error;
-    item.keep = messageOf(error);
   }
   return {
     item,

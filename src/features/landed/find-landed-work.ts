@@ -82,13 +82,11 @@ export async function whereIsWork(
   ticket: Ticket,
   spec: BranchSpec,
 ): Promise<Whereabouts> {
-  try {
+  const found = await ignoring(SignalboxError, async () => {
     const place = await engine.workspaces.findWorkInBase({ ...spec, tip: tipOf(ticket) });
     if (place !== 'gone' || pullNumberOf(ticket) === null) return place;
     return (await mergedPullOf(engine, ticket)) ? 'merged' : 'gone';
-  } catch (error) {
-    // The base or the repository is gone, or GitHub cannot be asked.
-    if (error instanceof SignalboxError) return 'gone';
-    throw error;
-  }
+  });
+  // The base or the repository may be gone, too, or GitHub cannot be asked.
+  return found ?? 'gone';
 }

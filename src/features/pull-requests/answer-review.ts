@@ -5,6 +5,7 @@ import type { EngineContext } from '../../engine/context.ts';
 import { escapeMarkdown } from '../../github/escape-markdown.ts';
 import { commentOnce, findComment, markOf } from '../../github/pull-request.ts';
 import type { Standing } from '../../github/pull-request-state-and-feedback.ts';
+import { unlessCode } from '../../machine/files/read-and-remove-files.ts';
 import { writeAtomic } from '../../machine/files/write-atomic-and-note-facts.ts';
 import { digest, refKey, type TicketRef } from '../../model/ids-and-branch-names.ts';
 import { openPullRequest } from './open-pull-request.ts';
@@ -97,13 +98,8 @@ export function keepFeedback({ engine, dir }: ForgeWork, { message, ids, outcome
 function capturedFeedback({ dir, ticket }: ForgeWork): string[] | undefined {
   const { review_feedback: text } = ticket.context;
   if (typeof text !== 'string' || text === '') return undefined;
-  try {
-    const { ids } = JSON.parse(readFileSync(feedbackFile(dir, text), 'utf8')) as { ids: unknown[] };
-    return ids.map(String);
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
-    throw error;
-  }
+  const kept = unlessCode(['ENOENT'], () => readFileSync(feedbackFile(dir, text), 'utf8'));
+  return kept === undefined ? undefined : (JSON.parse(kept) as { ids: unknown[] }).ids.map(String);
 }
 
 function feedbackFile(dir: string, text: string): string {

@@ -62,7 +62,7 @@ interface Place {
 const STATE: Place = { name: 'the state directory', setting: 'stateDir' };
 
 /** Whether an error says that nothing can be written: a full or read-only disk, missing rights, no file left to open. */
-export function isStorageTrouble(error: unknown): boolean {
+function isStorageTrouble(error: unknown): boolean {
   return Object.hasOwn(REASONS, (error as NodeJS.ErrnoException).code ?? '');
 }
 

@@ -2,7 +2,7 @@ import { existsSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { ifWritable } from '../files/make-directory-and-handle-storage-errors.ts';
-import { readJson } from '../files/read-and-remove-files.ts';
+import { readJson, unlessCode } from '../files/read-and-remove-files.ts';
 import { isAlive, killMarked, sendSignal } from '../process-identity-and-signals.ts';
 import { type EndReason, MARKER, readIdentity, readJob, recordExit } from './start-and-read-job.ts';
 
@@ -95,13 +95,9 @@ function ageOf(dir: string): number {
 }
 
 function noteReason(dir: string, reason: EndReason): void {
-  ifWritable(() => {
-    try {
-      writeFileSync(join(dir, 'stop.json'), JSON.stringify({ reason }), { flag: 'wx', mode: 0o600 });
-    } catch (error) {
-      if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
-    }
-  });
+  const write = () =>
+    writeFileSync(join(dir, 'stop.json'), JSON.stringify({ reason }), { flag: 'wx', mode: 0o600 });
+  ifWritable(() => unlessCode(['EEXIST'], write));
 }
 
 /** Waits a moment for the pid of a supervisor that has just started. */

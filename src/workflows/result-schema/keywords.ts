@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { ifPossible } from '../../machine/files/read-and-remove-files.ts';
 import { plural } from '../../model/text/clean-escape-quote-plural.ts';
 import { asNumber, isObject, type JsonObject } from '../../model/text/parse-json-and-find-places.ts';
 
@@ -219,12 +220,7 @@ function canonical(value: unknown): string {
 }
 
 export function isRegExp(value: unknown): boolean {
-  if (typeof value !== 'string') return false;
-  try {
-    return new RegExp(value) instanceof RegExp;
-  } catch {
-    return false;
-  }
+  return typeof value === 'string' && ifPossible(() => new RegExp(value)) !== undefined;
 }
 
 /** The part of a schema that a reference such as `#/$defs/name` names; undefined for one that does not exist. */

@@ -5,7 +5,7 @@ import { find, inspect, isUnderWay, listOwnRefs } from '../../git/inspect-worktr
 import type { GitLocation } from '../../git/locate-git-directories.ts';
 import { branchRef, readRef } from '../../git/refs.ts';
 import { GitError, retryRaces } from '../../git/run-git.ts';
-import { WorkspaceError } from '../../model/errors.ts';
+import { ignoring, orError, WorkspaceError } from '../../model/errors.ts';
 import { type Checkout, checkOut, removeWorktree } from '../add-remove-repair-worktree.ts';
 import { wouldLoseHiddenWork } from '../find-work-lost-with-worktree.ts';
 import { makePath, realDirectory, removeEmptyParents, warmRoot } from '../resolve-create-and-prune-paths.ts';
@@ -79,12 +79,8 @@ export async function putWarm(
   makePath(directory);
   const { commands, input } = clearGitState(spec.commit);
   const all = [...commands, ['worktree', 'move', at.workTree, path]];
-  try {
-    await retryRaces(() => repo.git.sequence(all, { at, write: true, input }));
-  } catch (error) {
-    if (error instanceof GitError) return false;
-    throw error;
-  }
+  const moving = () => retryRaces(() => repo.git.sequence(all, { at, write: true, input }));
+  if ((await orError(GitError, moving)) instanceof GitError) return false;
   removeLeftFiles(at.gitDir);
   const owner = readOwner(at.gitDir);
   if (owner) writeOwner(at.gitDir, { ...owner, stamp: stampOf(at.gitDir) });
@@ -149,14 +145,12 @@ export async function discardWarm(
   at: GitLocation,
   spec: { worktreeRoot: string; branch: string },
 ): Promise<string | undefined> {
-  try {
-    if (!(await wouldLoseHiddenWork(repo, at))) {
-      await removeWorktree(repo, at.workTree);
-      return undefined;
-    }
-  } catch (error) {
-    if (!(error instanceof GitError)) throw error;
-  }
+  const isRemoved = await ignoring(GitError, async () => {
+    if (await wouldLoseHiddenWork(repo, at)) return false;
+    await removeWorktree(repo, at.workTree);
+    return true;
+  });
+  if (isRemoved) return undefined;
   const found = await inspect(repo.git, at.workTree);
   const tip = await readRef(repo, branchRef(spec.branch));
   if (found.kind === 'worktree' && found.worktree.head.branch === spec.branch && tip)
