@@ -1,4 +1,5 @@
 import { join } from 'node:path';
+import type { McpServer } from '../config/settings-table.ts';
 import type {
   Access,
   AgentAdapter,
@@ -29,7 +30,6 @@ import {
 } from './command-flags.ts';
 import {
   type Launcher,
-  type PlannerServer,
   plannerCommand,
   secretFile,
   withSkillIndex,
@@ -147,7 +147,7 @@ export const planCodex: Launcher = ({ agent, dir, prompt, skills, mcpServers, wr
   };
 };
 
-function starter({ command, args, env }: PlannerServer): string {
+function starter({ command, args, env }: McpServer): string {
   const variables = Object.entries(env).map(([name, value]) => `export ${name}=${shellQuote(value)}\n`);
   return `${variables.join('')}exec ${[command, ...args].map(shellQuote).join(' ')}\n`;
 }

@@ -1,7 +1,12 @@
 import { existsSync, realpathSync, statSync } from 'node:fs';
 import { basename, join } from 'node:path';
-import { type DoctorFinding, missingProgram, unusable } from '../config/doctor/check-programs.ts';
-import type { Settings } from '../config/settings-table.ts';
+import {
+  type DoctorFinding,
+  missingProgram,
+  type ProgramOptions,
+  unusable,
+} from '../config/doctor/check-programs.ts';
+
 import { noteFact, readFacts } from '../machine/files/write-atomic-and-note-facts.ts';
 import { findExecutable, probe } from '../machine/find-and-probe-program.ts';
 import type { Env } from '../machine/home-path.ts';
@@ -58,13 +63,6 @@ export function rangeText([from, to]: readonly [from: string, to: string]): stri
 /** One agent as it is found on this machine. */
 export type SurveyedAgent = Awaited<ReturnType<typeof survey>>;
 
-interface SurveyOptions {
-  settings: Settings;
-  env: Env;
-  /** For the version of each program. */
-  timeoutMs?: number;
-}
-
 const VERSION_ARGS = ['--version'];
 const VERSION_MS = 10_000;
 /** So many programs have their versions kept. */
@@ -73,7 +71,7 @@ const MAX_KEPT_VERSIONS = 50;
 const VERSION_KEPT_MS = 3_600_000;
 
 /** Finds the CLI of every agent and reads all versions in parallel. */
-export function surveyAgents(options: SurveyOptions): Promise<SurveyedAgent[]> {
+export function surveyAgents(options: ProgramOptions): Promise<SurveyedAgent[]> {
   const agents = Object.values(options.settings.agents);
   // An entry may use the name of a known CLI for another adapter.
   const missing = Object.values(ADAPTERS).flatMap(({ name, program }) =>
@@ -86,7 +84,7 @@ function bare(name: string): AgentConfig {
   return { name, adapter: name, command: name, defaultArgs: [], env: {}, model: null };
 }
 
-async function survey(agent: AgentConfig, { settings, env, timeoutMs = VERSION_MS }: SurveyOptions) {
+async function survey(agent: AgentConfig, { settings, env, timeoutMs = VERSION_MS }: ProgramOptions) {
   const adapter = adapterFor(agent.adapter);
   const { program } = adapter;
   const own = { ...env, ...agent.env };
@@ -129,7 +127,7 @@ function loginOf(adapter: string, { login }: AgentProgram, env: Env) {
   return { seen: by !== null, by };
 }
 
-interface ReadinessOptions extends SurveyOptions {
+interface ReadinessOptions extends ProgramOptions {
   /** What phases let it have of our environment, in addition to what it gets itself. */
   allow: readonly string[];
   /** The repository: the CLI may have settings there. */

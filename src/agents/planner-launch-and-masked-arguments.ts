@@ -1,20 +1,9 @@
 import { join } from 'node:path';
+import type { McpServer } from '../config/settings-table.ts';
 import type { AgentConfig } from '../model/agent-and-adapter-types.ts';
 import { redactor } from '../model/text/find-and-redact-secrets.ts';
+import type { Skill } from '../workflows/install-skills.ts';
 import { type FlagRule, flagged, permissionFlags, takeFlags } from './command-flags.ts';
-
-interface PlannerSkill {
-  name: string;
-  description: string;
-  /** The directory with its SKILL.md. */
-  dir: string;
-}
-
-export interface PlannerServer {
-  command: string;
-  args: string[];
-  env: Record<string, string>;
-}
 
 /** What a planning session needs, independent of the CLI. */
 export interface PlannerRequest {
@@ -23,8 +12,8 @@ export interface PlannerRequest {
   dir: string;
   /** Our system prompt. */
   prompt: string;
-  skills: readonly PlannerSkill[];
-  mcpServers: Readonly<Record<string, PlannerServer>>;
+  skills: readonly Omit<Skill, 'file'>[];
+  mcpServers: Readonly<Record<string, McpServer>>;
   /** Directories outside the working directory that the session writes to. */
   writes: readonly string[];
   /** The environment it will have; only to see what the user has set. */
@@ -64,7 +53,7 @@ export function plannerCommand(
 }
 
 /** For CLIs that cannot load skills from a given directory: the agent reads the files itself. */
-export function withSkillIndex(prompt: string, skills: readonly PlannerSkill[]): string {
+export function withSkillIndex(prompt: string, skills: PlannerRequest['skills']): string {
   if (skills.length === 0) return prompt;
   const lines = skills.map(
     ({ name, description, dir }) => `- ${name}: ${description} (${join(dir, 'SKILL.md')})`,
@@ -120,9 +109,7 @@ function hasKey(text: string): boolean {
 }
 
 /** The servers for display, with everything covered that may be a key. */
-export function withoutSecrets(
-  servers: Readonly<Record<string, PlannerServer>>,
-): Record<string, PlannerServer> {
+export function withoutSecrets(servers: Readonly<Record<string, McpServer>>): Record<string, McpServer> {
   return Object.fromEntries(
     Object.entries(servers).map(([name, { command, args, env }]) => [
       name,

@@ -9,6 +9,7 @@ import { writeAtomic } from '../machine/files/write-atomic-and-note-facts.ts';
 import { ownIdentity } from '../machine/process-identity-and-signals.ts';
 import { InputError, ignoring } from '../model/errors.ts';
 import { digest } from '../model/ids-and-branch-names.ts';
+import type { Worker } from '../model/place-tickets-on-workers.ts';
 import type { Plan } from '../model/plan.ts';
 import type { Ticket } from '../model/ticket.ts';
 import type { Workflow } from '../model/workflow.ts';
@@ -18,10 +19,7 @@ import type { EngineContext } from './context.ts';
 import { type Pinned, pinnedFor, workflowNameOf } from './pinned-workflow.ts';
 import { needsIn } from './schedule-on-fleet.ts';
 
-interface WorkerOptions {
-  slots: number;
-  labels: readonly string[];
-  version: string;
+interface WorkerOptions extends Pick<Worker, 'slots' | 'labels' | 'version'> {
   /** Ends the jobs of this worker: it was not heard of for so long that others may have its tickets. Resolves when they have ended. */
   endJobs(): Promise<void>;
 }

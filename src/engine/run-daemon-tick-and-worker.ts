@@ -1,5 +1,6 @@
 import { InputError } from '../model/errors.ts';
 import type { Claim } from '../model/lease-and-claim-messages.ts';
+import type { Worker } from '../model/place-tickets-on-workers.ts';
 import type { Fleet } from '../store/store-interface.ts';
 import { type EngineContext, isFatal } from './context.ts';
 import { Engine, type EngineOptions } from './engine.ts';
@@ -49,10 +50,9 @@ export async function runTick(
   await runUntilStopped(new Engine(engine, { mode: 'once', maxConcurrency, checkEveryMs }), signal, 'tick');
 }
 
-interface WorkerRun extends Pick<EngineOptions, 'checkEveryMs' | 'refresh'> {
-  slots: number;
-  labels: readonly string[];
-  version: string;
+interface WorkerRun
+  extends Pick<EngineOptions, 'checkEveryMs' | 'refresh'>,
+    Pick<Worker, 'slots' | 'labels' | 'version'> {
   /** Aborting lets the running phases end; other workers continue the tickets. */
   drain: AbortSignal;
   /** Aborting stops the agents. */

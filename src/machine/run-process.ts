@@ -154,7 +154,7 @@ function startChild(
   return { pid: child.pid, release };
 }
 
-interface ShownOptions {
+export interface ShownOptions {
   cwd: string;
   env: Env;
   /** Open files of this process. */

@@ -15,7 +15,7 @@ import type { JobRun } from './run-job.ts';
 /** An agent that has used up its budget may be about to end: it gets this long, unless it starts another tool. */
 const LAST_WORDS_MS = 250;
 
-interface StreamOptions {
+export interface StreamOptions {
   adapter: AgentAdapter;
   /** The file with its output. */
   file: string;

@@ -1,18 +1,13 @@
 import { randomUUID } from 'node:crypto';
 import { isAbsolute, join } from 'node:path';
 import { findExecutable } from '../machine/find-and-probe-program.ts';
-import type {
-  AgentAdapter,
-  AgentError,
-  AgentRequest,
-  AgentResult,
-} from '../model/agent-and-adapter-types.ts';
+import type { AgentError, AgentRequest, AgentResult } from '../model/agent-and-adapter-types.ts';
 import { explained, orError, shortageIn, shortageOf, WorkspaceError } from '../model/errors.ts';
 import { noUsage } from '../model/limits/usage-cost-and-estimate.ts';
 import type { AttemptEnd } from '../model/state/attempt-end-types-and-waits.ts';
 import type { Hold, Usage } from '../model/ticket.ts';
 import type { PhaseOf } from '../model/workflow.ts';
-import { AgentStream } from './agent-stream.ts';
+import { AgentStream, type StreamOptions } from './agent-stream.ts';
 import { agentEnvironment } from './attempt-variables-and-environment.ts';
 import { enterSandbox, leaveSandbox, sandboxesOthers, sandboxProblem } from './enter-sandbox.ts';
 import { failureBy } from './judge-agent-attempt.ts';
@@ -23,13 +18,10 @@ import { endOfJob, type JobRun, runJob } from './run-job.ts';
 type TurnRequest = Omit<AgentRequest, 'promptFile' | 'newSessionId' | 'root'>;
 export type Ask = (prompt: string, resume: string | null) => TurnRequest;
 
-export interface Turn {
+export interface Turn extends Pick<StreamOptions, 'adapter' | 'usageBefore' | 'wantsData'> {
   dir: string;
-  adapter: AgentAdapter;
   /** Called only when a process has to be started: prompt and session are decided then. */
   request: () => Promise<TurnRequest>;
-  usageBefore: Usage | null;
-  wantsData: boolean;
   /** What earlier turns of the same attempt have used. */
   spent?: Usage | null;
   /** A closing turn: budgets do not apply, only this many seconds. */

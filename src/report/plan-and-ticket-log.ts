@@ -160,57 +160,50 @@ export function outputInFiles(dir: string): OutputSource {
   };
 }
 
-/** The output of a job on another machine, as far as the store has it. */
-function outputInStore(output: OutputLog, ref: TicketRef, attempt: string): OutputSource {
-  const known: Record<string, number> = {};
-  const kept: Record<string, Buffer[]> = { stdout: [], stderr: [], adapter: [] };
-  const bytesOf = (stream: string) => (kept[stream] ?? []).reduce((sum, { length }) => sum + length, 0);
-  const update = () => {
-    for (const { stream, number, text } of output.after(ref, attempt, known)) {
-      known[stream] = number;
-      kept[stream]?.push(Buffer.from(text));
-    }
-  };
+/** The output of a job on another machine, read from the bytes of each stream that are known here. */
+function outputInBytes(
+  adapter: () => string | undefined,
+  bytesOf: (stream: (typeof OUTPUT_STREAMS)[number]) => Buffer,
+): OutputSource {
   return {
     dir: null,
     get size() {
-      update();
-      return bytesOf('stdout');
+      return bytesOf('stdout').length;
     },
     get adapter() {
-      return kept.adapter?.[0]?.toString();
+      return adapter();
     },
     read(stream, start, take) {
-      update();
-      const fresh = Buffer.concat(kept[stream] ?? []).subarray(start);
+      const fresh = bytesOf(stream).subarray(start);
       if (fresh.length > 0) take(fresh);
       return start + fresh.length;
     },
   };
 }
 
+/** As far as the store has it now. */
+function outputInStore(output: OutputLog, ref: TicketRef, attempt: string): OutputSource {
+  const known: Record<string, number> = {};
+  const kept: Record<string, Buffer[]> = { stdout: [], stderr: [], adapter: [] };
+  const adapter = () => kept.adapter?.[0]?.toString();
+  return outputInBytes(adapter, (wanted) => {
+    for (const { stream, number, text } of output.after(ref, attempt, known)) {
+      known[stream] = number;
+      kept[stream]?.push(Buffer.from(text));
+    }
+    return Buffer.concat(kept[wanted] ?? []);
+  });
+}
+
 /** The last pieces of what an attempt on another machine printed. */
 export function outputOfPieces(pieces: readonly OutputPiece[]): OutputSource {
-  const textOf = (wanted: OutputPiece['stream']) => {
+  const adapter = () => pieces.find(({ stream }) => stream === 'adapter')?.text;
+  return outputInBytes(adapter, (wanted) => {
     const own = pieces.filter(({ stream }) => stream === wanted);
     const text = own.map((piece) => piece.text).join('');
     // The first of several pieces may begin inside a line.
     return Buffer.from(own[0]?.number ? text.slice(text.indexOf('\n') + 1) : text);
-  };
-  return {
-    dir: null,
-    get size() {
-      return textOf('stdout').length;
-    },
-    get adapter() {
-      return pieces.find(({ stream }) => stream === 'adapter')?.text;
-    },
-    read(stream, start, take) {
-      const fresh = textOf(stream).subarray(start);
-      if (fresh.length > 0) take(fresh);
-      return start + fresh.length;
-    },
-  };
+  });
 }
 
 /** A job's own files where it ran on this machine, else what the store has of its output. */

@@ -1,3 +1,4 @@
+import type { RunResult } from '../engine/run-plan.ts';
 import { modeOf } from '../features/issue-runs/options/execution-config-and-workflow-changes.ts';
 import { issueName, storedRun } from '../features/issue-runs/results/stored-run-time-and-issue-names.ts';
 import { parseRef } from '../model/ids-and-branch-names.ts';
@@ -40,16 +41,7 @@ const BRING = /^To bring it into your checkout: (git -C .+ signalbox\/\S+)$/m;
 
 /** The result of a run: a row per ticket, with the reason for each that is not complete. */
 export function summary(
-  run: {
-    plan: Plan;
-    tickets: readonly Ticket[];
-    wanted: number;
-    problems: readonly string[];
-    /** Other holders of tickets, by ticket id. */
-    held: ReadonlyMap<string, string>;
-    ms: number;
-    stopped: boolean;
-  },
+  run: Omit<RunResult, 'ok'> & { ms: number; stopped: boolean },
   style: Style,
   columns?: number,
 ): string[] {

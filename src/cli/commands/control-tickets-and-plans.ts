@@ -100,24 +100,11 @@ export async function skip(io: Io, options: GlobalOptions, ...words: Words): Pro
   }));
 }
 
-export async function respond(
-  io: Io,
-  options: GlobalOptions,
-  first: string,
-  second: string | undefined,
-  third: string | undefined,
-  message: string[],
-): Promise<void> {
-  return act(
-    io,
-    options,
-    [first, second, third, ...message],
-    'respond',
-    ([decision, ...words], ref, store) => ({
-      decision: decision ?? nameTheDecision(store, ref),
-      message: words.join(' '),
-    }),
-  );
+export async function respond(io: Io, options: GlobalOptions, ...given: (Words[number] | string[])[]) {
+  return act(io, options, given.flat(), 'respond', ([decision, ...words], ref, store) => ({
+    decision: decision ?? nameTheDecision(store, ref),
+    message: words.join(' '),
+  }));
 }
 
 /** Lists the decisions of a gate. A ticket that asks nothing is refused as with any decision. */

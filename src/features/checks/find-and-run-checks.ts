@@ -4,7 +4,7 @@ import { join, relative } from 'node:path';
 import type { Action, EngineContext } from '../../engine/context.ts';
 import { followJob } from '../../machine/jobs/follow-job.ts';
 import { startJob } from '../../machine/jobs/start-and-read-job.ts';
-import { runShown } from '../../machine/run-process.ts';
+import { runShown, type ShownOptions } from '../../machine/run-process.ts';
 import { EXIT } from '../../model/actions.ts';
 import { InputError, messageOf } from '../../model/errors.ts';
 import { shellQuote } from '../../model/text/quote-values-for-shell.ts';
@@ -139,12 +139,7 @@ export async function runCheck(
   return { green: false, message, tail: result.stdoutTail.trimEnd(), logFile: join(dir, 'stdout') };
 }
 
-interface CheckRun {
-  cwd: string;
-  env: NodeJS.ProcessEnv;
-  /** Descriptors that the output goes to. */
-  stdout: number | 'ignore';
-  stderr: number | 'ignore';
+interface CheckRun extends Omit<ShownOptions, 'report'> {
   /** Printed first. */
   notes?: readonly string[];
   /** These are only the tests that changes affect. */

@@ -65,7 +65,7 @@ export interface PreparedRun {
   refused: Refused[];
 }
 
-interface IssuePlanInput {
+export interface IssuePlanInput {
   planId: string;
   now: string;
   request: IssueRunRequest;

@@ -7,7 +7,7 @@ import { blockersOf, planOf, ticketOf } from '../../model/plans/plans-view.ts';
 import { tipOf } from '../../model/ticket.ts';
 import { findLanded } from '../landed/find-landed-work.ts';
 import { sourceKey } from './earlier-work-on-issues.ts';
-import { type Candidate, type DoneBefore, groupOf, type RunMode } from './plan-issues.ts';
+import { type Candidate, type DoneBefore, groupOf, type IssuePlanInput } from './plan-issues.ts';
 import type { Refused } from './request-and-result-types.ts';
 
 /**
@@ -71,15 +71,11 @@ async function isBuiltOn(
   return blockers.some((blocker) => sourceKey(blocker) === before.key && tipOf(blocker) === tip);
 }
 
-interface LineInput {
-  mode: RunMode;
+interface LineInput extends Pick<IssuePlanInput, 'mode' | 'issues' | 'groups'> {
   /** All that were asked for and could be read. */
   asked: readonly WorkItem[];
   /** Those that can be run. */
-  issues: readonly Candidate[];
   refused: Refused[];
-  /** Keys by group. */
-  groups: readonly (readonly string[])[] | null;
 }
 
 /** Refuses issues behind one that cannot be run, if issues run one after the other. */

@@ -3,11 +3,10 @@ import { LAUNCHERS, WITH_SERVERS } from '../../agents/adapters-and-agent-problem
 import {
   coverArgs,
   type LaunchPlan,
-  type PlannerServer,
   withoutSecrets,
 } from '../../agents/planner-launch-and-masked-arguments.ts';
 import { INSTALL_COMMANDS } from '../../config/doctor/check-programs.ts';
-import type { Settings } from '../../config/settings-table.ts';
+import type { McpServer, Settings } from '../../config/settings-table.ts';
 import { findExecutable } from '../../machine/find-and-probe-program.ts';
 import type { AgentConfig } from '../../model/agent-and-adapter-types.ts';
 import { InputError } from '../../model/errors.ts';
@@ -51,10 +50,7 @@ export async function planningSession(
   const agent = plannerAgent(settings, wish.agent, place.env);
   const prompt = await plannerPrompt(settings, wish, agent);
   const skills = await listSkills(settings.searchPath.skills);
-  const build = (
-    mcpServers: Readonly<Record<string, PlannerServer>>,
-    defaultArgs: string[],
-  ): PlanningSession => {
+  const build = (mcpServers: Readonly<Record<string, McpServer>>, defaultArgs: string[]): PlanningSession => {
     const { cwd, env, dir } = place;
     const launcher = LAUNCHERS[agent.adapter];
     if (!launcher) throw cannotPlan(agent.name);
@@ -87,11 +83,11 @@ export async function planningSession(
 
 /** Replaces `${NAME}` in arguments and variables of servers, so that keys need not be in a file. */
 function filledServers(
-  servers: Readonly<Record<string, PlannerServer>>,
+  servers: Readonly<Record<string, McpServer>>,
   env: PlanningPlace['env'],
-): { servers: Record<string, PlannerServer>; notes: string[] } {
+): { servers: Record<string, McpServer>; notes: string[] } {
   const notes = new Set<string>();
-  const filled = Object.entries(servers).map(([name, server]): [string, PlannerServer] => {
+  const filled = Object.entries(servers).map(([name, server]): [string, McpServer] => {
     const fill = (text: string) =>
       text.replace(/\$\{([A-Za-z_][A-Za-z0-9_]*)\}/g, (_, variable: string) => {
         const value = env[variable];

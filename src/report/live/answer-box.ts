@@ -1,11 +1,24 @@
 import { refKey, type TicketRef } from '../../model/ids-and-branch-names.ts';
 import { plural } from '../../model/text/clean-escape-quote-plural.ts';
+import type { Hold } from '../../model/ticket.ts';
 import { oneLine } from '../style-and-phrases.ts';
 
 /** A gate that can be answered here. */
 export interface Question extends TicketRef {
   text: string;
   decisions: readonly string[];
+}
+
+/** The questions that tickets ask. */
+export function questionsIn(
+  tickets: readonly (Omit<Question, 'text'> & { hold: Hold | null })[],
+): Question[] {
+  return tickets.map(({ planId, ticketId, decisions, hold }) => ({
+    planId,
+    ticketId,
+    decisions,
+    text: hold?.reason ?? '',
+  }));
 }
 
 /** The answer that a person is writing to a gate. */

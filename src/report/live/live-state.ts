@@ -4,7 +4,14 @@ import { countUnpriced, isUnpriced, totalUsage } from '../../model/limits/usage-
 import { type PlansView, planOf, ticketsOf } from '../../model/plans/plans-view.ts';
 import { howToAnswer, saysHolder } from '../../model/state/explain-ticket.ts';
 import { type Hold, openAttempt, type Ticket, type TicketStatus, type Usage } from '../../model/ticket.ts';
-import { type Answer, type AnswerBox, emptyBox, pressInBox, type Question } from './answer-box.ts';
+import {
+  type Answer,
+  type AnswerBox,
+  emptyBox,
+  pressInBox,
+  type Question,
+  questionsIn,
+} from './answer-box.ts';
 
 /** A ticket in the live view. */
 export interface LiveTicket extends TicketRef {
@@ -122,12 +129,7 @@ export function answeredGate(state: LiveState): LiveTicket | undefined {
 
 /** Gates as questions. */
 export function questionsOf(state: LiveState): Question[] {
-  return openGates(state).map(({ planId, ticketId, decisions, hold }) => ({
-    planId,
-    ticketId,
-    decisions,
-    text: hold?.reason ?? '',
-  }));
+  return questionsIn(openGates(state));
 }
 
 /** Applies keys: `a` opens the answer to the first gate, `q` leaves all for later. Returns what is to be sent. */

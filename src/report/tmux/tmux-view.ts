@@ -4,6 +4,7 @@ import {
   TMUX_TIMEOUT_MS,
   type Tmux,
   TmuxError,
+  type TmuxOptions,
   tmuxClient,
   tmuxOff,
   tooSlow,
@@ -24,19 +25,16 @@ import type { EngineEvent } from '../../model/events.ts';
 import { digest, refKey, type TicketRef } from '../../model/ids-and-branch-names.ts';
 import { isRest } from '../../model/state/next-step-or-rest.ts';
 
-export interface TmuxViewOptions {
+export interface TmuxViewOptions extends Pick<TmuxOptions, 'cwd' | 'socketName' | 'timeoutMs'> {
   /** Name of the session; it is made safe for tmux. */
   session: string;
   stateDir: string;
   /** The repository whose work is shown. A session of this name that shows another repository is not used. */
   repo?: string | null | undefined;
-  cwd: string;
   /** The run's environment. Add SIGNALBOX_CONFIG if a config file was named in another way. */
   env: Env;
   /** The command line of signalbox: `[node, cli.cjs]`. */
   cli: readonly string[];
-  /** The tmux server, as for `tmux -L`. */
-  socketName?: string | undefined;
   /** Maximum number of windows; the oldest finished ones are closed above it. */
   limit?: number | undefined;
   /**
@@ -44,7 +42,6 @@ export interface TmuxViewOptions {
    * another name; once each. The work continues. Must not throw.
    */
   onProblem(message: string): void;
-  timeoutMs?: number | undefined;
   /** Interval of checks that the session still exists. */
   checkEveryMs?: number | undefined;
 }

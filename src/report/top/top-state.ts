@@ -8,6 +8,7 @@ import {
   isKey,
   pressInBox,
   type Question,
+  questionsIn,
   typed,
 } from '../live/answer-box.ts';
 import { oneLine } from '../style-and-phrases.ts';
@@ -112,14 +113,7 @@ function attemptOf({ phase, visit, attempt }: BoardRow): string {
 
 /** Gates that can be answered here. */
 export function openQuestions({ rows }: Pick<Board, 'rows'>): Question[] {
-  return rows
-    .filter(({ decisions }) => decisions.length > 0)
-    .map(({ planId, ticketId, decisions, hold }) => ({
-      planId,
-      ticketId,
-      decisions,
-      text: hold?.reason ?? '',
-    }));
+  return questionsIn(rows.filter(({ decisions }) => decisions.length > 0));
 }
 
 interface Around {

@@ -1,6 +1,7 @@
 import { lstatSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { z } from 'zod';
+import { keyPath, valueAt } from '../../../config/describe-schema-problems.ts';
 import { messageOf } from '../../../model/errors.ts';
 import type { IssueResult } from '../request-and-result-types.ts';
 
@@ -163,14 +164,8 @@ export function readLog(path: string): { log: RunLog } | { reason: string } {
 
 /** `issues[0].id is missing`. */
 function problem(log: unknown, issue: z.core.$ZodIssue): string {
-  const path = issue.path.reduce<string>(
-    (text, step) => `${text}${typeof step === 'number' ? `[${step}]` : `${text && '.'}${String(step)}`}`,
-    '',
-  );
-  const found = issue.path.reduce<unknown>(
-    (value, step) => (value as Record<PropertyKey, unknown>)[step],
-    log,
-  );
+  const path = keyPath(issue.path);
+  const found = valueAt(log, issue.path);
   if (found === undefined) return `${path} is missing`;
   const type = Array.isArray(found) ? 'array' : found === null ? '' : typeof found;
   const says = type === 'boolean' || type === 'number' ? undefined : EXPECTED[type];

@@ -1,4 +1,5 @@
 import { fromText } from '../../../config/check-value.ts';
+import { valueAt } from '../../../config/describe-schema-problems.ts';
 import { checkGiven, variableLayer } from '../../../config/read-setting-layers.ts';
 import { flagOfOption, optionOf, RUN_SETTINGS } from '../../../config/run-flags.ts';
 import { RUN_ONLY, type RunOnlyRow } from '../../../config/run-settings-table.ts';
@@ -68,7 +69,7 @@ function implied(layer: Values): Values {
 
 function settingsValues(settings: SettingsOfRuns, home: string): Values {
   const values = RUN_SETTINGS.map((row): [string, unknown] => {
-    const value = at(settings, row.key);
+    const value = valueAt(settings, row.key.split('.'));
     if (value === undefined) return [optionOf(row), undefined];
     const places = { base: '', userHome: home, key: row.key };
     return [optionOf(row), checkGiven(row.kind, `settings.${row.key}`, value, places)];
@@ -165,7 +166,7 @@ function readOptions(options: RunOptions, userHome: string, named: 'option' | 'f
   if (Array.isArray(given.batch) && given.batch.includes('')) throw namesNothing('');
   if (Array.isArray(given.task) && given.task.some((text) => String(text).trim() === '')) throw emptyTask();
   const take = (option: string, flag: string, kind: Kind) => {
-    const value = at(given, option);
+    const value = valueAt(given, option.split('.'));
     if (value === undefined) return;
     const name = named === 'flag' ? flag : `options.${option}`;
     values[option] = checkGiven(kind, name, value, { base: '', userHome, key: option });
@@ -201,12 +202,6 @@ function fold(options: RunOptions): Values {
 function unknownOption(name: string): InputError {
   const text = `There is no option ${JSON.stringify(name.slice(0, 80))}.${didYouMean(name, KNOWN)}`;
   return new InputError('run/unknown-option', text, { hint: `Options: ${[...KNOWN].sort().join(', ')}.` });
-}
-
-function at(object: object, path: string): unknown {
-  return path
-    .split('.')
-    .reduce<unknown>((value, name) => (value as Values | null | undefined)?.[name], object);
 }
 
 function nested(values: Values): Values {
