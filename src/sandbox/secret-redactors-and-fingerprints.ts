@@ -1,5 +1,5 @@
 import { createHmac, randomBytes } from 'node:crypto';
-import { statSync, readFileSync } from 'node:fs';
+import { readFileSync, statSync } from 'node:fs';
 import type { Settings } from '../config/settings-table.ts';
 import { ifPossible } from '../machine/files/read-and-remove-files.ts';
 import { writeAtomic } from '../machine/files/write-atomic-and-note-facts.ts';
