@@ -6,12 +6,13 @@ import { ownServer } from '../support/postgres.ts';
 import { randomFrom } from '../support/random.ts';
 import { commitsOf, git } from '../support/repo.ts';
 import { waitFor } from '../support/wait-for.ts';
+import { within } from '../support/within.ts';
 import { story } from '../support/world.ts';
 import { writeAgent } from './chaos/agent.ts';
 import { judge, readRuns, type TicketEnd } from './chaos/judge.ts';
 import { Machines } from './chaos/machines.ts';
 import { otherVersion } from './chaos/other-version.ts';
-import { TroubleMaker, troublesBy } from './chaos/troubles.ts';
+import { CAN_THROW, TroubleMaker, troublesBy } from './chaos/troubles.ts';
 
 const LEASE_MS = 12_000;
 /** A machine that is away for less has renewed its lease in time, as it does that four times in a lease. */
@@ -38,7 +39,7 @@ async function makePlans(fleet: FleetWorld, command: string): Promise<void> {
     maxPerRepository: LIMITS.perRepository,
   });
   world.rehearsal([
-    ...[1, 2, 3].map((attempt) => ({ when: { phase: 'build', attempt }, do: [{ limit: 2 }] })),
+    ...[1, 2, 3, 4].map((attempt) => ({ when: { phase: 'build', attempt }, do: [{ limit: 2 }] })),
     { when: {}, do: [{ run: command }] },
   ]);
   world.workflow(
@@ -54,7 +55,7 @@ async function makePlans(fleet: FleetWorld, command: string): Promise<void> {
       const isLong = index % 16 === 2;
       return `t-${String(index + 1).padStart(2, '0')}${isLong ? 'L' : ''}`;
     });
-    // One ticket meets a usage limit in its first three attempts.
+    // One ticket meets a usage limit in its first attempts, of which a trouble may cut one short.
     const tickets = ids.map((id) => [id, name === 'r1' && id === 't-05' ? { agent: 'rehearsal' } : {}]);
     world.plan(name, { repo: url(name), install: false, tickets: Object.fromEntries(tickets) });
   }
@@ -89,6 +90,7 @@ it('a fleet loses, doubles and exceeds nothing through kills, stops, cuts and re
   const fleet = await FleetWorld.open(await ownServer());
   const { log, command } = writeAgent(fleet.world.dir, seed);
   await makePlans(fleet, command);
+  await fleet.database.query(CAN_THROW);
   const machines = new Machines({ fleet, slots: 3, otherVersion: otherVersion(fleet.world.dir, '99.0.0') });
   // The first scheduler; workers take over when it is killed.
   await machines.add('daemon');
@@ -128,11 +130,17 @@ it('a fleet loses, doubles and exceeds nothing through kills, stops, cuts and re
   });
   const inTime = absences.filter(({ to, from }) => to !== null && to - from < SAFE_MS).length;
   const cutShort = runs.filter(({ endedAt }) => endedAt === undefined).length;
+  const limited = fleet.store.ticket({ planId: 'r1', ticketId: 't-05' });
+  const limits = story(limited).filter((line) => line === 'build limit').length;
   console.log(
     [
       `${tickets.length} tickets, ${runs.length} runs, ${cutShort} of them ended from outside, in ${((Date.now() - began) / 1000).toFixed(0)} s;`,
-      `${maker.kills} kills, ${maker.killedDaemons} of them of a daemon that scheduled; ${maker.paused} tickets paused before their claim;`,
+      `${maker.kills} kills, ${maker.killedDaemons} of them of a daemon that scheduled; ${maker.stoppedSchedulers} stops of the scheduler;`,
+      `${maker.paused} tickets paused before their claim; ${maker.thrown} throws in what drives a ticket; ${limits} usage limits of one ticket;`,
       `${absences.length} absences, ${inTime} of them shorter than the lease;`,
+      `${Object.entries(faults)
+        .map(([fault, found]) => `${fault} ${found.length}`)
+        .join(', ')};`,
       `${repeatedWhileAway.length} phases had ended on a machine that was away, and ran once more`,
     ].join('\n'),
   );
@@ -143,9 +151,11 @@ it('a fleet loses, doubles and exceeds nothing through kills, stops, cuts and re
   expect(tickets).toHaveLength(TICKETS);
   expect(maker.kills).toBe(KILLS);
   expect(maker.killedDaemons).toBeGreaterThan(0);
+  expect(maker.stoppedSchedulers).toBeGreaterThan(0);
   expect(maker.paused).toBeGreaterThan(0);
+  expect(maker.thrown).toBe(3);
   const versions = new Set(fleet.store.fleet.workers().map(({ version }) => version));
   expect(versions.size).toBe(2);
-  const limited = fleet.store.ticket({ planId: 'r1', ticketId: 't-05' });
-  expect(story(limited).filter((line) => line === 'build limit').length).toBeGreaterThan(0);
+  expect(limits).toBeGreaterThanOrEqual(3);
+  expect(Date.now() - began).toBeLessThan(within(480_000));
 });

@@ -93,7 +93,7 @@ export class Machines {
   kill(machine: Machine, back: { afterMs: number } | 'never'): void {
     const absence = this.#leaves(machine);
     const ended = machine.worker?.kill('SIGKILL');
-    this.#inBackground(async () => {
+    this.inBackground(async () => {
       await ended;
       if (back === 'never') return this.add(machine.runs);
       await delay(back.afterMs);
@@ -107,7 +107,7 @@ export class Machines {
     const absence = this.#leaves(machine);
     const { worker } = machine;
     if (worker) process.kill(worker.pid, 'SIGSTOP');
-    this.#inBackground(async () => {
+    this.inBackground(async () => {
       await delay(ms);
       if (worker?.alive) process.kill(worker.pid, 'SIGCONT');
       this.#returns(machine, absence);
@@ -118,7 +118,7 @@ export class Machines {
   cut(machine: Machine, ms: number): void {
     const absence = this.#leaves(machine);
     machine.proxy.isSilent = true;
-    this.#inBackground(async () => {
+    this.inBackground(async () => {
       await delay(ms);
       machine.proxy.restore();
       this.#returns(machine, absence);
@@ -137,7 +137,8 @@ export class Machines {
     absence.to = Date.now();
   }
 
-  #inBackground(work: () => Promise<void>): void {
+  /** Does something while the troubles go on; `settled` waits for it. */
+  inBackground(work: () => Promise<void>): void {
     const done = work().catch((error: unknown) => {
       this.#failure ??= error;
     });

@@ -1,6 +1,8 @@
+import { refKey } from '../../../src/model/ids-and-branch-names.ts';
 import type { Worker } from '../../../src/model/place-tickets-on-workers.ts';
 import type { FleetWorld } from '../../support/fleet.ts';
 import { pgCtl } from '../../support/postgres.ts';
+import { waitFor } from '../../support/wait-for.ts';
 import { delay, type Machine, type Machines } from './machines.ts';
 
 export type Trouble =
@@ -12,7 +14,9 @@ export type Trouble =
   | 'restart fast'
   | 'restart immediate'
   | 'pause what is dispatched'
-  | 'deliver twice';
+  | 'deliver twice'
+  | 'throw at the claim'
+  | 'throw at the start';
 
 /** Half of the kills are for good; the others come back in this part of the lease, at most. */
 const BACK_WITHIN = 1 / 4;
@@ -28,6 +32,7 @@ export function troublesBy(random: () => number, kills: number): Trouble[] {
     ...(['stop a worker', 'stop a worker', 'stop the scheduler', 'cut a connection'] as const),
     ...(['cut a connection', 'restart fast', 'restart immediate'] as const),
     ...(['deliver twice', 'deliver twice', 'deliver twice'] as const),
+    ...(['throw at the claim', 'throw at the start', 'throw at the start'] as const),
     ...(['pause what is dispatched', 'pause what is dispatched', 'pause what is dispatched'] as const),
   ];
   return [...killed, ...others]
@@ -49,9 +54,15 @@ export class TroubleMaker {
   /** Which machine each trouble hit, for messages about a failure. */
   readonly done: string[] = [];
   kills = 0;
-  /** How often the scheduler was a daemon when it was killed, and a ticket was paused between its dispatch and its claim. */
+  /** How often the scheduler was a daemon when it was killed, and how often the process that scheduled was stopped. */
   killedDaemons = 0;
+  stoppedSchedulers = 0;
+  /** How often a ticket was paused between its dispatch and its claim, and how often what drives one threw. */
   paused = 0;
+  thrown = 0;
+
+  /** Keys of the tickets whose drives are to throw. */
+  readonly #threw = new Set<string>();
 
   constructor(options: MakerOptions) {
     this.#options = options;
@@ -59,7 +70,7 @@ export class TroubleMaker {
 
   async make(trouble: Trouble): Promise<void> {
     const { fleet, machines, random, leaseMs } = this.#options;
-    const machine = await this.#victim(trouble.endsWith('scheduler'));
+    const { machine, schedules } = await this.#victim(trouble.endsWith('scheduler'));
     this.done.push(`${trouble}: ${machine.name}`);
     switch (trouble) {
       case 'restart fast':
@@ -70,12 +81,16 @@ export class TroubleMaker {
         return machines.cut(machine, AWAY * leaseMs);
       case 'stop a worker':
       case 'stop the scheduler':
+        if (schedules) this.stoppedSchedulers += 1;
         return machines.freeze(machine, AWAY * leaseMs);
       case 'deliver twice':
         await fleet.database.query(DELIVER_AGAIN);
         return;
       case 'pause what is dispatched':
         return this.#pauseDispatched();
+      case 'throw at the claim':
+      case 'throw at the start':
+        return this.#throwInDrive(trouble === 'throw at the claim');
       case 'kill a worker':
       case 'kill the scheduler':
         this.kills += 1;
@@ -128,15 +143,44 @@ export class TroubleMaker {
     }
   }
 
+  /** Lets whoever drives a ticket meet an error that it does not expect, before it starts an agent. Then a person retries the ticket. */
+  async #throwInDrive(atClaim: boolean): Promise<void> {
+    const { fleet, machines } = this.#options;
+    const { store, database } = fleet;
+    await store.refresh();
+    const found = [...store.glance().tickets.values()].find(
+      (ticket) => ticket.status === 'queued' && ticket.claim === null && !this.#threw.has(refKey(ticket)),
+    );
+    if (!found) return;
+    const { planId, ticketId } = found;
+    this.#threw.add(refKey(found));
+    await database.query(THROW, [planId, ticketId, atClaim]);
+    const isHeld = async () => {
+      await store.refresh();
+      const { status, error } = store.ticket(found);
+      return status === 'needs_attention' && error?.includes(THROWN);
+    };
+    machines.inBackground(async () => {
+      const what = `a throw for ${planId} ${ticketId}`;
+      await waitFor(what, isHeld, { timeoutMs: 120_000, state: () => JSON.stringify(store.ticket(found)) });
+      // The database may be restarting.
+      await waitFor(`the end of ${what}`, async () => {
+        await database.query('delete from throws where plan_id = $1 and ticket_id = $2', [planId, ticketId]);
+        return (await fleet.cli('retry', planId, ticketId)).code === 0 || !(await isHeld());
+      });
+      this.thrown += 1;
+    });
+  }
+
   /** The machine that schedules, if that is wanted and known, or any. */
   async #victim(isScheduler: boolean) {
     const { machines, random } = this.#options;
     const pid = isScheduler ? await this.#schedulerPid().catch(() => undefined) : undefined;
     const { all, present } = machines;
-    const found =
-      all.find(({ worker }) => worker?.pid === pid) ?? present[Math.floor(random() * present.length)];
-    if (!found) throw new Error('no machine is left');
-    return found;
+    const scheduler = all.find(({ worker }) => worker?.pid === pid);
+    const machine = scheduler ?? present[Math.floor(random() * present.length)];
+    if (!machine) throw new Error('no machine is left');
+    return { machine, schedules: machine === scheduler };
   }
 
   async #schedulerPid(): Promise<number | undefined> {
@@ -150,3 +194,19 @@ export class TroubleMaker {
 /** Jobs of now and of earlier, as the queue would deliver them if the answers to their ends were lost. */
 const DELIVER_AGAIN = `insert into signalbox_queue.job (name, data)
 select name, data from signalbox_queue.job order by created_on desc limit 10`;
+
+const THROWN = 'thrown by a test';
+/** Makes the database refuse some writes with an error that no program expects. */
+export const CAN_THROW = `
+create table throws (plan_id text, ticket_id text, at_claim boolean);
+create function throws() returns trigger language plpgsql as $$
+begin
+  if exists (
+    select from public.throws t
+    where (t.plan_id, t.ticket_id, t.at_claim) = (new.plan_id, new.ticket_id, old.claim is null)
+  ) then raise exception '${THROWN}'; end if;
+  return new;
+end $$;
+create trigger throws before update on signalbox.tickets
+for each row when (new.claim is not null) execute function throws()`;
+const THROW = 'insert into throws values ($1, $2, $3)';
