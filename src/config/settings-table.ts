@@ -254,7 +254,7 @@ export const TABLE = {
   'limits.sameToolCalls': row(
     whole({ min: 0 }),
     30,
-    'An agent that calls a tool this often in a row with the same input and result is stopped; 0 turns the check off.',
+    'An agent that calls a tool this often in a row with the same input and result, while the worktree stays as it is, is stopped; 0 turns the check off.',
   ),
   'memory.agentMegabytes': row(
     whole({ min: 0 }),

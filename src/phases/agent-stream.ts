@@ -9,6 +9,7 @@ import type {
 import { noUsage, totalUsage } from '../model/limits/usage-cost-and-estimate.ts';
 import type { Hold, Usage } from '../model/ticket.ts';
 import type { PhaseOf } from '../model/workflow.ts';
+import { SameCalls } from './count-same-calls.ts';
 import type { PhaseContext } from './phase-context.ts';
 import type { JobRun } from './run-job.ts';
 
@@ -37,14 +38,12 @@ export class AgentStream {
   #limited = false;
   #endBy = Number.POSITIVE_INFINITY;
   #session: string | null = null;
-  #same = { fingerprint: '', times: 0 };
+  readonly #same: SameCalls;
   #lines = lineSplitter((line) => this.#showAll(this.#reader.line(line)));
   /** The model has said or done something. */
   hasAnswered = false;
   /** The CLI asked for a permission, and no person is there to give it. */
   refused = false;
-  /** It repeats one tool call without any change. */
-  loop: string | null = null;
   #broke: Hold | null = null;
 
   constructor(context: PhaseContext<PhaseOf<'agent'>>, options: StreamOptions) {
@@ -52,6 +51,8 @@ export class AgentStream {
     this.#options = options;
     this.#spent = options.spent;
     const { adapter, usageBefore, wantsData } = options;
+    const { settings, workspaces, place } = context;
+    this.#same = new SameCalls(settings.limits.sameToolCalls, () => workspaces.fingerprint(place.worktree));
     // Read for each message, because "in an hour" counts from the time of the message.
     this.#reader = adapter.reader({
       get now() {
@@ -77,6 +78,16 @@ export class AgentStream {
         errors.flush();
       },
     };
+  }
+
+  /** It repeats one tool call without any change. */
+  get loop(): string | null {
+    return this.#same.loop;
+  }
+
+  /** Resolves when nothing reads the worktree any more. */
+  settled(): Promise<void> {
+    return this.#same.settled();
   }
 
   /** How the agent's run ended. */
@@ -121,20 +132,11 @@ export class AgentStream {
         onWarning(event.message);
         break;
       case 'tool':
-        this.#repeat(event.name, event.fingerprint);
+        this.#same.add(event.name, event.fingerprint);
         this.#toolsOpen = Math.max(0, this.#toolsOpen + (event.done ? -1 : 1));
         if (this.#broke) this.#endBy = Number.NEGATIVE_INFINITY;
         onTool(event.name, event.summary, event.done);
     }
-  }
-
-  /** Counts equal calls in a row. Text between them does not end the row. */
-  #repeat(name: string, fingerprint: string | undefined): void {
-    if (fingerprint === undefined) return;
-    const times = fingerprint === this.#same.fingerprint ? this.#same.times + 1 : 1;
-    this.#same = { fingerprint, times };
-    if (times === this.#context.settings.limits.sameToolCalls)
-      this.loop = `called ${name} ${times} times in a row with the same input and result (limits.sameToolCalls)`;
   }
 
   #spend(usage: Usage): void {

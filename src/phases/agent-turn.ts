@@ -57,7 +57,10 @@ export async function takeTurn(context: Context, turn: Turn): Promise<TurnEnd> {
   const { flush, ...following } = stream.follow();
   const job = () => jobOf(context, turn);
   const result = await runJob(context, { dir: turn.dir, wallSeconds, idleSeconds, job, ...following });
+  // What is only noticed now did not stop it.
+  const { loop } = stream;
   flush();
+  await stream.settled();
   const stderrTail = result?.stderrTail ?? '';
   const lost = await fetchCommitsBack(context);
   if (lost) {
@@ -70,9 +73,9 @@ export async function takeTurn(context: Context, turn: Turn): Promise<TurnEnd> {
     const seen = stream.end({ ...result.exit, stderrTail });
     return { result: { ...seen, sessionId: stream.factsOf(seen).sessionId } };
   }
-  if (stream.loop && result?.reason === 'budget') {
+  if (loop && result?.reason === 'budget') {
     const seen = stream.end({ ...NO_EXIT, stderrTail });
-    const error = { class: 'loop', message: stream.loop } as const;
+    const error = { class: 'loop', message: loop } as const;
     return { end: { type: 'failed', error, ...stream.factsOf(seen) } };
   }
   const early = endOfJob(result, { wallSeconds, idleSeconds });

@@ -1,21 +1,15 @@
 import { describe, expect } from 'vitest';
-import { it, story, type World } from '../support/index.ts';
+import { it, story } from '../support/index.ts';
 
 const OVER = { id: 'build', type: 'agent', prompt: 'Build.', maxRetries: 0 };
 const DONE = { when: {}, do: [{ write: { path: 'x.txt', text: 'x' } }, { commit: 'Done' }] };
-const same = (times: number) =>
-  Array.from({ length: times }, () => ({ tool: { name: 'read', summary: 'a.txt' } }));
-
-function loops(world: World, limits: Record<string, number>, tools: unknown[]): void {
-  world.rehearsal([{ when: { attempt: 1 }, do: [...tools, { hang: {} }] }, DONE]);
-  world.workflow('work', [{ ...OVER, maxRetries: 1 }]);
-  world.config({ defaultAgent: 'rehearsal', limits, timeouts: { agentIdleSeconds: 2 } });
-  world.plan('p', { tickets: { a: {} } });
-}
-
 describe('an agent that repeats itself', () => {
   it.concurrent('is stopped, and the next attempt has a session of its own', async ({ world }) => {
-    loops(world, {}, same(30));
+    const same = Array.from({ length: 30 }, () => ({ tool: { name: 'read', summary: 'a.txt' } }));
+    world.rehearsal([{ when: { attempt: 1 }, do: [...same, { hang: {} }] }, DONE]);
+    world.workflow('work', [{ ...OVER, maxRetries: 1 }]);
+    world.config({ defaultAgent: 'rehearsal' });
+    world.plan('p', { tickets: { a: {} } });
     expect((await world.cli('run', 'p')).code).toBe(0);
     const [first, second] = world.ticket('p', 'a').phaseHistory;
     expect(first).toMatchObject({ status: 'failure', error: { class: 'loop' } });
@@ -23,19 +17,6 @@ describe('an agent that repeats itself', () => {
     expect(second).toMatchObject({ status: 'success' });
     expect(second?.sessionId).not.toBe(first?.sessionId);
   });
-
-  const other = { tool: { name: 'read', summary: 'b.txt' } };
-  const cases: [string, Record<string, number>, unknown[]][] = [
-    ['fewer times than the limit', { sameToolCalls: 4 }, same(3)],
-    ['with another call in between', { sameToolCalls: 4 }, [...same(3), other, ...same(3)]],
-    ['where the check is turned off', { sameToolCalls: 0 }, same(40)],
-  ];
-  for (const [name, limits, tools] of cases)
-    it.concurrent(`is left alone ${name}`, { tags: 'full' }, async ({ world }) => {
-      loops(world, limits, tools);
-      await world.cli('run', 'p');
-      expect(world.ticket('p', 'a').phaseHistory[0]?.error?.class).toBe('idle');
-    });
 });
 
 describe('a very long line of an agent', () => {
