@@ -1,3 +1,4 @@
+import { availableParallelism } from 'node:os';
 import { defineConfig } from 'vitest/config';
 
 /** What needs programs beside Node and git, such as tmux. */
@@ -11,5 +12,8 @@ export default defineConfig({
     globalSetup: ['test/support/global-setup.ts'],
     setupFiles: ['test/support/setup.ts'],
     pool: 'forks',
+    // Loading our sources anew for each file would take longer than many of them run.
+    isolate: false,
+    maxWorkers: availableParallelism(),
   },
 });

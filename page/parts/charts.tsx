@@ -1,3 +1,4 @@
+import { signal } from '@preact/signals';
 import { costText, dollars } from '../../src/model/limits/usage-cost-and-estimate.ts';
 import { rounded, wholeSeconds } from '../../src/report/style-and-phrases.ts';
 import { type Day, roundTop, type Sum } from '../logic/add-up-costs.ts';
@@ -9,13 +10,17 @@ const [HEIGHT, LEFT, BELOW, ABOVE] = [260, 56, 26, 10];
 /** Units of the drawing, of which one is about a pixel, and days that have a name. */
 const WIDE = { width: 1080, names: 10 };
 const NARROW = { width: 300, names: 4 };
-const NARROW_PIXELS = 760;
+const narrow = matchMedia('(max-width: 760px)');
+const isNarrow = signal(narrow.matches);
+narrow.addEventListener('change', ({ matches }) => {
+  isNarrow.value = matches;
+});
 
 /** Dollars per day, as bars of parts. */
 export function DayChart({ days, about }: { days: readonly Day[]; about: string }) {
   const top = roundTop(Math.max(...days.map(({ usd }) => usd)));
   if (days.every(({ usd }) => usd === 0)) return <Empty>No attempt with a known cost in this time.</Empty>;
-  const { width, names: most } = innerWidth > NARROW_PIXELS ? WIDE : NARROW;
+  const { width, names: most } = isNarrow.value ? NARROW : WIDE;
   const step = (width - LEFT) / days.length;
   const bar = Math.min(48, Math.max(2, step * 0.72));
   const y = (usd: number) => ABOVE + (HEIGHT - BELOW - ABOVE) * (1 - usd / top);

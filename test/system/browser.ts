@@ -13,18 +13,21 @@ import type { TestSite } from '../web/site.ts';
 const CHROMIUM = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome'].find(
   existsSync,
 );
+/** A name that an attacker points at this machine. */
+export const REBOUND = 'rebound.test';
 const ARGS = [
   ...['--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run', '--disable-background-networking'],
-  ...['--disable-component-update', '--disable-sync', '--disable-dev-shm-usage'],
+  ...['--disable-component-update', '--disable-sync', '--disable-dev-shm-usage', '--in-process-gpu'],
+  `--host-resolver-rules=MAP ${REBOUND} 127.0.0.1`,
 ];
 
 /** The version of the page that was built; another one would ask to be loaded again. */
 export const { version: VERSION } = JSON.parse(readFileSync('package.json', 'utf8')) as { version: string };
 
 /** Debian's Chromium. */
-export async function openBrowser(more: readonly string[] = []): Promise<Browser> {
+export async function openBrowser(): Promise<Browser> {
   if (!CHROMIUM) throw new Error('Chromium is missing. On Debian: apt-get install chromium');
-  return chromium.launch({ executablePath: CHROMIUM, headless: true, args: [...ARGS, ...more] });
+  return chromium.launch({ executablePath: CHROMIUM, headless: true, args: ARGS });
 }
 
 /** A browser window of its own, signed in, and everything that went wrong in it. */

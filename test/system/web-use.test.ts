@@ -8,7 +8,7 @@ import { NO_CHECKS } from '../../src/model/verdict-criteria-and-missing-checks.t
 import { it, type World, waitFor } from '../support/index.ts';
 import { fillRichly, HTML, TRANSCRIPT } from '../web/rich-world.ts';
 import { TestSite } from '../web/site.ts';
-import { openBrowser, VERSION, visit } from './browser.ts';
+import { openBrowser, REBOUND, VERSION, visit } from './browser.ts';
 
 let browser: Browser;
 beforeAll(async () => {
@@ -183,20 +183,22 @@ describe('decisions', () => {
     const site = await rich(world);
     const path = '/plans/auth/tickets/AUTH-3';
     const phone = { viewport: { width: 360, height: 740 }, hasTouch: true };
-    const [ada, bob] = [await visit(browser, site, path, phone), await visit(browser, site, path)];
-    await Promise.all(
-      [ada, bob].map(({ page }) => page.getByRole('heading', { name: 'It asks you' }).waitFor()),
-    );
-    await bob.page.evaluate(() => localStorage.setItem('signalbox.person', 'Bob'));
-    await ada.page.evaluate(() => localStorage.setItem('signalbox.person', 'Ada'));
-    await Promise.all([ada, bob].map(({ page }) => page.reload()));
-    await Promise.all(
-      [ada, bob].map(({ page }) => page.getByRole('heading', { name: 'It asks you' }).waitFor()),
-    );
+    const called = (value: string) => ({
+      storageState: {
+        cookies: [],
+        origins: [{ origin: `http://${site.host}`, localStorage: [{ name: 'signalbox.person', value }] }],
+      },
+    });
     // A third person is typing, and a fourth only reads.
-    const [cy, dan] = [await visit(browser, site, path), await visit(browser, site, path)];
+    const [ada, bob, cy, dan] = await Promise.all([
+      visit(browser, site, path, { ...phone, ...called('Ada') }),
+      visit(browser, site, path, called('Bob')),
+      visit(browser, site, path),
+      visit(browser, site, path),
+    ]);
+    for (const { page } of [ada, bob, cy, dan])
+      await page.getByRole('heading', { name: 'It asks you' }).waitFor();
     await cy.page.getByLabel('Message for the agent').fill('Please rename it.');
-    await dan.page.getByRole('heading', { name: 'It asks you' }).waitFor();
     // Bob's page does not hear of the answer before he presses.
     await bob.context.route('**/api/v1/plans/**', (route) =>
       route.request().method() === 'GET' ? route.abort() : route.continue(),
@@ -323,7 +325,10 @@ describe('a connection', () => {
         },
       });
     });
+    await page.clock.install();
     await page.goto(site.server.url);
+    await page.locator('.connection').waitFor();
+    await page.clock.fastForward(5_000);
     await page.locator('.connection.is-live').waitFor();
     await page.context().close();
     await site.close();
@@ -521,12 +526,8 @@ describe('a stranger', () => {
       expect(await other.textContent('body')).toContain('web/origin');
     }
     expect(world.ticket('auth', 'AUTH-4').status).toBe('queued');
-    const { hostname } = new URL(site.server.url);
-    const renamed = await openBrowser([`--host-resolver-rules=MAP rebound.test ${hostname}`]);
-    const trap = await renamed.newPage();
-    await trap.goto(`http://rebound.test:${site.server.port}/?token=${site.token}`);
-    expect(await trap.textContent('body')).toContain('web/host');
-    await renamed.close();
+    await other.goto(`http://${REBOUND}:${site.server.port}/?token=${site.token}`);
+    expect(await other.textContent('body')).toContain('web/host');
     evil.close();
     await context.close();
     await site.close();
