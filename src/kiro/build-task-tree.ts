@@ -76,19 +76,34 @@ function withoutChecklists(drafts: readonly Draft[], notes: Note[]): Draft[] {
   return kept;
 }
 
-/** Warns of numbered headings without tasks beside such with tasks: their text may be a task. */
-function emptyHeadings(sections: readonly Section[], drafts: readonly Draft[], { given }: Ids): Note[] {
+/** `1.4` after `1.3`. */
+function following(number: string): string {
+  return number.replace(/\d+$/, (last) => String(Number(last) + 1));
+}
+
+/** Warns of numbered headings without tasks beside such with tasks, or above those of the next number: their text may be a task. */
+function emptyHeadings(sections: readonly Section[], drafts: readonly Draft[], { given, of }: Ids): Note[] {
   const used = new Set<Section>();
-  for (const draft of drafts)
-    for (let each = draft.section; each && !used.has(each); each = each.parent) used.add(each);
+  const ahead = new Set<Section>();
+  for (const draft of drafts) {
+    const own = draft.section;
+    if (own && !used.has(own) && own.number !== null && of.get(draft) === following(own.number))
+      ahead.add(own);
+    for (let each = own; each && !used.has(each); each = each.parent) used.add(each);
+  }
   const isPart = ({ number, kind }: Section) => number !== null && kind === 'tasks';
   const placeOf = ({ parent, level }: Section) => `${parent?.line} ${level}`;
   const places = new Set([...used].filter(isPart).map(placeOf));
   return sections.flatMap((section) => {
     const { number, title, line } = section;
-    if (used.has(section) || !isPart(section) || !places.has(placeOf(section)) || given.has(number ?? ''))
+    if (
+      (used.has(section) && !ahead.has(section)) ||
+      !isPart(section) ||
+      !places.has(placeOf(section)) ||
+      given.has(number ?? '')
+    )
       return [];
-    const message = `"${title}" has no check box below it, so it is not read as a task.`;
+    const message = `"${title}" has no check box of its own, so it is not read as a task.`;
     return warning(line + 1, 'spec/empty-heading', message, 'If it is one, add a line such as `- [ ] Text`.');
   });
 }

@@ -287,7 +287,8 @@ function sectionAt(
   return { section, height: heading.height };
 }
 
-const MARKED_ID = /^((?:\p{L}+[\s#:_-]*)?[A-Z]{0,4}-?\d[\d.]*[a-z]?[*_]*)\s*[✅✔☑✓]\ufe0f?(?=[\s:.)–—-]|$)/u;
+const MARKED_ID =
+  /^((?:\p{L}+[\s#:_-]*)?[A-Z]{0,4}-?\d[\d.]*[a-z]?[*_]*)\s*[([]?[✅✔☑✓]\ufe0f?[)\]]?(?=[\s:.)–—-]|$)/u;
 
 /** A heading without emoji and punctuation before its first word; a check mark there or after the id is moved to the end. */
 export function wordsOf(heading: string): string {

@@ -94,6 +94,7 @@ describe('a check mark in a heading', () => {
   it.each([
     ['### ✅ Task 1.2: X', '1.2: X'],
     ['### Task 1.2 ✅: X', '1.2: X'],
+    ['### Task 1.2 (✅): X', '1.2: X'],
     ['### Task 1.2: X ✅', '1.2: X'],
     ['### ✅ **Task 1.2**: X', '1.2: X'],
     ['### 🚀 ✔️ Task 1.2: X', '1.2: X'],
@@ -126,6 +127,17 @@ describe('a numbered heading without boxes beside headings with boxes', () => {
       'of a phase',
       '## Phase 1\n- [ ] 1.1 a\n## Phase 2\n- Text\n## Phase 3\n- [ ] 3.1 c\n',
       ['3 empty-heading'],
+    ],
+    [
+      'above the next box',
+      '- [ ] 1. A\n\n### 2. B\n\nText.\n\n- [ ] 3. C\n- [ ] 4. D\n',
+      ['3 empty-heading'],
+    ],
+    ['above the next part', '- [ ] 1.2 A\n\n### 1.3 B\n\nText.\n\n- [ ] 1.4 C\n', ['3 empty-heading']],
+    [
+      'not one that groups tasks counted through',
+      '## 1. A\n- [ ] 1. a\n- [ ] 2. b\n\n## 2. B\n- [ ] 3. c\n',
+      [],
     ],
     ['at the end', '# 1\n\n### 1.1 A\n- [ ] a\n### 1.2 B\n', ['5 empty-heading']],
     ['not one without a number', '## 1. A\n\n- [ ] 1.1 a\n\n## Notes\n\nText.\n', []],

@@ -157,7 +157,8 @@ function running(ticket: Ticket, plan: Plan, around: Surroundings): Explanation 
   }
   const times = open && open.attempt > 1 ? `, attempt ${open.attempt}` : '';
   const note = open?.note ? `: ${open.note}` : '';
-  const why = open ? `${open.phase}${times}${note}` : '';
+  // Before an attempt is recorded, commits are fetched, the worktree is made and packages are installed.
+  const why = open ? `${open.phase}${times}${note}` : 'its workspace is being prepared';
   if (around.leaseMs === undefined || !ticket.claim) return { why, next: '' };
   return {
     why: [why, `held by ${sayOther(ticket.claim)}`].filter(Boolean).join('; '),

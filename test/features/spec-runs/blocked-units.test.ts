@@ -69,7 +69,7 @@ describe.concurrent('warnings of `spec check`', () => {
     const { code, err } = await world.cli('spec', dir, '--no-tmux', '--delay', '0');
     expect(code).toBe(0);
     expect(checked.out).toContain('23 warnings.');
-    expect(err).toContain('"41. Empty" has no check box below it, so it is not read as a task.');
+    expect(err).toContain('"41. Empty" has no check box of its own, so it is not read as a task.');
     expect(err).toContain('tasks.md:3: Task 2 names unknown requirements: 9.0.');
     expect(err).toContain(`… and 3 more warnings: signalbox spec check ${dir}`);
   });

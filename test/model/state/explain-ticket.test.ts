@@ -221,7 +221,7 @@ describe('explain', () => {
     const open = (n: number) => running('a', { phaseHistory: [attempt('a', 'running', { attempt: n })] });
     expect(say(open(1), { driven: true }).why).toBe('a');
     expect(say(open(3), { driven: true }).why).toBe('a, attempt 3');
-    expect(say(running('a'), { driven: true }).why).toBe('');
+    expect(say(running('a'), { driven: true }).why).toBe('its workspace is being prepared');
   });
 });
 
