@@ -1,4 +1,4 @@
-import { existsSync, readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, rmSync, truncateSync, utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
@@ -95,13 +95,16 @@ describe('the index of finished plans', () => {
     expect(existsSync(indexOf(state))).toBe(false);
   });
 
-  it('does not show a finished plan that was opened again in place, with as many bytes', () => {
+  it('does not show a finished plan that was opened again in place, with as many bytes and the same time', () => {
     const state = manyFinished();
-    started(state);
     const file = state.path('old-7/plan.json');
+    const made = new Date('2026-01-01T00:00:00.000Z');
+    utimesSync(file, made, made);
+    started(state);
     const text = readFileSync(file, 'utf8');
     expect(text).toContain('"archived"');
     writeFileSync(file, text.replace('"archived"', '"active"  '));
+    utimesSync(file, made, made);
     expect(started(state).open).toEqual(['old-7', 'open']);
   });
 
@@ -177,6 +180,18 @@ describe('the index of finished plans', () => {
       reopenByHand(state);
       started(state);
       expect(shown(state)).toEqual(['old-7', 'open']);
+      kept.check('all');
+      expect(shown(state)).toEqual(['old-7', 'open']);
+    });
+
+    it('is not renewed by a process that found a plan open, where another one noted it as finished', () => {
+      const state = manyFinished();
+      reopenByHand(state);
+      const { kept } = started(state);
+      rmSync(indexOf(state));
+      state.plan('old-7', ['a'], { status: 'archived' });
+      started(state);
+      reopenByHand(state);
       kept.check('all');
       expect(shown(state)).toEqual(['old-7', 'open']);
     });
