@@ -16,7 +16,7 @@ const RUNS = [
   { name: 'workflow', argv: ['cli.cjs', 'workflow', 'list', ...CONFIG], shows: 'minimal' },
   { name: 'plan', argv: ['cli.cjs', 'plan', 'check', 'p', ...CONFIG], shows: 'can run' },
   { name: 'forge', argv: ['cli.cjs', 'forge', 'poll', 'p', 't2', ...CONFIG], shows: 'no remote', code: 2 },
-  { name: 'run', argv: ['cli.cjs', 'run', 'p', ...CONFIG], shows: '2/2 complete' },
+  { name: 'run', argv: ['cli.cjs', 'run', 'p', ...CONFIG], shows: '2 of 2 done' },
 ];
 
 /** Runs all of them with the build in `dist`; `onExit` is code that runs at the end of each and may write to `$NOTED`. */

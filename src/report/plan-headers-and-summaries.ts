@@ -18,7 +18,6 @@ import type { Store } from '../store/store-interface.ts';
 import { ticketsIn } from './live/live-state.ts';
 import { workLine } from './status-text.ts';
 import {
-  counted,
   duration,
   oneLine,
   type Style,
@@ -30,6 +29,7 @@ import {
   cells,
   fittingTable,
   foldSummary,
+  groupCounts,
   joined,
   padOrCut,
   type SummaryRow,
@@ -62,14 +62,12 @@ export function summary(
     ],
   }));
   const rows = foldSummary(all, 'ticket', columns);
-  const count = (wanted: SummaryRow['group']) => all.filter(({ group }) => group === wanted).length;
   const used = usageOfAttempts(run.tickets.flatMap(({ phaseHistory }) => phaseHistory));
   const facts = [
-    `${count('done')}/${run.wanted} complete`,
-    ...counted({
-      [count('need you') === 1 ? 'needs you' : 'need you']: count('need you'),
-      waiting: count('waiting'),
-    }),
+    ...groupCounts(
+      all.map(({ group }) => group),
+      run.wanted,
+    ),
     duration(run.ms),
     used,
   ].filter(Boolean);

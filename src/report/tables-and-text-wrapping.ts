@@ -1,6 +1,6 @@
 import { groupBy } from '../model/group-and-remember.ts';
 import { plural } from '../model/text/clean-escape-quote-plural.ts';
-import type { Lines, Style } from './style-and-phrases.ts';
+import { counted, type Lines, type Style } from './style-and-phrases.ts';
 
 /** Columns aligned by their width on the screen; empty columns are left out. */
 export function table(
@@ -110,6 +110,16 @@ export const FOLDED_FROM = 3;
 export const FOLDED_FAILED_FROM = 2;
 export const FOLDED_DONE_FROM = 11;
 const MAX_NAMES = 8;
+
+/** `33 of 50 done`, `11 need you`, `6 waiting` */
+export function groupCounts(groups: readonly SummaryRow['group'][], all: number): string[] {
+  const count = (wanted: SummaryRow['group']) => groups.filter((group) => group === wanted).length;
+  const asking = count('need you');
+  return [
+    `${count('done')} of ${all} done`,
+    ...counted({ [asking === 1 ? 'needs you' : 'need you']: asking, waiting: count('waiting') }),
+  ];
+}
 
 /**
  * The rows of a summary as a terminal shows them: what is done first, what needs a person last, equal ones folded. Elsewhere as

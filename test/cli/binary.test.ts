@@ -56,7 +56,7 @@ const PLAIN: Row[] = [
   ['status', 0, /^p$/m],
   ['workspace ensure p a', 0, /is on ticket\/p\/a, from main/],
   ['workspace release p a', 0, /branch ticket\/p\/a still exists/],
-  ['run p', 0, /1\/1 complete/],
+  ['run p', 0, /1 of 1 done/],
   ['logs p', 0, /✓ a complete/],
   ['diff p a', 0, /work-a\.txt/],
   ['sessions p a', 0, /no sessions/],

@@ -108,7 +108,7 @@ describe.concurrent('run --detach', () => {
     expect(world.readPlan(run).status).toBe('paused');
     world.go();
     const resumed = await issues.cli('resume', run);
-    expect(resumed.out).toMatch(/^2 passed, 0 failed/m);
+    expect(resumed.out).toMatch(/^2 of 2 done · /m);
     await stopDaemon(world);
     expect((await daemon.ended).out).not.toContain('attempt:start');
   });

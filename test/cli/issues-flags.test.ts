@@ -38,7 +38,7 @@ describe.concurrent('the flags of a run of issues', () => {
     const { code, out } = await issues.cli('run', 'a.md', 'b.md', 'c.md', 'd.md', '--chain', ...EXEC);
     expect(code).toBe(1);
     expect(commitsOf(world.repo, 'feature/a-a')).toEqual(['b', 'a']);
-    expect(out).toMatch(/◌ +d +not started +waits for c \(failed\)\n\n2 passed, 1 failed, 1 not started · /);
+    expect(out).toMatch(/◌ +d +not started +waits for c \(failed\)\n\n2 of 4 done · 1 needs you · 1 waiting · /);
     expect(git(world.repo, 'branch', '--list', 'feature/d*')).toBe('');
     // One at a time shows what is known of each phase.
     expect(out).toContain('  b   agent agent\n');
@@ -92,7 +92,7 @@ describe.concurrent('the flags of a run of issues', () => {
     const quiet = await issues.cli('run', 'b.md', '--quiet', ...EXEC);
     expect(quiet.code).toBe(0);
     expect(quiet.out).toMatch(
-      /^\n +issue .*\n✓ +b .*\n\n1 passed, 0 failed · \d+s · cost unknown\nThe work is .*\nTo merge: .*\nLog: .*\n$/,
+      /^\n +issue .*\n✓ +b .*\n\n1 of 1 done · \d+s · cost unknown\nThe work is .*\nTo merge: .*\nLog: .*\n$/,
     );
   });
 

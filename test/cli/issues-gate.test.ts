@@ -56,7 +56,7 @@ describe.concurrent('--qa-gate with pull requests', () => {
     expect((await issues.cli('respond', run, '2', 'approve', 'by', 'hand')).code).toBe(0);
     const ended = await second.ended;
     expect(ended.code, ended.out + ended.err).toBe(0);
-    expect(ended.out).toMatch(/^2 passed, 0 failed/m);
+    expect(ended.out).toMatch(/^2 of 2 done · /m);
     expect(ended.out.match(/#2 waits/g)).toHaveLength(1);
     const looks = world.events(run).filter(({ type }) => type === 'ticket:status').length;
     expect(looks).toBeLessThan(20);
@@ -108,7 +108,7 @@ describe.concurrent('--qa-gate with pull requests', () => {
     await world.reaches(run, '1', ({ status }) => status === 'running');
     const { code, out } = await running.kill('SIGINT');
     expect(code).toBe(130);
-    expect(out).toMatch(/◌ +#1 .*waits for approval/);
+    expect(out).toMatch(/! +#1 .*waits for approval/);
     expect(world.ticket(run, '1')).toMatchObject({ status: 'needs_attention', hold: { kind: 'gate' } });
     expect((await issues.cli('respond', run, '1', 'approve')).code).toBe(0);
     expect((await issues.cli('resume', run)).code).toBe(0);
@@ -121,9 +121,9 @@ describe.concurrent('--qa-gate with pull requests', () => {
     const flags = ['--chain', '--qa-gate', '--no-pr', '--phases', 'exec,qa'];
     const { code, out } = await issues.cli('run', '1', '2', ...flags);
     expect(code).toBe(1);
-    expect(out).toMatch(/◌ +#1 .*waits for approval/);
+    expect(out).toMatch(/! +#1 .*waits for approval/);
     expect(out).toMatch(/◌ +#2 .*waits for #1 \(needs attention\)/);
-    expect(out).toMatch(/^0 passed, 0 failed, 1 waiting, 1 not started · /m);
+    expect(out).toMatch(/^0 of 2 done · 1 needs you · 1 waiting · /m);
     const [run = ''] = issues.runs();
     expect(issues.log(run)).toMatchObject({
       summary: { passed: 0, failed: 0, waiting: 1, notStarted: 1 },

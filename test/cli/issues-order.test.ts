@@ -65,7 +65,7 @@ describe.concurrent('batches', () => {
     expect(course(out)).toEqual(['a started']);
     expect(out).toMatch(/◌ +b +not started .*stops at the first failure, and a failed/);
     expect(out).toMatch(/◌ +c +not started .*stops at the first failure, and a failed/);
-    expect(out).toContain('0 passed, 1 failed, 2 not started');
+    expect(out).toContain('0 of 3 done · 1 needs you · 2 waiting');
   });
 
   it.for([

@@ -23,7 +23,7 @@ describe.concurrent('resume of a run', () => {
     const stopped = await first.kill('SIGINT');
     expect(stopped.code).toBe(130);
     expect(stopped.out).toMatch(/^! lost is not run: depends on nowhere, /m);
-    expect(stopped.out).toMatch(/^0 passed, 1 failed, 1 stopped, 1 not started · /m);
+    expect(stopped.out).toMatch(/^0 of 3 done · 1 needs you · 2 waiting · /m);
     expect(stopped.out).not.toMatch(/^(one|two): /m);
     expect(stopped.out).toContain(`Stopped. Continue with: signalbox resume ${run}\n`);
     const before = issues.log(run);
@@ -37,7 +37,7 @@ describe.concurrent('resume of a run', () => {
     expect(out.split('\n')[0]).toBe('Progress: one ⏳ two ⏳');
     expect(out).toContain('● one: exec started');
     expect(out.indexOf('● two: exec started')).toBeGreaterThan(out.indexOf('✓ Issue one completed'));
-    expect(out).toMatch(/^2 passed, 0 failed · /m);
+    expect(out).toMatch(/^2 of 2 done · /m);
     expect(issues.runs()).toEqual([run]);
     expect(world.readPlan(run)).toMatchObject({ status: 'complete', claim: null });
 
@@ -156,7 +156,7 @@ describe.concurrent('resume of a run', () => {
     expect(status.out).toContain(`→ signalbox status --plan ${last}\n`);
     world.go();
     const again = await issues.cli('resume', old);
-    expect(again.out).toMatch(/^0 passed, 0 failed, 1 superseded/m);
+    expect(again.out).toMatch(/^0 of 1 done · 1 superseded/m);
     expect(again.out).toMatch(/^Progress: one ‖$/m);
     expect(world.readPlan(old)).toMatchObject({ status: 'paused', claim: null });
     const resumed = await issues.cli('resume');

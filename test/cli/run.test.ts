@@ -34,7 +34,7 @@ describe.concurrent('run', () => {
     expect(places).toEqual([...places].sort((x, y) => x - y));
     expect(places[0]).toBeGreaterThan(0);
     expect(out).toMatch(/✓ {2}a {7}complete {2}ticket\/p\/a/);
-    expect(out).toMatch(/^2\/2 complete · /m);
+    expect(out).toMatch(/^2 of 2 done · /m);
     expect(world.readPlan('p').status).toBe('complete');
     expect(git(world.repo, 'branch', '--list', 'ticket/*', '--format=%(refname:short)')).toBe(
       'ticket/p/a\nticket/p/b',

@@ -24,7 +24,7 @@ describe.concurrent('what commands say', () => {
     writeFileSync(world.ticketFile('p', 'a'), '{');
     const { out, code } = await world.cli('run', 'p');
     expect(code).toBe(1);
-    expect(out).toContain('0/1 complete');
+    expect(out).toContain('0 of 1 done');
   });
 
   it('of a plan without tickets is that it cannot be run', async ({ world }) => {

@@ -40,7 +40,7 @@ describe('npm run demo', () => {
     const { code, out, err } = await run(['--web', '--clean']);
     expect({ code, err }, out).toEqual({ code: 0, err: '' });
     expect(out).toMatch(/The page is at http:\/\/127\.0\.0\.1:\d+\/\n/);
-    expect(out).toContain('4/4 complete');
+    expect(out).toContain('4 of 4 done');
   });
 
   it('takes four tickets to main, in a directory of its own, and shows how', { tags: 'full' }, async () => {
@@ -50,7 +50,7 @@ describe('npm run demo', () => {
     expect(out).toMatch(/docs: self_review → fail .*docs: self_review \[visit 2\] → pass /s);
     expect(out).toMatch(/cache: implement usage limit .*cache: implement \[attempt 2\] ✓ /s);
     expect(out).toMatch(/✓ parser complete.*cli: implement ✓/s);
-    expect(out).toContain('4/4 complete');
+    expect(out).toContain('4 of 4 done');
     expect(out).toContain('$ git merge --ff-only signalbox/main\n');
     expect(out).toMatch(/\(HEAD -> main, signalbox\/main\) Merge ticket\/teatime\//);
     expect(out).toContain('oolong: 90 °C, steep 3:00');

@@ -38,7 +38,7 @@ async function follow(page: string): Promise<{ printed: Map<string, string>; log
 it('getting started leads from the first command to a merged change', async () => {
   const { printed, log } = await follow('docs/getting-started.md');
   expect(printed.get('signalbox run --task "Add a greeting" --agent rehearsal')).toContain(
-    '1 passed, 0 failed',
+    '1 of 1 done',
   );
   expect(printed.get('signalbox diff add-a-greeting')).toContain('diff --git');
   expect(log).toMatch(/^Merge feature\/farewell-add-a-farewell: Add a farewell$/m);
@@ -47,13 +47,13 @@ it('getting started leads from the first command to a merged change', async () =
 
 it('the first plan runs both tickets and leaves them merged', { tags: 'full' }, async () => {
   const { printed, log } = await follow('docs/first-plan.md');
-  expect(printed.get('signalbox run tea')).toContain('2/2 complete');
+  expect(printed.get('signalbox run tea')).toContain('2 of 2 done');
   expect(log).toContain('Merge ticket/tea/cli: Add the teatime command');
 });
 
 it('the first workflow asks, goes back after a rejection, and merges', { tags: 'full' }, async () => {
   const { printed, log } = await follow('docs/first-workflow.md');
   expect(printed.get('signalbox run tea || true')).toContain('[visit 2]');
-  expect(printed.get('signalbox run tea')).toContain('1/1 complete');
+  expect(printed.get('signalbox run tea')).toContain('1 of 1 done');
   expect(log).toContain('Merge ticket/tea/greeting: Add a greeting');
 });

@@ -27,7 +27,7 @@ it('two workers run a plan while a foreground run watches', async () => {
   world.go();
   const ended = await run.ended;
   expect(ended).toMatchObject({ code: 0, err: '' });
-  expect(ended.out).toMatch(/c: review ✓[\s\S]*3\/3 complete/);
+  expect(ended.out).toMatch(/c: review ✓[\s\S]*3 of 3 done/);
   await fleet.store.refresh();
   expect(fleet.store.plan('p')).toMatchObject({ status: 'complete', claim: null });
   const tickets = fleet.store.tickets('p');

@@ -214,7 +214,7 @@ describe('the installed package', { tags: 'full' }, () => {
     );
     const said = signalbox('run', 'first');
     expect(said).toContain('✓ one complete');
-    expect(said).toContain('1/1 complete');
+    expect(said).toContain('1 of 1 done');
     expect(git(repo, 'log', '--format=%s', 'main..signalbox/main').split('\n').length).toBeGreaterThan(0);
     expect(signalbox('status')).toContain('1/1 complete');
   });

@@ -83,7 +83,7 @@ describe.concurrent('a gate in a live view', () => {
     type('Right');
     await shows(/\[yes\]/);
     type('Enter');
-    await shows(/2 of 2 done[\s\S]*prompt>$|2\/2 complete[\s\S]*prompt>$/);
+    await shows(/2 of 2 done[\s\S]*prompt>$/);
     type('echo "code $?"', 'Enter');
     await shows(/^code 0$/m);
   });
@@ -127,7 +127,7 @@ describe.concurrent('a gate in a live view', () => {
     type('start', 'Enter');
     await shows(/Press a to answer here, q for later/);
     type('q');
-    await shows(/1 waiting[\s\S]*prompt>$/);
+    await shows(/1 needs you[\s\S]*prompt>$/);
   });
 
   it('leaves the terminal to the shell while it is stopped or in the background', async ({ server }) => {
@@ -151,7 +151,7 @@ describe.concurrent('a gate in a live view', () => {
     world.go();
     await shows(/Press a to answer here, q for later/);
     type('q');
-    await shows(/1\/2 complete[\s\S]*prompt>$/);
+    await shows(/1 of 2 done[\s\S]*prompt>$/);
     type('echo typed', 'Enter');
     await shows(/^typed$/m);
   });

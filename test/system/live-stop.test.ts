@@ -54,7 +54,7 @@ describe.concurrent('a live view', () => {
     await world.call('over');
 
     type('fg', 'Enter');
-    await shows(/^1\/1 complete · [\s\S]*prompt>$/m);
+    await shows(/^1 of 1 done · [\s\S]*prompt>$/m);
     expect(text()).toMatch(/^✓ a +complete$/m);
     clean();
   });
@@ -69,7 +69,7 @@ describe.concurrent('a live view', () => {
     expect(text()).toContain('p: 1 ticket\n');
     expect(text()).toContain(`◌ a  is driven by daemon (pid ${daemon.pid} on `);
     world.go();
-    await waitFor('the end', () => /^1\/1 complete · [\s\S]*prompt>$/m.test(text()), { state: text });
+    await waitFor('the end', () => /^1 of 1 done · [\s\S]*prompt>$/m.test(text()), { state: text });
     await daemon.kill('SIGTERM');
   });
 });

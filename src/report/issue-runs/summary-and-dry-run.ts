@@ -20,6 +20,7 @@ import {
   cells,
   fittingTable,
   foldSummary,
+  groupCounts,
   joined,
   type SummaryRow,
   wrapLines,
@@ -108,19 +109,16 @@ export function issueSummary(result: RunResult, colors: Style, columns?: number)
   const { results, planId } = result;
   const lines = [...tableOf(results, colors, columns)];
   const failed = results.filter((issue) => !issue.success && !issue.pending);
-  const idle = failed.filter((issue) => issue.notStarted).length;
-  const waiting = failed.filter((issue) => issue.waiting).length;
-  const superseded = failed.filter((issue) => issue.superseded).length;
-  const stopped = failed.filter((issue) => issue.stopped && !issue.notStarted).length - superseded;
-  const bad = failed.length - idle - waiting - stopped - superseded;
-  const counts = [
-    `${results.length - failed.length} passed`,
-    `${bad} failed`,
-    ...counted({ waiting, stopped, superseded, 'not started': idle }),
-  ];
   const unpriced = results.reduce((sum, issue) => sum + (issue.unpriced ?? 0), 0);
   const used = usageText(totalUsage(results.map(({ usage }) => usage)), unpriced);
-  const facts = [counts.join(', '), wholeSeconds(result.wallClockDurationSeconds * 1000), used];
+  const superseded = results.filter((issue) => issue.superseded).length;
+  const groups = results.filter((issue) => !issue.superseded).map(groupOf);
+  const facts = [
+    ...groupCounts(groups, results.length),
+    ...counted({ superseded }),
+    wholeSeconds(result.wallClockDurationSeconds * 1000),
+    used,
+  ];
   lines.push(...joined(facts.filter(Boolean), columns).map(colors.bold));
   const forward = new Set(results.flatMap((issue) => issue.fastForward ?? []));
   for (const command of forward)
@@ -229,7 +227,8 @@ function whyOf({ abortReason = '', cause, notStarted }: IssueResult): string {
 function resultMark(issue: IssueResult, colors: Style): string {
   if (issue.success) return colors.green('✓');
   if (issue.stopped) return colors.yellow('‖');
-  return issue.pending || issue.notStarted || issue.waiting ? colors.dim('◌') : colors.red('✗');
+  if (issue.waiting) return colors.yellow('!');
+  return issue.pending || issue.notStarted ? colors.dim('◌') : colors.red('✗');
 }
 
 function timeOf(issue: IssueResult): string {

@@ -42,7 +42,7 @@ async function goesOn(issues: IssueWorld, run: string): Promise<void> {
   const { code, out } = await issues.cli('resume', run);
   expect(code, out).toBe(0);
   expect(out).toMatch(/✓ +a +done before/);
-  expect(out).toMatch(/^2 passed, 0 failed/m);
+  expect(out).toMatch(/^2 of 2 done · /m);
   expect(out.split('\n')[0]).toBe('Progress: a ✓ b ⏳');
   expect(git(repo, 'merge-base', 'feature/a-a', 'feature/b-b')).toBe(git(repo, 'rev-parse', 'feature/a-a'));
   expect(issues.world.readPlan(run).status).toBe('complete');
@@ -110,7 +110,7 @@ describe.concurrent('a run that a newer one has replaced', () => {
     await world.call('working');
     expect((await running.kill('SIGINT')).code).toBe(130);
     only(world, 'slow');
-    expect((await issues.cli('run', 'a.md', ...WORK)).out).toMatch(/^1 passed, 0 failed/m);
+    expect((await issues.cli('run', 'a.md', ...WORK)).out).toMatch(/^1 of 1 done · /m);
     const [old = '', newer = ''] = issues.runs();
     expect(world.readPlan(old)).toMatchObject({ status: 'complete', claim: null });
     expect((await issues.cli('status')).out).not.toMatch(/superseded|Waiting/);
@@ -140,7 +140,7 @@ describe.concurrent('a run that a newer one has replaced', () => {
     }
     expect(existsSync(worktree ?? '')).toBe(true);
     world.go();
-    expect((await second.ended).out).toMatch(/^1 passed, 0 failed/m);
+    expect((await second.ended).out).toMatch(/^1 of 1 done · /m);
     expect(world.readPlan(old).status).toBe('archived');
   });
 });

@@ -19,7 +19,7 @@ describe.concurrent('the output of a run in code', () => {
     const run = await inCode(issues, { options, output: (line) => lines.push(line) }, ['a.md', 'b.md']);
     expect(run.exitCode).toBe(1);
     expect(lines).toContain('● a: exec started');
-    expect(alike(lines)).toContain('1 passed, 1 failed · Ns · cost unknown');
+    expect(alike(lines)).toContain('1 of 2 done · 1 needs you · Ns · cost unknown');
     const shown = await issues.cli(
       'run',
       'a.md',
@@ -49,7 +49,7 @@ describe.concurrent('the output of a run in code', () => {
       return lines;
     };
     expect((await said({ dryRun: true }))[0]).toBe('Would run a: A');
-    expect(alike(await said({ quiet: true }))).toContain('1 passed, 0 failed · Ns · cost unknown');
+    expect(alike(await said({ quiet: true }))).toContain('1 of 1 done · Ns · cost unknown');
     expect((await said({ force: true }))[0]).toBe('Progress: a ⏳');
   });
 });

@@ -74,7 +74,7 @@ describe.concurrent('one issue after the other', () => {
       expect(out).toMatch(/✗ +b .*being run by another run/);
       expect(out).toMatch(new RegExp(`◌ +d +not started +the ${word} stops at b, which is not run`));
       expect(out).toContain('d: Continue b first, then name it again.\n');
-      expect(out).toMatch(/^0 passed, 1 failed, 1 not started/m);
+      expect(out).toMatch(/^0 of 2 done · 1 needs you · 1 waiting/m);
     }
     expect(git(world.repo, 'branch', '--list', 'feature/d-d')).toBe('');
     world.go();
@@ -107,7 +107,7 @@ describe.concurrent('a chain whose link waits at its gate', () => {
     const tip = git(world.repo, 'rev-parse', 'feature/a-a');
     const again = await issues.cli(...chain);
     expect(again.code).toBe(1);
-    expect(again.out).toMatch(new RegExp(`◌ +a .*waits for approval in ${run}`));
+    expect(again.out).toMatch(new RegExp(`! +a .*waits for approval in ${run}`));
     expect(again.out).toContain(
       `a: continue with: signalbox respond ${run} a approve && signalbox resume ${run}\n`,
     );

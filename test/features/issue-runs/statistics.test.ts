@@ -26,7 +26,7 @@ describe.concurrent('what a run counts', () => {
     const issues = new NumberedWorld(world, ...titled(1, 2, 3));
     expect((await issues.cli('run', '1', ...EXEC_FLAGS)).code).toBe(0);
     const { out } = await issues.cli('run', '1', '2', '3', '--sequential', '--no-retry', ...EXEC_FLAGS);
-    expect(out).toMatch(/^1 passed, 1 failed, 1 not started · /m);
+    expect(out).toMatch(/^1 of 3 done · 1 needs you · 1 waiting · /m);
     const log = issues.log(issues.runs().at(-1) ?? '');
     expect(log.summary).toMatchObject({ totalIssues: 3, passed: 1, failed: 1, notStarted: 1 });
     expect(log.issues.find(({ id }) => id === '3')?.status).toBe('not_started');

@@ -54,7 +54,7 @@ describe.concurrent('Ctrl-C during a run of issues', () => {
     expect(out).not.toMatch(/time(d )?out|took longer/i);
     // Nor is it failed, and the way on is named once.
     for (const id of ['1', '2', '3']) expect(out).toContain(`\n‖ #${id} stopped by Ctrl-C\n`);
-    expect(out).toMatch(/^0 passed, 0 failed, 3 stopped, 1 not started · /m);
+    expect(out).toMatch(/^0 of 4 done · 4 waiting · /m);
     expect(out.split(`signalbox resume ${run}`)).toHaveLength(2);
     expect(JSON.parse((await issues.cli('stats', '--json')).out).issues).toMatchObject({ total: 0 });
     expect((await issues.cli('status', '--plan', run)).out).toMatch(/stopped|paused/);

@@ -35,7 +35,7 @@ describe.concurrent('a chain', () => {
     for (const name of ['#1', '#2']) expect(out).toContain(`\n  ${name}   agent agent\n`);
     expect(out).toContain('\n  #2   the agent ended with exit code 3.\n');
     expect(out).toMatch(/^! #1: worktree kept at .*1-issue-1 \(.+\)$/m);
-    expect(out).toMatch(/^1 passed, 1 failed, 1 not started · /m);
+    expect(out).toMatch(/^1 of 3 done · 1 needs you · 1 waiting · /m);
   });
 });
 

@@ -165,7 +165,7 @@ describe('--json', () => {
 
 describe('a pipe', () => {
   const LINE =
-    /^(Progress: (#\d+ [⏳✓✗] ?)+|● #\d+: \w+ (started|[✓–] \(\d+s\)|✗)|[✓✗] Issue #\d+ (completed|failed) \(\d+s\)(: .+)?|\d+ passed, \d+ failed · \d+s · cost unknown|Log: .+|The work is on its branch\. To .+|Work is on its branches\. To .+|To merge: .+|[ ✓✗] +(issue|#\d+) .*|#\d+: .*|)$/;
+    /^(Progress: (#\d+ [⏳✓✗] ?)+|● #\d+: \w+ (started|[✓–] \(\d+s\)|✗)|[✓✗] Issue #\d+ (completed|failed) \(\d+s\)(: .+)?|\d+ of \d+ done · \d+s · cost unknown|Log: .+|The work is on its branch\. To .+|Work is on its branches\. To .+|To merge: .+|[ ✓✗] +(issue|#\d+) .*|#\d+: .*|)$/;
 
   it('gets whole lines from many issues at once, without a carriage return or colour', async ({ world }) => {
     world.agent('agent', 'i=0; while [ $i -lt 200 ]; do echo "noise $i"; i=$((i+1)); done; commit');

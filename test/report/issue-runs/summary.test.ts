@@ -34,7 +34,7 @@ describe('what a run came to', () => {
       '   issue  time  branch           why',
       '✗  #101   1s    feature/101-age  Phase exec failed: the agent ended with exit code 3.',
       '',
-      '0 passed, 1 failed · 2s',
+      '0 of 1 done · 1 needs you · 2s',
       '#101: see signalbox logs run-1 101; continue with: signalbox retry run-1 101 && signalbox resume run-1',
     ]);
     expect(said(120)).toBe(whole);
@@ -48,7 +48,7 @@ describe('what a run came to', () => {
       next: `signalbox retry run-1 ${id} && signalbox resume run-1`,
     }));
     expect(said(undefined, many).split('\n').slice(-3)).toEqual([
-      '0 passed, 2 failed · 2s',
+      '0 of 2 done · 2 need you · 2s',
       'To see why: signalbox logs --failed run-1',
       'To retry the 2 failed: signalbox retry --failed run-1 && signalbox resume run-1',
     ]);
@@ -87,7 +87,7 @@ describe('what a run came to', () => {
     const { next: _next, cause: _cause, ...gone } = row;
     const text = said(undefined, [failed, gone]);
     expect(text).toContain('‖  #101   1s    feature/101-age  superseded by run-2');
-    expect(text).toContain('0 passed, 1 failed, 1 superseded · 2s');
+    expect(text).toContain('0 of 2 done · 1 needs you · 1 superseded · 2s');
   });
 
   it('can be read in 40 columns, its commands copied', () => {
@@ -98,7 +98,7 @@ describe('what a run came to', () => {
       '   why     Phase exec failed: the agent',
       '           ended with exit code 3.',
       '',
-      '0 passed, 1 failed · 2s',
+      '0 of 1 done · 1 needs you · 2s',
       '#101: continue with:',
       '  signalbox retry run-1 101 &&',
       '    signalbox resume run-1',
