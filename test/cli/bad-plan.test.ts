@@ -111,7 +111,8 @@ describe.concurrent('a plan file that cannot be used holds back that plan alone'
     const { out } = await world.cli('status');
     for (const [index, [what, , message]] of texts.entries()) {
       const file = world.planFile(`bad${index}`);
-      expect(told, what).toContain(`${file}:`);
+      // Once, with the id of its plan.
+      expect(told.split(`✗ bad${index}: ${file}:`), what).toHaveLength(2);
       expect(out, what).toContain(`✗ ${file}:`);
       expect(out, what).toContain(message);
       expect(readFileSync(file, 'utf8'), what).toBe(written[index]);

@@ -205,14 +205,21 @@ it('two repositories beside each other never share a worktree path', async ({ wo
   const other = join(world.dir, 'other');
   git(world.dir, 'clone', '--quiet', world.repo, other);
   world.plan('p', {
-    tickets: { a: { branch: 'feature' }, b: { branch: 'feature', repo: other }, c: { repo: other } },
+    tickets: {
+      a: { branch: 'feature' },
+      b: { branch: 'feature', repo: other },
+      c: { repo: other },
+      // Recorded by an earlier engine.
+      d: { repo: other, worktree: join(world.worktrees, 'kept') },
+    },
   });
   const { code, out, err } = await world.cli('run', 'p');
   expect(code, out + err).toBe(0);
-  const paths = ['a', 'b', 'c'].map((id) => world.calls('at', { ticket: `p/${id}` })[0]?.cwd ?? '');
-  expect(new Set(paths).size).toBe(3);
+  const paths = ['a', 'b', 'c', 'd'].map((id) => world.calls('at', { ticket: `p/${id}` })[0]?.cwd ?? '');
+  expect(new Set(paths).size).toBe(4);
   expect(paths).toContain(join(world.worktrees, 'feature'));
   expect(paths[2]).toBe(join(world.worktrees, 'ticket/p/c'));
+  expect(paths[3]).toBe(join(world.worktrees, 'kept'));
   for (const [repo, id] of [[world.repo, 'a'] as const, [other, 'b'] as const])
     expect(git(repo, 'show', `feature:work-${id}.txt`)).toContain('build');
 });
