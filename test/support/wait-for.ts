@@ -1,7 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { within } from './within.ts';
 
-const LOOK_MS = 15;
+/** Between two looks: a twentieth of the time that was waited so far, so that long waits take little of the machine. */
+const lookAgainAfter = (waitedMs: number) => Math.min(150, Math.max(15, waitedMs / 20));
 const TIMEOUT_MS = 30_000;
 
 /**
@@ -26,7 +27,7 @@ export async function waitFor<T>(
     if (performance.now() - began > within(options.timeoutMs ?? TIMEOUT_MS)) {
       throw new Error(`still waiting for ${what}\n${stateOf(options.state)}`, { cause: problem });
     }
-    await delay(LOOK_MS);
+    await delay(lookAgainAfter(performance.now() - began));
   }
 }
 

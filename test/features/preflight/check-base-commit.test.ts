@@ -194,8 +194,7 @@ describe.concurrent('the checks of a base', () => {
   it('are stopped by Ctrl-C with all their processes', { tags: 'full' }, async ({ world }) => {
     prepare(world, { checks: [`echo $$ > ${world.dir}/pid; exec sleep 600`] });
     const run = world.start(['run', 'p']);
-    await world.until('pid');
-    const pid = Number(world.read('pid'));
+    const pid = await waitFor('the check', () => Number(world.read('pid')));
     const { code } = await run.kill('SIGINT');
     expect(code).toBe(130);
     await waitFor('the check to end', () => {

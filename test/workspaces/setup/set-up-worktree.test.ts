@@ -15,6 +15,7 @@ import { type ProcessIdentity, processStart } from '../../../src/machine/process
 import { runHooks } from '../../../src/workspaces/setup/set-up-worktree.ts';
 import { createWorkspaces } from '../../../src/workspaces/workspaces.ts';
 import { isRunning } from '../../support/processes.ts';
+import { waitFor } from '../../support/wait-for.ts';
 import { within } from '../../support/within.ts';
 import { bench, commit, failure, git, read, scratch, write } from '../helpers.ts';
 
@@ -70,7 +71,7 @@ describe('setup hooks', () => {
     expect(error.message).toContain(`no end after ${timeoutMs / 1000} s`);
     expect(performance.now() - started).toBeLessThan(within(10_000));
     const pid = readFileSync(join(cwd, 'pid'), 'utf8').trim();
-    await expect.poll(() => existsSync(`/proc/${pid}/exe`)).toBe(false);
+    await waitFor(`the end of process ${pid}`, () => !existsSync(`/proc/${pid}/exe`));
   });
 
   it('end when they are stopped, with what left their process group, and none begins after that', {
