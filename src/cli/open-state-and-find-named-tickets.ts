@@ -175,6 +175,12 @@ export function planNamed(io: Io, store: Store, command: string, word: string | 
   return word === undefined || word === LAST ? lastPlan(io, store, command).id : word;
 }
 
+/** The engine for a command about one plan, and that plan's id. */
+export async function openNamed(io: Io, options: GlobalOptions, command: string, word: string) {
+  const engine = await openEngine(io, options, command.replace('plan ', ''));
+  return { engine, id: planNamed(io, engine.store, command, word) };
+}
+
 const MAX_CANDIDATES = 5;
 
 /**

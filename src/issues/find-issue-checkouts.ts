@@ -1,5 +1,5 @@
 import { parseRemote, parseRepository, repositoryText } from '../github/gh/repository-name.ts';
-import { messageOf, WorkspaceError } from '../model/errors.ts';
+import { messageOf, orError, WorkspaceError } from '../model/errors.ts';
 import type { Workspaces } from '../workspaces/workspaces.ts';
 import { isForeign, sayItem, type WorkItem } from './work-item.ts';
 
@@ -52,11 +52,9 @@ export function repositoryName(text: string): string {
 }
 
 async function open(workspaces: Workspaces, path: string): Promise<IssuePlace | string> {
-  try {
+  const place = await orError(WorkspaceError, async () => {
     const { root } = await workspaces.checkRepo(path);
     return { repo: root, hasRemote: await workspaces.hasRemote(root) };
-  } catch (error) {
-    if (error instanceof WorkspaceError) return messageOf(error);
-    throw error;
-  }
+  });
+  return place instanceof WorkspaceError ? messageOf(place) : place;
 }

@@ -17,7 +17,7 @@ import type { GitLocation } from '../git/locate-git-directories.ts';
 import { type Git, GitError, type GitResult, retryRaces } from '../git/run-git.ts';
 import { ifPossible } from '../machine/files/read-and-remove-files.ts';
 import { processesIn } from '../machine/process-identity-and-signals.ts';
-import { shortageOf, WorkspaceError } from '../model/errors.ts';
+import { orError, shortageOf, WorkspaceError } from '../model/errors.ts';
 import { commitsOnlyHere } from './find-work-lost-with-worktree.ts';
 import { refuseInside } from './find-worktree-obstacles.ts';
 import { canonical, makePath, pathTaken } from './resolve-create-and-prune-paths.ts';
@@ -44,16 +44,13 @@ export async function addWorktree(
 async function register(repo: Repository, path: string, commit: string): Promise<void> {
   const args = ['worktree', 'add', '--quiet', '--no-checkout', '--detach', path, commit];
   const add = () => retryRaces(() => repo.git(args, { at: repo, write: true }));
-  try {
-    await add();
-  } catch (error) {
-    if (!(error instanceof GitError)) throw error;
-    const entries = /already registered/.test(error.stderr) ? await listWorktrees(repo.git, repo) : [];
-    const stale = entries.find((entry) => entry.path === path);
-    if (!stale) throw notMade(repo, path, error);
-    await dropEntry(repo, stale, entries);
-    await add();
-  }
+  const error = await orError(GitError, add);
+  if (!(error instanceof GitError)) return;
+  const entries = /already registered/.test(error.stderr) ? await listWorktrees(repo.git, repo) : [];
+  const stale = entries.find((entry) => entry.path === path);
+  if (!stale) throw notMade(repo, path, error);
+  await dropEntry(repo, stale, entries);
+  await add();
 }
 
 function notMade({ commonDir }: GitLocation, path: string, cause: GitError): WorkspaceError {

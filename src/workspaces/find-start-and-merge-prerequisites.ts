@@ -5,7 +5,7 @@ import type { GitLocation } from '../git/locate-git-directories.ts';
 import { mergeCommits } from '../git/merge.ts';
 import { branchRef, originRef, readRef, readRefs } from '../git/refs.ts';
 import { GitError } from '../git/run-git.ts';
-import { messageOf, WorkspaceError } from '../model/errors.ts';
+import { messageOf, orError, WorkspaceError } from '../model/errors.ts';
 import { hasWork } from './find-work-in-base.ts';
 import { resolveBase, startingPoint } from './resolve-base.ts';
 import type { WorkspaceSpec } from './workspace-spec.ts';
@@ -69,16 +69,13 @@ export async function moveToStart(
     await lockRepo(repo, () => repo.git(args, { at: repo, write: true }));
     return;
   }
-  try {
-    await repo.git(['reset', '--keep', '--quiet', tip], { at: worktree, write: true });
-  } catch (error) {
-    if (!(error instanceof GitError)) throw error;
+  const reset = () => repo.git(['reset', '--keep', '--quiet', tip], { at: worktree, write: true });
+  if ((await orError(GitError, reset)) instanceof GitError)
     throw new WorkspaceError(
       'workspace/dirty',
       `Cannot bring the prerequisites of ${branch} into ${worktree.workTree}: uncommitted files would be overwritten.`,
       { hint: 'Commit or remove them, then retry this ticket.', details: { path: worktree.workTree } },
     );
-  }
 }
 
 async function forkPoint(repo: Repository, tip: string, base: string): Promise<string> {

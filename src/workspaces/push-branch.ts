@@ -4,7 +4,7 @@ import { isAncestor } from '../git/history.ts';
 import type { GitLocation } from '../git/locate-git-directories.ts';
 import { branchRef, checkBranch, requireTip } from '../git/refs.ts';
 import { GitError, type GitResult } from '../git/run-git.ts';
-import { WorkspaceError } from '../model/errors.ts';
+import { orError, WorkspaceError } from '../model/errors.ts';
 import { refusePushToTrunk } from './delete-branches-and-protect-trunk.ts';
 
 export interface PushSpec {
@@ -96,12 +96,9 @@ function missingStartError({ branch, repo }: PushSpec, from: string): WorkspaceE
 
 /** Reports an error of `ask`, a question to origin, as a failed push. */
 async function asPushError<T>(spec: PushSpec, repo: GitLocation, ask: () => Promise<T>): Promise<T> {
-  try {
-    return await ask();
-  } catch (error) {
-    if (!(error instanceof GitError)) throw error;
-    throw refused(spec, repo, { code: 128, stdout: '', stderr: error.stderr || error.message });
-  }
+  const answer = await orError(GitError, ask);
+  if (!(answer instanceof GitError)) return answer;
+  throw refused(spec, repo, { code: 128, stdout: '', stderr: answer.stderr || answer.message });
 }
 
 /** Refuses a push that would take commits away from origin, or bring back what was removed there. */

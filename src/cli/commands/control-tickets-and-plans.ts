@@ -4,8 +4,8 @@ import {
   pausePlan as pauseIn,
   resumePlan as resumeIn,
 } from '../../engine/control-tickets-and-plans.ts';
-import { InputError, messageOf, SignalboxError } from '../../model/errors.ts';
-import type { TicketRef } from '../../model/ids-and-branch-names.ts';
+import { InputError, messageOf, orError, SignalboxError } from '../../model/errors.ts';
+import { refKey, refOf, type TicketRef } from '../../model/ids-and-branch-names.ts';
 import { answerCommands, asShown } from '../../model/state/explain-ticket.ts';
 import { plural } from '../../model/text/clean-escape-quote-plural.ts';
 import { type Attempt, isCancelled, newerRunOf, type Ticket } from '../../model/ticket.ts';
@@ -16,6 +16,7 @@ import { answer, confirmed, type Io } from '../io.ts';
 import {
   type GlobalOptions,
   openEngine,
+  openNamed,
   openState,
   planNamed,
   planOrTicketNamed,
@@ -73,14 +74,12 @@ async function retryFailed(io: Io, options: RetryOptions, words: Words, wish: Wi
     });
   const tickets: Ticket[] = [];
   const refused: string[] = [];
-  for (const { ticketId } of failed)
-    try {
-      tickets.push(await carryOutCommand(engine, { planId, ticketId }, wish, 'a person'));
-    } catch (error) {
-      // One that is refused keeps none of the others from being retried.
-      if (!(error instanceof SignalboxError)) throw error;
-      refused.push(`! ${planId}/${ticketId} was not retried: ${messageOf(error)}`);
-    }
+  for (const ref of failed) {
+    // One that is refused keeps none of the others from being retried.
+    const ticket = await orError(SignalboxError, () => carryOutCommand(engine, refOf(ref), wish, 'a person'));
+    if (!(ticket instanceof SignalboxError)) tickets.push(ticket);
+    else refused.push(`! ${refKey(ref)} was not retried: ${messageOf(ticket)}`);
+  }
   const next = tickets.length > 0 ? nextStep(engine, planId) : '';
   const done = refused.length === 0 ? about : `${tickets.length} of ${about}`;
   answer(io, options, tickets, [`Retried ${done}.${next}`, ...left]);
@@ -96,7 +95,7 @@ function lastWithUsage({ phaseHistory }: Ticket): Attempt | [] {
 
 export async function skip(io: Io, options: GlobalOptions, ...words: Words): Promise<void> {
   return act(io, options, words, 'skip', ([phase], ref) => ({
-    phase: required(phase, 'Name the phase to continue at.', `skip ${ref.planId} ${ref.ticketId} <phase>`),
+    phase: phase ?? nameThePhase(ref),
   }));
 }
 
@@ -115,9 +114,10 @@ function nameTheDecision(store: Store, ref: TicketRef): string {
   throw new InputError('usage', 'Name the decision.', { hint: commands.join('\n') });
 }
 
-function required(word: string | undefined, message: string, command: string): string {
-  if (word !== undefined) return word;
-  throw new InputError('usage', message, { hint: `signalbox ${command}` });
+function nameThePhase({ planId, ticketId }: TicketRef): never {
+  throw new InputError('usage', 'Name the phase to continue at.', {
+    hint: `signalbox skip ${planId} ${ticketId} <phase>`,
+  });
 }
 
 export async function stop(io: Io, options: GlobalOptions, first: string, second: string | undefined) {
@@ -146,8 +146,7 @@ async function act(
 }
 
 export async function pausePlan(io: Io, options: GlobalOptions, word: string): Promise<void> {
-  const engine = await openEngine(io, options, 'pause-plan');
-  const planId = planNamed(io, engine.store, 'pause-plan', word);
+  const { engine, id: planId } = await openNamed(io, options, 'pause-plan', word);
   const plan = await pauseIn(engine, planId, 'a person');
   answer(io, options, plan, [
     `Plan ${planId} is ${plan.status}.`,
@@ -156,8 +155,7 @@ export async function pausePlan(io: Io, options: GlobalOptions, word: string): P
 }
 
 export async function resumePlan(io: Io, options: GlobalOptions, word: string): Promise<void> {
-  const engine = await openEngine(io, options, 'resume-plan');
-  const planId = planNamed(io, engine.store, 'resume-plan', word);
+  const { engine, id: planId } = await openNamed(io, options, 'resume-plan', word);
   const plan = await resumeIn(engine, planId);
   answer(io, options, plan, `Plan ${planId} is ${plan.status}.${nextStep(engine, planId)}`);
 }

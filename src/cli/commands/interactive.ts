@@ -17,7 +17,7 @@ import { repositoryOf } from '../../config/find-config-and-state.ts';
 import { type PlanningSession, planningSession } from '../../features/planning/prepare-planning-session.ts';
 import type { Env } from '../../machine/home-path.ts';
 import { processStart } from '../../machine/process-identity-and-signals.ts';
-import { InputError, WorkspaceError } from '../../model/errors.ts';
+import { InputError, orError, WorkspaceError } from '../../model/errors.ts';
 import { createWorkspaces } from '../../workspaces/workspaces.ts';
 import { answer, exitOf, type Io, inherited } from '../io.ts';
 import { type GlobalOptions, openSettings, trusted } from '../open-state-and-find-named-tickets.ts';
@@ -71,13 +71,11 @@ function holdSignals(io: Io): Hooks {
 
 async function repoOf({ repo }: Options, io: Io): Promise<string | null> {
   if (repo === undefined) return repositoryOf(io.cwd);
-  try {
-    return (await createWorkspaces({ env: io.env }).checkRepo(resolve(io.cwd, repo))).root;
-  } catch (error) {
-    if (!(error instanceof WorkspaceError)) throw error;
-    const hint = 'Name a directory of a git repository with --repo.';
-    throw new InputError(error.code, error.message, { hint, cause: error });
-  }
+  const workspaces = createWorkspaces({ env: io.env });
+  const found = await orError(WorkspaceError, () => workspaces.checkRepo(resolve(io.cwd, repo)));
+  if (!(found instanceof WorkspaceError)) return found.root;
+  const hint = 'Name a directory of a git repository with --repo.';
+  throw new InputError(found.code, found.message, { hint, cause: found });
 }
 
 function sessionText({ agent, cwd, argv, env, files, notes }: PlanningSession): string[] {

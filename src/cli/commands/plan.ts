@@ -16,6 +16,7 @@ import {
   invalid,
   oneOf,
   openEngine,
+  openNamed,
   openState,
   planNamed,
   positiveInteger,
@@ -74,8 +75,7 @@ export async function planShow(io: Io, options: GlobalOptions, word: string): Pr
 }
 
 export async function planCheck(io: Io, options: GlobalOptions, word: string): Promise<void> {
-  const engine = await openEngine(io, options, 'check');
-  const id = planNamed(io, engine.store, 'plan check', word);
+  const { engine, id } = await openNamed(io, options, 'plan check', word);
   const { checkPlan } = await import('../../features/plans/check-plan.ts');
   const problems = await checkPlan(engine, id);
   const ok = problems.every((problem) => problem.severity !== 'error');
@@ -102,28 +102,25 @@ export async function planCheck(io: Io, options: GlobalOptions, word: string): P
 }
 
 export async function planApprove(io: Io, options: GlobalOptions, word: string): Promise<void> {
-  const engine = await openEngine(io, options, 'approve');
+  const { engine, id } = await openNamed(io, options, 'plan approve', word);
   const [{ approvePlan }, { nextStep }] = await Promise.all([
     import('../../features/plans/approve-archive-cancel-delete.ts'),
     import('../../report/after-a-command.ts'),
   ]);
-  const id = planNamed(io, engine.store, 'plan approve', word);
   const plan = await approvePlan(engine, id);
   answer(io, options, plan, `Plan ${id} is ${plan.status}.${nextStep(engine, id)}`);
 }
 
 export async function planArchive(io: Io, options: GlobalOptions, word: string): Promise<void> {
-  const engine = await openEngine(io, options, 'archive');
+  const { engine, id } = await openNamed(io, options, 'plan archive', word);
   const { archivePlan } = await import('../../features/plans/approve-archive-cancel-delete.ts');
-  const id = planNamed(io, engine.store, 'plan archive', word);
   const plan = await archivePlan(engine, id);
   answer(io, options, plan, `Plan ${id} is ${plan.status}.`);
 }
 
 export async function planDelete(io: Io, options: GlobalOptions & { force?: boolean }, word: string) {
-  const engine = await openEngine(io, options, 'delete');
+  const { engine, id } = await openNamed(io, options, 'plan delete', word);
   const { deletePlan } = await import('../../features/plans/approve-archive-cancel-delete.ts');
-  const id = planNamed(io, engine.store, 'plan delete', word);
   await deletePlan(engine, id, options.force === true);
   answer(io, options, { deleted: id }, `Plan ${id} is deleted.`);
 }
@@ -155,8 +152,7 @@ export async function planAdd(io: Io, flags: Flags, word: string, ticketId: stri
   const { title, ...rest } = { ...ticketFields(flags, io), ...(await repositoryNamed(io, flags)) };
   if (title === undefined || title.trim() === '')
     throw new InputError('usage', 'A ticket needs a title.', { hint: 'Add one with --title "…"' });
-  const engine = await openEngine(io, flags, 'add');
-  const planId = planNamed(io, engine.store, 'plan add', word);
+  const { engine, id: planId } = await openNamed(io, flags, 'plan add', word);
   const { addTicket } = await import('../../features/plans/edit-plan.ts');
   const ticket = await addTicket(engine, { planId, ticketId }, { ...rest, title }, entryFields(flags));
   answer(io, flags, ticket, `${planId} has a ticket ${ticketId}.`);
@@ -164,8 +160,7 @@ export async function planAdd(io: Io, flags: Flags, word: string, ticketId: stri
 
 export async function planEdit(io: Io, flags: Flags, word: string, ticketId?: string): Promise<void> {
   refuseMixed(ticketId, flags);
-  const engine = await openEngine(io, flags, 'edit');
-  const planId = planNamed(io, engine.store, 'plan edit', word);
+  const { engine, id: planId } = await openNamed(io, flags, 'plan edit', word);
   const { editPlan, editTicket } = await import('../../features/plans/edit-plan.ts');
   const named = await repositoryNamed(io, flags);
   const changed =
@@ -182,8 +177,7 @@ export async function planEdit(io: Io, flags: Flags, word: string, ticketId?: st
 }
 
 export async function planRemove(io: Io, options: GlobalOptions, word: string, ticketId: string) {
-  const engine = await openEngine(io, options, 'remove');
-  const planId = planNamed(io, engine.store, 'plan remove', word);
+  const { engine, id: planId } = await openNamed(io, options, 'plan remove', word);
   const { removeTicket } = await import('../../features/plans/edit-plan.ts');
   await removeTicket(engine, { planId, ticketId });
   answer(io, options, { removed: `${planId}/${ticketId}` }, `${ticketId} is no longer in ${planId}.`);

@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs';
 import { parseRepository } from '../../github/gh/repository-name.ts';
-import { HeldError, InputError, messageOf, WorkspaceError } from '../../model/errors.ts';
+import { HeldError, InputError, messageOf, orError, WorkspaceError } from '../../model/errors.ts';
 import { refKey, refOf, type TicketRef } from '../../model/ids-and-branch-names.ts';
 import { type Plan, sharesWorkspace } from '../../model/plan.ts';
 import { blockersOf, planOf } from '../../model/plans/plans-view.ts';
@@ -44,13 +44,9 @@ export class HandOverThroughGit implements HandOver {
     if (workspace.inPlace) return { ...last, onlyHere: 'it works in a checkout' };
     if (!(await this.#engine.workspaces.hasRemote(workspace.repo)))
       return { ...last, onlyHere: 'its repository has no origin' };
-    try {
-      const now = await this.#push(plan, at);
-      return now ? { commits: now.commits, wip: now.wip } : last;
-    } catch (error) {
-      if (!(error instanceof WorkspaceError)) throw error;
-      return { ...last, onlyHere: messageOf(error).replace(/\.$/, '') };
-    }
+    const now = await orError(WorkspaceError, () => this.#push(plan, at));
+    if (now instanceof WorkspaceError) return { ...last, onlyHere: messageOf(now).replace(/\.$/, '') };
+    return now ? { commits: now.commits, wip: now.wip } : last;
   }
 
   /** Returns what origin has then. `always`: also where the worktree has not changed. */

@@ -5,7 +5,7 @@ import { placeItems } from '../../issues/find-issue-checkouts.ts';
 import { joinNumbered, taskItem } from '../../issues/issues-and-tasks-from-caller.ts';
 import { sayItem, type WorkItem } from '../../issues/work-item.ts';
 import { applyChanges } from '../../model/apply-changes-of-run-to-workflow.ts';
-import { InputError, WorkspaceError } from '../../model/errors.ts';
+import { InputError, orError, WorkspaceError } from '../../model/errors.ts';
 import { refKey } from '../../model/ids-and-branch-names.ts';
 import { type Claim, onceLeaseIsOver, sayHolder } from '../../model/lease-and-claim-messages.ts';
 import { TicketPlan } from '../../model/plan-schema.ts';
@@ -85,17 +85,14 @@ export async function prepareIssueRun(engine: EngineContext, request: IssueRunRe
 
 /** Reports a directory outside a repository as wrong input, not as a workspace error. */
 async function repositoryAt(engine: EngineContext, cwd: string): Promise<string> {
-  try {
-    return (await engine.workspaces.checkRepo(cwd)).root;
-  } catch (error) {
-    if (!(error instanceof WorkspaceError)) throw error;
-    const { code, message, details } = error;
-    const elsewhere = code === 'workspace/not-a-repo' || code === 'workspace/repo-missing';
-    const owned = error.hint?.startsWith('Git refuses');
-    const hint =
-      elsewhere && !owned ? 'Run this command inside the repository that the work is for.' : error.hint;
-    throw new InputError(code, message, { hint, details });
-  }
+  const found = await orError(WorkspaceError, () => engine.workspaces.checkRepo(cwd));
+  if (!(found instanceof WorkspaceError)) return found.root;
+  const { code, message, details } = found;
+  const elsewhere = code === 'workspace/not-a-repo' || code === 'workspace/repo-missing';
+  const owned = found.hint?.startsWith('Git refuses');
+  const hint =
+    elsewhere && !owned ? 'Run this command inside the repository that the work is for.' : found.hint;
+  throw new InputError(code, message, { hint, details });
 }
 
 /** Fetches the issues. A bad reference refuses the whole run; in a chain or sequence, a missing issue does, too. */

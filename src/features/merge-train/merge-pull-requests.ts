@@ -6,7 +6,7 @@ import {
   type PullRequest,
 } from '../../github/pull-request.ts';
 import { forgetPull } from '../../github/pull-request-cache.ts';
-import { messageOf, SignalboxError } from '../../model/errors.ts';
+import { messageOf, orError, SignalboxError } from '../../model/errors.ts';
 import { refKey } from '../../model/ids-and-branch-names.ts';
 import type { Track, TrackSpec, Trains } from '../../workspaces/workspaces.ts';
 import { byPullRequest } from '../landed/find-landed-work.ts';
@@ -123,10 +123,8 @@ export async function landPulls(
     const { tip } = await trains.track(spec);
     if ((await trains.treeOf(tip)) !== (await trains.treeOf(before)))
       return { landed, left: [], stale: true };
-    try {
-      landed.push({ ...each, pullRequest: await landPull(engine, each, pulls, track.name) });
-    } catch (error) {
-      if (!(error instanceof SignalboxError)) throw error;
+    const pullRequest = await orError(SignalboxError, () => landPull(engine, each, pulls, track.name));
+    if (pullRequest instanceof SignalboxError) {
       const { car } = each;
       const gone = new Set([car, ...landed.map((done) => done.car)]);
       const others = cars.filter((other) => !gone.has(other));
@@ -134,10 +132,11 @@ export async function landPulls(
       const waits = behind.map((other) => leaveOut(other, `waits for ${car.key}`));
       return {
         landed,
-        left: [leaveOut(car, messageOf(error)), ...waits],
+        left: [leaveOut(car, messageOf(pullRequest)), ...waits],
         stale: others.length > behind.length,
       };
     }
+    landed.push({ ...each, pullRequest });
     before = each.commit;
   }
   return { landed, left: [], stale: false };

@@ -1,3 +1,4 @@
+import type { z } from 'zod';
 import { issueSentence } from '../../config/describe-schema-problems.ts';
 import type { EngineContext } from '../../engine/context.ts';
 import { refuseInsideJob } from '../../engine/control-tickets-and-plans.ts';
@@ -209,16 +210,12 @@ function checkWaits(before: Plan, after: Plan, engine: EngineContext): void {
     });
 }
 
-interface Schema<T> {
-  safeParse(
-    value: unknown,
-  ):
-    | { success: true; data: T }
-    | { success: false; error: { issues: { path: PropertyKey[]; message: string }[] } };
-}
-
 /** Parses what a person typed for `plan new`, `plan add` or `plan edit`. */
-export function parsed<T>(schema: Schema<T>, value: unknown, by: 'new' | 'add' | 'edit'): T {
+export function parsed<T>(
+  schema: Pick<z.ZodType<T>, 'safeParse'>,
+  value: unknown,
+  by: 'new' | 'add' | 'edit',
+): T {
   const raw = withExtra(value);
   const result = schema.safeParse(raw);
   if (result.success) return keepExtra(raw, result.data);

@@ -116,16 +116,12 @@ async function movePlan(
     const text = from.pinned(hash);
     if (text !== undefined) await to.pin(hash, text);
   }
-  await makeRoom(from, to, id);
+  // What is left where a plan was moved away from, and now comes back to.
+  if (to.hasPlan(id) && isLeftBy(from, to, id)) await to.deletePlan(id);
   const { movedTo: _, ...moved } = plan;
   await to.create(moved, tickets);
   for (const event of from.events(id)) await to.append(id, event);
   await from.updatePlan(id, (latest) => ({ ...latest, status: 'archived', movedTo: to.location() }));
-}
-
-/** Deletes what is left where a plan was moved away from, and now comes back to. */
-async function makeRoom(from: Store, to: Store, id: string): Promise<void> {
-  if (to.hasPlan(id) && isLeftBy(from, to, id)) await to.deletePlan(id);
 }
 
 function isLeftBy(from: Store, to: Store, id: string): boolean {

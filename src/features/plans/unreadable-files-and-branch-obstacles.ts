@@ -1,7 +1,7 @@
 import type { EngineContext } from '../../engine/context.ts';
 import { branchOf, repoOf, workspaceFor } from '../../engine/work-out-workspace-and-repository.ts';
 import { scriptInstead } from '../../model/actions.ts';
-import { ifUsable, WorkspaceError } from '../../model/errors.ts';
+import { ifUsable, orError, WorkspaceError } from '../../model/errors.ts';
 import { cannotCoexist, defaultBranch, idProblem, refKey } from '../../model/ids-and-branch-names.ts';
 import type { Plan } from '../../model/plan.ts';
 import { hasBegun } from '../../model/plans/edit-rules.ts';
@@ -49,13 +49,9 @@ export async function noMergeTarget(
   );
   if (!merges || ticket.skipPhases.includes(merges.id) || hasBegun(ticket)) return [];
   const spec = ifUsable(() => workspaceFor(ticket, plan, engine.settings, view));
-  try {
-    if (!spec || (await engine.workspaces.mergeTarget(spec)) !== undefined) return [];
-  } catch (error) {
-    // A wrong base or repository is reported elsewhere.
-    if (error instanceof WorkspaceError) return [];
-    throw error;
-  }
+  // A wrong base or repository is reported elsewhere.
+  const target = spec && (await orError(WorkspaceError, () => engine.workspaces.mergeTarget(spec)));
+  if (!spec || target !== undefined) return [];
   return [
     {
       place: 'base',

@@ -79,14 +79,12 @@ async function outcomesOf(host: string, all: readonly Asked[], context: SourceCo
   const outcomes: Outcome[] = [];
   while (outcomes.length < all.length) {
     const part = all.slice(outcomes.length, outcomes.length + ISSUES_PER_QUERY);
-    try {
-      outcomes.push(...(await askIssues(host, part, context, without)));
-    } catch (error) {
-      if (!(error instanceof GhError)) throw error;
-      // A gh or a server without GraphQL queries: the plain commands may still work.
-      const plain = error.failure === 'unknown' || error.failure === 'not-found';
-      outcomes.push(...(plain ? await viewIssues(part, context) : part.map(() => error)));
-    }
+    const answers = await orError(GhError, () => askIssues(host, part, context, without));
+    if (!(answers instanceof GhError)) outcomes.push(...answers);
+    // A gh or a server without GraphQL queries: the plain commands may still work.
+    else if (answers.failure === 'unknown' || answers.failure === 'not-found')
+      outcomes.push(...(await viewIssues(part, context)));
+    else outcomes.push(...part.map(() => answers));
   }
   return outcomes;
 }

@@ -1,6 +1,6 @@
 import { accessSync, constants } from 'node:fs';
 import { type Finding, type Path, type Problem, placed } from '../../config/parse-yaml-and-place-problems.ts';
-import { InputError } from '../../model/errors.ts';
+import { InputError, orError } from '../../model/errors.ts';
 import { didYouMean } from '../../model/text/nearest-word.ts';
 import { composeCommand } from '../../model/text/quote-values-for-shell.ts';
 import { capturesOf, commandOf, type Phase, type Workflow } from '../../model/workflow.ts';
@@ -156,15 +156,11 @@ async function named<T>(
   dirs: readonly string[],
   find: (name: string, dirs: readonly string[]) => Promise<T | undefined>,
 ): Promise<{ found: T } | { finding: Finding }> {
-  try {
-    const found = await find(name, dirs);
-    if (found !== undefined) return { found };
-    const message = `There is no ${kind} "${name}".${didYouMean(name, await namesIn(dirs))}`;
-    return { finding: { path, message, hint: `Looked in ${dirs.join(' and ') || 'no directory'}.` } };
-  } catch (error) {
-    if (!(error instanceof InputError)) throw error;
-    return { finding: { path, message: error.message, hint: error.hint } };
-  }
+  const found = await orError(InputError, () => find(name, dirs));
+  if (found instanceof InputError) return { finding: { path, message: found.message, hint: found.hint } };
+  if (found !== undefined) return { found };
+  const message = `There is no ${kind} "${name}".${didYouMean(name, await namesIn(dirs))}`;
+  return { finding: { path, message, hint: `Looked in ${dirs.join(' and ') || 'no directory'}.` } };
 }
 
 /** Uses of variables that will have no value in a phase. `visible` are the names captured on a way to it. */

@@ -1,5 +1,5 @@
 import type { Template } from 'liquidjs';
-import { InputError } from '../../model/errors.ts';
+import { InputError, orError } from '../../model/errors.ts';
 import { capital } from '../../model/text/clean-escape-quote-plural.ts';
 import { didYouMean, nearest } from '../../model/text/nearest-word.ts';
 import { readPrompt } from '../find-workflows-prompts-scripts.ts';
@@ -152,16 +152,14 @@ async function readPartial(reading: Reading, node: Template, frame: Frame): Prom
 }
 
 async function loadPartial(reading: Reading, name: string, place: TemplatePlace) {
-  try {
-    const found = await reading.load(name);
-    if (found) reading.prompts[name] = found.text;
-    else reading.faults.push({ ...place, message: `There is no prompt "${name}" to include.` });
-    return found;
-  } catch (error) {
-    if (!(error instanceof InputError)) throw error;
-    reading.faults.push({ ...place, message: error.message, hint: error.hint });
+  const found = await orError(InputError, () => reading.load(name));
+  if (found instanceof InputError) {
+    reading.faults.push({ ...place, message: found.message, hint: found.hint });
     return undefined;
   }
+  if (found) reading.prompts[name] = found.text;
+  else reading.faults.push({ ...place, message: `There is no prompt "${name}" to include.` });
+  return found;
 }
 
 const TAGS = 'assign capture case comment cycle echo elsif for if include raw render unless'.split(' ');
