@@ -10,6 +10,7 @@ import {
 import { type Plan, withDetached } from '../model/plan.ts';
 import { isAllComplete } from '../model/state/eligible.ts';
 import { runCommand } from '../model/state/explain-ticket.ts';
+import { capital } from '../model/text/clean-escape-quote-plural.ts';
 import { type EngineContext, emit, isOthers } from './context.ts';
 
 /** Throws when another process runs the plan. `called` names the plan for people, such as `plan "night"`. */
@@ -17,17 +18,13 @@ export function refuseHeld(engine: EngineContext, plan: Plan, called: string): v
   const { id, claim } = plan;
   if (!isOthers(engine, claim)) return;
   const lease = engine.holder.leaseLeft(claim);
-  throw new HeldError(
-    'plan/held',
-    `${called.replace(/^./, (first) => first.toUpperCase())} is already being run by ${sayOther(claim)}.`,
-    {
-      hint:
-        lease === undefined
-          ? `Watch it with: signalbox status --plan ${id}`
-          : onceLeaseIsOver(lease, runCommand(plan)),
-      details: { holder: claim },
-    },
-  );
+  throw new HeldError('plan/held', `${capital(called)} is already being run by ${sayOther(claim)}.`, {
+    hint:
+      lease === undefined
+        ? `Watch it with: signalbox status --plan ${id}`
+        : onceLeaseIsOver(lease, runCommand(plan)),
+    details: { holder: claim },
+  });
 }
 
 /** Throws when a live process holds a ticket's claim. */

@@ -1,4 +1,5 @@
-import { existsSync } from 'node:fs';
+import { firstFree } from '../machine/files/read-and-remove-files.ts';
+
 import { stopJob } from '../machine/jobs/stop-job.ts';
 import { messageOf } from '../model/errors.ts';
 import { refOf } from '../model/ids-and-branch-names.ts';
@@ -102,14 +103,10 @@ export async function unseenJob(
   if (shared) return { reason, worktree: null };
   if (!ticket.base) return { reason, worktree: path };
   await engine.workspaces.detach(path);
-  const worktree = freePath(path);
+  const worktree = firstFree((number) => `${path}-${number}`, 2);
   const message = `The ${who}. The ticket continues in ${worktree}, from the last commit; what that process leaves stays in ${path}.`;
   engine.listen({ type: 'problem', ...refOf(ticket), message, path: null });
   return { reason, worktree };
-}
-
-function freePath(path: string): string {
-  for (let n = 2; ; n++) if (!existsSync(`${path}-${n}`)) return `${path}-${n}`;
 }
 
 /** Why an attempt was interrupted. A polling ticket has no engine between two checks, so a person's stop is not a lost engine. */

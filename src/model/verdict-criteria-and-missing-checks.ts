@@ -1,3 +1,4 @@
+import { firstOf } from './text/clean-escape-quote-plural.ts';
 import { asRecord } from './text/parse-json-and-find-places.ts';
 import type { Attempt, Json, Ticket } from './ticket.ts';
 
@@ -177,9 +178,8 @@ function normalizedCriterion(criterion: string): string {
 }
 
 function quoted(texts: readonly string[]): string {
-  const shown = texts.slice(0, 10).map((each) => JSON.stringify(each.slice(0, MAX_QUOTED)));
-  const more = texts.length - shown.length;
-  return shown.join(', ') + (more > 0 ? ` and ${more} more` : '');
+  const quotes = texts.map((each) => JSON.stringify(each.slice(0, MAX_QUOTED)));
+  return firstOf(quotes, 10);
 }
 
 /** Text as it is, anything else as JSON. */

@@ -17,6 +17,7 @@ import { GitError } from '../git/run-git.ts';
 import { readStatus, type Status } from '../git/status-and-index-marks.ts';
 import { processesIn } from '../machine/process-identity-and-signals.ts';
 import { messageOf } from '../model/errors.ts';
+import { firstOf } from '../model/text/clean-escape-quote-plural.ts';
 import { shellWord } from '../model/text/quote-values-for-shell.ts';
 import { removeWorktree } from './add-remove-repair-worktree.ts';
 import { commitsOnlyHere, sayCommits } from './find-work-lost-with-worktree.ts';
@@ -171,11 +172,8 @@ async function sayLocked(repo: Repository, path: string): Promise<string> {
 }
 
 function some(files: string[], hidden: string[]): string {
-  const more = files.length > 3 ? ` and ${files.length - 3} more` : '';
-  const named = files
-    .slice(0, 3)
-    .map((file) => (hidden.includes(file) ? `${file} (hidden from git status)` : file));
-  return named.join(', ') + more;
+  const nameOf = (file: string) => (hidden.includes(file) ? `${file} (hidden from git status)` : file);
+  return firstOf(files.map(nameOf), 3);
 }
 
 async function nestedRepo(root: string, paths: string[]): Promise<string | undefined> {

@@ -3,7 +3,7 @@ import type { Remains } from '../../features/plans/approve-archive-cancel-delete
 import { InputError } from '../../model/errors.ts';
 import { groupBy } from '../../model/group-and-remember.ts';
 import { refKey } from '../../model/ids-and-branch-names.ts';
-import { plural } from '../../model/text/clean-escape-quote-plural.ts';
+import { firstOf, plural } from '../../model/text/clean-escape-quote-plural.ts';
 import { shellWord } from '../../model/text/quote-values-for-shell.ts';
 import { isOver } from '../../model/ticket.ts';
 import { workLine } from '../../report/status-text.ts';
@@ -107,7 +107,11 @@ export async function clean(io: Io, options: Options): Promise<void> {
   const { items, notes, others } = await cleanUp(parts, { cwd: io.cwd, remove, all });
   if (options.json) return outJson(io, { items, notes, others });
   for (const note of notes) io.err(`! ${note}`);
-  const named = (files: readonly string[]) => firstOf(files.map((file) => oneLine(file, 80)));
+  const named = (files: readonly string[]) =>
+    firstOf(
+      files.map((file) => oneLine(file, 80)),
+      MAX_NAMED_FILES,
+    );
   const out = (text: string) => outWrapped(io, text);
   // Things of no repository come last.
   const sorted = items.toSorted((a, b) => Number(a.repo === null) - Number(b.repo === null));
@@ -147,12 +151,6 @@ function loss({ loses, bytes, ignored, removed }: Stale, named: Named): string {
   if (bytes !== null) return `${removed ? 'freed' : 'deleting it frees'} ${megabytes(bytes)}`;
   const nothing = removed ? 'nothing was lost' : 'deleting it loses nothing';
   return ignored.length > 0 ? `${nothing} but ignored files: ${named(ignored)}` : nothing;
-}
-
-function firstOf(files: readonly string[]): string {
-  const shown = files.slice(0, MAX_NAMED_FILES);
-  const more = files.length - shown.length;
-  return more > 0 ? `${shown.join(', ')} and ${more} more` : shown.join(', ');
 }
 
 function conclusion(items: readonly Stale[], remove: boolean, flags: string): string {

@@ -5,6 +5,7 @@ import { objectionTo, pendingChecks } from '../../github/pull-request-state-and-
 import type { Watch, Watched } from '../../github/query-pull-requests.ts';
 import { SignalboxError } from '../../model/errors.ts';
 import { refKey } from '../../model/ids-and-branch-names.ts';
+import { firstOf } from '../../model/text/clean-escape-quote-plural.ts';
 import { temporaryTroubleOf } from '../pull-requests/temporary-and-final-errors.ts';
 import type { ForgeWork } from '../pull-requests/ticket-on-github.ts';
 import { watchPull } from '../pull-requests/watch-pull-request.ts';
@@ -77,11 +78,7 @@ async function objectionToCar(
   if (news !== undefined) return { reason: `${name} has news: ${news}` };
   const pending = pendingChecks(pull);
   if (pending.length === 0) return undefined;
-  const more = pending.length > 3 ? ` and ${pending.length - 3} more` : '';
-  return {
-    reason: `${name} is not ready: checks pending (${pending.slice(0, 3).join(', ')}${more})`,
-    passing: 'checks',
-  };
+  return { reason: `${name} is not ready: checks pending (${firstOf(pending, 3)})`, passing: 'checks' };
 }
 
 /** New comments of people, which the ticket's own workflow will answer. */

@@ -17,7 +17,7 @@ import {
   type TicketEdit,
 } from '../../model/plans/edit-rules.ts';
 import { entryOf } from '../../model/plans/plans-view.ts';
-import { cleanLine } from '../../model/text/clean-escape-quote-plural.ts';
+import { cleanLine, firstOf } from '../../model/text/clean-escape-quote-plural.ts';
 import type { Ticket } from '../../model/ticket.ts';
 import { TicketBase, ticketSchemaFor } from '../../model/ticket-schema.ts';
 import { openAndOnePlan } from '../../store/store-interface.ts';
@@ -134,13 +134,11 @@ export async function removeTicket(engine: EngineContext, ref: TicketRef): Promi
     ({ planId, ticketId }) => planId === ref.planId && ticketId === ref.ticketId,
   );
   if (!unreadable) checkUnbegun(store.ticket(ref));
-  const [waiting, ...more] = dependents(plans, ref);
-  if (waiting !== undefined)
-    throw new IllegalMoveError(
-      'ticket/needed',
-      `${waiting}${more.length > 0 ? ` and ${more.length} more` : ''} waits for ${ref.ticketId}.`,
-      { hint: 'Change that first: signalbox plan edit <plan> <ticket> --blocked-by …' },
-    );
+  const waiting = dependents(plans, ref);
+  if (waiting.length > 0)
+    throw new IllegalMoveError('ticket/needed', `${firstOf(waiting, 1)} waits for ${ref.ticketId}.`, {
+      hint: 'Change that first: signalbox plan edit <plan> <ticket> --blocked-by …',
+    });
   let entry: PlanEntry | undefined;
   await store.updatePlan(ref.planId, (latest) => {
     entry = entryOf(latest, ref);

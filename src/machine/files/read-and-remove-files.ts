@@ -2,6 +2,7 @@ import {
   closeSync,
   constants,
   type Dirent,
+  existsSync,
   fstatSync,
   lstatSync,
   openSync,
@@ -40,6 +41,13 @@ export function ifPossible<T>(look: () => T): T | undefined {
   } catch {
     return undefined;
   }
+}
+
+/** The first of these numbered paths that does not exist. */
+export function firstFree(pathOf: (number: number) => string, from = 1): string {
+  let number = from;
+  while (existsSync(pathOf(number))) number += 1;
+  return pathOf(number);
 }
 
 /** The stat of a path; undefined if it does not exist, also below a file. */

@@ -60,6 +60,12 @@ export function escapeTags(text: string, marks: readonly string[]): string {
   return text.replace(tag, '&lt;');
 }
 
+/** `a, b and 3 more`. */
+export function firstOf(names: readonly string[], most: number): string {
+  const more = names.length > most ? ` and ${names.length - most} more` : '';
+  return `${names.slice(0, most).join(', ')}${more}`;
+}
+
 /** `1 ticket`, `3 tickets`, `2 branches`. */
 export function plural(number: number, noun: string, many = `${noun}s`): string {
   return `${number} ${number === 1 ? noun : many}`;

@@ -1,5 +1,6 @@
 import { refKey, type TicketRef } from '../../model/ids-and-branch-names.ts';
 import { illegal, type TicketCommand } from '../../model/state/commands.ts';
+import { capital } from '../../model/text/clean-escape-quote-plural.ts';
 import { attemptKey } from '../../model/ticket.ts';
 import {
   type AnswerBox,
@@ -246,7 +247,7 @@ const CONSEQUENCES: Record<'retry' | 'pause' | 'resume', (row: BoardRow) => stri
 
 function ask(state: TopState, row: BoardRow, wish: { type: 'retry' | 'pause' | 'resume' }): Pressed {
   return ifLegal(state, row, wish.type, () => {
-    const verb = wish.type.replace(/^./, (first) => first.toUpperCase());
+    const verb = capital(wish.type);
     const question = `${verb} ${called(row)}?${CONSEQUENCES[wish.type](row)}`;
     return { state: { ...state, mode: { kind: 'confirm', ref: refOf(row), question, wish } } };
   });

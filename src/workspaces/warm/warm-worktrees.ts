@@ -5,6 +5,7 @@ import { find, inspect, isUnderWay, listOwnRefs } from '../../git/inspect-worktr
 import type { GitLocation } from '../../git/locate-git-directories.ts';
 import { branchRef, readRef } from '../../git/refs.ts';
 import { GitError, retryRaces } from '../../git/run-git.ts';
+import { firstFree } from '../../machine/files/read-and-remove-files.ts';
 import { ignoring, orError, WorkspaceError } from '../../model/errors.ts';
 import { type Checkout, checkOut, removeWorktree } from '../add-remove-repair-worktree.ts';
 import { wouldLoseHiddenWork } from '../find-work-lost-with-worktree.ts';
@@ -73,9 +74,7 @@ export async function putWarm(
   const directory = warmRoot(spec.worktreeRoot);
   const isFull = namesIn(directory).length >= spec.slots;
   if (isFull && (await listWarm(repo, directory)).length >= spec.slots) return false;
-  let number = 0;
-  while (existsSync(join(directory, String(number)))) number += 1;
-  const path = join(directory, String(number));
+  const path = firstFree((number) => join(directory, String(number)), 0);
   makePath(directory);
   const { commands, input } = clearGitState(spec.commit);
   const all = [...commands, ['worktree', 'move', at.workTree, path]];
@@ -155,7 +154,7 @@ export async function discardWarm(
   const tip = await readRef(repo, branchRef(spec.branch));
   if (found.kind === 'worktree' && found.worktree.head.branch === spec.branch && tip)
     await repo.git(['update-ref', '--no-deref', 'HEAD', tip], { at, write: true });
-  const aside = freeName(join(warmRoot(spec.worktreeRoot), 'kept'));
+  const aside = firstFree((number) => join(warmRoot(spec.worktreeRoot), `kept-${number}`));
   makePath(dirname(aside));
   // Moved without git, which refuses a worktree with a broken index.
   renameSync(at.workTree, aside);
@@ -163,12 +162,6 @@ export async function discardWarm(
   if (owner) writeOwner(at.gitDir, { ...owner, state: 'ready', created: false });
   await repo.git(['worktree', 'repair', aside], { at: repo, write: true, ok: [0, 1, 128] });
   return `A warm worktree could not be reused; it is kept in ${aside} because something in it would be lost.`;
-}
-
-function freeName(stem: string): string {
-  let number = 1;
-  while (existsSync(`${stem}-${number}`)) number += 1;
-  return `${stem}-${number}`;
 }
 
 /** Deletes the repository's free warm worktrees under a root and returns how many there were. */
