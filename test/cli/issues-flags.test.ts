@@ -38,7 +38,9 @@ describe.concurrent('the flags of a run of issues', () => {
     const { code, out } = await issues.cli('run', 'a.md', 'b.md', 'c.md', 'd.md', '--chain', ...EXEC);
     expect(code).toBe(1);
     expect(commitsOf(world.repo, 'feature/a-a')).toEqual(['b', 'a']);
-    expect(out).toMatch(/◌ +d +not started +waits for c \(failed\)\n\n2 of 4 done · 1 needs you · 1 waiting · /);
+    expect(out).toMatch(
+      /◌ +d +not started +waits for c \(failed\)\n\n2 of 4 done · 1 needs you · 1 waiting · /,
+    );
     expect(git(world.repo, 'branch', '--list', 'feature/d*')).toBe('');
     // One at a time shows what is known of each phase.
     expect(out).toContain('  b   agent agent\n');

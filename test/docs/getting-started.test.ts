@@ -37,9 +37,7 @@ async function follow(page: string): Promise<{ printed: Map<string, string>; log
 
 it('getting started leads from the first command to a merged change', async () => {
   const { printed, log } = await follow('docs/getting-started.md');
-  expect(printed.get('signalbox run --task "Add a greeting" --agent rehearsal')).toContain(
-    '1 of 1 done',
-  );
+  expect(printed.get('signalbox run --task "Add a greeting" --agent rehearsal')).toContain('1 of 1 done');
   expect(printed.get('signalbox diff add-a-greeting')).toContain('diff --git');
   expect(log).toMatch(/^Merge feature\/farewell-add-a-farewell: Add a farewell$/m);
   expect(log).toMatch(/^Merge feature\/add-a-greeting: Add a greeting$/m);
