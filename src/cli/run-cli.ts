@@ -140,7 +140,8 @@ function reportError(error: unknown, io: Io): number {
   const message = error instanceof Error ? error.message : String(error);
   const hint = error instanceof SignalboxError ? error.hint : undefined;
   showError(io, code ?? 'error', message, hint, listsProblems(error));
-  if (io.argv.includes('--debug') && error instanceof Error) io.err((error.stack ?? '').split('\n'));
+  if (io.argv.includes('--debug') && error instanceof Error)
+    io.err(withoutPasswords(error.stack ?? '').split('\n'));
   return exitCodeOf(error, io);
 }
 
@@ -172,9 +173,9 @@ function showError(io: Io, code: string, said: string, advice: string | undefine
   }
 }
 
-/** An error may quote an argument, and the address of a store may be where something else belongs. */
+/** An error may quote an argument, and the address of a store may be where something else belongs, also as a path. */
 function withoutPasswords(text: string): string {
-  return text.replaceAll(/(\b[a-z]+:\/\/[^\s:/@]+:)[^\s@]+@/gi, '$1…@');
+  return text.replaceAll(/(\b[a-z]+:\/{1,2}[^\s:/@]+:)[^\s@]+@/gi, '$1…@');
 }
 
 /**

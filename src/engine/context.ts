@@ -183,8 +183,8 @@ export function openEngine(
       protectsGit: hasSandbox(settings),
     }),
     holder: store.holder(by),
-    redact: redactorOf(settings, all),
-    rememberSecrets: secretKeeper(settings, withoutOwn(all), machine.fingerprints),
+    redact: redactorOf(settings, withPassword(all, store)),
+    rememberSecrets: secretKeeper(settings, withPassword(withoutOwn(all), store), machine.fingerprints),
     env,
     job: given.SIGNALBOX_JOB,
     door: options.door,
@@ -232,7 +232,12 @@ export function changeSettings(context: EngineContext, next: Settings, env: Open
   // Running jobs may still print the old secrets.
   const alsoNew = redactorOf(settings, given);
   context.redact = (text) => redact(alsoNew(text));
-  context.rememberSecrets = secretKeeper(settings, withoutOwn(given), context.machine.fingerprints);
+  const { fingerprints } = context.machine;
+  context.rememberSecrets = secretKeeper(
+    settings,
+    withPassword(withoutOwn(given), context.store),
+    fingerprints,
+  );
   return kept;
 }
 
@@ -249,6 +254,11 @@ export function hooksOf({ kinds }: EngineContext, { id, kind }: Plan): PlanHooks
   throw new InputError('state/kind', `Plan "${id}": plans of kind "${kind}" are not known here.`, {
     hint: 'Run it with the program that created it.',
   });
+}
+
+/** The environment, and the password of the store: an agent without a sandbox can read the file that it may come from. */
+function withPassword(env: Record<string, string>, { fleet }: Store): Record<string, string> {
+  return fleet ? { ...env, SIGNALBOX_STORE_PASSWORD: fleet.password() } : env;
 }
 
 /** The environment without what leads into the store. Without a database, variables with such names are the user's. */

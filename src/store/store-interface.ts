@@ -163,6 +163,8 @@ export interface FleetClaim {
 /** What a store has for many machines that work on the same plans. */
 export interface Fleet {
   readonly leaseMs: number;
+  /** What no output may have in it. A function, so that it is in no printed object. */
+  password(): string;
   /** As they were when the database was last asked. */
   workers(): readonly Worker[];
   /** Makes this process a worker, with a queue of its own. Throws a HeldError where another live one has the id. */

@@ -64,6 +64,16 @@ describe('the address of the store', () => {
       expect(err).toContain('PGPASSFILE');
       expect(out + err).not.toContain(database.server.password);
     }
+    // An address where something else belongs; as a path it has one slash less.
+    for (const args of [
+      ['plan', 'show', database.address, '--debug'],
+      ['status', '-C', database.address, '--debug'],
+    ]) {
+      const { code, err } = await world.cli(...args);
+      expect(code).toBe(2);
+      expect(err).toContain(':…@');
+      expect(err).not.toContain(database.server.password);
+    }
   });
 
   it('leads nowhere: says so, with another exit code', async () => {

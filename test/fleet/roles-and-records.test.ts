@@ -1,7 +1,11 @@
-import { readFileSync } from 'node:fs';
+import { mkdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
+import { openEngine } from '../../src/api/open-engine-with-features.ts';
+import { loadSettings } from '../../src/config/load-settings.ts';
+import { readerRedactor } from '../../src/sandbox/secret-redactors-and-fingerprints.ts';
 import { grants } from '../../src/store/postgres/grants.ts';
+import { storeAt } from '../store/postgres/support.ts';
 import { says } from '../support/cli.ts';
 import { FleetWorld } from '../support/fleet.ts';
 
@@ -128,6 +132,20 @@ it('a worker, a person and a viewer may do their work with the printed grants, a
     expect.objectContaining({ command: 'worker' }),
   ]);
   await running.kill('SIGINT');
+});
+
+it('the password is removed from what agents print, also where it comes from a file', async () => {
+  const { world, database } = await FleetWorld.open();
+  const env = world.env as Record<string, string>;
+  const packageDir = new URL('../..', import.meta.url).pathname;
+  const settings = await loadSettings({ cwd: world.dir, env, packageDir });
+  const store = await storeAt(database.address);
+  const engine = openEngine({ settings, env, by: 'worker', store });
+  const { password } = database.server;
+  expect(engine.redact(`It is ${password}.`)).toBe('It is [redacted].');
+  mkdirSync(world.stateDir, { recursive: true });
+  engine.rememberSecrets();
+  expect(readerRedactor(settings, {}, engine.machine.fingerprints)(password)).toBe('[redacted]');
 });
 
 it('a command has at most two connections', async () => {

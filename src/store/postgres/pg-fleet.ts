@@ -13,7 +13,12 @@ import { inTransaction, type Query } from './session.ts';
 import { EVENTS, HELD_ROLE, JOIN, LAST_EVENT, WORKERS } from './statements.ts';
 
 /** Workers, the scheduler and the queue between them. */
-export function pgFleet(context: PgContext, changes: RowChanges, queue: Queue): Fleet {
+export function pgFleet(
+  context: PgContext,
+  changes: RowChanges,
+  queue: Queue,
+  password: () => string,
+): Fleet {
   const { connected, isOwn, leaseMs, persist, records, write } = context;
   const { leases, session } = connected;
   /** Uses the queue. */
@@ -27,6 +32,7 @@ export function pgFleet(context: PgContext, changes: RowChanges, queue: Queue): 
     });
   return {
     leaseMs,
+    password,
     workers: () => leases.workers(),
     async join(holder, { id, host, version, slots, labels, repos }) {
       // The scheduler may send as soon as the worker is known.

@@ -122,7 +122,7 @@ export class PgStore implements Store {
     this.#events = new EventQueue(this.#context);
     const session = () => new Session({ pg, parameters, name: 'signalbox queue' });
     this.#queue = new Queue({ load, session });
-    this.fleet = pgFleet(this.#context, this.#changes, this.#queue);
+    this.fleet = pgFleet(this.#context, this.#changes, this.#queue, () => parameters.password);
     this.sessions = sessionRows(this.session);
     this.output = outputRows(this.session, this.#blocking);
   }
