@@ -74,6 +74,7 @@ const input = {
 };
 // Takes as long as all the rest.
 const types = quick ? undefined : emitTypes();
+const page = buildPage();
 await build({
   cwd: root,
   input,
@@ -111,7 +112,7 @@ await build({
   logLevel: 'warn',
 });
 writeFileSync(join(out, 'package.json'), '{ "type": "commonjs" }\n');
-await buildPage();
+await page;
 writePacks(out, {
   version,
   entries: Object.keys(input).map((name) => `${name}.js`),
@@ -133,8 +134,8 @@ if (!quick) {
 async function buildPage() {
   const to = join(out, 'web');
   mkdirSync(to, { recursive: true });
-  for (const [name, file] of Object.entries({ app: 'main.tsx', live: 'live/live-worker.ts' }))
-    await build({
+  const script = (name, file) =>
+    build({
       cwd: join(root, 'page'),
       input: { [name]: file },
       platform: 'browser',
@@ -145,6 +146,7 @@ async function buildPage() {
       output: { dir: to, format: 'esm', entryFileNames: '[name].js', minify: true, comments: false },
       logLevel: 'warn',
     });
+  await Promise.all([script('app', 'main.tsx'), script('live', 'live/live-worker.ts')]);
   for (const name of readdirSync(join(root, 'page')).filter((each) => /\.(html|css|svg)$/.test(each)))
     copyFileSync(join(root, 'page', name), join(to, name));
 }

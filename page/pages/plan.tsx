@@ -1,4 +1,5 @@
 import type { ComponentChildren } from 'preact';
+import { useEffect, useState } from 'preact/hooks';
 import { costText } from '../../src/model/limits/usage-cost-and-estimate.ts';
 import type { Costs, PlanPage as Page } from '../../src/web/api-schemas.ts';
 import { at, useLoaded } from '../live/api.ts';
@@ -13,6 +14,8 @@ import { Timeline } from '../parts/timeline.tsx';
 import { Progress } from './plans.tsx';
 
 const MAX_ROWS = 200;
+/** What is below the dependencies of a larger plan is drawn after the first paint: it has thousands of elements. */
+const MANY_TICKETS = 100;
 
 export function PlanPage({ id }: { id: string }) {
   const live = [...(board.value?.rows.values() ?? [])].filter((row) => row.planId === id);
@@ -26,6 +29,7 @@ export function PlanPage({ id }: { id: string }) {
   const { plan, tickets, problems } = data.status;
   const rows = new Map((live.length > 0 ? live : data.rows).map((row) => [row.ticketId, row]));
   const entries = plan?.tickets ?? [];
+  const isLarge = entries.length > MANY_TICKETS;
   const sums = sumsBy(costs.data?.rows ?? [], 'phase');
   const total = sums.reduce((sum, { usd }) => sum + usd, 0);
   const unpriced = sums.reduce((sum, each) => sum + each.unpriced, 0);
@@ -76,17 +80,17 @@ export function PlanPage({ id }: { id: string }) {
           rows={rows}
         />
       </Part>
-      <Part name="timeline">
+      <Part name="timeline" isLater={isLarge}>
         <Timeline tickets={tickets} />
       </Part>
-      <Part name="costs">
+      <Part name="costs" isLater={isLarge}>
         {sums.length > 0 ? (
           <SumTable name="Phase" sums={sums} />
         ) : (
           <Empty>No agent has run for this plan.</Empty>
         )}
       </Part>
-      <Part name="tickets">
+      <Part name="tickets" isLater={isLarge}>
         <ul class="rows">
           {[...rows.values()].slice(0, MAX_ROWS).map((row) => (
             <li key={row.ticketId} class={`row is-${row.status}`}>
@@ -126,11 +130,21 @@ const NAMES: Record<string, string> = {
   terminal: 'In a terminal',
 };
 
-function Part({ name, children }: { name: string; children: ComponentChildren }) {
+function Part({
+  name,
+  isLater = false,
+  children,
+}: {
+  name: string;
+  isLater?: boolean;
+  children: ComponentChildren;
+}) {
+  const [isDrawn, setDrawn] = useState(!isLater);
+  useEffect(() => setDrawn(true), []);
   return (
     <section id={name} class="part" aria-labelledby={`${name}-name`}>
       <h2 id={`${name}-name`}>{NAMES[name]}</h2>
-      {children}
+      {isDrawn && children}
     </section>
   );
 }

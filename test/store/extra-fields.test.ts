@@ -1,7 +1,7 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { extraFields } from '../../src/model/extra-fields.ts';
+import { extraFields, withExtra } from '../../src/model/extra-fields.ts';
 import { State } from './scratch.ts';
 
 type Data = Record<string, unknown>;
@@ -250,4 +250,9 @@ describe('a plan of an unknown kind', () => {
     });
     expect(readFileSync(state.path('p/plan.json'), 'utf8')).toBe(before);
   });
+});
+
+it('what has nothing extra inside is not copied to be written', () => {
+  const plain = { ticket, list: [attempt] };
+  expect(withExtra(plain)).toBe(plain);
 });

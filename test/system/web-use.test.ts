@@ -83,6 +83,16 @@ describe('decisions', () => {
     await waitFor('the approval', () => world.readPlan('draft').status === 'active');
     await press('Pause');
     await waitFor('the pause of the plan', () => world.readPlan('draft').status === 'paused');
+    // An answer for which the page waits is not given up when something changes meanwhile.
+    const cut: string[] = [];
+    page.on('requestfailed', (request) => cut.push(request.url()));
+    await page.route('**/api/v1/plans/auth', async (route) => {
+      await page.waitForFunction(() => document.title.startsWith('('));
+      await route.continue();
+    });
+    await page.goto(`${site.server.url}plans/auth`);
+    await page.getByRole('heading', { name: 'Dependencies' }).waitFor();
+    expect(cut.filter((url) => url.endsWith('/plans/auth'))).toEqual([]);
     await page.context().close();
     await site.close();
   });
