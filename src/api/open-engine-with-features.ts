@@ -1,11 +1,5 @@
-import {
-  type Action,
-  type Actions,
-  type EngineContext,
-  type OpenOptions,
-  openEngine as open,
-  type PlanKind,
-} from '../engine/context.ts';
+import type { Action, Actions, EngineContext, OpenOptions, PlanKind } from '../engine/context.ts';
+import { openEngine as open } from '../engine/context.ts';
 import { HandOverThroughGit } from '../engine/fleet/hand-over-through-git.ts';
 import { issuesKind } from '../features/issue-runs/plan-kind.ts';
 import { Notifier } from '../features/notifications/notify.ts';

@@ -1,14 +1,5 @@
-import {
-  type Document,
-  isCollection,
-  isMap,
-  isPair,
-  LineCounter,
-  type Node,
-  type ParsedNode,
-  parseDocument,
-  visit,
-} from 'yaml';
+import type { Document, Node, ParsedNode } from 'yaml';
+import { isCollection, isMap, isPair, LineCounter, parseDocument, visit } from 'yaml';
 import { InputError, messageOf } from '../model/errors.ts';
 import { MAX_YAML_DEPTH, tooDeepAt } from '../model/text/parse-yaml-and-limit-depth.ts';
 

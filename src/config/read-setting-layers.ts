@@ -1,14 +1,8 @@
 import { dirname } from 'node:path';
 import type { Env } from '../machine/home-path.ts';
 import { InputError } from '../model/errors.ts';
-import {
-  type CheckContext,
-  check,
-  fromText,
-  isMapping,
-  unknownKey,
-  type ValueProblem,
-} from './check-value.ts';
+import type { CheckContext, ValueProblem } from './check-value.ts';
+import { check, fromText, isMapping, unknownKey } from './check-value.ts';
 import type { Path, YamlSource } from './parse-yaml-and-place-problems.ts';
 import { type Flags, flagOf, type Key, ROWS, variableOf } from './settings-table.ts';
 import { found, isScalar, type Kind, type Row } from './value-kinds.ts';

@@ -1,15 +1,14 @@
 import { EFFORTS } from '../model/agent-and-adapter-types.ts';
 import { OPTIONAL_PHASES } from '../model/issue-phases.ts';
+import type { Kind, Row } from './value-kinds.ts';
 import {
   boolean,
   choice,
   field,
-  type Kind,
   list,
   maybe,
   number,
   object,
-  type Row,
   record,
   row,
   text,

@@ -1,6 +1,7 @@
 import type { AgentConfig } from '../model/agent-and-adapter-types.ts';
 import { DEFAULT_STATE } from './find-config-and-state.ts';
 import { RUN_ROWS } from './run-settings-table.ts';
+import type { Row, ValueOf } from './value-kinds.ts';
 import {
   boolean,
   choice,
@@ -12,11 +13,9 @@ import {
   number,
   object,
   path,
-  type Row,
   record,
   row,
   text,
-  type ValueOf,
   whole,
 } from './value-kinds.ts';
 

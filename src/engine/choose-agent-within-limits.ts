@@ -2,21 +2,10 @@ import { adapterFor, capabilityProblems } from '../agents/adapters-and-agent-pro
 import { ownIdentity } from '../machine/process-identity-and-signals.ts';
 import { remembered } from '../model/group-and-remember.ts';
 import { refKey, refOf, type TicketRef } from '../model/ids-and-branch-names.ts';
-import {
-  type AppliedBudget,
-  appliedBudgets,
-  leftOf,
-  nearlyUsedUp,
-  noLaunchLeft,
-  overdrawn,
-} from '../model/limits/budget.ts';
-import {
-  type Admission,
-  type AdmissionInput,
-  type AtWork,
-  admit,
-  crowded,
-} from '../model/limits/decide-agent-start.ts';
+import type { AppliedBudget } from '../model/limits/budget.ts';
+import { appliedBudgets, leftOf, nearlyUsedUp, noLaunchLeft, overdrawn } from '../model/limits/budget.ts';
+import type { Admission, AdmissionInput, AtWork } from '../model/limits/decide-agent-start.ts';
+import { admit, crowded } from '../model/limits/decide-agent-start.ts';
 import type { Plan } from '../model/plan.ts';
 import { planOf, ticketOf } from '../model/plans/plans-view.ts';
 import { redactAll } from '../model/text/find-and-redact-secrets.ts';

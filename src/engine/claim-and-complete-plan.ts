@@ -1,12 +1,7 @@
 import { HeldError, IllegalMoveError } from '../model/errors.ts';
 import { refKey, type TicketRef } from '../model/ids-and-branch-names.ts';
-import {
-  type Claim,
-  howToFree,
-  onceLeaseIsOver,
-  sayHolder,
-  sayOther,
-} from '../model/lease-and-claim-messages.ts';
+import type { Claim } from '../model/lease-and-claim-messages.ts';
+import { howToFree, onceLeaseIsOver, sayHolder, sayOther } from '../model/lease-and-claim-messages.ts';
 import { type Plan, withDetached } from '../model/plan.ts';
 import { isAllComplete } from '../model/state/eligible.ts';
 import { runCommand } from '../model/state/explain-ticket.ts';

@@ -1,12 +1,7 @@
 import { remembered } from '../model/group-and-remember.ts';
 import { type Changed, refKey } from '../model/ids-and-branch-names.ts';
-import {
-  isLimiting,
-  type SpentDollars,
-  type SpentToday,
-  spentDollars,
-  spentToday,
-} from '../model/limits/budget.ts';
+import type { SpentDollars, SpentToday } from '../model/limits/budget.ts';
+import { isLimiting, spentDollars, spentToday } from '../model/limits/budget.ts';
 import { limitsByAccount, wasAnswered } from '../model/limits/decide-agent-start.ts';
 import { type PlansView, planOf } from '../model/plans/plans-view.ts';
 import type { Attempt, Ticket } from '../model/ticket.ts';

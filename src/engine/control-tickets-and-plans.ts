@@ -10,15 +10,8 @@ import { entryOf } from '../model/plans/plans-view.ts';
 import { command, type TicketCommand } from '../model/state/commands.ts';
 import { blockedBy, isAllComplete } from '../model/state/eligible.ts';
 import { asShown, runCommand } from '../model/state/explain-ticket.ts';
-import {
-  type Attempt,
-  isCancelled,
-  isOver,
-  isSuperseded,
-  type Json,
-  openAttempt,
-  type Ticket,
-} from '../model/ticket.ts';
+import type { Attempt, Json, Ticket } from '../model/ticket.ts';
+import { isCancelled, isOver, isSuperseded, openAttempt } from '../model/ticket.ts';
 import { phaseOf, type Workflow } from '../model/workflow.ts';
 import { completePlan, refuseHeldTicket } from './claim-and-complete-plan.ts';
 import { decider, type EngineContext, emit, hooksOf } from './context.ts';

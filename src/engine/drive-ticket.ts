@@ -19,11 +19,8 @@ import { readTip, releaseWorkspace } from './release-and-diff-ticket-workspace.t
 import { reportStatus } from './report-status-changes.ts';
 import { takeStep } from './run-attempt.ts';
 import { checkCheckout, recordCheckoutState } from './users-changes-in-checkout.ts';
-import {
-  currentWorkspace,
-  repositoryKey,
-  type TicketWorkspace,
-} from './work-out-workspace-and-repository.ts';
+import type { TicketWorkspace } from './work-out-workspace-and-repository.ts';
+import { currentWorkspace, repositoryKey } from './work-out-workspace-and-repository.ts';
 import { TicketWriter } from './write-tickets-and-reports-of-attempts.ts';
 
 /** An older drive ends before the next phase, and another one begins: what has gone wrong in a process does not stay for ever. */

@@ -23,16 +23,13 @@ import type { TicketEvent } from '../model/state/reduce.ts';
 import { redactAll } from '../model/text/find-and-redact-secrets.ts';
 import { type Attempt, attemptKey, type Hold, isMadeAt, openAttempt, type Ticket } from '../model/ticket.ts';
 import { actionOf, edgesOf } from '../model/workflow.ts';
+import type { ActionEnd, ActionRequest, PhaseContext, Place } from '../phases/perform-phase.ts';
 import {
-  type ActionEnd,
-  type ActionRequest,
   endAfterReturn,
   failure,
   failureBy,
   hasCommitted,
   mayBeDone,
-  type PhaseContext,
-  type Place,
   perform,
 } from '../phases/perform-phase.ts';
 import type { Store, StoreView } from '../store/store-interface.ts';

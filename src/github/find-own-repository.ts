@@ -4,13 +4,8 @@ import { noteFact, readFacts } from '../machine/files/write-atomic-and-note-fact
 import { run } from '../machine/run-process.ts';
 import { InputError } from '../model/errors.ts';
 import { asRecord, asText, parseJson } from '../model/text/parse-json-and-find-places.ts';
-import {
-  GITHUB,
-  isElsewhere,
-  parseRemote,
-  parseRepository,
-  type RepositoryName,
-} from './gh/repository-name.ts';
+import type { RepositoryName } from './gh/repository-name.ts';
+import { GITHUB, isElsewhere, parseRemote, parseRepository } from './gh/repository-name.ts';
 import { type GhOptions, ghFailure, runGh } from './gh/run-gh.ts';
 
 const HINT = 'Write owner/repo#12 instead of the number, or name Markdown files, which need no GitHub.';

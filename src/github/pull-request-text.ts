@@ -1,11 +1,7 @@
 import { cleanLine } from '../model/text/clean-escape-quote-plural.ts';
 import { escapeMarkdown, escapePlain, escapeProse, splitCode } from './escape-markdown.ts';
-import {
-  parseRepository,
-  type RepositoryName,
-  repositoryText,
-  sameRepository,
-} from './gh/repository-name.ts';
+import type { RepositoryName } from './gh/repository-name.ts';
+import { parseRepository, repositoryText, sameRepository } from './gh/repository-name.ts';
 
 const MAX_TITLE_CHARS = 200;
 

@@ -1,10 +1,5 @@
-import {
-  asArray,
-  asRecord,
-  asText,
-  type JsonObject,
-  parseJson,
-} from '../model/text/parse-json-and-find-places.ts';
+import type { JsonObject } from '../model/text/parse-json-and-find-places.ts';
+import { asArray, asRecord, asText, parseJson } from '../model/text/parse-json-and-find-places.ts';
 import { askRepository, nodesOf } from './gh/graphql.ts';
 import { type RepositoryName, repositoryText } from './gh/repository-name.ts';
 import { GhError, type GhOptions, type GhResult, ghProblem, runSlowGh, trySlowGh } from './gh/run-gh.ts';

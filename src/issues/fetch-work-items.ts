@@ -6,26 +6,12 @@ import { InputError, messageOf, orError, SignalboxError } from '../model/errors.
 import { idProblem } from '../model/ids-and-branch-names.ts';
 import { quoted } from '../model/text/clean-escape-quote-plural.ts';
 import { fetchGithub } from './github/fetch-issues.ts';
-import {
-  issueNumber,
-  parseReference,
-  type Reference,
-  readIssue,
-  readLinear,
-  type SpecReference,
-} from './issue-references.ts';
+import type { Reference, SpecReference } from './issue-references.ts';
+import { issueNumber, parseReference, readIssue, readLinear } from './issue-references.ts';
 import { fetchLinear } from './linear/linear-issues.ts';
 import { fetchMarkdown } from './markdown-issues.ts';
-import {
-  type Fetched,
-  orProblems,
-  problemOf,
-  type SourceContext,
-  type Sourced,
-  type SourceProblem,
-  type Wait,
-  type WorkItem,
-} from './work-item.ts';
+import type { Fetched, SourceContext, Sourced, SourceProblem, Wait, WorkItem } from './work-item.ts';
+import { orProblems, problemOf } from './work-item.ts';
 
 export interface FetchResult {
   /** In the order of the references, each once. */

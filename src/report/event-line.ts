@@ -1,15 +1,8 @@
 import type { EngineEvent } from '../model/events.ts';
 import { refKey } from '../model/ids-and-branch-names.ts';
 import { type Naming, nameOf, startsWithVerb, withNames } from '../model/state/explain-ticket.ts';
-import {
-  duration,
-  oneLine,
-  type Style,
-  untilText,
-  usageText,
-  whichAttempt,
-  withoutOutput,
-} from './style-and-phrases.ts';
+import type { Style } from './style-and-phrases.ts';
+import { duration, oneLine, untilText, usageText, whichAttempt, withoutOutput } from './style-and-phrases.ts';
 import { cells } from './tables-and-text-wrapping.ts';
 
 interface LineOptions extends Naming {

@@ -4,27 +4,16 @@ import { issueName, storedRun } from '../features/issue-runs/results/stored-run-
 import { parseRef } from '../model/ids-and-branch-names.ts';
 import type { Plan } from '../model/plan.ts';
 import { type PlansView, ticketOf } from '../model/plans/plans-view.ts';
-import {
-  answerCommands,
-  currentHold,
-  type Naming,
-  nameOf,
-  runCommand,
-} from '../model/state/explain-ticket.ts';
+import type { Naming } from '../model/state/explain-ticket.ts';
+import { answerCommands, currentHold, nameOf, runCommand } from '../model/state/explain-ticket.ts';
 import { plural } from '../model/text/clean-escape-quote-plural.ts';
 import { isCancelled, type Ticket } from '../model/ticket.ts';
 import { unchecked } from '../model/verdict-criteria-and-missing-checks.ts';
 import type { Store } from '../store/store-interface.ts';
 import { ticketsIn } from './live/live-state.ts';
 import { workLine } from './status-text.ts';
-import {
-  duration,
-  oneLine,
-  type Style,
-  statusMark,
-  usageOfAttempts,
-  withoutOutput,
-} from './style-and-phrases.ts';
+import type { Style } from './style-and-phrases.ts';
+import { duration, oneLine, statusMark, usageOfAttempts, withoutOutput } from './style-and-phrases.ts';
 import {
   cells,
   fittingTable,

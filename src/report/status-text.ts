@@ -11,14 +11,8 @@ import {
   type StuckBlocker,
   stuckBlockers,
 } from '../model/state/blockers-and-stop-on-failure.ts';
-import {
-  answerCommands,
-  answerTo,
-  asShown,
-  currentHold,
-  type Explanation,
-  explain,
-} from '../model/state/explain-ticket.ts';
+import type { Explanation } from '../model/state/explain-ticket.ts';
+import { answerCommands, answerTo, asShown, currentHold, explain } from '../model/state/explain-ticket.ts';
 import { waitsForTicketInTree } from '../model/state/shared-workspace-turns.ts';
 import { plural } from '../model/text/clean-escape-quote-plural.ts';
 import {

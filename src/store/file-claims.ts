@@ -9,12 +9,8 @@ import {
 } from '../machine/files/make-directory-and-handle-storage-errors.ts';
 import { ifPossible, readJson } from '../machine/files/read-and-remove-files.ts';
 import { writeAtomic } from '../machine/files/write-atomic-and-note-facts.ts';
-import {
-  isAlive,
-  isSeenAlive,
-  ownIdentity,
-  type ProcessIdentity,
-} from '../machine/process-identity-and-signals.ts';
+import type { ProcessIdentity } from '../machine/process-identity-and-signals.ts';
+import { isAlive, isSeenAlive, ownIdentity } from '../machine/process-identity-and-signals.ts';
 import { type Claim, daemonHeld, LEASE_MS, RENEW_MS } from '../model/lease-and-claim-messages.ts';
 import type { Layout } from './layout-and-view.ts';
 import type { Holder } from './store-interface.ts';

@@ -23,15 +23,8 @@ import type { Ticket } from '../model/ticket.ts';
 import { claimLines, type NoticeLine } from './claim-notifications.ts';
 import { FileHolder } from './file-claims.ts';
 import { distrustFinishedIndex } from './finished-index.ts';
-import {
-  DELETED,
-  directories,
-  entryExists,
-  type Layout,
-  layoutOf,
-  NEW,
-  readView,
-} from './layout-and-view.ts';
+import type { Layout } from './layout-and-view.ts';
+import { DELETED, directories, entryExists, layoutOf, NEW, readView } from './layout-and-view.ts';
 import { parseUsage, usageText } from './parse-without-zod.ts';
 import { appendLines, linesAfter, readLines, stateBytes, stateText, unwritable } from './state-file-io.ts';
 import { StateReader, stampOf } from './state-reader.ts';

@@ -1,13 +1,5 @@
-import {
-  closeSync,
-  existsSync,
-  fstatSync,
-  openSync,
-  readFileSync,
-  readSync,
-  type Stats,
-  writeFileSync,
-} from 'node:fs';
+import type { Stats } from 'node:fs';
+import { closeSync, existsSync, fstatSync, openSync, readFileSync, readSync, writeFileSync } from 'node:fs';
 import { withOpened } from '../machine/files/read-and-remove-files.ts';
 import { InputError } from '../model/errors.ts';
 import { parseJson } from '../model/text/parse-json-and-find-places.ts';

@@ -3,6 +3,7 @@ import { dirname, join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { type Context, lockRepo, type Repository } from '../git/context-and-locks.ts';
 import { isReachable } from '../git/history.ts';
+import type { Registered, Worktree } from '../git/inspect-worktrees.ts';
 import {
   checkedOutAt,
   describe,
@@ -10,8 +11,6 @@ import {
   gitDirOfEntry,
   inspect,
   listWorktrees,
-  type Registered,
-  type Worktree,
 } from '../git/inspect-worktrees.ts';
 import type { GitLocation } from '../git/locate-git-directories.ts';
 import { type Git, GitError, type GitResult, retryRaces } from '../git/run-git.ts';

@@ -18,14 +18,8 @@ import { refuseInside } from './find-worktree-obstacles.ts';
 import { canonical, pathTaken, realDirectory } from './resolve-create-and-prune-paths.ts';
 import { endSetup, refreshSetup, setUp } from './setup/set-up-worktree.ts';
 import { checkOutWarm, discardWarm, refuseOwnState, type Taken, takeWarm } from './warm/warm-worktrees.ts';
-import {
-  type Owner,
-  readOwner,
-  recordOwner,
-  refuseOther,
-  takeOverOwnership,
-  writeOwner,
-} from './workspace-owner.ts';
+import type { Owner } from './workspace-owner.ts';
+import { readOwner, recordOwner, refuseOther, takeOverOwnership, writeOwner } from './workspace-owner.ts';
 import type { WorkspaceSpec } from './workspace-spec.ts';
 
 export interface Ensured {

@@ -9,12 +9,8 @@ import { isOver } from '../../model/ticket.ts';
 import { workLine } from '../../report/status-text.ts';
 import { oneLine, type Style } from '../../report/style-and-phrases.ts';
 import { answer, confirmed, type Io, outJson, outWrapped } from '../io.ts';
-import {
-  type GlobalOptions,
-  openEngine,
-  openRunner,
-  planOrTicketNamed,
-} from '../open-state-and-find-named-tickets.ts';
+import type { GlobalOptions } from '../open-state-and-find-named-tickets.ts';
+import { openEngine, openRunner, planOrTicketNamed } from '../open-state-and-find-named-tickets.ts';
 
 /** Maximum number of ignored files to name; there may be thousands. */
 const MAX_NAMED_FILES = 5;

@@ -8,13 +8,11 @@ import {
   packageDir,
   repositoryOf,
 } from '../../config/find-config-and-state.ts';
+import type { InitChoices, InitFacts, Made } from '../../config/init-questions-and-files.ts';
 import {
   configFile,
   defaultChoices,
-  type InitChoices,
-  type InitFacts,
   initQuestions,
-  type Made,
   makeHome,
   makeProject,
   settingsFile,

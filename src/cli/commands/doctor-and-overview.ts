@@ -9,12 +9,8 @@ import {
   supportsOf,
   surveyAgents,
 } from '../../agents/installed-agents.ts';
-import {
-  agentsToCheck,
-  type DoctorFinding,
-  finding,
-  missingProgram,
-} from '../../config/doctor/check-programs.ts';
+import type { DoctorFinding } from '../../config/doctor/check-programs.ts';
+import { agentsToCheck, finding, missingProgram } from '../../config/doctor/check-programs.ts';
 import { configFinding, examine, isHealthy } from '../../config/doctor/doctor.ts';
 import { packageDir, repositoryOf } from '../../config/find-config-and-state.ts';
 import { loadSettings } from '../../config/load-settings.ts';
@@ -34,13 +30,8 @@ import { fittingTable, foldProse } from '../../report/tables-and-text-wrapping.t
 import { checkAll } from '../../workflows/check/check-workflow.ts';
 import { createWorkspaces } from '../../workspaces/workspaces.ts';
 import { type Io, outJson, outWrapped } from '../io.ts';
-import {
-  type GlobalOptions,
-  openSettings,
-  openState,
-  plansHere,
-  storeAddress,
-} from '../open-state-and-find-named-tickets.ts';
+import type { GlobalOptions } from '../open-state-and-find-named-tickets.ts';
+import { openSettings, openState, plansHere, storeAddress } from '../open-state-and-find-named-tickets.ts';
 
 export async function doctor(io: Io, options: GlobalOptions & { agents?: boolean }): Promise<void> {
   const load = { cwd: io.cwd, env: io.env, configPath: options.config, packageDir: packageDir() };

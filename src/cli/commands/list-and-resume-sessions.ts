@@ -14,12 +14,8 @@ import type { Attempt } from '../../model/ticket.ts';
 import { type Lines, oneLine } from '../../report/style-and-phrases.ts';
 import { table } from '../../report/tables-and-text-wrapping.ts';
 import { exitOf, type Io, inherited, outJson, outWrapped } from '../io.ts';
-import {
-  type GlobalOptions,
-  openEngine,
-  openState,
-  ticketNamed,
-} from '../open-state-and-find-named-tickets.ts';
+import type { GlobalOptions } from '../open-state-and-find-named-tickets.ts';
+import { openEngine, openState, ticketNamed } from '../open-state-and-find-named-tickets.ts';
 
 interface Options extends GlobalOptions {
   phase?: string;

@@ -5,12 +5,8 @@ import { isTrusted } from '../../config/trust.ts';
 import type { EngineContext } from '../../engine/context.ts';
 import { refuseInsideAgent, refuseInsideJob } from '../../engine/control-tickets-and-plans.ts';
 import { loadTrains, mergeChoices, type Trainload } from '../../features/merge-train/collect-branches.ts';
-import {
-  type Preview,
-  previewTrain,
-  runTrain,
-  type TrainResult,
-} from '../../features/merge-train/run-merge-train.ts';
+import type { Preview, TrainResult } from '../../features/merge-train/run-merge-train.ts';
+import { previewTrain, runTrain } from '../../features/merge-train/run-merge-train.ts';
 import { commentOnPull } from '../../features/pull-requests/answer-review.ts';
 import type { ForgeStep } from '../../features/pull-requests/pull-request-actions.ts';
 import { forgeStep, waitingForTrouble } from '../../features/pull-requests/pull-request-actions.ts';

@@ -2,12 +2,8 @@ import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { repositoryOf } from '../../config/find-config-and-state.ts';
 import type { EngineContext } from '../../engine/context.ts';
-import {
-  countedIssues,
-  logsOfRepository,
-  type Rate,
-  runStats,
-} from '../../features/issue-runs/logs/run-stats.ts';
+import type { Rate } from '../../features/issue-runs/logs/run-stats.ts';
+import { countedIssues, logsOfRepository, runStats } from '../../features/issue-runs/logs/run-stats.ts';
 import { ifWritable } from '../../machine/files/make-directory-and-handle-storage-errors.ts';
 import { noteFact, readFacts } from '../../machine/files/write-atomic-and-note-facts.ts';
 import { InputError, messageOf } from '../../model/errors.ts';

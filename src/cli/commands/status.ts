@@ -20,12 +20,8 @@ import {
 import { type Lines, oneLine, printable, sayProblem } from '../../report/style-and-phrases.ts';
 import { openAndOnePlan, type Store } from '../../store/store-interface.ts';
 import { type Io, outJson, outWrapped, untilSignal } from '../io.ts';
-import {
-  type GlobalOptions,
-  openState,
-  planOrTicketNamed,
-  plansHere,
-} from '../open-state-and-find-named-tickets.ts';
+import type { GlobalOptions } from '../open-state-and-find-named-tickets.ts';
+import { openState, planOrTicketNamed, plansHere } from '../open-state-and-find-named-tickets.ts';
 
 interface StatusOptions extends GlobalOptions {
   plan?: string;

@@ -11,14 +11,8 @@ import { sayTicketMoved } from '../../report/after-a-command.ts';
 import type { BoardReader } from '../../report/board/read-board.ts';
 import { refreshSoon, StoreConnection } from '../../report/board/store-connection.ts';
 import { inLocalTime, type Lines, printable } from '../../report/style-and-phrases.ts';
-import {
-  answerEnded,
-  choosePhase,
-  type Effect,
-  type Program,
-  say,
-  type Wish,
-} from '../../report/top/top-state.ts';
+import type { Effect, Program, Wish } from '../../report/top/top-state.ts';
+import { answerEnded, choosePhase, say } from '../../report/top/top-state.ts';
 import { TopView } from '../../report/top/top-view.ts';
 import type { BoardRow } from '../../report/view-schemas.ts';
 import type { Store } from '../../store/store-interface.ts';

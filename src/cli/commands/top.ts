@@ -6,13 +6,8 @@ import { printBoard } from '../../report/top/draw-board.ts';
 import { readerRedactor } from '../../sandbox/secret-redactors-and-fingerprints.ts';
 import type { Store } from '../../store/store-interface.ts';
 import { type Io, outJson } from '../io.ts';
-import {
-  type GlobalOptions,
-  openLiveStore,
-  openSettings,
-  planNamed,
-  plansHere,
-} from '../open-state-and-find-named-tickets.ts';
+import type { GlobalOptions } from '../open-state-and-find-named-tickets.ts';
+import { openLiveStore, openSettings, planNamed, plansHere } from '../open-state-and-find-named-tickets.ts';
 
 interface TopOptions extends GlobalOptions {
   all?: boolean;

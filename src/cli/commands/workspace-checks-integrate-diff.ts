@@ -9,12 +9,8 @@ import { NO_CHECKS, NO_RELATED_TESTS_RAN } from '../../model/verdict-criteria-an
 import { whereWorkIs } from '../../report/status-text.ts';
 import type { Style } from '../../report/style-and-phrases.ts';
 import { answer, type Io, outJson } from '../io.ts';
-import {
-  type GlobalOptions,
-  openEngine,
-  openSettings,
-  ticketNamed,
-} from '../open-state-and-find-named-tickets.ts';
+import type { GlobalOptions } from '../open-state-and-find-named-tickets.ts';
+import { openEngine, openSettings, ticketNamed } from '../open-state-and-find-named-tickets.ts';
 import { pageLines } from '../show-in-pager.ts';
 
 export async function checks(io: Io, options: GlobalOptions & { related?: boolean }): Promise<void> {

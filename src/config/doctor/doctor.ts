@@ -7,14 +7,13 @@ import type { Env } from '../../machine/home-path.ts';
 import { messageOf, type SignalboxError } from '../../model/errors.ts';
 import { nearest } from '../../model/text/nearest-word.ts';
 import { ROWS, type Settings, variableOf } from '../settings-table.ts';
+import type { DoctorFinding, ProgramOptions } from './check-programs.ts';
 import {
   agentFinding,
   agentsToCheck,
-  type DoctorFinding,
   finding,
   gitFinding,
   nodeFinding,
-  type ProgramOptions,
   toolFinding,
 } from './check-programs.ts';
 

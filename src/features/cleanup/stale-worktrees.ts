@@ -3,15 +3,8 @@ import { dirname } from 'node:path';
 import type { EngineContext } from '../../engine/context.ts';
 import { refKey } from '../../model/ids-and-branch-names.ts';
 import type { BranchSpec, KnownWorktree, ReleaseSpec } from '../../workspaces/workspaces.ts';
-import {
-  type Found,
-  type Inventory,
-  isCovered,
-  needsPath,
-  stale,
-  takeInventory,
-  whyStale,
-} from './what-is-still-needed.ts';
+import type { Found, Inventory } from './what-is-still-needed.ts';
+import { isCovered, needsPath, stale, takeInventory, whyStale } from './what-is-still-needed.ts';
 
 export interface StaleWorktrees {
   found: Found[];

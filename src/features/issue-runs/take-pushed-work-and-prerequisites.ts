@@ -6,12 +6,8 @@ import { WORK_PHASE } from '../../model/issue-phases.ts';
 import { blockersOf, planOf, snapshotOf } from '../../model/plans/plans-view.ts';
 import type { Ticket } from '../../model/ticket.ts';
 import type { StoreView } from '../../store/store-interface.ts';
-import {
-  type CaughtUp,
-  GitError,
-  type PrerequisiteOnOrigin,
-  type WorkspaceSpec,
-} from '../../workspaces/workspaces.ts';
+import type { CaughtUp, PrerequisiteOnOrigin, WorkspaceSpec } from '../../workspaces/workspaces.ts';
+import { GitError } from '../../workspaces/workspaces.ts';
 import {
   forgeJournal,
   forgeWork,

@@ -2,13 +2,8 @@ import { SignalboxError } from '../../model/errors.ts';
 import { plural } from '../../model/text/clean-escape-quote-plural.ts';
 import type { Track, Trains } from '../../workspaces/workspaces.ts';
 import type { Verdict } from '../checks/find-and-run-checks.ts';
-import {
-  type AlreadyMerged,
-  dependentsOf,
-  type LeftOut,
-  leaveOut,
-  type TrainCar,
-} from './collect-branches.ts';
+import type { AlreadyMerged, LeftOut, TrainCar } from './collect-branches.ts';
+import { dependentsOf, leaveOut } from './collect-branches.ts';
 
 /** A car that is merged on top of those before it. */
 export interface Placed {

@@ -1,10 +1,6 @@
 import type { EngineContext } from '../../engine/context.ts';
-import {
-  editPullRequest,
-  findPullRequests,
-  mergePullRequest,
-  type PullRequest,
-} from '../../github/pull-request.ts';
+import type { PullRequest } from '../../github/pull-request.ts';
+import { editPullRequest, findPullRequests, mergePullRequest } from '../../github/pull-request.ts';
 import { forgetPull } from '../../github/pull-request-cache.ts';
 import { messageOf, orError, SignalboxError } from '../../model/errors.ts';
 import { refKey } from '../../model/ids-and-branch-names.ts';
@@ -14,13 +10,8 @@ import { isStackedOn } from '../pull-requests/find-tickets-below-and-above.ts';
 import { forgeWork, mergedPull } from '../pull-requests/ticket-on-github.ts';
 import { type AlreadyMerged, isReady, type LeftOut, leaveOut, type TrainCar } from './collect-branches.ts';
 import { carsThatNeed, type Placed } from './find-passing-branches.ts';
-import {
-  type Candidate,
-  type Destination,
-  lastObjections,
-  objections,
-  type Patience,
-} from './recheck-pull-requests.ts';
+import type { Candidate, Destination, Patience } from './recheck-pull-requests.ts';
+import { lastObjections, objections } from './recheck-pull-requests.ts';
 
 /** The pull requests of a train's cars, by branch. */
 export interface Pulls {

@@ -15,14 +15,8 @@ import type { Track, TrackSpec, Trains } from '../../workspaces/workspaces.ts';
 import { Notifier } from '../notifications/notify.ts';
 import { isReady, type LeftOut, leaveOut, type Trainload } from './collect-branches.ts';
 import { type Fault, findPassingCars, type Sorted } from './find-passing-branches.ts';
-import {
-  findPulls,
-  type LandedPull,
-  type Landing,
-  type LandOptions,
-  landPulls,
-  type Pulls,
-} from './merge-pull-requests.ts';
+import type { LandedPull, Landing, LandOptions, Pulls } from './merge-pull-requests.ts';
+import { findPulls, landPulls } from './merge-pull-requests.ts';
 import type { Patience } from './recheck-pull-requests.ts';
 import { TrainChecks } from './train-checks.ts';
 

@@ -9,14 +9,8 @@ import { answerTo, sayOutcome } from '../../model/state/explain-ticket.ts';
 import { cleanLine } from '../../model/text/clean-escape-quote-plural.ts';
 import { type Attempt, attemptKey, isCancelled, openAttempt, type Ticket } from '../../model/ticket.ts';
 import type { StoreView, Wanted } from '../../store/store-interface.ts';
-import {
-  type Notice,
-  type NotifyPlace,
-  type Occasion,
-  type PlaceOptions,
-  placesOf,
-  sayFailure,
-} from './destinations.ts';
+import type { Notice, NotifyPlace, Occasion, PlaceOptions } from './destinations.ts';
+import { placesOf, sayFailure } from './destinations.ts';
 
 /** Completed plans are reported for 7 days, at most 100 of them. */
 const MAX_FINISHED_AGE_MS = 7 * 86_400_000;

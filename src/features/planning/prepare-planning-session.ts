@@ -1,10 +1,7 @@
 import { join } from 'node:path';
 import { LAUNCHERS, WITH_SERVERS } from '../../agents/adapters-and-agent-problems.ts';
-import {
-  coverArgs,
-  type LaunchPlan,
-  withoutSecrets,
-} from '../../agents/planner-launch-and-masked-arguments.ts';
+import type { LaunchPlan } from '../../agents/planner-launch-and-masked-arguments.ts';
+import { coverArgs, withoutSecrets } from '../../agents/planner-launch-and-masked-arguments.ts';
 import { INSTALL_COMMANDS } from '../../config/doctor/check-programs.ts';
 import type { McpServer, Settings } from '../../config/settings-table.ts';
 import { findExecutable } from '../../machine/find-and-probe-program.ts';

@@ -16,13 +16,8 @@ import { isCancelled, isOver, type Ticket } from '../../model/ticket.ts';
 import type { Workflow } from '../../model/workflow.ts';
 import { openAndOnePlan, type StoreView } from '../../store/store-interface.ts';
 import { MAX_PROMPT_BYTES } from '../../workflows/find-workflows-prompts-scripts.ts';
-import {
-  type Finding,
-  fileProblems,
-  noMergeTarget,
-  obstacles,
-  type Problem,
-} from './unreadable-files-and-branch-obstacles.ts';
+import type { Finding, Problem } from './unreadable-files-and-branch-obstacles.ts';
+import { fileProblems, noMergeTarget, obstacles } from './unreadable-files-and-branch-obstacles.ts';
 
 /** Everything that is wrong with a plan, found before anything runs. */
 export async function checkPlan(engine: EngineContext, planId: string): Promise<Problem[]> {

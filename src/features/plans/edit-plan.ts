@@ -8,14 +8,8 @@ import { refOf, type TicketRef } from '../../model/ids-and-branch-names.ts';
 import type { Plan, PlanEntry } from '../../model/plan.ts';
 import { PlanBase } from '../../model/plan-schema.ts';
 import { dependencyProblems } from '../../model/plans/dependency-and-branch-problems.ts';
-import {
-  checkEdit,
-  checkEditable,
-  dependents,
-  type EntryEdit,
-  hasBegun,
-  type TicketEdit,
-} from '../../model/plans/edit-rules.ts';
+import type { EntryEdit, TicketEdit } from '../../model/plans/edit-rules.ts';
+import { checkEdit, checkEditable, dependents, hasBegun } from '../../model/plans/edit-rules.ts';
 import { entryOf } from '../../model/plans/plans-view.ts';
 import { cleanLine, firstOf } from '../../model/text/clean-escape-quote-plural.ts';
 import type { Ticket } from '../../model/ticket.ts';

@@ -4,21 +4,14 @@ import type { Settings } from '../../config/settings-table.ts';
 import type { EngineContext } from '../../engine/context.ts';
 import { branchOf } from '../../engine/work-out-workspace-and-repository.ts';
 import type { RepositoryName } from '../../github/gh/repository-name.ts';
+import type { PullRequest } from '../../github/pull-request.ts';
+import { createPullRequest, editPullRequest, findPullRequests, isFork } from '../../github/pull-request.ts';
+import type { BodyFacts, Criterion, Tracked } from '../../github/pull-request-text.ts';
 import {
-  createPullRequest,
-  editPullRequest,
-  findPullRequests,
-  isFork,
-  type PullRequest,
-} from '../../github/pull-request.ts';
-import {
-  type BodyFacts,
-  type Criterion,
   issueReference,
   mergeBody,
   pullRequestSection,
   pullRequestTitle,
-  type Tracked,
 } from '../../github/pull-request-text.ts';
 import { IllegalMoveError, SignalboxError, WorkspaceError } from '../../model/errors.ts';
 import { pageAddress, refKey, type TicketRef } from '../../model/ids-and-branch-names.ts';

@@ -4,14 +4,8 @@ import { lastSeen } from '../../github/pull-request-cache.ts';
 import { IllegalMoveError, SignalboxError } from '../../model/errors.ts';
 import { refKey, type TicketRef } from '../../model/ids-and-branch-names.ts';
 import type { CaughtUp, Pushed } from '../../workspaces/workspaces.ts';
-import {
-  type ForgeWork,
-  forgeWork,
-  isLeftOver,
-  localTip,
-  ownBaseOf,
-  ticketPull,
-} from './ticket-on-github.ts';
+import type { ForgeWork } from './ticket-on-github.ts';
+import { forgeWork, isLeftOver, localTip, ownBaseOf, ticketPull } from './ticket-on-github.ts';
 
 /** Pushes a ticket's branch and nothing else. */
 export async function pushTicket(

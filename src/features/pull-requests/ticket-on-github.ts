@@ -5,13 +5,8 @@ import { ForgeJournal } from '../../github/effect-journal.ts';
 import { KnownRepositories, ownRepository } from '../../github/find-own-repository.ts';
 import { parseRemote } from '../../github/gh/repository-name.ts';
 import type { GhOptions } from '../../github/gh/run-gh.ts';
-import {
-  findPullRequests,
-  type Head,
-  type OwnWork,
-  ownPullRequest,
-  type PullRequest,
-} from '../../github/pull-request.ts';
+import type { Head, OwnWork, PullRequest } from '../../github/pull-request.ts';
+import { findPullRequests, ownPullRequest } from '../../github/pull-request.ts';
 import { forgetPull } from '../../github/pull-request-cache.ts';
 import { MARKER } from '../../machine/jobs/start-and-read-job.ts';
 import type { PullWait } from '../../model/actions.ts';

@@ -1,10 +1,5 @@
-import {
-  asArray,
-  asRecord,
-  asText,
-  type JsonObject,
-  parseJson,
-} from '../../model/text/parse-json-and-find-places.ts';
+import type { JsonObject } from '../../model/text/parse-json-and-find-places.ts';
+import { asArray, asRecord, asText, parseJson } from '../../model/text/parse-json-and-find-places.ts';
 import { type RateLimit, readRateLimit } from '../remember-rate-limit.ts';
 import { type RepositoryName, repositoryText } from './repository-name.ts';
 import type { GhError } from './run-gh.ts';

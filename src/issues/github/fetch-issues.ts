@@ -1,11 +1,6 @@
 import { defaultHost } from '../../github/find-own-repository.ts';
-import {
-  type GraphqlAnswer,
-  type GraphqlQuery,
-  graphql,
-  graphqlFailure,
-  nextCursor,
-} from '../../github/gh/graphql.ts';
+import type { GraphqlAnswer, GraphqlQuery } from '../../github/gh/graphql.ts';
+import { graphql, graphqlFailure, nextCursor } from '../../github/gh/graphql.ts';
 import {
   githubKey,
   parseRepository,

@@ -1,10 +1,6 @@
 import { nodesOf } from '../../github/gh/graphql.ts';
-import {
-  githubKey,
-  parseRepository,
-  type RepositoryName,
-  repositoryText,
-} from '../../github/gh/repository-name.ts';
+import type { RepositoryName } from '../../github/gh/repository-name.ts';
+import { githubKey, parseRepository, repositoryText } from '../../github/gh/repository-name.ts';
 import { GhError } from '../../github/gh/run-gh.ts';
 import { idProblem } from '../../model/ids-and-branch-names.ts';
 import { cleanLabels, cleanLine, cleanText } from '../../model/text/clean-escape-quote-plural.ts';

@@ -7,14 +7,8 @@ import { nearest } from '../../model/text/nearest-word.ts';
 import { asRecord, asText } from '../../model/text/parse-json-and-find-places.ts';
 import { fetchItems } from '../fetch-work-items.ts';
 import type { GithubReference } from '../issue-references.ts';
-import {
-  hasLabels,
-  type Listed,
-  type ListFilter,
-  type ListOptions,
-  problemOf,
-  type SourceContext,
-} from '../work-item.ts';
+import type { Listed, ListFilter, ListOptions, SourceContext } from '../work-item.ts';
+import { hasLabels, problemOf } from '../work-item.ts';
 import { ask } from './fetch-issues.ts';
 import { labelNames } from './issue-from-answer.ts';
 

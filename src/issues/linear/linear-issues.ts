@@ -8,16 +8,8 @@ import { asRecord, asText } from '../../model/text/parse-json-and-find-places.ts
 import { acceptanceCriteria } from '../acceptance-criteria.ts';
 import { dependencyMentions } from '../dependency-mentions.ts';
 import type { LinearReference } from '../issue-references.ts';
-import {
-  type Fetched,
-  hasLabels,
-  type Listed,
-  type ListFilter,
-  type ListOptions,
-  orProblems,
-  problemOf,
-  type WorkItem,
-} from '../work-item.ts';
+import type { Fetched, Listed, ListFilter, ListOptions, WorkItem } from '../work-item.ts';
+import { hasLabels, orProblems, problemOf } from '../work-item.ts';
 import { askLinear, LinearError } from './linear-api.ts';
 
 type Data = Record<string, unknown>;

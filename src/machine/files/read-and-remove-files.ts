@@ -1,7 +1,7 @@
+import type { Dirent, Stats } from 'node:fs';
 import {
   closeSync,
   constants,
-  type Dirent,
   existsSync,
   fstatSync,
   lstatSync,
@@ -10,7 +10,6 @@ import {
   readSync,
   realpathSync,
   rmSync,
-  type Stats,
   statSync,
 } from 'node:fs';
 import { type FileHandle, open, readdir, rm } from 'node:fs/promises';

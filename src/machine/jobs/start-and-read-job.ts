@@ -20,12 +20,8 @@ import { secondsWithSleep } from '../clock-including-suspend.ts';
 import { ifWritable } from '../files/make-directory-and-handle-storage-errors.ts';
 import { readJson, readText, unlessCode } from '../files/read-and-remove-files.ts';
 import { signalOf } from '../launch-program-by-kept-shell.ts';
-import {
-  isAlive,
-  ownNamespace,
-  type ProcessIdentity,
-  type ProcessNamespace,
-} from '../process-identity-and-signals.ts';
+import type { ProcessIdentity, ProcessNamespace } from '../process-identity-and-signals.ts';
+import { isAlive, ownNamespace } from '../process-identity-and-signals.ts';
 
 export interface JobSpec {
   dir: string;

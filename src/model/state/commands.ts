@@ -2,16 +2,8 @@ import { IllegalMoveError } from '../errors.ts';
 import type { Decided } from '../events.ts';
 import { refKey, type TicketRef } from '../ids-and-branch-names.ts';
 import { onceEnded } from '../lease-and-claim-messages.ts';
-import {
-  type Attempt,
-  attemptKey,
-  isCancelled,
-  noLongerAsks,
-  openAttempt,
-  saysStatus,
-  type Ticket,
-  type TicketStatus,
-} from '../ticket.ts';
+import type { Attempt, Ticket, TicketStatus } from '../ticket.ts';
+import { attemptKey, isCancelled, noLongerAsks, openAttempt, saysStatus } from '../ticket.ts';
 import { decisionsOf, phaseOf, type Workflow } from '../workflow.ts';
 import { editOpen, enterAnew, historyEntry, settle, withEntry } from './enter-and-leave-phases.ts';
 

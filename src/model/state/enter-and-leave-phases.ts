@@ -1,13 +1,6 @@
 import { type Attempt, lastAttemptOf, openAttempt, type Ticket, type TicketStatus } from '../ticket.ts';
-import {
-  edgesOf,
-  firstPhase,
-  type Phase,
-  type PhaseOf,
-  phaseOf,
-  positiveEdge,
-  type Workflow,
-} from '../workflow.ts';
+import type { Phase, PhaseOf, Workflow } from '../workflow.ts';
+import { edgesOf, firstPhase, phaseOf, positiveEdge } from '../workflow.ts';
 
 /** No phase is entered more often than this, whatever its workflow says. */
 const MAX_VISITS = 100;

@@ -1,18 +1,10 @@
 import type { Claim } from '../lease-and-claim-messages.ts';
-import {
-  type Attempt,
-  type Hold,
-  isMadeAt,
-  isOver,
-  openAttempt,
-  type Ticket,
-  type Usage,
-} from '../ticket.ts';
+import type { Attempt, Hold, Ticket, Usage } from '../ticket.ts';
+import { isMadeAt, isOver, openAttempt } from '../ticket.ts';
 import type { HandedOver, WorkPlace } from '../ticket-schema.ts';
 import { edgesOf, type Phase, phaseOf, REFUSED, retryOf, type Workflow } from '../workflow.ts';
+import type { AttemptEnd, AttemptFacts } from './attempt-end-types-and-waits.ts';
 import {
-  type AttemptEnd,
-  type AttemptFacts,
   backoffSeconds,
   MAX_INTERRUPTIONS,
   NOT_RETRYABLE,

@@ -9,22 +9,11 @@ import { isAtWork } from '../../model/place-tickets-on-workers.ts';
 import type { Plan } from '../../model/plan.ts';
 import { planOf } from '../../model/plans/plans-view.ts';
 import type { Redact } from '../../model/text/find-and-redact-secrets.ts';
-import {
-  type Attempt,
-  attemptKey,
-  isMadeAt,
-  noLongerAsks,
-  openAttempt,
-  type Ticket,
-} from '../../model/ticket.ts';
+import type { Attempt, Ticket } from '../../model/ticket.ts';
+import { attemptKey, isMadeAt, noLongerAsks, openAttempt } from '../../model/ticket.ts';
 import { phaseOf, type Workflow } from '../../model/workflow.ts';
-import {
-  type Holder,
-  readableTicket,
-  type Store,
-  type StoreView,
-  withPlans,
-} from '../../store/store-interface.ts';
+import type { Holder, Store, StoreView } from '../../store/store-interface.ts';
+import { readableTicket, withPlans } from '../../store/store-interface.ts';
 import { readPinned } from '../../workflows/pin-workflow-and-render-prompts.ts';
 import { outputOf, outputOfPieces } from '../plan-and-ticket-log.ts';
 import type { Board } from '../view-schemas.ts';

@@ -1,23 +1,14 @@
 import type { Env } from '../../machine/home-path.ts';
 import { type Machine, machineIn } from '../../machine/machine.ts';
-import {
-  TMUX_TIMEOUT_MS,
-  type Tmux,
-  TmuxError,
-  type TmuxOptions,
-  tmuxClient,
-  tmuxOff,
-  tooSlow,
-} from '../../machine/tmux/run-tmux.ts';
+import type { Tmux, TmuxOptions } from '../../machine/tmux/run-tmux.ts';
+import { TMUX_TIMEOUT_MS, TmuxError, tmuxClient, tmuxOff, tooSlow } from '../../machine/tmux/run-tmux.ts';
+import type { PaneCommand, TmuxPane, TmuxSession } from '../../machine/tmux/session-windows-and-panes.ts';
 import {
   closePanes,
   makeSession,
   openWindow,
-  type PaneCommand,
   readSession,
   restartPane,
-  type TmuxPane,
-  type TmuxSession,
 } from '../../machine/tmux/session-windows-and-panes.ts';
 import { sessionName, windowName } from '../../machine/tmux/tmux-names-and-escapes.ts';
 import { explained } from '../../model/errors.ts';

@@ -2,16 +2,8 @@ import { refKey, type TicketRef } from '../../model/ids-and-branch-names.ts';
 import { illegal, type TicketCommand } from '../../model/state/commands.ts';
 import { capital } from '../../model/text/clean-escape-quote-plural.ts';
 import { attemptKey } from '../../model/ticket.ts';
-import {
-  type AnswerBox,
-  beside,
-  emptyBox,
-  isKey,
-  pressInBox,
-  type Question,
-  questionsIn,
-  typed,
-} from '../live/answer-box.ts';
+import type { AnswerBox, Question } from '../live/answer-box.ts';
+import { beside, emptyBox, isKey, pressInBox, questionsIn, typed } from '../live/answer-box.ts';
 import { oneLine } from '../style-and-phrases.ts';
 import type { Board, BoardRow } from '../view-schemas.ts';
 import { GROUPINGS, type Shown } from './list-rows.ts';

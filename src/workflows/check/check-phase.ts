@@ -2,14 +2,13 @@ import type { Finding, Path } from '../../config/parse-yaml-and-place-problems.t
 import { ACTIONS } from '../../model/actions.ts';
 import { capital } from '../../model/text/clean-escape-quote-plural.ts';
 import { didYouMean, nearest } from '../../model/text/nearest-word.ts';
+import type { Phase, PhaseOf } from '../../model/workflow.ts';
 import {
   actionOf,
   EXIT_OUTCOMES,
   edgesOf,
   hasCheck,
   ownOutcomes,
-  type Phase,
-  type PhaseOf,
   REFUSED,
   resultSchemaOf,
   retryOf,

@@ -12,12 +12,8 @@ import {
 } from '../find-workflows-prompts-scripts.ts';
 import type { LoadedWorkflow } from '../load-and-list-workflows.ts';
 import { TEMPLATE_VARIABLES } from '../template-variables.ts';
-import {
-  inspectTemplate,
-  type TemplateFault,
-  type TemplatePlace,
-  type TemplateUse,
-} from '../templates/inspect-template.ts';
+import type { TemplateFault, TemplatePlace, TemplateUse } from '../templates/inspect-template.ts';
+import { inspectTemplate } from '../templates/inspect-template.ts';
 import { isTemplate, type TemplateKind } from '../templates/render-template.ts';
 import { reachability } from './check-edges.ts';
 
