@@ -67,9 +67,7 @@ export const RUN_ROWS = {
       { labels: ['tests', 'testing'], phases: ['testgen'] },
     ],
     'What labels add to a run.',
-    {
-      flag: null,
-    },
+    { flag: null },
   ),
   'run.phases': row(
     record(

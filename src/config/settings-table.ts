@@ -78,9 +78,7 @@ export const TABLE = {
     ),
     {},
     'Agents by name. claude, codex, opencode, pi, gemini and rehearsal need no entry; one changes only what it says.',
-    {
-      runs: true,
-    },
+    { runs: true },
   ),
   pollInterval: row(seconds, 10, 'Default polling interval in seconds.'),
   maxConcurrency: row(whole({ min: 1 }), 3, 'Maximum number of tickets that run at once on this machine.', {
@@ -208,17 +206,13 @@ export const TABLE = {
     maybe(text),
     null,
     'Shell command that gets each notification, as JSON on standard input.',
-    {
-      runs: true,
-    },
+    { runs: true },
   ),
   'notify.webhook': row(
     maybe({ is: 'url' }),
     null,
     'Address that notifications are posted to, in the format of Slack.',
-    {
-      runs: true,
-    },
+    { runs: true },
   ),
   'notify.on': row(
     list(choice(['needs_attention', 'failed', 'complete'])),

@@ -69,9 +69,7 @@ export function planSession(
     throw new IllegalMoveError(
       'session/elsewhere',
       `The sessions of ${refKey(ref)} are on ${machine.host}.`,
-      {
-        hint: `Run there: signalbox resume-session ${ref.planId} ${ref.ticketId}`,
-      },
+      { hint: `Run there: signalbox resume-session ${ref.planId} ${ref.ticketId}` },
     );
   const name = entry.agent ?? settings.defaultAgent;
   const agent = Object.hasOwn(settings.agents, name) ? settings.agents[name] : undefined;

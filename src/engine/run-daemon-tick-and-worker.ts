@@ -67,9 +67,7 @@ function requireFleet({ store }: EngineContext): Fleet {
   throw new InputError(
     'fleet/none',
     'A worker needs a store that machines share, and plans are files here.',
-    {
-      hint: 'Name the store with SIGNALBOX_STORE or --store; how to make one: signalbox fleet init --help',
-    },
+    { hint: 'Name the store with SIGNALBOX_STORE or --store; how to make one: signalbox fleet init --help' },
   );
 }
 

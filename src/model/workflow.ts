@@ -144,9 +144,7 @@ export const AgentPhase = z.strictObject({
     .optional()
     .describe('JSON Schema of the result the agent must return'),
   criteria: z
-    .strictObject({
-      met: z.array(Name).describe('Outcomes that say that every criterion is met'),
-    })
+    .strictObject({ met: z.array(Name).describe('Outcomes that say that every criterion is met') })
     .optional()
     .describe(
       'The result’s `criteria` (`criterion`, `met`, `evidence`) must judge every acceptance criterion of the ticket and not contradict its outcome',

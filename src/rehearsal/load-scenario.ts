@@ -150,9 +150,7 @@ const SHAPES: Record<StepName, Shape> = {
   tool: { fields: { name: field.text, summary: field.string, done: field.boolean }, required: ['name'] },
   wait: { fields: { seconds: field.between(0, 60) }, required: ['seconds'], short: 'seconds' },
   run: { fields: { command: field.text }, required: ['command'], short: 'command' },
-  usage: {
-    fields: { inputTokens: field.count, outputTokens: field.count, costUsd: field.between(0, 1e6) },
-  },
+  usage: { fields: { inputTokens: field.count, outputTokens: field.count, costUsd: field.between(0, 1e6) } },
   print: { fields: { bytes: field.count, oneLine: field.boolean }, required: ['bytes'], short: 'bytes' },
   result: { fields: { text: field.string, data: field.json }, short: 'text' },
   limit: {

@@ -115,9 +115,7 @@ async function showFailed(
       open.length === 0
         ? `No ticket of ${planId} is failed now.`
         : `${ticketId ? `${planId}/${ticketId}` : planId} has no failed attempt.`,
-      {
-        hint: `See all of it: signalbox logs ${planId}${ticketId ? ` ${ticketId}` : ''}`,
-      },
+      { hint: `See all of it: signalbox logs ${planId}${ticketId ? ` ${ticketId}` : ''}` },
     );
   for (const each of failed) {
     if (ticketId === undefined && !options.json) io.out(io.style.bold(`${planId}/${each.ticketId}`));

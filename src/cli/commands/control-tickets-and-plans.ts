@@ -94,9 +94,7 @@ function lastWithUsage({ phaseHistory }: Ticket): Attempt | [] {
 }
 
 export async function skip(io: Io, options: GlobalOptions, ...words: Words): Promise<void> {
-  return act(io, options, words, 'skip', ([phase], ref) => ({
-    phase: phase ?? nameThePhase(ref),
-  }));
+  return act(io, options, words, 'skip', ([phase], ref) => ({ phase: phase ?? nameThePhase(ref) }));
 }
 
 export async function respond(io: Io, options: GlobalOptions, ...given: (Words[number] | string[])[]) {

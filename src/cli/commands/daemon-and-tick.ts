@@ -190,9 +190,7 @@ async function detach(options: Options, io: Io): Promise<void> {
     throw new HeldError(
       'daemon/held',
       `A daemon is already running here: pid ${claim.pid} on ${claim.host}.`,
-      {
-        hint: 'Stop it with: signalbox daemon stop',
-      },
+      { hint: 'Stop it with: signalbox daemon stop' },
     );
   const started = await startInBackground(io, options, DAEMON);
   if (!started) return;

@@ -104,9 +104,7 @@ export async function fleetRemove(io: Io, options: GlobalOptions, id: string): P
     throw new HeldError(
       'worker/live',
       `Worker ${id} may still run agents: its lease ends in ${Math.ceil(worker.leaseLeft / 1000)} s.`,
-      {
-        hint: `Let it end first: signalbox fleet drain ${id}`,
-      },
+      { hint: `Let it end first: signalbox fleet drain ${id}` },
     );
   await fleet.remove(id);
   answer(io, options, { id, removed: true }, `Worker ${id} is forgotten.`);

@@ -46,9 +46,7 @@ async function read(sources: string[], options: Options, io: Io): Promise<Listed
     return listGithub({ ...fetching, filter, ...(repo === undefined ? {} : { repository: repo }) });
   }
   if (team === undefined)
-    throw new InputError('usage', '`import linear` needs a team.', {
-      hint: 'For example: --team ENG',
-    });
+    throw new InputError('usage', '`import linear` needs a team.', { hint: 'For example: --team ENG' });
   const { listLinear } = await import('../../issues/linear/linear-issues.ts');
   return listLinear({ ...fetching, filter, team });
 }

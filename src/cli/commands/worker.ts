@@ -78,9 +78,7 @@ function labelsOf(text: string | undefined): string[] {
     throw new InputError(
       'usage',
       `Invalid --labels value: ${bad}. A label has letters, digits, ".", "_" and "-".`,
-      {
-        hint: 'For example: --labels linux,gpu',
-      },
+      { hint: 'For example: --labels linux,gpu' },
     );
   return [...new Set(labels)];
 }

@@ -19,9 +19,7 @@ const SELECTED_TASKS = {
 export const RUN_COMMANDS: Commands = {
   'run [what...]': {
     about: 'run issues, tasks or a plan until done',
-    args: {
-      what: 'a plan and some of its tickets, or issues: numbers, #12, URLs, ENG-12, Markdown files',
-    },
+    args: { what: 'a plan and some of its tickets, or issues: numbers, #12, URLs, ENG-12, Markdown files' },
     options: {
       '--plan <id>': 'run this plan; the arguments are its tickets',
       ...BASE_CHECK,

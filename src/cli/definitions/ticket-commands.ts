@@ -4,9 +4,7 @@ const ticket = () => import('../commands/control-tickets-and-plans.ts');
 const sessions = () => import('../commands/list-and-resume-sessions.ts');
 
 /** The words that name a ticket. */
-const TICKET = {
-  plan: '@last is the latest; left out where only one open plan has the ticket',
-};
+const TICKET = { plan: '@last is the latest; left out where only one open plan has the ticket' };
 
 /** A plan, named by its id or `@last`. */
 const LATEST = { plan: '@last is the latest' };

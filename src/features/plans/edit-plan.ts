@@ -213,7 +213,5 @@ export function parsed<T>(
   if (result.success) return keepExtra(raw, result.data);
   const [issue] = result.error.issues;
   const message = issue ? issueSentence(issue, raw) : 'The value is not valid.';
-  throw new InputError('plan/value', message, {
-    hint: `signalbox plan ${by} --help lists what is allowed.`,
-  });
+  throw new InputError('plan/value', message, { hint: `signalbox plan ${by} --help lists what is allowed.` });
 }
