@@ -14,11 +14,8 @@ export async function releaseWorkspace(at: TicketPlace): Promise<void> {
 }
 
 /** Returns why it was kept. */
-export async function releaseAndReport({
-  engine,
-  ticket,
-  workspace,
-}: TicketPlace): Promise<string | undefined> {
+export async function releaseAndReport(at: TicketPlace): Promise<string | undefined> {
+  const { engine, ticket, workspace } = at;
   let kept: string | undefined;
   try {
     const released = await engine.workspaces.release(workspace);

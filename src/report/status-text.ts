@@ -66,15 +66,9 @@ interface StatusInput {
 const MAY_START: ReadonlySet<Ticket['status']> = new Set(['queued', 'ready']);
 
 /** Plans with their tickets in order, each with the reason why it waits and the next command. */
-export function statusOf({
-  view: stored,
-  holder,
-  daemon,
-  now,
-  isWanted = () => true,
-  whyNoWorker,
-}: StatusInput): PlanStatus[] {
-  const view = withShownGates(stored, holder);
+export function statusOf(input: StatusInput): PlanStatus[] {
+  const { holder, daemon, now, isWanted = () => true, whyNoWorker } = input;
+  const view = withShownGates(input.view, holder);
   const newer = newerRuns(view);
   const sound = new Set<string>();
   const failureOf = failuresIn(view);

@@ -38,12 +38,9 @@ export async function gatherEvidence(
   context: Context,
   path: string,
   baseCommit: string,
-  {
-    files: wantFiles = true,
-    dirty: wantDirty = true,
-    committed: wantCommitted = false,
-  }: EvidenceOptions = {},
+  options: EvidenceOptions = {},
 ): Promise<Evidence> {
+  const { files: wantFiles = true, dirty: wantDirty = true, committed: wantCommitted = false } = options;
   checkCommit(baseCommit);
   const at = await worktreeAt(context, path);
   const [{ head, ahead, lost }, status, changed] = await Promise.all([

@@ -60,10 +60,9 @@ export function isHealthy(findings: DoctorFinding[]): boolean {
   return findings.every((finding) => finding.level !== 'bad');
 }
 
-export function configFinding({
-  settings,
-  configError,
-}: Pick<DoctorOptions, 'settings' | 'configError'>): DoctorFinding {
+type ConfigState = Pick<DoctorOptions, 'settings' | 'configError'>;
+
+export function configFinding({ settings, configError }: ConfigState): DoctorFinding {
   if (configError) return finding('bad', 'config', configError.message, configError.hint);
   return finding('ok', 'config', settings.configFile ?? 'no file; defaults apply');
 }

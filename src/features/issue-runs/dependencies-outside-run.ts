@@ -32,12 +32,9 @@ export async function finishedOutside(
 export async function withDependencies(
   engine: EngineContext,
   request: IssueRunRequest,
-  {
-    issues,
-    finished,
-    refused,
-  }: { issues: readonly Candidate[]; finished: ReadonlyMap<string, string>; refused: Refused[] },
+  given: { issues: readonly Candidate[]; finished: ReadonlyMap<string, string>; refused: Refused[] },
 ): Promise<Candidate[]> {
+  const { issues, finished, refused } = given;
   const before = [...refused];
   const here = new Set([...issues.map(({ key }) => key), ...finished.keys()]);
   const dependencies = new Set(issues.filter(({ done }) => !done).flatMap(({ dependsOn }) => dependsOn));

@@ -180,15 +180,9 @@ function isSame(a: Ticket, b: Ticket): boolean {
 function rowOf(
   { ticket, why, next }: TicketStatus,
   plan: Plan,
-  {
-    holder,
-    isHere,
-    output,
-    idleSeconds,
-  }: Pick<BoardInput, 'isHere' | 'output' | 'idleSeconds'> & {
-    holder: Lives;
-  },
+  around: Pick<BoardInput, 'isHere' | 'output' | 'idleSeconds'> & { holder: Lives },
 ): BoardRow {
+  const { holder, isHere, output, idleSeconds } = around;
   const open = openAttempt(ticket);
   const isRunning = ticket.status === 'running';
   const isLive = ticket.claim !== null && holder.isLive(ticket.claim);

@@ -104,14 +104,9 @@ export function headerRow({ name, columns }: RowLayout): string {
 export function drawRow(
   row: BoardRow,
   { name, columns }: RowLayout,
-  {
-    nameOf,
-    now,
-    style,
-    isSelected,
-    width,
-  }: RowOptions & { style: Style; isSelected: boolean; width: number },
+  options: RowOptions & { style: Style; isSelected: boolean; width: number },
 ): string {
+  const { nameOf, now, style, isSelected, width } = options;
   const shown = cellsOf(row, nameOf, now);
   const isSilent = row.section === 'running' && isTooSilent(row, now);
   const mark = markOf(row, isSelected ? PLAIN : style, isSilent);
