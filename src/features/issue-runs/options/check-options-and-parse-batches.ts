@@ -20,10 +20,7 @@ const names = ({ phases = '' }: RunOptions, phase: IssuePhase) =>
 /** The rule for an option that has no effect without one of these phases. */
 function needs(
   option: 'integrate' | 'pr' | 'qualityLoop' | 'securityReview' | 'testgen',
-  about: {
-    phases: readonly IssuePhase[];
-    why: string;
-  },
+  about: { phases: readonly IssuePhase[]; why: string },
 ): Rule {
   const flag = flagOfOption(option);
   return {
