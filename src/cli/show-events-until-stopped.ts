@@ -85,11 +85,7 @@ async function liveView(io: Io, terminal: Terminal, options: ViewOptions): Promi
   let unwatch: (() => void) | undefined;
   const keys = keyReader(io, (typed) => live.keys(typed));
   const live: Live = new LiveBlock({
-    screen: {
-      columns: terminal.columns,
-      rows: terminal.rows,
-      write: (text) => io.stdout.write(text),
-    },
+    screen: { columns: terminal.columns, rows: terminal.rows, write: (text) => io.stdout.write(text) },
     style: io.style,
     withPlan,
     ...(called ? { called } : {}),

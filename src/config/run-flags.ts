@@ -37,11 +37,7 @@ export function runFlags(): RunFlag[] {
     if (row.kind.is !== 'boolean') return [{ ...one, flags: spelled(row, flag, 'name'), hidden: false }];
     return [
       { ...one, flags: flag, hidden: row.default === true },
-      {
-        ...one,
-        flags: flag.replace('--', '--no-'),
-        hidden: row.default === false,
-      },
+      { ...one, flags: flag.replace('--', '--no-'), hidden: row.default === false },
     ];
   });
   const only = Object.entries<RunOnlyRow>(RUN_ONLY).map(([option, row]) => ({

@@ -59,10 +59,7 @@ export const RUN_ROWS = {
       }),
     ),
     [
-      {
-        labels: ['security', 'auth', 'authentication', 'permissions', 'admin'],
-        phases: ['security_review'],
-      },
+      { labels: ['security', 'auth', 'authentication', 'permissions', 'admin'], phases: ['security_review'] },
       { labels: ['complex', 'refactor', 'breaking', 'major'], qualityLoop: true },
       { labels: ['tests', 'testing'], phases: ['testgen'] },
     ],
@@ -79,10 +76,7 @@ export const RUN_ROWS = {
     ),
     {},
     'Model and effort by phase.',
-    {
-      flag: null,
-      option: 'phasePolicies',
-    },
+    { flag: null, option: 'phasePolicies' },
   ),
   'run.agent': row(maybe(text), null, 'Agent of issue runs; null is defaultAgent.', {
     letter: 'a',

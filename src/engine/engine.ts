@@ -240,10 +240,7 @@ export class Engine {
     const after = await store.updateTicket(found, (latest) => {
       const { dispatch, claim } = latest;
       if (claim || dispatch?.number !== found.dispatch?.number) return latest;
-      return {
-        ...change(latest),
-        ...(dispatch ? { dispatch: { ...dispatch, at: null } } : {}),
-      };
+      return { ...change(latest), ...(dispatch ? { dispatch: { ...dispatch, at: null } } : {}) };
     });
     reportStatus(this.#engine, found, after);
   }

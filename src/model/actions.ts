@@ -66,11 +66,7 @@ const TABLE = {
     outcomes: plain,
     args: place,
   },
-  checks: {
-    does: 'Runs the project’s own checks as one job',
-    isJob: true,
-    outcomes: plain,
-  },
+  checks: { does: 'Runs the project’s own checks as one job', isJob: true, outcomes: plain },
   'related-tests': {
     does: 'Runs the tests that the changed files touch, as one job',
     isJob: true,
@@ -85,10 +81,7 @@ const TABLE = {
     does: 'Ticks the boxes of the ticket’s unit in tasks.md and commits that',
     outcomes: refusing,
   },
-  'push-branch': {
-    does: 'Pushes the branch and nothing else',
-    ...onGithub,
-  },
+  'push-branch': { does: 'Pushes the branch and nothing else', ...onGithub },
   'pull-request': {
     does: 'Pushes the branch and opens its pull request, or updates the open one; prints its address',
     ...onGithub,

@@ -24,10 +24,7 @@ export function daemonHeld(is: string, holder: Claim, leaseMs: number | undefine
     leaseMs === undefined
       ? 'Stop it with: signalbox daemon stop'
       : onceLeaseIsOver(leaseMs, 'signalbox daemon');
-  return new HeldError('daemon/held', `A daemon ${is}: ${sayHolder(holder)}.`, {
-    hint,
-    details: { holder },
-  });
+  return new HeldError('daemon/held', `A daemon ${is}: ${sayHolder(holder)}.`, { hint, details: { holder } });
 }
 
 /** How to make the holder of a ticket release it. */

@@ -65,11 +65,7 @@ export const BoardHead = named('BoardHead', {
   maximum: z
     .number()
     .describe('Maximum number of tickets that run at once: on this machine, or on all workers of a fleet'),
-  today: z.object({
-    usd: z.number().nullable(),
-    unpriced: z.number(),
-    budgetUsd: z.number().nullable(),
-  }),
+  today: z.object({ usd: z.number().nullable(), unpriced: z.number(), budgetUsd: z.number().nullable() }),
   limits: z
     .array(z.object({ account: z.string(), until: Time, reason: z.string(), by: z.string() }))
     .describe('Accounts that have met a usage limit which is not over'),

@@ -44,11 +44,7 @@ export async function merge(io: Io, options: Options, ...words: (string | undefi
   const isNamed = words[0] !== undefined;
   if (isNamed && options.all)
     throw new InputError('usage', '--all merges all plans of this repository. Leave out the name.');
-  const flags = {
-    'merge.pr': options.pr,
-    'merge.method': options.method,
-    'merge.waitSeconds': options.wait,
-  };
+  const flags = { 'merge.pr': options.pr, 'merge.method': options.method, 'merge.waitSeconds': options.wait };
   const engine = await openRunner(io, options, 'merge', { flags });
   const named = isNamed ? planOrTicketNamed(io, engine.store, 'merge', words) : undefined;
   const ticket =

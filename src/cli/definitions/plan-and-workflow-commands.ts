@@ -127,10 +127,7 @@ export const PLAN_COMMANDS: Commands = {
       '--team <key>': 'linear: of this team',
       '--milestone <name>': 'only of this milestone',
       '--label <name>': { about: 'only with this label; may be given several times', repeat: true },
-      '--state <state>': {
-        about: 'only in this state (default: open)',
-        choices: ['open', 'closed', 'all'],
-      },
+      '--state <state>': { about: 'only in this state (default: open)', choices: ['open', 'closed', 'all'] },
       '--limit <n>': 'maximum number of items (default: 100)',
       '--unit <kind>': { about: 'spec: what one item is', choices: ['parent', 'leaf'] },
     },

@@ -99,10 +99,7 @@ async function requirePassingBase(
   throw new SignalboxError(
     'merge/base-red',
     `The checks fail on ${from} without any of these branches: ${verdict.message}.`,
-    {
-      hint: 'Fix it first; nothing was merged.',
-      details: { log: verdict.tail },
-    },
+    { hint: 'Fix it first; nothing was merged.', details: { log: verdict.tail } },
   );
 }
 

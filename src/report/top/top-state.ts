@@ -265,11 +265,7 @@ function openAnswer(state: TopState, row: BoardRow, board: Board): Pressed {
 
 function answering(state: TopState, box: AnswerBox, board: Board): TopState {
   const gate = board.rows.find((each) => refKey(each) === box.key);
-  return {
-    ...state,
-    selected: box.key,
-    mode: { kind: 'answer', box, attempt: gate ? attemptOf(gate) : '' },
-  };
+  return { ...state, selected: box.key, mode: { kind: 'answer', box, attempt: gate ? attemptOf(gate) : '' } };
 }
 
 function pressInFilter(state: TopState, before: string, key: string): Pressed {
