@@ -4,7 +4,7 @@ import { asciiMarks, inLocalTime, isUtf8, printable, safeJson, style } from '../
 import { wrapLines } from '../report/tables-and-text-wrapping.ts';
 import { plainOptions, status } from './commands/status.ts';
 import { ASK, errorLines, type Io, type OutputStream, type ProcessIo, wordsOf } from './io.ts';
-import { commandName } from './open-state-and-find-named-tickets.ts';
+import { commandName } from './open-settings-store-and-engine.ts';
 
 declare const __VERSION__: string;
 

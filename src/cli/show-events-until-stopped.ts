@@ -9,7 +9,7 @@ import type { Live, LiveOptions } from '../report/live/live-view.ts';
 import { type Lines, printable, type Style, safeJson } from '../report/style-and-phrases.ts';
 import { readableTicket } from '../store/store-interface.ts';
 import type { Io, Signals, Terminal } from './io.ts';
-import type { GlobalOptions } from './open-state-and-find-named-tickets.ts';
+import type { GlobalOptions } from './open-settings-store-and-engine.ts';
 
 /** Shows events, and other messages between them. */
 export interface EventView {
@@ -139,7 +139,7 @@ async function liveView(io: Io, terminal: Terminal, options: ViewOptions): Promi
 /** Answers a gate as `signalbox respond` does. */
 async function answerGate(io: Io, options: GlobalOptions, { decision, message, ...ref }: Answer) {
   const [{ openEngine }, { carryOutCommand }] = await Promise.all([
-    import('./open-state-and-find-named-tickets.ts'),
+    import('./open-settings-store-and-engine.ts'),
     import('../engine/control-tickets-and-plans.ts'),
   ]);
   const engine = await openEngine(io, options, 'respond');

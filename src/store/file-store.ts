@@ -20,6 +20,7 @@ import {
   unknownTicket,
 } from '../model/plans/latest-plans-and-unknown-name-errors.ts';
 import type { Ticket } from '../model/ticket.ts';
+import { ChangeLog } from './change-log.ts';
 import { claimLines, type NoticeLine } from './claim-notifications.ts';
 import { FileHolder } from './file-claims.ts';
 import { distrustFinishedIndex } from './finished-index.ts';
@@ -38,7 +39,7 @@ import type {
   Wanted,
 } from './store-interface.ts';
 import { ViewInMemory } from './view-in-memory.ts';
-import { ChangeLog, PlanWatch } from './watch-plans.ts';
+import { PlanWatch } from './watch-plans.ts';
 
 /** One JSON file per plan and per ticket, as planners write them. */
 export class FileStore implements Store {

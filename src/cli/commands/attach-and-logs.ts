@@ -11,14 +11,9 @@ import { wrapLines } from '../../report/tables-and-text-wrapping.ts';
 import { readerRedactor } from '../../sandbox/secret-redactors-and-fingerprints.ts';
 import { loadSchemas } from '../../store/open-for-reading.ts';
 import type { Store } from '../../store/store-interface.ts';
+import { planNamed, planOrTicketNamed } from '../find-named-plans-and-tickets.ts';
 import { exitOf, type Io, inherited, outJson, untilSignal } from '../io.ts';
-import {
-  type GlobalOptions,
-  openSettings,
-  openState,
-  planNamed,
-  planOrTicketNamed,
-} from '../open-state-and-find-named-tickets.ts';
+import { type GlobalOptions, openSettings, openState } from '../open-settings-store-and-engine.ts';
 
 export async function attach(io: Io, options: GlobalOptions, word: string | undefined): Promise<void> {
   const { stateDir, store, view } = await openState(io, options, (state) => state.glance());

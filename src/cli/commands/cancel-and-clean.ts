@@ -8,9 +8,10 @@ import { shellWord } from '../../model/text/quote-values-for-shell.ts';
 import { isOver } from '../../model/ticket.ts';
 import { workLine } from '../../report/status-text.ts';
 import { oneLine, type Style } from '../../report/style-and-phrases.ts';
+import { planOrTicketNamed } from '../find-named-plans-and-tickets.ts';
 import { answer, confirmed, type Io, outJson, outWrapped } from '../io.ts';
-import type { GlobalOptions } from '../open-state-and-find-named-tickets.ts';
-import { openEngine, openRunner, planOrTicketNamed } from '../open-state-and-find-named-tickets.ts';
+import type { GlobalOptions } from '../open-settings-store-and-engine.ts';
+import { openEngine, openRunner } from '../open-settings-store-and-engine.ts';
 
 /** Maximum number of ignored files to name; there may be thousands. */
 const MAX_NAMED_FILES = 5;

@@ -8,7 +8,7 @@ import type { Ticket } from '../../model/ticket.ts';
 import { safeJson } from '../../report/style-and-phrases.ts';
 import type { Store } from '../../store/store-interface.ts';
 import { ASK, type Io } from '../io.ts';
-import { openSettings, openState } from '../open-state-and-find-named-tickets.ts';
+import { openSettings, openState } from '../open-settings-store-and-engine.ts';
 
 export function completion(program: Command) {
   return (io: Io, options: { json?: boolean }, shell: string): void => {

@@ -32,7 +32,7 @@ import { InputError, SignalboxError } from '../../model/errors.ts';
 import { shellWord } from '../../model/text/quote-values-for-shell.ts';
 import { createWorkspaces } from '../../workspaces/workspaces.ts';
 import { answer, answerOf, confirmed, type Io, outJson } from '../io.ts';
-import { type GlobalOptions, openEngine, openSettings } from '../open-state-and-find-named-tickets.ts';
+import { type GlobalOptions, openEngine, openSettings } from '../open-settings-store-and-engine.ts';
 
 export async function configShow(io: Io, options: GlobalOptions): Promise<void> {
   const settings = await openSettings(io, options);

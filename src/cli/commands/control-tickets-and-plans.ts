@@ -12,16 +12,9 @@ import { type Attempt, isCancelled, newerRunOf, type Ticket } from '../../model/
 import { nextStep, sayTicketMoved } from '../../report/after-a-command.ts';
 import { usageOfAttempts } from '../../report/style-and-phrases.ts';
 import type { Store } from '../../store/store-interface.ts';
+import { openNamed, planNamed, planOrTicketNamed, ticketNamed } from '../find-named-plans-and-tickets.ts';
 import { answer, confirmed, type Io } from '../io.ts';
-import {
-  type GlobalOptions,
-  openEngine,
-  openNamed,
-  openState,
-  planNamed,
-  planOrTicketNamed,
-  ticketNamed,
-} from '../open-state-and-find-named-tickets.ts';
+import { type GlobalOptions, openEngine, openState } from '../open-settings-store-and-engine.ts';
 
 type Wish = Parameters<typeof carryOutCommand>[2];
 type Words = (string | undefined)[];

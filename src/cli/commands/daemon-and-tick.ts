@@ -11,6 +11,7 @@ import { HeldError, InputError, SignalboxError } from '../../model/errors.ts';
 import type { Claim } from '../../model/lease-and-claim-messages.ts';
 import { safeJson } from '../../report/style-and-phrases.ts';
 import type { Store } from '../../store/store-interface.ts';
+import { positiveInteger } from '../check-option-values.ts';
 import { answer, type Io } from '../io.ts';
 import { type KeptPage, keepPageServed } from '../keep-page-served.ts';
 import {
@@ -20,10 +21,9 @@ import {
   openRunner,
   openSettings,
   ownCommand,
-  positiveInteger,
   storeAddress,
   trusted,
-} from '../open-state-and-find-named-tickets.ts';
+} from '../open-settings-store-and-engine.ts';
 import { type EventView, eventView, signalCode, untilStopped } from '../show-events-until-stopped.ts';
 
 interface Options extends GlobalOptions {

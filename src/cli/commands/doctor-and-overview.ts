@@ -29,9 +29,10 @@ import { oneLine, type Style } from '../../report/style-and-phrases.ts';
 import { fittingTable, foldProse } from '../../report/tables-and-text-wrapping.ts';
 import { checkAll } from '../../workflows/check/check-workflow.ts';
 import { createWorkspaces } from '../../workspaces/workspaces.ts';
+import { plansHere } from '../find-named-plans-and-tickets.ts';
 import { type Io, outJson, outWrapped } from '../io.ts';
-import type { GlobalOptions } from '../open-state-and-find-named-tickets.ts';
-import { openSettings, openState, plansHere, storeAddress } from '../open-state-and-find-named-tickets.ts';
+import type { GlobalOptions } from '../open-settings-store-and-engine.ts';
+import { openSettings, openState, storeAddress } from '../open-settings-store-and-engine.ts';
 
 export async function doctor(io: Io, options: GlobalOptions & { agents?: boolean }): Promise<void> {
   const load = { cwd: io.cwd, env: io.env, configPath: options.config, packageDir: packageDir() };

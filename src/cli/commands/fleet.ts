@@ -4,8 +4,8 @@ import { refKey } from '../../model/ids-and-branch-names.ts';
 import { plural } from '../../model/text/clean-escape-quote-plural.ts';
 import { table } from '../../report/tables-and-text-wrapping.ts';
 import { answer, type Io } from '../io.ts';
-import type { GlobalOptions } from '../open-state-and-find-named-tickets.ts';
-import { openEngine, openState, storeAddress } from '../open-state-and-find-named-tickets.ts';
+import type { GlobalOptions } from '../open-settings-store-and-engine.ts';
+import { openEngine, openState, storeAddress } from '../open-settings-store-and-engine.ts';
 
 /** Makes the schemas of a store, or brings them up to date, and prints who needs which rights. */
 export async function fleetInit(io: Io, options: GlobalOptions, given: string | undefined): Promise<void> {

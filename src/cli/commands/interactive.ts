@@ -20,7 +20,7 @@ import { processStart } from '../../machine/process-identity-and-signals.ts';
 import { InputError, orError, WorkspaceError } from '../../model/errors.ts';
 import { createWorkspaces } from '../../workspaces/workspaces.ts';
 import { answer, exitOf, type Io, inherited } from '../io.ts';
-import { type GlobalOptions, openSettings, trusted } from '../open-state-and-find-named-tickets.ts';
+import { type GlobalOptions, openSettings, trusted } from '../open-settings-store-and-engine.ts';
 import { notStarted } from './list-and-resume-sessions.ts';
 
 interface Options extends GlobalOptions {

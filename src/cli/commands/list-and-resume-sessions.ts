@@ -13,9 +13,10 @@ import { refKey, type TicketRef } from '../../model/ids-and-branch-names.ts';
 import type { Attempt } from '../../model/ticket.ts';
 import { type Lines, oneLine } from '../../report/style-and-phrases.ts';
 import { table } from '../../report/tables-and-text-wrapping.ts';
+import { ticketNamed } from '../find-named-plans-and-tickets.ts';
 import { exitOf, type Io, inherited, outJson, outWrapped } from '../io.ts';
-import type { GlobalOptions } from '../open-state-and-find-named-tickets.ts';
-import { openEngine, openState, ticketNamed } from '../open-state-and-find-named-tickets.ts';
+import type { GlobalOptions } from '../open-settings-store-and-engine.ts';
+import { openEngine, openState } from '../open-settings-store-and-engine.ts';
 
 interface Options extends GlobalOptions {
   phase?: string;

@@ -20,15 +20,14 @@ import { latestPlan } from '../../model/plans/latest-plans-and-unknown-name-erro
 import { shellWord } from '../../model/text/quote-values-for-shell.ts';
 import { saysStatus } from '../../model/ticket.ts';
 import { clock } from '../../report/style-and-phrases.ts';
+import { planOrTicketNamed, plansHere } from '../find-named-plans-and-tickets.ts';
 import { type Io, outJson, outWrapped } from '../io.ts';
 import {
   type GlobalOptions,
   openEngine,
   openRunner,
   openSettings,
-  planOrTicketNamed,
-  plansHere,
-} from '../open-state-and-find-named-tickets.ts';
+} from '../open-settings-store-and-engine.ts';
 import { signalCode, untilStopped } from '../show-events-until-stopped.ts';
 import { inPhase, outStep, ticketHere } from './workspace-checks-integrate-diff.ts';
 

@@ -10,18 +10,15 @@ import { plural } from '../../model/text/clean-escape-quote-plural.ts';
 import { oneLine, sayProblem } from '../../report/style-and-phrases.ts';
 import { table, wrapLines } from '../../report/tables-and-text-wrapping.ts';
 import { openAndOnePlan } from '../../store/store-interface.ts';
+import { invalid, oneOf, positiveInteger } from '../check-option-values.ts';
+import { openNamed, planNamed } from '../find-named-plans-and-tickets.ts';
 import { answer, type Io, outJson, outWrapped, readStandardInput } from '../io.ts';
 import {
   type GlobalOptions,
-  invalid,
-  oneOf,
   openEngine,
-  openNamed,
   openState,
-  planNamed,
-  positiveInteger,
   storeAddress,
-} from '../open-state-and-find-named-tickets.ts';
+} from '../open-settings-store-and-engine.ts';
 
 export async function planList(io: Io, options: GlobalOptions): Promise<void> {
   const { view } = await openState(io, options, (state) => state.view());

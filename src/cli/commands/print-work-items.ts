@@ -1,8 +1,9 @@
 import type { Listed } from '../../issues/work-item.ts';
 import { InputError } from '../../model/errors.ts';
 import { shellWord } from '../../model/text/quote-values-for-shell.ts';
+import { positiveInteger } from '../check-option-values.ts';
 import { errorLines, type Io, outJson } from '../io.ts';
-import { type GlobalOptions, openSettings, positiveInteger } from '../open-state-and-find-named-tickets.ts';
+import { type GlobalOptions, openSettings } from '../open-settings-store-and-engine.ts';
 
 interface Options extends GlobalOptions {
   repo?: string;

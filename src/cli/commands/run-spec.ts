@@ -17,18 +17,15 @@ import { forecastLines } from '../../report/issue-runs/summary-and-dry-run.ts';
 import { specProblemText, specSummary, specText, summaryFacts } from '../../report/spec-text.ts';
 import { safeJson } from '../../report/style-and-phrases.ts';
 import { openTmuxView, type TmuxView } from '../../report/tmux/tmux-view.ts';
+import { baseCheckFlag, invalid, oneOf, positiveInteger } from '../check-option-values.ts';
 import { type Io, outJson } from '../io.ts';
 import {
-  baseCheckFlag,
   type GlobalOptions,
-  invalid,
   limitsOf,
-  oneOf,
   openRunner,
   openState,
   ownCommand,
-  positiveInteger,
-} from '../open-state-and-find-named-tickets.ts';
+} from '../open-settings-store-and-engine.ts';
 import { type EventView, eventView, signalCode, untilStopped } from '../show-events-until-stopped.ts';
 import { handOver } from './daemon-and-tick.ts';
 

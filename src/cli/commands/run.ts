@@ -17,19 +17,18 @@ import { shellWord } from '../../model/text/quote-values-for-shell.ts';
 import { planHeader, runHeader, summary } from '../../report/plan-headers-and-summaries.ts';
 import { safeJson } from '../../report/style-and-phrases.ts';
 import { readableTicket, type Store } from '../../store/store-interface.ts';
+import { baseCheckFlag, positiveInteger } from '../check-option-values.ts';
 import { type Io, outJson, outWrapped, readStandardInput } from '../io.ts';
 import {
-  baseCheckFlag,
   type GlobalOptions,
   limitsOf,
   openLiveStore,
   openPlan,
   openRunner,
   openSettings,
-  positiveInteger,
   storeAddress,
   trusted,
-} from '../open-state-and-find-named-tickets.ts';
+} from '../open-settings-store-and-engine.ts';
 import { eventView, signalCode, untilStopped } from '../show-events-until-stopped.ts';
 import { handOver } from './daemon-and-tick.ts';
 

@@ -5,8 +5,9 @@ import { readSpec } from '../../kiro/read-spec.ts';
 import { InputError } from '../../model/errors.ts';
 import { plural } from '../../model/text/clean-escape-quote-plural.ts';
 import { specProblemText, specText } from '../../report/spec-text.ts';
+import { oneOf } from '../check-option-values.ts';
 import { type Io, outJson } from '../io.ts';
-import { oneOf, openEngine, openSettings } from '../open-state-and-find-named-tickets.ts';
+import { openEngine, openSettings } from '../open-settings-store-and-engine.ts';
 import type { SpecRunOptions } from './run-spec.ts';
 import { inPhase, outStep, ticketHere } from './workspace-checks-integrate-diff.ts';
 

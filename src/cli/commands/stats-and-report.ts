@@ -13,15 +13,14 @@ import { keepReport, makeReport, periodOf, timeOf } from '../../report/make-and-
 import { oneLine, wholeSeconds } from '../../report/style-and-phrases.ts';
 import { table, wrapLines } from '../../report/tables-and-text-wrapping.ts';
 import { reportHtml, reportMarkdown, reportText } from '../../report/work-report.ts';
+import { planNamed, plansHere } from '../find-named-plans-and-tickets.ts';
 import { type Io, outJson } from '../io.ts';
 import {
   type GlobalOptions,
   openEngine,
   openNamedStore,
   openSettings,
-  planNamed,
-  plansHere,
-} from '../open-state-and-find-named-tickets.ts';
+} from '../open-settings-store-and-engine.ts';
 
 export async function stats(io: Io, options: GlobalOptions & { csv?: boolean }): Promise<void> {
   const settings = await openSettings(io, options);

@@ -19,9 +19,10 @@ import {
 } from '../../report/status-text.ts';
 import { type Lines, oneLine, printable, sayProblem } from '../../report/style-and-phrases.ts';
 import { openAndOnePlan, type Store } from '../../store/store-interface.ts';
+import { planOrTicketNamed, plansHere } from '../find-named-plans-and-tickets.ts';
 import { type Io, outJson, outWrapped, untilSignal } from '../io.ts';
-import type { GlobalOptions } from '../open-state-and-find-named-tickets.ts';
-import { openState, planOrTicketNamed, plansHere } from '../open-state-and-find-named-tickets.ts';
+import type { GlobalOptions } from '../open-settings-store-and-engine.ts';
+import { openState } from '../open-settings-store-and-engine.ts';
 
 interface StatusOptions extends GlobalOptions {
   plan?: string;

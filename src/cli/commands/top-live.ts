@@ -18,7 +18,7 @@ import type { BoardRow } from '../../report/view-schemas.ts';
 import type { Store } from '../../store/store-interface.ts';
 import { exitOf, type Io, inherited, type Terminal } from '../io.ts';
 import { openInBrowser } from '../open-in-browser.ts';
-import { type GlobalOptions, openEngine } from '../open-state-and-find-named-tickets.ts';
+import { type GlobalOptions, openEngine } from '../open-settings-store-and-engine.ts';
 import { hideWhileSuspended, keyReader, signalCode } from '../show-events-until-stopped.ts';
 import { pageLines, pagerOf } from '../show-in-pager.ts';
 import { logs } from './attach-and-logs.ts';

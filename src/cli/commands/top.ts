@@ -5,9 +5,10 @@ import { BoardReader, type BoardSource } from '../../report/board/read-board.ts'
 import { printBoard } from '../../report/top/draw-board.ts';
 import { readerRedactor } from '../../sandbox/secret-redactors-and-fingerprints.ts';
 import type { Store } from '../../store/store-interface.ts';
+import { planNamed, plansHere } from '../find-named-plans-and-tickets.ts';
 import { type Io, outJson } from '../io.ts';
-import type { GlobalOptions } from '../open-state-and-find-named-tickets.ts';
-import { openLiveStore, openSettings, planNamed, plansHere } from '../open-state-and-find-named-tickets.ts';
+import type { GlobalOptions } from '../open-settings-store-and-engine.ts';
+import { openLiveStore, openSettings } from '../open-settings-store-and-engine.ts';
 
 interface TopOptions extends GlobalOptions {
   all?: boolean;

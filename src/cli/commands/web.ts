@@ -14,9 +14,10 @@ import { safeJson } from '../../report/style-and-phrases.ts';
 import { readerRedactor } from '../../sandbox/secret-redactors-and-fingerprints.ts';
 import { type RunningServer, serve } from '../../web/serve.ts';
 import { replaceToken, TokenKeeper, tokenFile } from '../../web/token-and-sessions.ts';
+import { invalid } from '../check-option-values.ts';
 import type { Io } from '../io.ts';
 import { OF_DAEMON } from '../keep-page-served.ts';
-import { type GlobalOptions, invalid, openEngine } from '../open-state-and-find-named-tickets.ts';
+import { type GlobalOptions, openEngine } from '../open-settings-store-and-engine.ts';
 
 declare const __VERSION__: string;
 

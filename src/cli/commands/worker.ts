@@ -2,9 +2,10 @@ import type { EngineContext } from '../../engine/context.ts';
 import { InputError } from '../../model/errors.ts';
 import { plural } from '../../model/text/clean-escape-quote-plural.ts';
 import { safeJson } from '../../report/style-and-phrases.ts';
+import { positiveInteger } from '../check-option-values.ts';
 import { answer, type Io } from '../io.ts';
-import type { GlobalOptions } from '../open-state-and-find-named-tickets.ts';
-import { limitsOf, openRunner, positiveInteger, storeAddress } from '../open-state-and-find-named-tickets.ts';
+import type { GlobalOptions } from '../open-settings-store-and-engine.ts';
+import { limitsOf, openRunner, storeAddress } from '../open-settings-store-and-engine.ts';
 import { eventView } from '../show-events-until-stopped.ts';
 import { settingsRefresher, startInBackground } from './daemon-and-tick.ts';
 

@@ -14,7 +14,7 @@ import { findPrompt, type SearchPath } from '../../workflows/find-workflows-prom
 import { installSkills, listSkills } from '../../workflows/install-skills.ts';
 import { type LoadedWorkflow, listWorkflows, loadWorkflow } from '../../workflows/load-and-list-workflows.ts';
 import { answer, type Io, outJson } from '../io.ts';
-import { type GlobalOptions, openSettings } from '../open-state-and-find-named-tickets.ts';
+import { type GlobalOptions, openSettings } from '../open-settings-store-and-engine.ts';
 
 export async function workflowList(io: Io, options: GlobalOptions): Promise<void> {
   const { workflows } = await searchPathOf(options, io);

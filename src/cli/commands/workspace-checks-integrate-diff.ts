@@ -8,9 +8,10 @@ import { answerCommands } from '../../model/state/explain-ticket.ts';
 import { NO_CHECKS, NO_RELATED_TESTS_RAN } from '../../model/verdict-criteria-and-missing-checks.ts';
 import { whereWorkIs } from '../../report/status-text.ts';
 import type { Style } from '../../report/style-and-phrases.ts';
+import { ticketNamed } from '../find-named-plans-and-tickets.ts';
 import { answer, type Io, outJson } from '../io.ts';
-import type { GlobalOptions } from '../open-state-and-find-named-tickets.ts';
-import { openEngine, openSettings, ticketNamed } from '../open-state-and-find-named-tickets.ts';
+import type { GlobalOptions } from '../open-settings-store-and-engine.ts';
+import { openEngine, openSettings } from '../open-settings-store-and-engine.ts';
 import { pageLines } from '../show-in-pager.ts';
 
 export async function checks(io: Io, options: GlobalOptions & { related?: boolean }): Promise<void> {

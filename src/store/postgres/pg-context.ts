@@ -1,8 +1,8 @@
 import { ownIdentity } from '../../machine/process-identity-and-signals.ts';
 import type { InputError } from '../../model/errors.ts';
 import type { StateRef } from '../../model/ids-and-branch-names.ts';
+import { keyOf } from '../change-log.ts';
 import type { StoreOptions } from '../store-interface.ts';
-import { keyOf } from '../watch-plans.ts';
 import type { ConnectedMirror } from './connected-mirror.ts';
 import type { RowReader } from './parse-plan-and-ticket-rows.ts';
 import { SCHEMA } from './schema.ts';

@@ -14,6 +14,7 @@ import { LEASE_MS } from '../../model/lease-and-claim-messages.ts';
 import type { Plan } from '../../model/plan.ts';
 import { unknownPlan, unknownTicket } from '../../model/plans/latest-plans-and-unknown-name-errors.ts';
 import type { Ticket } from '../../model/ticket.ts';
+import { keyOf } from '../change-log.ts';
 import { claimLines, type NoticeLine } from '../claim-notifications.ts';
 import { usageText } from '../parse-without-zod.ts';
 import { missing } from '../state-file-io.ts';
@@ -29,7 +30,6 @@ import type {
   StoreView,
   Wanted,
 } from '../store-interface.ts';
-import { keyOf } from '../watch-plans.ts';
 import { EventQueue } from './append-events.ts';
 import { putRecord, RowChanges, waitForChanges } from './change-plans-and-tickets.ts';
 import { ConnectedMirror } from './connected-mirror.ts';
