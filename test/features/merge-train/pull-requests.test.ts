@@ -130,7 +130,7 @@ describe.concurrent('a ticket whose pull request was merged with a commit of its
         const { hub, number, file } = await reviewed(world, { a: {}, b: { blockedBy: ['a'] } });
         await hub.gh_('pr', 'merge', String(number), '--repo', 'acme/web', method);
         hub.push('main', fix('hotfix'));
-        const again = hub.start();
+        const again = world.start(['run', 'p'], hub.env);
         await hub.pull('b');
         expect(world.ticket('p', 'b').base).toEqual({ ref: 'origin/main', commit: hub.tip('main') });
         expect(git(hub.origin, 'show', `${hub.branch('b')}:hotfix`)).toBe('mended by the reviewer');
@@ -149,7 +149,7 @@ async function reviewed(
 ): Promise<{ hub: Hub; number: number; file: string }> {
   const hub = new Hub(world, 'standard');
   world.plan('p', { tickets });
-  const run = hub.start();
+  const run = world.start(['run', 'p'], hub.env);
   await hub.waits('a', 'await_review');
   await run.kill('SIGKILL');
   const [file = ''] = git(world.repo, 'diff', '--name-only', 'main', hub.branch('a')).split('\n');

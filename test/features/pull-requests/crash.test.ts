@@ -106,7 +106,7 @@ describe('kill -9 in the middle of every phase of standard', { tags: 'full' }, (
       const hub = new Hub(world, 'standard');
       holdScripts(world);
       world.plan('p', { tickets: { ok: {} } });
-      const killer = new Killer(world, () => hub.start(), cut);
+      const killer = new Killer(world, () => world.start(['run', 'p'], hub.env), cut);
       const waits = (phase: string, visit: number) =>
         killer.until(`${phase} ${visit}`, () => {
           const { currentPhase, visits, hold, claim } = world.ticket('p', 'ok');

@@ -34,7 +34,7 @@ export class Hub extends Bench {
   }
 
   start(...args: string[]) {
-    return this.world.start(['run', 'p', ...args], this.env);
+    return this.world.invoke(['run', 'p', ...args], this.env);
   }
 
   cli(...args: string[]) {

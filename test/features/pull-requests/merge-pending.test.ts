@@ -14,7 +14,7 @@ function check(bench: Bench, number: number, conclusion: FakeCheck['conclusion']
   });
 }
 
-const start = (bench: Bench, ...args: string[]) => bench.world.start(['merge', 'p', ...args], bench.env);
+const start = (bench: Bench, ...args: string[]) => bench.world.invoke(['merge', 'p', ...args], bench.env);
 
 describe.concurrent('merge --pr and checks that still run', () => {
   it('waits for them, says so, and leaves out what becomes red', { tags: 'full' }, async ({ world }) => {
