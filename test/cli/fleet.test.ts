@@ -140,7 +140,7 @@ describe('commands on the store', () => {
     expect((await store()).plan('sprint')).toMatchObject({ status: 'paused', claim: null });
   });
 
-  it('are held by a run of a task for as long as the settings say', async () => {
+  it('are held by a run of a task for as long as the settings say', { tags: 'full' }, async () => {
     world.config({ fleet: { leaseSeconds: 25 } });
     const task = ['run', '--task', 'Fix the typo', '--plain'];
     const run = world.invoke(task, { SIGNALBOX_STORE: database.address }, world.repo);

@@ -81,7 +81,7 @@ describe.concurrent('--qa-gate with pull requests', () => {
     expect((await running.ended).code).toBe(0);
   });
 
-  it('waits on when GitHub cannot be asked, and says so', async ({ world }) => {
+  it('waits on when GitHub cannot be asked, and says so', { tags: 'full' }, async ({ world }) => {
     const { bench, issues } = chained(world);
     // The first question reads the issue, the next ones the reviews.
     bench.gh.fail({ call: 'api graphql', from: 2, times: null, stderr: 'HTTP 502: Bad Gateway\n' });
@@ -143,9 +143,9 @@ describe.concurrent('--qa-gate with pull requests', () => {
 });
 
 describe.concurrent('forge review', () => {
-  it('prints decision and message, ends with 1 while there is none and with 2 when GitHub cannot be asked', async ({
-    world,
-  }) => {
+  it('prints decision and message, ends with 1 while there is none and with 2 when GitHub cannot be asked', {
+    tags: 'full',
+  }, async ({ world }) => {
     const { bench, issues } = chained(world);
     expect((await issues.cli('run', '1', '--phases', 'exec')).code).toBe(0);
     const [run = ''] = issues.runs();

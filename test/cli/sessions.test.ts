@@ -228,7 +228,9 @@ describe.concurrent('resume-session', () => {
     expect(callsOf(world)).toHaveLength(1);
   });
 
-  it('leaves Ctrl-C to the agent and the ticket held until the agent is gone', async ({ world }) => {
+  it('leaves Ctrl-C to the agent and the ticket held until the agent is gone', { tags: 'full' }, async ({
+    world,
+  }) => {
     await worked(world);
     const go = join(world.dir, 'go', 'claude');
     const person = world.start(['resume-session', 'p', 'a'], variables(world, { CLAUDE_GO: go }));

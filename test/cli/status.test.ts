@@ -159,7 +159,7 @@ describe.concurrent('status', () => {
     expect(out.split('\n').filter((line) => line.length > 60 && !line.includes('→'))).toEqual([]);
   });
 
-  it('is shown again with --watch until Ctrl-C', async ({ world }) => {
+  it('is shown again with --watch until Ctrl-C', { tags: 'full' }, async ({ world }) => {
     setUp(world);
     const call = new CliCall(['status', '--watch'], {
       cwd: world.dir,

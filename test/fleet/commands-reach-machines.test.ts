@@ -24,7 +24,9 @@ async function withAgent(body: string): Promise<FleetWorld> {
   return fleet;
 }
 
-it('output of another machine is shown live, and a pause ends the agent there', async () => {
+it('output of another machine is shown live, and a pause ends the agent there', {
+  tags: 'full',
+}, async () => {
   const fleet = await withAgent(
     'echo "pid $$"; while [ ! -e "$SIGNALBOX_WORKTREE/../hello" ]; do sleep 0.05; done; echo said; go',
   );

@@ -2,7 +2,9 @@ import { expect, it } from 'vitest';
 import { FleetWorld } from '../support/fleet.ts';
 import { commitsOf, git } from '../support/repo.ts';
 
-it('a plan that was begun with files continues on another machine with its commits, and comes back with all of them', async () => {
+it('a plan that was begun with files continues on another machine with its commits, and comes back with all of them', {
+  tags: 'full',
+}, async () => {
   const fleet = await FleetWorld.open();
   const { world } = fleet;
   world.workflow('work', [

@@ -19,7 +19,9 @@ async function finishedOnOtherMachine(): Promise<FleetWorld> {
 
 const landed = (fleet: FleetWorld) => fleet.store.tickets('p').map((ticket) => ticket.landed?.into);
 
-it('work of another machine is merged from its hand-over, by one process at a time', async () => {
+it('work of another machine is merged from its hand-over, by one process at a time', {
+  tags: 'full',
+}, async () => {
   const fleet = await finishedOnOtherMachine();
   const { world, database } = fleet;
   const claim = JSON.stringify({

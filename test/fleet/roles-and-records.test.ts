@@ -148,7 +148,7 @@ it('the password is removed from what agents print, also where it comes from a f
   expect(readerRedactor(settings, {}, engine.machine.fingerprints)(password)).toBe('[redacted]');
 });
 
-it('a command has at most two connections', async () => {
+it('a command has at most two connections', { tags: 'full' }, async () => {
   const fleet = await FleetWorld.open();
   const { world } = fleet;
   world.workflow('work', [{ id: 'build', type: 'agent', prompt: 'Build it.' }]);

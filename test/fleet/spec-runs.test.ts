@@ -7,7 +7,9 @@ import { git } from '../support/repo.ts';
 
 const SUBJECTS = ['log', '--reverse', '--format=%s', 'main..FETCH_HEAD'] as const;
 
-it('workers run a spec one after the other, and each continues on the branch of the one before', async () => {
+it('workers run a spec one after the other, and each continues on the branch of the one before', {
+  tags: 'full',
+}, async () => {
   const fleet = await FleetWorld.open();
   const { world } = fleet;
   withoutWaits(world);

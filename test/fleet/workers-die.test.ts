@@ -238,7 +238,9 @@ it('a ticket that no worker can take says so in status', async () => {
   await worker.kill('SIGINT');
 });
 
-it('a ticket goes to a worker that has the labels of all its phases, and says so in status while there is none', async () => {
+it('a ticket goes to a worker that has the labels of all its phases, and says so in status while there is none', {
+  tags: 'full',
+}, async () => {
   const fleet = await FleetWorld.open();
   const { world } = fleet;
   world.workflow('work', [

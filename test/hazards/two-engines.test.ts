@@ -147,9 +147,9 @@ describe('two engines on one state directory', () => {
     expectOnce(world);
   });
 
-  it.concurrent('a claim of a process that is gone, or of an earlier boot, holds nothing back', async ({
-    world,
-  }) => {
+  it.concurrent('a claim of a process that is gone, or of an earlier boot, holds nothing back', {
+    tags: 'full',
+  }, async ({ world }) => {
     prepare(world, []);
     world.go();
     const self = await import('../../src/machine/process-identity-and-signals.ts');

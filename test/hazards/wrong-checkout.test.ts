@@ -110,9 +110,9 @@ describe('a worktree that is not what the ticket recorded', () => {
     expect(new Set(world.calls().map((call) => call.ticket)).size).toBe(1);
   });
 
-  it.concurrent('a live agent whose tree was spoiled while no engine watched does not count as success', async ({
-    world,
-  }) => {
+  it.concurrent('a live agent whose tree was spoiled while no engine watched does not count as success', {
+    tags: 'full',
+  }, async ({ world }) => {
     world.agent('agent', 'alone; go; commit');
     world.workflow('work', [{ id: 'build', type: 'agent', prompt: 'Build it.', expect: { commits: true } }]);
     world.plan('p', { tickets: { a: {} } });

@@ -138,7 +138,9 @@ describe.concurrent('a request is refused', () => {
     await site.close();
   });
 
-  it('and accepted under web.publicUrl, with the origin and the cookie of HTTPS', async ({ world }) => {
+  it('and accepted under web.publicUrl, with the origin and the cookie of HTTPS', { tags: 'full' }, async ({
+    world,
+  }) => {
     world.config({ web: { publicUrl: 'https://signalbox.example.org/' } });
     const site = await opened(world);
     const [host, origin] = ['signalbox.example.org', 'https://signalbox.example.org'];

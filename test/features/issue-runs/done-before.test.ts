@@ -145,7 +145,7 @@ describe.concurrent('an issue whose title changes', () => {
 });
 
 describe.concurrent('an issue that depends on one which is done and not named', () => {
-  it('is built upon it, with --force too', async ({ world }) => {
+  it('is built upon it, with --force too', { tags: 'full' }, async ({ world }) => {
     world.agent('agent', 'commit "$SIGNALBOX_TICKET"');
     const issues = pair(world).write('c.md', '# C\n', { dependsOn: ['a'] });
     expect((await issues.cli('run', 'a.md', ...EXEC_FLAGS)).code).toBe(0);

@@ -56,7 +56,7 @@ describe.concurrent('a run whose issue a newer run has', () => {
     await goesOn(issues, run);
   });
 
-  it('goes on from what that one finished, after the issue failed', async ({ world }) => {
+  it('goes on from what that one finished, after the issue failed', { tags: 'full' }, async ({ world }) => {
     const issues = pair(world);
     only(world, 'bad', 'a');
     expect((await issues.cli('run', 'a.md', 'b.md', ...WORK)).code).toBe(1);
@@ -102,7 +102,7 @@ describe.concurrent('a run whose issue a newer run has', () => {
 });
 
 describe.concurrent('a run that a newer one has replaced', () => {
-  it('is complete with the newer one, whose work can be merged', async ({ world }) => {
+  it('is complete with the newer one, whose work can be merged', { tags: 'full' }, async ({ world }) => {
     steeredAgent(world);
     const issues = new IssueWorld(world).write('a.md', '# a\n');
     only(world, 'slow', 'a');
@@ -121,7 +121,9 @@ describe.concurrent('a run that a newer one has replaced', () => {
     expect(git(world.repo, 'log', '--format=%s', '-2')).toContain('a');
   });
 
-  it('gives up neither branch nor worktree of the newer one, which a ticket id finds', async ({ world }) => {
+  it('gives up neither branch nor worktree of the newer one, which a ticket id finds', {
+    tags: 'full',
+  }, async ({ world }) => {
     steeredAgent(world);
     const issues = new IssueWorld(world).write('a.md', '# a\n');
     only(world, 'slow', 'a');

@@ -187,7 +187,7 @@ describe.concurrent('an aborted signal', () => {
 });
 
 describe.concurrent('a phase that takes too long', () => {
-  it('is told as that, and not as stopped', async ({ world }) => {
+  it('is told as that, and not as stopped', { tags: 'full' }, async ({ world }) => {
     world.agent('agent', 'note working; sleep 600');
     const issues = new NumberedWorld(world, ...titled(1));
     const { code, out } = await issues.cli('run', '1', '--timeout', '1', '--no-retry', ...EXEC_FLAGS);

@@ -114,7 +114,9 @@ describe.concurrent('dependencies of a project', () => {
     expect(git(world.repo, 'diff', '--name-only', 'main', 'feature/a-a')).toBe('work-a.txt');
   });
 
-  it('that cannot be installed fail the issue with what was printed, before any agent', async ({ world }) => {
+  it('that cannot be installed fail the issue with what was printed, before any agent', {
+    tags: 'full',
+  }, async ({ world }) => {
     world.agent('agent', 'commit');
     const issues = new IssueWorld(world)
       .write('package.json', '{"name": "project", "dependencies": {"left-out": "1.0.0"}}')

@@ -256,7 +256,9 @@ describe.concurrent('text from elsewhere', () => {
 });
 
 describe.concurrent('the page of a ticket', () => {
-  it('is linked in the text of its pull request only where a setting says so', async ({ world }) => {
+  it('is linked in the text of its pull request only where a setting says so', { tags: 'full' }, async ({
+    world,
+  }) => {
     const bench = new Bench(world);
     const publicUrl = 'https://signalbox.example.org/';
     const bodyOf = async (id: string, web: Record<string, unknown>) => {

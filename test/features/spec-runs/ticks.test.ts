@@ -137,7 +137,7 @@ describe.concurrent('work of earlier units', () => {
 });
 
 describe.concurrent('a commit with nothing in it, or of the tasks alone', () => {
-  it('is no work', async ({ world }) => {
+  it('is no work', { tags: 'full' }, async ({ world }) => {
     withoutWaits(world);
     world.rehearsal([
       unit('1', { run: 'git commit --quiet --allow-empty --message=Nothing' }, done()),
@@ -218,7 +218,7 @@ describe.concurrent('a task list that an agent deletes', () => {
     },
   );
 
-  it('is there again in a spec that git does not have', async ({ world }) => {
+  it('is there again in a spec that git does not have', { tags: 'full' }, async ({ world }) => {
     world.rehearsal([unit('1', { run: `rm ${TASKS}` }, ...add('a.txt'), done())]);
     const dir = writeSpec(world, tasks('One', 'Two'), { commit: false });
     expect((await runSpec(world, dir)).code).toBe(0);

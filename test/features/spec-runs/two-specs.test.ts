@@ -156,7 +156,9 @@ describe.concurrent('--in-place', () => {
 });
 
 describe.concurrent('a spec that git does not have', () => {
-  it('is there for the agent, is never committed, and is ticked at its own place', async ({ world }) => {
+  it('is there for the agent, is never committed, and is ticked at its own place', { tags: 'full' }, async ({
+    world,
+  }) => {
     world.rehearsal([
       {
         when: { phase: 'implement' },
@@ -226,7 +228,7 @@ describe.concurrent('a spec that git does not have and that is gone from its pla
 });
 
 describe.concurrent('--detach', () => {
-  it('gives the terminal back while a daemon does the work', async ({ world }) => {
+  it('gives the terminal back while a daemon does the work', { tags: 'full' }, async ({ world }) => {
     const dir = writeSpec(world, tasks('One', 'Two'));
     const { code, out } = await world.cli('spec', dir, '--no-tmux', '--delay', '0', '--detach');
     try {
