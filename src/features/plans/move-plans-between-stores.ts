@@ -85,13 +85,16 @@ export async function fetchFinished(
 
 function refuseUnfit(from: Store, to: Store, id: string): void {
   const plan = from.plan(id);
-  if (to.hasPlan(id) && !isLeftBy(from, to, id))
-    throw new InputError('plan/exists', `A plan "${id}" already exists in ${to.location()}.`, {
+  if (to.hasPlan(id) && !isLeftBy(from, to, id)) {
+    const { status, movedTo } = to.plan(id);
+    const was = movedTo ? ` (${status}, moved to ${movedTo})` : '';
+    throw new InputError('plan/exists', `A plan "${id}"${was} already exists in ${to.location()}.`, {
       hint:
         plan.movedTo === to.location()
           ? 'It was moved there before, and what is left here is archived.'
           : `Plans keep their ids when they move. Delete one of the two: signalbox plan delete ${id}`,
     });
+  }
   const tickets = from.tickets(plan);
   const busy = tickets.filter(({ claim, status }) => claim !== null || status === 'running');
   if (plan.claim !== null || busy.length > 0)
@@ -126,5 +129,10 @@ async function movePlan(
 
 function isLeftBy(from: Store, to: Store, id: string): boolean {
   const { status, movedTo } = to.plan(id);
-  return status === 'archived' && movedTo === from.location();
+  return status === 'archived' && movedTo !== undefined && placeOf(movedTo) === placeOf(from.location());
+}
+
+/** Without the user of a database: two members of a team move plans of one store. */
+function placeOf(location: string): string {
+  return location.replace(/^postgres:\/\/[^@/]*@/, 'postgres://');
 }
