@@ -11,7 +11,7 @@ import { isCancelled, type Ticket } from '../model/ticket.ts';
 import { unchecked } from '../model/verdict-criteria-and-missing-checks.ts';
 import type { Store } from '../store/store-interface.ts';
 import { ticketsIn } from './live/live-state.ts';
-import { workLine } from './status-text.ts';
+import { whereWorkIs, workLine } from './status-text.ts';
 import type { Style } from './style-and-phrases.ts';
 import { duration, oneLine, statusMark, usageOfAttempts, withoutOutput } from './style-and-phrases.ts';
 import {
@@ -83,6 +83,8 @@ export function summary(
         `To answer ${ticket.ticketId}: ${command}${command.startsWith(continues) ? '' : ` && ${continues}`}`,
       );
   lines.push(...workLine(run.plan, run.tickets));
+  const toSee = run.tickets.find((ticket) => whereWorkIs(ticket)?.kind === 'branch');
+  if (toSee) lines.push(`To look at it: signalbox diff ${id} ${toSee.ticketId}`);
   if (run.stopped) lines.push(`Stopped. Continue with: signalbox resume ${run.plan.id}`);
   else if (open.length > 0) lines.push(`Details: signalbox status --plan ${run.plan.id}`);
   return wrapLines(lines, columns);

@@ -354,13 +354,15 @@ export function workLine(plan: Plan, tickets: readonly Ticket[]): string[] {
   ];
   if (facts.length === 0) return [];
   const work = `Work: ${facts.join(', ')}`;
-  if (branches === 0 || workspace) return [work];
-  if (!isGivenUp(plan)) return [`${work} → signalbox merge ${id}`];
-  const onBranches = tickets.filter((ticket) => whereWorkIs(ticket)?.kind === 'branch');
-  const hidden = onBranches.length - MAX_IDS;
+  const pages = [...new Set(kinds.get('pull request')?.map(({ text }) => text))];
+  const isOneByOne = isGivenUp(plan) && !workspace;
+  const onBranches = tickets.filter((ticket) => isOneByOne && whereWorkIs(ticket)?.kind === 'branch');
+  const below = [...pages, ...onBranches.map(({ ticketId }) => `→ signalbox integrate ${id} ${ticketId}`)];
+  const hidden = below.length - MAX_IDS;
+  const isMerged = isGivenUp(plan) || (pulls === 0 && (branches === 0 || workspace));
   return [
-    work,
-    ...onBranches.slice(0, MAX_IDS).map(({ ticketId }) => `  → signalbox integrate ${id} ${ticketId}`),
+    isMerged ? work : `${work} → signalbox merge ${id}${pulls > 0 ? ' --pr' : ''}`,
+    ...below.slice(0, MAX_IDS).map((line) => `  ${line}`),
     ...(hidden > 0 ? [`  … and ${hidden} more`] : []),
   ];
 }

@@ -2,7 +2,7 @@ import { chmodSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
-import { noticesIn } from '../../src/features/notifications/notify.ts';
+import { noticesIn, withOutcome } from '../../src/features/notifications/notify.ts';
 import { Plan, PlanBase } from '../../src/model/plan-schema.ts';
 import { Ticket, TicketBase } from '../../src/model/ticket-schema.ts';
 import { checkScenario } from '../../src/rehearsal/load-scenario.ts';
@@ -108,7 +108,8 @@ function noticeLike({
   const ticket = Ticket.parse({ planId, ticketId, title, ...state });
   const plan = Plan.parse({ id: planId, status: 'active', tickets: [{ ticketId }] });
   const view = { plans: [plan], tickets: new Map([[`${planId}/${ticketId}`, ticket]]), problems: [] };
-  return noticesIn(view, () => true, ['needs_attention'])[0]?.notice;
+  const [found] = noticesIn(view, () => true, ['needs_attention']);
+  return found && withOutcome(found.notice, [ticket]);
 }
 
 describe('JSON examples', () => {

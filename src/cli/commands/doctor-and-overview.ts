@@ -256,7 +256,11 @@ async function openWork(io: Io): Promise<string[]> {
   ];
   const unmerged = latestFinished(view, (plan) => plan.status === 'complete' && isHere(plan))
     .slice(0, MAX_LISTED)
-    .flatMap((plan) => workLine(plan, store.tickets(plan)).map((line) => `  ${plan.id}: ${line}`))
+    .flatMap((plan) =>
+      workLine(plan, store.tickets(plan))
+        .slice(0, 1)
+        .map((line) => `  ${plan.id}: ${line}`),
+    )
     .filter((line) => line.includes('→'));
   return [
     ...lines,

@@ -4,7 +4,12 @@ import { repositoryOf } from '../../config/find-config-and-state.ts';
 import { isTrusted } from '../../config/trust.ts';
 import type { EngineContext } from '../../engine/context.ts';
 import { refuseInsideAgent, refuseInsideJob } from '../../engine/control-tickets-and-plans.ts';
-import { loadTrains, mergeChoices, type Trainload } from '../../features/merge-train/collect-branches.ts';
+import {
+  awaitsMerge,
+  loadTrains,
+  mergeChoices,
+  type Trainload,
+} from '../../features/merge-train/collect-branches.ts';
 import type { Preview, TrainResult } from '../../features/merge-train/run-merge-train.ts';
 import { previewTrain, runTrain } from '../../features/merge-train/run-merge-train.ts';
 import { commentOnPull } from '../../features/pull-requests/answer-review.ts';
@@ -16,10 +21,11 @@ import type { ActionInputs } from '../../model/actions.ts';
 import { EXIT } from '../../model/actions.ts';
 import { InputError, SignalboxError } from '../../model/errors.ts';
 import { refKey, type TicketRef } from '../../model/ids-and-branch-names.ts';
+import type { Plan } from '../../model/plan.ts';
 import { latestPlan } from '../../model/plans/latest-plans-and-unknown-name-errors.ts';
 import { shellWord } from '../../model/text/quote-values-for-shell.ts';
-import { saysStatus } from '../../model/ticket.ts';
-import { clock } from '../../report/style-and-phrases.ts';
+import { isOver, saysStatus, type Ticket } from '../../model/ticket.ts';
+import { clock, oneLine } from '../../report/style-and-phrases.ts';
 import { planOrTicketNamed, plansHere } from '../find-named-plans-and-tickets.ts';
 import { type Io, outJson, outWrapped } from '../io.ts';
 import {
@@ -60,7 +66,7 @@ export async function merge(io: Io, options: Options, ...words: (string | undefi
   const { stateDir } = engine.settings;
   await untilStopped(io, { view, what: 'the merge', stateDir }, async (signal) => {
     try {
-      await run(engine, loads, signal, options, io);
+      await run(engine, loads, signal, { ...options, planId: named?.planId }, io);
     } catch (error) {
       if (!(error instanceof SignalboxError) || error.code !== 'merge/stopped') throw error;
       io.err(error.message);
@@ -78,7 +84,7 @@ async function run(
   engine: EngineContext,
   loads: readonly Trainload[],
   signal: AbortSignal,
-  options: Options,
+  { planId, ...options }: Options & { planId: string | undefined },
   io: Io,
 ): Promise<void> {
   const { pr } = engine.settings.merge;
@@ -93,7 +99,32 @@ async function run(
   const ok = results.every(({ returned, left }) => returned.length + left.length === 0);
   if (options.json) outJson(io, { ok, trains: results });
   else if (results.length === 0) io.out('Nothing to merge.');
+  const local = results.flatMap(({ landed }) => landed.filter(({ pullRequest }) => pullRequest === null));
+  const shown = results.length === 0 ? openTickets(io, engine, planId) : local;
+  if (!options.json)
+    outWrapped(
+      io,
+      shown.flatMap((ref) => pullRequestLines(engine, engine.store.ticket(ref))),
+    );
   if (!ok) io.exit(1);
+}
+
+function openTickets(io: Io, { store }: EngineContext, planId: string | undefined): TicketRef[] {
+  const isHere = plansHere(io, store) ?? (() => true);
+  const isMeant = (plan: Plan) => (planId === undefined ? isHere(plan) : plan.id === planId);
+  const plans = store.glance().plans.filter(isMeant);
+  return plans.flatMap((plan) => store.tickets(plan)).filter((ticket) => !isOver(ticket));
+}
+
+/** Where the pull request of a ticket is, and what merges it if the ticket only waits for that. */
+function pullRequestLines(engine: EngineContext, ticket: Ticket): string[] {
+  const { pr_url: url } = ticket.context;
+  if (typeof url !== 'string') return [];
+  const merge = `  To merge it on GitHub: signalbox merge ${ticket.planId} --pr`;
+  return [
+    `Pull request of ${refKey(ticket)}, which ${saysStatus(ticket)}: ${oneLine(url, 300)}`,
+    ...(awaitsMerge(engine, ticket) ? [merge] : []),
+  ];
 }
 
 async function preview(

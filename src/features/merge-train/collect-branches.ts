@@ -319,7 +319,8 @@ export function isReady(engine: EngineContext, ticket: Ticket): boolean {
   return ticket.status === 'complete' || (engine.settings.merge.pr && awaitsMerge(engine, ticket));
 }
 
-function awaitsMerge(engine: EngineContext, ticket: Ticket): boolean {
+/** Whether a ticket waits for nothing but the merge of its pull request. */
+export function awaitsMerge(engine: EngineContext, ticket: Ticket): boolean {
   if (ticket.status !== 'running' && ticket.status !== 'ready' && !stoppedWithRun(engine, ticket))
     return false;
   const workflow = knownPinned(engine, ticket)?.workflow;

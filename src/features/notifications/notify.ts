@@ -5,7 +5,7 @@ import { type Changed, pageAddress, refKey } from '../../model/ids-and-branch-na
 import { costText, countUnpriced, totalUsage } from '../../model/limits/usage-cost-and-estimate.ts';
 import type { Plan } from '../../model/plan.ts';
 import { ticketsOf } from '../../model/plans/plans-view.ts';
-import { answerTo, sayOutcome } from '../../model/state/explain-ticket.ts';
+import { answerCommands, sayOutcome } from '../../model/state/explain-ticket.ts';
 import { cleanLine } from '../../model/text/clean-escape-quote-plural.ts';
 import { type Attempt, attemptKey, isCancelled, openAttempt, type Ticket } from '../../model/ticket.ts';
 import type { StoreView, Wanted } from '../../store/store-interface.ts';
@@ -90,9 +90,11 @@ export class Notifier implements Notifications {
       start: this.#start,
       now: this.#engine.now(),
     });
+    const tickets = mine.length > 0 ? this.#engine.store.tickets(planId) : [];
     for (const each of mine) {
       const place = this.#places.find(({ name }) => name === each.place);
-      const notice = news.find(({ key }) => key === each.key)?.notice;
+      const found = news.find(({ key }) => key === each.key)?.notice;
+      const notice = found && withOutcome(found, tickets);
       if (place && notice) this.#later(place.name, () => this.#send(place, notice, each));
     }
   }
@@ -165,6 +167,9 @@ export interface Keyed {
 }
 
 const MAX_REASON_CHARS = 500;
+const NEEDS = ' needs attention';
+/** What an agent or program printed, at the end of an error: places outside get no transcripts. */
+const PRINTED = /(?:\nIt printed:\n| It said: ).*$/s;
 
 /** Everything in these plans that a person should know, as things are now. */
 export function noticesIn(
@@ -195,11 +200,12 @@ function ticketNotice(ticket: Ticket, plan: Plan, on: readonly Occasion[]): Keye
     open && (waits ? firstAttemptOfWait(ticket, open) : hold?.kind === 'gate' ? open : undefined);
   const at = waits ? (hold.since ?? attempt?.startedAt) : (attempt?.startedAt ?? since);
   if (!at) return [];
-  const reason = cleanLine(hold?.reason ?? error ?? '', MAX_REASON_CHARS) || null;
-  const what = event === 'failed' ? 'has failed' : 'needs attention';
-  const answer =
-    event === 'needs_attention' && hold?.kind === 'gate' ? ` Answer: ${answerTo(ticket, plan)}` : '';
-  const text = `${refKey(ticket)} ${what}${reason ? `: ${reason}` : '.'}${answer}`;
+  const isAsked = event === 'needs_attention' && hold?.kind === 'gate';
+  const why = hold?.reason ?? error ?? '';
+  const reason = cleanLine(isAsked ? why : why.replace(PRINTED, ''), MAX_REASON_CHARS) || null;
+  const what = event === 'failed' ? ' has failed' : NEEDS;
+  const answer = isAsked ? ` Answer: ${answerCommands(ticket, plan).join(', or: ')}` : '';
+  const text = `${refKey(ticket)}${what}${reason ? `: ${reason}` : '.'}${answer}`;
   const key = `${ticketId} ${waits ? 'waits' : event} ${attempt ? attemptKey(attempt) : at}`;
   // A shortage is reported only after a while, in which the engine may have been restarted.
   const from = hold?.since !== undefined ? (hold.until ?? at) : at;
@@ -223,13 +229,22 @@ function firstAttemptOfWait({ phaseHistory, retries }: Ticket, open: Attempt): A
 function planNotice(view: StoreView, plan: Plan): Keyed[] {
   const { completedAt } = plan;
   if (plan.status !== 'complete' || !completedAt) return [];
-  const tickets = ticketsOf(view, plan);
-  const attempts = tickets.flatMap(({ phaseHistory }) => phaseHistory);
-  const usd = totalUsage(attempts.map(({ usage }) => usage))?.costUsd ?? null;
-  const unpriced = countUnpriced(attempts);
-  const cost = usd !== null || unpriced > 0 ? ` · ${costText(usd, unpriced)}` : '';
-  const text = `${plan.id} is complete: ${sayOutcome(tickets)}${cost}.`;
+  const text = `${plan.id} is complete: ${outcomeOf(ticketsOf(view, plan))}.`;
   const about = { plan: plan.id, ticket: null, title: plan.name || plan.id, phase: null, reason: null };
   const notice = { event: 'complete' as const, text, ...about, at: completedAt };
   return [{ key: `complete ${completedAt}`, since: completedAt, notice }];
+}
+
+/** Adds how far the plan is to the notice of a ticket that needs a person. */
+export function withOutcome(notice: Notice, tickets: readonly Ticket[]): Notice {
+  if (notice.event !== 'needs_attention') return notice;
+  return { ...notice, text: notice.text.replace(NEEDS, () => `${NEEDS} (${outcomeOf(tickets)})`) };
+}
+
+/** The first sentence of the report: `1 of 3 done, 2 need you · $1.20`. */
+function outcomeOf(tickets: readonly Ticket[]): string {
+  const attempts = tickets.flatMap(({ phaseHistory }) => phaseHistory);
+  const usd = totalUsage(attempts.map(({ usage }) => usage))?.costUsd ?? null;
+  const unpriced = countUnpriced(attempts);
+  return `${sayOutcome(tickets)}${usd !== null || unpriced > 0 ? ` · ${costText(usd, unpriced)}` : ''}`;
 }

@@ -15,6 +15,7 @@ import { howToAnswer } from '../../model/state/explain-ticket.ts';
 import type { Ticket } from '../../model/ticket.ts';
 import { whyUnchecked } from '../../model/verdict-criteria-and-missing-checks.ts';
 import { readableTicket, type Store } from '../../store/store-interface.ts';
+import { whereWorkIs } from '../status-text.ts';
 import { counted, type Lines, oneLine, type Style, usageText, wholeSeconds } from '../style-and-phrases.ts';
 import {
   cells,
@@ -70,12 +71,14 @@ export function runOutput({ store, out, verbose, quiet, style, columns, live = f
     end(result: RunResult): void {
       lines.close();
       if (result.detached) return;
+      planId = result.planId ?? planId;
+      const onBranch = (id: string) => known(id, (ticket) => whereWorkIs(ticket)?.kind === 'branch', true);
       const text = result.dryRun
         ? wrapLines(
             [...dryRunLines(result.dryRun, result.results), ...forecastLines(result.forecast)],
             columns?.(),
           )
-        : issueSummary(result, style, columns?.());
+        : issueSummary(result, style, columns?.(), onBranch);
       if (text.length > 0) out(text);
     },
     close: (): void => lines.close(),
@@ -104,8 +107,13 @@ const PIPED_WHY = 4000;
 const nameOf = ({ issueNumber, id }: { issueNumber: number; id: string }) =>
   issueNumber && id === String(issueNumber) ? `#${issueNumber}` : id;
 
-/** The result of a run: a row per issue, then how to continue with each that is not done. */
-export function issueSummary(result: RunResult, colors: Style, columns?: number): string[] {
+/** The result of a run: a row per issue, then how to continue with each that is not done. `onBranch`: whether there is work to merge. */
+export function issueSummary(
+  result: RunResult,
+  colors: Style,
+  columns?: number,
+  onBranch: (id: string) => boolean = () => true,
+): string[] {
   const { results, planId } = result;
   const lines = [...tableOf(results, colors, columns)];
   const failed = results.filter((issue) => !issue.success && !issue.pending);
@@ -127,7 +135,7 @@ export function issueSummary(result: RunResult, colors: Style, columns?: number)
     );
   for (const issue of results) if (issue.notMerged) lines.push(`${nameOf(issue)}: ${issue.notMerged}`);
   if (planId !== null && !result.config.integrate)
-    lines.push(...diffAndMergeLines(results, planId, result.cancelled));
+    lines.push(...diffAndMergeLines(results, planId, { cancelled: result.cancelled, onBranch }));
   const all = result.exitCode >= 130 && planId && !result.cancelled ? `signalbox resume ${planId}` : '';
   const retried = failed.filter(
     ({ id, next }) => planId !== null && next === retryCommand({ planId, ticketId: id }),
@@ -153,9 +161,21 @@ export function issueSummary(result: RunResult, colors: Style, columns?: number)
   return wrapLines(lines, columns);
 }
 
-/** Commands that show and merge work without a pull request. */
-function diffAndMergeLines(results: readonly IssueResult[], planId: string, cancelled = false): string[] {
-  const done = results.filter((issue) => issue.success && issue.branch && !issue.prUrl && !issue.skipped);
+/** Commands that merge pull requests, and that show and merge work without one. */
+function diffAndMergeLines(
+  results: readonly IssueResult[],
+  planId: string,
+  { cancelled = false, onBranch }: { cancelled: boolean | undefined; onBranch(id: string): boolean },
+): string[] {
+  const fresh = results.filter(({ success, skipped }) => success && !skipped);
+  const pulls = new Set(cancelled ? [] : fresh.flatMap(({ prUrl }) => prUrl ?? [])).size;
+  if (pulls === 1) return [`To merge the pull request: signalbox merge ${planId} --pr`];
+  if (pulls > 1)
+    return [
+      `To see the ${pulls} pull requests: signalbox status ${planId}`,
+      `To merge them: signalbox merge ${planId} --pr`,
+    ];
+  const done = fresh.filter(({ id, branch, prUrl }) => branch && !prUrl && onBranch(id));
   if (done[0] === undefined) return [];
   const [work, it] =
     done.length === 1 ? ['The work is on its branch', 'it'] : ['Work is on its branches', 'one'];

@@ -25,7 +25,12 @@ describe.concurrent('merge --pr with tickets that wait for their merge', () => {
     for (const id of ['ok', 'open']) await hub.waits(id, 'await_review');
     await hub.review('ok', 'APPROVED');
     await hub.waits('ok', 'await_merge');
-    expect((await hub.cli('merge', 'p')).out).toBe('Nothing to merge.\n');
+    const [ok, open] = ['ok', 'open'].map((id) => String(world.ticket('p', id).context.pr_url));
+    expect((await hub.cli('merge', 'p')).out).toMatch(
+      new RegExp(
+        `^Nothing to merge\\.\nPull request of p/ok, which is \\w+: ${ok}\n {2}To merge it on GitHub: signalbox merge p --pr\nPull request of p/open, which is \\w+: ${open}\n$`,
+      ),
+    );
     const { code, out, err } = await hub.cli('merge', 'p', '--pr');
     expect({ code, out, err }).toMatchObject({ code: 0, out: expect.stringMatching(/^✓ p\/ok {2}/) });
     const ticket = await hub.ends('ok');

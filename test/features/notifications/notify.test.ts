@@ -10,6 +10,7 @@ import { Notifier } from '../../../src/features/notifications/notify.ts';
 import { refKey, refOf } from '../../../src/model/ids-and-branch-names.ts';
 import type { Ticket } from '../../../src/model/ticket.ts';
 import { partsOf } from '../../engine/parts.ts';
+import { attempt } from '../../model/build.ts';
 import { it } from '../../support/index.ts';
 import { Webhook } from '../../support/webhook.ts';
 import { within } from '../../support/within.ts';
@@ -100,6 +101,38 @@ describe('a program', () => {
     const began = performance.now();
     await sh('sleep 60 & exit 0');
     expect(performance.now() - began).toBeLessThan(within(2_500));
+  });
+});
+
+describe('a notice', () => {
+  it('has outcome and decisions, and nothing that an agent or a program printed', async ({ world }) => {
+    const since = '2999-01-01T00:00:00.000Z';
+    const hold = { kind: 'gate', reason: 'It said: May it be merged?', until: null } as const;
+    world.plan('p', {
+      tickets: {
+        ask: {
+          ...{ status: 'needs_attention', since, hold },
+          phaseHistory: [attempt('ask', 'running', { decisions: ['yes', 'no'], startedAt: since })],
+        },
+        bad: { status: 'failed', since, error: 'build: exit code 7. It said: my password is\nx' },
+        hook: { status: 'needs_attention', since, error: 'npm ci failed\nIt printed:\nmy password' },
+      },
+    });
+    await withHook([], async (hook) => {
+      const parts = await partsOf(world);
+      const settings = { ...parts.settings, notify: { ...parts.settings.notify, webhook: hook.url } };
+      const notifier = new Notifier({ ...parts, settings });
+      notifier.queueNewNotices(parts.store.view(), () => true);
+      await notifier.settled();
+      expect(hook.posts.map(({ text, reason }) => [text, reason])).toEqual([
+        [
+          'p/ask needs attention (0 of 3 done, 3 need you): It said: May it be merged? Answer: signalbox respond p ask yes, or: signalbox respond p ask no',
+          hold.reason,
+        ],
+        ['p/bad has failed: build: exit code 7.', 'build: exit code 7.'],
+        ['p/hook needs attention (0 of 3 done, 3 need you): npm ci failed', 'npm ci failed'],
+      ]);
+    });
   });
 });
 

@@ -75,6 +75,19 @@ describe('what a run came to', () => {
     ]);
   });
 
+  it('offers no branch without commits, and has one command for pull requests', () => {
+    const done = { ...failed, id: '100', issueNumber: 100, success: true, next: undefined };
+    const said = (results: object[], onBranch?: (id: string) => boolean) =>
+      issueSummary({ ...run, results } as unknown as RunResult, style(false), undefined, onBranch).join('\n');
+    expect(said([done])).toContain('signalbox merge run-1');
+    expect(said([done], () => false)).not.toContain('signalbox');
+    const pull = (id: string) => ({ ...done, id, prUrl: `https://github.com/acme/web/pull/${id}` });
+    expect(said([pull('1')])).toMatch(/\nTo merge the pull request: signalbox merge run-1 --pr$/);
+    expect(said([pull('1'), pull('2')])).toMatch(
+      /\nTo see the 2 pull requests: signalbox status run-1\nTo merge them: signalbox merge run-1 --pr$/,
+    );
+  });
+
   it('has the way out at the end of a long reason', () => {
     const long = [{ ...failed, cause: `${'origin said no, '.repeat(20)}then: signalbox retry` }];
     expect(said(undefined, long)).toContain('then: signalbox retry');
