@@ -1,7 +1,8 @@
 import { expect, it } from 'vitest';
 import type { Plan } from '../../src/model/plan.ts';
 import type { Ticket } from '../../src/model/ticket.ts';
-import { planLines, statusOf } from '../../src/report/status-text.ts';
+import { summary } from '../../src/report/plan-headers-and-summaries.ts';
+import { planLines, statusOf, workLine } from '../../src/report/status-text.ts';
 import { style } from '../../src/report/style-and-phrases.ts';
 import { at, NOW, plan, ticket } from '../model/build.ts';
 import { firstOnly } from '../support/tiers.ts';
@@ -20,6 +21,38 @@ it.each([
     each.includes(why),
   );
   expect(line?.includes('until')).toBe(tells);
+});
+
+it('says where the work of a plan is, and what merges it', () => {
+  const url = 'https://github.com/acme/web/pull/3';
+  const base = { ref: 'main', commit: 'a'.repeat(40), remote: null };
+  const done = (ticketId: string, context: object = {}) =>
+    ticket({ ticketId, status: 'complete', branch: `ticket/p/${ticketId}`, base, context });
+  const [branch, pull] = [done('a'), done('b', { pr_url: url })];
+  expect(workLine(plan(), [branch])).toEqual(['Work: 1 on its branch → signalbox merge p']);
+  expect(workLine(plan(), [pull])).toEqual([
+    'Work: 1 pull request → signalbox merge p --pr',
+    `  pull request ${url}`,
+  ]);
+  const archived = plan({ status: 'archived' });
+  expect(workLine(archived, [branch, pull])).toEqual([
+    'Work: 1 pull request, 1 on its branch',
+    `  pull request ${url}`,
+    '  → signalbox integrate p a',
+  ]);
+  const run = {
+    plan: plan(),
+    wanted: 1,
+    problems: [],
+    held: new Map<string, string>(),
+    ms: 1,
+    stopped: false,
+  };
+  expect(summary({ ...run, tickets: [branch] }, style(false)).slice(-2)).toEqual([
+    'Work: 1 on its branch → signalbox merge p',
+    'To look at it: signalbox diff p a',
+  ]);
+  expect(summary({ ...run, tickets: [pull] }, style(false)).at(-1)).toBe(`  pull request ${url}`);
 });
 
 it('shows what needs a person first, folds equal reasons and many that are done', () => {
