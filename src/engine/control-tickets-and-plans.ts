@@ -230,7 +230,7 @@ export async function pauseBriefly(engine: EngineContext, ref: TicketRef, by: st
 }
 
 /** Waits until the engine that drives the ticket has released it; without one, does what that engine would do. */
-async function untilStopped(engine: EngineContext, ref: TicketRef, began: number): Promise<Ticket> {
+export async function untilStopped(engine: EngineContext, ref: TicketRef, began: number): Promise<Ticket> {
   const { store, holder } = engine;
   for (;;) {
     // On a fleet: whether its machine is still heard of.
@@ -264,10 +264,11 @@ function silentWorker({ store }: EngineContext, claim: Claim | null, began: numb
   return worker && worker.silentFor > performance.now() - began ? worker : undefined;
 }
 
-function howToGoOn({ holder }: EngineContext, ticket: Ticket, silent: Worker | undefined): string {
+function howToGoOn({ holder, store }: EngineContext, ticket: Ticket, silent: Worker | undefined): string {
   const { planId, ticketId, status, claim } = ticket;
   const lease = claim ? holder.leaseLeft(claim) : undefined;
-  const resume = `signalbox resume ${planId}${status === 'paused' ? ` ${ticketId}` : ''}`;
+  const isAlone = status === 'paused' && store.plan(planId).status !== 'paused';
+  const resume = `signalbox resume ${planId}${isAlone ? ` ${ticketId}` : ''}`;
   if (silent) return unlessItAnswers(lease ?? silent.leaseLeft, resume);
   return lease === undefined ? 'Check again with: signalbox status' : onceLeaseIsOver(lease, resume);
 }

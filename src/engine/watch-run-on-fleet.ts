@@ -1,3 +1,4 @@
+import { explained, HeldError, orError } from '../model/errors.ts';
 import { refKey } from '../model/ids-and-branch-names.ts';
 import { whyNoWorker } from '../model/place-tickets-on-workers.ts';
 import { planProblems } from '../model/plans/dependency-and-branch-problems.ts';
@@ -7,6 +8,7 @@ import { isOver, type Ticket } from '../model/ticket.ts';
 import type { Fleet } from '../store/store-interface.ts';
 import { completePlan } from './claim-and-complete-plan.ts';
 import type { EngineContext } from './context.ts';
+import { untilStopped } from './control-tickets-and-plans.ts';
 import { stopTicket } from './running-tickets.ts';
 import { needsIn, underWay } from './schedule-on-fleet.ts';
 import { onAborted, wakeableSleep } from './wait-until-woken-or-aborted.ts';
@@ -23,8 +25,6 @@ const EVENTS_MS = 200;
 const PATIENCE_MS = 2_000;
 /** How long the last events may be later than the tickets that they tell of. */
 const LAST_EVENTS_MS = 3_000;
-/** How long a stopped run waits for the machines that run its agents. */
-const STOP_MS = 30_000;
 
 /** Watches a plan that the workers of a fleet run, until nothing can continue without a person. */
 export class FleetRun {
@@ -35,6 +35,7 @@ export class FleetRun {
   readonly #reported = new Set<string>();
   #last = 0;
   #waitingSince: number | undefined;
+  #stoppedAt = 0;
   readonly #rest = wakeableSleep();
 
   constructor(engine: EngineContext, fleet: Fleet, watched: Watched) {
@@ -166,19 +167,23 @@ export class FleetRun {
 
   /** Has the agents of this run stopped on all machines. */
   async stop(by: string): Promise<void> {
+    this.#stoppedAt = performance.now();
     for (const ticket of this.#tickets())
       if (!isOver(ticket) && ticket.claim) await stopTicket(this.#engine, ticket, by);
   }
 
-  /** Waits until their machines have ended them. */
+  /** Waits until their machines have ended them, and reports those that do not answer. */
   async #untilStopped(): Promise<void> {
-    const deadline = performance.now() + STOP_MS;
-    const { holder } = this.#engine;
-    const runs = () =>
-      this.#tickets().some(({ claim }) => claim && claim.by !== 'session' && holder.isLive(claim));
-    while (runs() && performance.now() < deadline) {
+    const { listen, machine } = this.#engine;
+    const { planId } = this.#watched;
+    const held = this.#tickets().filter(({ claim }) => claim !== null && claim.by !== 'session');
+    for (const ticket of held) {
+      const left = await machine.storage.write(() =>
+        orError(HeldError, () => untilStopped(this.#engine, ticket, this.#stoppedAt)),
+      );
+      if (left instanceof HeldError)
+        listen({ type: 'problem', planId, ticketId: null, message: explained(left), path: null });
       await this.#showEvents();
-      await this.#changed();
     }
   }
 

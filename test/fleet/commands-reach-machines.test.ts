@@ -88,6 +88,28 @@ it('a pause or stop of an agent whose machine is silent says so within two secon
   await worker.kill('SIGINT');
 });
 
+it('Ctrl-C in a run whose machine is silent ends the run within seconds, and says when the lease of that machine ends', {
+  tags: 'full',
+}, async () => {
+  const fleet = await withAgent('go');
+  const { world } = fleet;
+  const worker = await fleet.worker(fleet.machine());
+  const run = world.invoke(['run', 'p', '--plain'], fleet.env());
+  await world.call('start');
+  await fleet.until('the run to watch', (store) => store.plan('p').claim !== null);
+  process.kill(worker.pid, 'SIGSTOP');
+  const began = performance.now();
+  const ended = await run.kill('SIGINT');
+  expect(performance.now() - began).toBeLessThan(within(5_000));
+  expect(ended).toMatchObject({ code: 130 });
+  expect(ended.out + ended.err).toMatch(
+    /p\/a is paused, but worker \S+, which has the agent of a, has not answered.*its lease ends in [45]\d s; then: signalbox resume p\n/,
+  );
+  process.kill(worker.pid, 'SIGCONT');
+  await fleet.reaches('p', 'a', 'paused');
+  await worker.kill('SIGINT');
+});
+
 it('a pause of an agent of a machine that was killed says when its lease ends', {
   tags: 'full',
 }, async () => {

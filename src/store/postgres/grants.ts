@@ -13,6 +13,10 @@ const ADDED_COLUMNS: Readonly<Record<string, string>> = {
   events: '(plan_id, key, doc, person, machine)',
   commands: '(person, machine, command, about)',
 };
+/** What workers need of pg-boss. It has statements in another table, which the owner would carry out. */
+const QUEUE_TABLES = ['queue', 'job', 'job_common', 'job_dependency'];
+/** When pg-boss did something last. The version itself is the owner's. */
+const STAMPS = 'cron_on, bam_on, flow_on, reindex_on, monitor_backoff_on';
 
 /** The statements that the owner of the database runs, once for each role. Only the owner may change a schema. */
 export function grants(): Grants {
@@ -25,7 +29,8 @@ export function grants(): Grants {
       ...more.map((each) => each.replace('$role', to)),
     ];
   };
-  const named = (tables: readonly string[]) => tables.map((table) => `${SCHEMA}.${table}`).join(', ');
+  const named = (tables: readonly string[], schema = SCHEMA) =>
+    tables.map((table) => `${schema}.${table}`).join(', ');
   const write = (tables: readonly string[]) => [
     `grant insert, update, delete on ${named(tables)} to $role;`,
     ...ONLY_ADDED.map(
@@ -37,7 +42,11 @@ export function grants(): Grants {
       'worker',
       ...write(BY_WORKERS),
       `grant usage on schema ${QUEUE_SCHEMA} to $role;`,
-      `grant select, insert, update, delete on all tables in schema ${QUEUE_SCHEMA} to $role;`,
+      `grant select on all tables in schema ${QUEUE_SCHEMA} to $role;`,
+      // Earlier versions granted more.
+      `revoke insert, update, delete on all tables in schema ${QUEUE_SCHEMA} from $role;`,
+      `grant insert, update, delete on ${named(QUEUE_TABLES, QUEUE_SCHEMA)} to $role;`,
+      `grant update (${STAMPS}) on ${QUEUE_SCHEMA}.version to $role;`,
       `grant usage, select on all sequences in schema ${QUEUE_SCHEMA} to $role;`,
     ),
     person: role('person', ...write(BY_PEOPLE)),

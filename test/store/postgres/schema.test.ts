@@ -94,7 +94,14 @@ describe('the three roles', () => {
     await worker.query(
       `insert into signalbox.output (plan_id, ticket_id, attempt, stream, number, text) values ('p', 't', 'a', 'stdout', 1, 'x')`,
     );
-    await worker.query('select count(*) from signalbox_queue.job');
+    const place = { id: 'w', host: 'h', version: '1', slots: 1, labels: [], repos: [] };
+    await worker.store.fleet.join(holder, place);
+    await worker.store.fleet.takeRole(holder, 'scheduler');
+    await worker.store.fleet.dispatch(holder, [{ ...REF, worker: 'w', slot: true }], 'now');
+    const [delivery] = await worker.store.fleet.fetch('w', 1);
+    expect(delivery).toMatchObject({ ...REF, number: 1 });
+    await worker.store.fleet.endJob('w', delivery?.job ?? '');
+    await worker.store.fleet.tidyQueue();
     await viewer.store.refresh();
     expect(viewer.store.ticket(REF).claim?.token).toBe(holder.token);
     expect(viewer.store.events('p')).toHaveLength(1);
@@ -114,6 +121,10 @@ describe('the three roles', () => {
         "insert into signalbox.events (plan_id, key, doc, at) values ('p', 'k', '{}', '2020-01-01')",
         'truncate signalbox.plans cascade',
         'drop trigger one_writer on signalbox.plans',
+        'delete from signalbox_queue.version',
+        'update signalbox_queue.version set version = 1',
+        // The owner would carry it out.
+        "insert into signalbox_queue.bam (name, version, table_name, command) values ('x', 1, 'x', 'select 1')",
       ])
         await expect(query(statement)).rejects.toThrow(/permission denied|must be owner/);
     await expect(person.query('select * from signalbox_queue.job')).rejects.toThrow('permission denied');
