@@ -87,8 +87,8 @@ function refuseUnfit(from: Store, to: Store, id: string): void {
   const plan = from.plan(id);
   if (to.hasPlan(id) && !isLeftBy(from, to, id)) {
     const { status, movedTo } = to.plan(id);
-    const was = movedTo ? ` (${status}, moved to ${movedTo})` : '';
-    throw new InputError('plan/exists', `A plan "${id}"${was} already exists in ${to.location()}.`, {
+    const is = movedTo ? `${status}, and was moved to ${movedTo}` : status;
+    throw new InputError('plan/exists', `A plan "${id}" already exists in ${to.location()}. It is ${is}.`, {
       hint:
         plan.movedTo === to.location()
           ? 'It was moved there before, and what is left here is archived.'
