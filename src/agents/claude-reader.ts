@@ -6,7 +6,7 @@ import {
   asObject,
   asString,
   type JsonObject,
-} from '../model/text/parse-json-and-find-places.ts';
+} from '../model/text/values-of-unknown-type.ts';
 import type { ErrorClass, Json, Usage } from '../model/ticket.ts';
 import { classify, type Exit } from './reading/classify-errors.ts';
 import { isoFromEpoch } from './reading/reset-time.ts';

@@ -10,14 +10,14 @@ import type {
 } from '../model/agent-and-adapter-types.ts';
 import { can } from '../model/agent-and-adapter-types.ts';
 import { subtractUsage } from '../model/limits/usage-cost-and-estimate.ts';
+import { shellQuote } from '../model/text/quote-values-for-shell.ts';
 import {
   asArray,
   asNumber,
   asObject,
   asString,
   type JsonObject,
-} from '../model/text/parse-json-and-find-places.ts';
-import { shellQuote } from '../model/text/quote-values-for-shell.ts';
+} from '../model/text/values-of-unknown-type.ts';
 import type { Usage } from '../model/ticket.ts';
 import {
   flagged,

@@ -8,7 +8,7 @@ import type {
   Invocation,
 } from '../model/agent-and-adapter-types.ts';
 import { can } from '../model/agent-and-adapter-types.ts';
-import { asNumber, asObject, asString, type JsonObject } from '../model/text/parse-json-and-find-places.ts';
+import { asNumber, asObject, asString, type JsonObject } from '../model/text/values-of-unknown-type.ts';
 import type { ErrorClass, Usage } from '../model/ticket.ts';
 import { flagged, options, resumeCommand, sessionArgs, switches, userArgs } from './command-flags.ts';
 import {

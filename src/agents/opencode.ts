@@ -8,7 +8,7 @@ import type {
 } from '../model/agent-and-adapter-types.ts';
 import { can } from '../model/agent-and-adapter-types.ts';
 import { addUsage } from '../model/limits/usage-cost-and-estimate.ts';
-import { asNumber, asObject, asString, type JsonObject } from '../model/text/parse-json-and-find-places.ts';
+import { asNumber, asObject, asString, type JsonObject } from '../model/text/values-of-unknown-type.ts';
 import type { Usage } from '../model/ticket.ts';
 import { flagged, options, resumeCommand, sessionArgs, switches, userArgs } from './command-flags.ts';
 import { type Launcher, plannerCommand, secretFile } from './planner-launch-and-masked-arguments.ts';

@@ -14,7 +14,7 @@ import {
   asObject,
   asString,
   type JsonObject,
-} from '../model/text/parse-json-and-find-places.ts';
+} from '../model/text/values-of-unknown-type.ts';
 import { flagged, options, resumeCommand, sessionArgs, switches, userArgs } from './command-flags.ts';
 import { PI_EXTENSION } from './pi-extension.ts';
 import { type Launcher, plannerCommand, secretFile } from './planner-launch-and-masked-arguments.ts';

@@ -6,7 +6,7 @@ import type {
   Invocation,
 } from '../model/agent-and-adapter-types.ts';
 import { can } from '../model/agent-and-adapter-types.ts';
-import { asString, type JsonObject } from '../model/text/parse-json-and-find-places.ts';
+import { asString, type JsonObject } from '../model/text/values-of-unknown-type.ts';
 import { ERROR_CLASSES, type Json } from '../model/ticket.ts';
 import { flagged, sessionArgs } from './command-flags.ts';
 import { requestEnv } from './directories-and-variables.ts';

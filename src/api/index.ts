@@ -1,7 +1,7 @@
 export { loadSettings } from '../config/load-settings.ts';
 export type { Settings } from '../config/settings-table.ts';
 export type { EngineContext, OpenOptions, PlanKind } from '../engine/context.ts';
-export type { PlanHooks } from '../engine/plan-hooks.ts';
+export type { PlanHooks } from '../engine/plan-hooks-interface.ts';
 export {
   type RunOptions as PlanRunOptions,
   type RunResult as PlanRunResult,

@@ -18,7 +18,7 @@ import { openStore } from '../store/open-file-store-with-schemas.ts';
 import type { Holder, Store, StoreOptions, StoreView } from '../store/store-interface.ts';
 import { createWorkspaces, type Workspaces } from '../workspaces/workspaces.ts';
 import { type Crash, crashPoints } from './crash-points.ts';
-import type { PlanHooks } from './plan-hooks.ts';
+import type { PlanHooks } from './plan-hooks-interface.ts';
 import type { TicketWorkspace } from './work-out-workspace-and-repository.ts';
 
 /** What the engine and the features work with. Everything is passed in: code below this reads no environment variables or other global state. */

@@ -3,7 +3,8 @@ import { makeDirectory } from '../machine/files/make-directory-and-handle-storag
 import { readRegularText } from '../machine/files/read-and-remove-files.ts';
 import { writeAtomic } from '../machine/files/write-atomic-and-note-facts.ts';
 import { digest } from '../model/ids-and-branch-names.ts';
-import { asArray, asRecord, parseJson } from '../model/text/parse-json-and-find-places.ts';
+import { parseJson } from '../model/text/parse-json-and-find-places.ts';
+import { asArray, asRecord } from '../model/text/values-of-unknown-type.ts';
 import { fileStamp, type GitLocation } from './locate-git-directories.ts';
 
 type Entries = ReadonlyArray<readonly [key: string, value: string]>;

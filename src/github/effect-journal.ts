@@ -3,7 +3,8 @@ import { dirname } from 'node:path';
 import { makeDirectory } from '../machine/files/make-directory-and-handle-storage-errors.ts';
 import { readOrEmpty } from '../machine/files/read-and-remove-files.ts';
 import { messageOf } from '../model/errors.ts';
-import { asRecord, asText, parseJson } from '../model/text/parse-json-and-find-places.ts';
+import { parseJson } from '../model/text/parse-json-and-find-places.ts';
+import { asRecord, asText } from '../model/text/values-of-unknown-type.ts';
 
 /** One line: an intent, or its result. */
 interface JournalLine {

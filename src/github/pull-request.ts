@@ -1,5 +1,6 @@
-import type { JsonObject } from '../model/text/parse-json-and-find-places.ts';
-import { asArray, asRecord, asText, parseJson } from '../model/text/parse-json-and-find-places.ts';
+import { parseJson } from '../model/text/parse-json-and-find-places.ts';
+import type { JsonObject } from '../model/text/values-of-unknown-type.ts';
+import { asArray, asRecord, asText } from '../model/text/values-of-unknown-type.ts';
 import { askRepository, nodesOf } from './gh/graphql.ts';
 import { type RepositoryName, repositoryText } from './gh/repository-name.ts';
 import { GhError, type GhOptions, type GhResult, ghProblem, runSlowGh, trySlowGh } from './gh/run-gh.ts';

@@ -1,4 +1,4 @@
-import { asArray, asRecord, asText, type JsonObject } from '../model/text/parse-json-and-find-places.ts';
+import { asArray, asRecord, asText, type JsonObject } from '../model/text/values-of-unknown-type.ts';
 import { askRepository, nodesOf } from './gh/graphql.ts';
 import type { RepositoryName } from './gh/repository-name.ts';
 import type { GhOptions } from './gh/run-gh.ts';

@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import { noteFact, readFacts } from '../machine/files/write-atomic-and-note-facts.ts';
-import { asRecord, parseJson } from '../model/text/parse-json-and-find-places.ts';
+import { parseJson } from '../model/text/parse-json-and-find-places.ts';
+import { asRecord } from '../model/text/values-of-unknown-type.ts';
 import { type GhOptions, runGh } from './gh/run-gh.ts';
 
 /** How many requests GitHub accepts from this account until the reset. */

@@ -1,6 +1,7 @@
 import { orderByDependencies } from '../model/plans/dependency-order.ts';
 import { didYouMean } from '../model/text/nearest-word.ts';
-import { asArray, asRecord, parseJson } from '../model/text/parse-json-and-find-places.ts';
+import { parseJson } from '../model/text/parse-json-and-find-places.ts';
+import { asArray, asRecord } from '../model/text/values-of-unknown-type.ts';
 import type { Tree } from './build-task-tree.ts';
 import type { Collected } from './collect-task-drafts.ts';
 import { taskList } from './parse-task-fields.ts';

@@ -2,7 +2,7 @@ import { readFileSync, statSync } from 'node:fs';
 import { z } from 'zod';
 import { InputError, messageOf } from '../model/errors.ts';
 import { cleanLine } from '../model/text/clean-escape-quote-plural.ts';
-import { asObject } from '../model/text/parse-json-and-find-places.ts';
+import { asObject } from '../model/text/values-of-unknown-type.ts';
 
 /** The format version of SEQUENTIAL_STATE.json; newer files are refused. */
 const STATE_VERSION = 1;

@@ -13,3 +13,7 @@ export function userHome(env: Env): string {
   // `homedir` is empty where `HOME` is.
   return env.HOME || homedir() || userInfo().homedir;
 }
+
+export function isInside(path: string, directory: string): boolean {
+  return path === directory || path.startsWith(directory === '/' ? directory : `${directory}/`);
+}

@@ -1,7 +1,8 @@
 import { rmSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { requireId, type TicketRef } from '../model/ids-and-branch-names.ts';
-import { asRecord, parseJson } from '../model/text/parse-json-and-find-places.ts';
+import { parseJson } from '../model/text/parse-json-and-find-places.ts';
+import { asRecord } from '../model/text/values-of-unknown-type.ts';
 import { type Attempt, attemptKey } from '../model/ticket.ts';
 import { stateLock, withStateLock } from './file-lock.ts';
 import { StorageWait } from './files/make-directory-and-handle-storage-errors.ts';

@@ -1,4 +1,5 @@
-import { asArray, asRecord, parseJson } from './text/parse-json-and-find-places.ts';
+import { parseJson } from './text/parse-json-and-find-places.ts';
+import { asArray, asRecord } from './text/values-of-unknown-type.ts';
 
 /**
  * Holds the order of an object's keys in its file, and what people added to it themselves. Spreading the object keeps it;

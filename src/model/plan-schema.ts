@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { EFFORTS } from './agent-and-adapter-types.ts';
 import { SCHEMA_VERSION } from './extra-fields.ts';
 import { ISSUE_PHASES, OPTIONAL_PHASES } from './issue-phases.ts';
-import { asRecord } from './text/parse-json-and-find-places.ts';
+import { asRecord } from './text/values-of-unknown-type.ts';
 import {
   BranchOrNull,
   Budget,

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { SCHEMA_VERSION } from './extra-fields.ts';
 import { BRANCH_PATTERN, branchProblem, ID_PATTERN, idProblem } from './ids-and-branch-names.ts';
-import { asRecord } from './text/parse-json-and-find-places.ts';
+import { asRecord } from './text/values-of-unknown-type.ts';
 
 /** Types of fields that many schemas have. */
 export const OptionalText = z.string().optional();

@@ -1,5 +1,5 @@
 import { firstOf } from './text/clean-escape-quote-plural.ts';
-import { asRecord } from './text/parse-json-and-find-places.ts';
+import { asRecord } from './text/values-of-unknown-type.ts';
 import type { Attempt, Json, Ticket } from './ticket.ts';
 
 /** How the review of an issue ended, as the issue workflow captured it. */

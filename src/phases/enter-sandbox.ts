@@ -1,6 +1,7 @@
 import { existsSync, realpathSync, statSync } from 'node:fs';
 import { basename, delimiter, dirname, isAbsolute, join } from 'node:path';
 import { findExecutable } from '../machine/find-and-probe-program.ts';
+import { isInside } from '../machine/home-path.ts';
 import {
   dropPidsGroup,
   findPidsGroup,
@@ -11,7 +12,7 @@ import type { AgentConfig } from '../model/agent-and-adapter-types.ts';
 import { digest } from '../model/ids-and-branch-names.ts';
 import type { PhaseOf } from '../model/workflow.ts';
 import { accountHome, gitSettings, keptPrograms, openHome } from '../sandbox/agent-home.ts';
-import { bubblewrap, isInside, PRIVATE } from '../sandbox/bubblewrap.ts';
+import { bubblewrap, PRIVATE } from '../sandbox/bubblewrap-command-line.ts';
 import type { PhaseContext } from './phase-context.ts';
 
 type Context = PhaseContext<PhaseOf<'agent'>>;

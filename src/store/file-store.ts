@@ -26,7 +26,7 @@ import { FileHolder } from './file-claims.ts';
 import { distrustFinishedIndex } from './finished-index.ts';
 import type { Layout } from './layout-and-view.ts';
 import { DELETED, directories, entryExists, layoutOf, NEW, readView } from './layout-and-view.ts';
-import { parseUsage, usageText } from './parse-without-zod.ts';
+import { parseUsage, serializeUsage } from './parse-without-zod.ts';
 import { appendLines, linesAfter, readLines, stateBytes, stateText, unwritable } from './state-file-io.ts';
 import { StateReader, stampOf } from './state-reader.ts';
 import type {
@@ -343,7 +343,7 @@ export class FileStore implements Store {
 
   async updateDeletedUsage(change: (kept: readonly Ticket[]) => readonly object[]): Promise<void> {
     const file = this.#layout.deletedUsage;
-    await this.#locked('engines.past', () => writeAtomic(file, usageText(change(readUsage(file)))));
+    await this.#locked('engines.past', () => writeAtomic(file, serializeUsage(change(readUsage(file)))));
   }
 
   async pin(hash: string, text: string): Promise<void> {

@@ -35,7 +35,7 @@ export function parseUsage(text: string): Ticket[] {
   return Array.isArray(all) ? all.flatMap((each) => quickTicket(each) ?? []) : [];
 }
 
-export function usageText(all: readonly object[]): string {
+export function serializeUsage(all: readonly object[]): string {
   const lines = new Set(all.map((each) => JSON.stringify(each)));
   return `[\n${[...lines].join(',\n')}\n]\n`;
 }

@@ -7,7 +7,7 @@ import { found } from '../config/value-kinds.ts';
 import { messageOf } from '../model/errors.ts';
 import { capital } from '../model/text/clean-escape-quote-plural.ts';
 import { didYouMean } from '../model/text/nearest-word.ts';
-import { isObject } from '../model/text/parse-json-and-find-places.ts';
+import { isObject } from '../model/text/values-of-unknown-type.ts';
 import {
   ActionPhase,
   AgentPhase,

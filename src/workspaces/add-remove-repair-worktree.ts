@@ -18,8 +18,8 @@ import { ifPossible } from '../machine/files/read-and-remove-files.ts';
 import { processesIn } from '../machine/process-identity-and-signals.ts';
 import { orError, shortageOf, WorkspaceError } from '../model/errors.ts';
 import { commitsOnlyHere } from './find-work-lost-with-worktree.ts';
-import { refuseInside } from './find-worktree-obstacles.ts';
-import { canonical, makePath, pathTaken } from './resolve-create-and-prune-paths.ts';
+import { pathTaken, refuseInside } from './find-worktree-obstacles.ts';
+import { canonical, makePath } from './resolve-symlinks-make-and-remove-directories.ts';
 import { type Owner, readOwner, writeOwner } from './workspace-owner.ts';
 /** Registers a new, still empty worktree; filling it needs no lock. */
 export async function addWorktree(

@@ -4,7 +4,7 @@ import type { GitLocation } from '../git/locate-git-directories.ts';
 import { identity } from '../git/merge.ts';
 import { branchRef } from '../git/refs.ts';
 import { WorkspaceError } from '../model/errors.ts';
-import { canonical } from './resolve-create-and-prune-paths.ts';
+import { canonical } from './resolve-symlinks-make-and-remove-directories.ts';
 
 /** Commits these files of a checkout and nothing else; null when they are as the last commit has them. */
 export async function commitPaths(

@@ -14,8 +14,8 @@ import {
 } from './add-remove-repair-worktree.ts';
 import { refuseTrunk } from './delete-branches-and-protect-trunk.ts';
 import { findStart, moveToStart, type Start } from './find-start-and-merge-prerequisites.ts';
-import { refuseInside } from './find-worktree-obstacles.ts';
-import { canonical, pathTaken, realDirectory } from './resolve-create-and-prune-paths.ts';
+import { pathTaken, refuseInside } from './find-worktree-obstacles.ts';
+import { canonical, realDirectory } from './resolve-symlinks-make-and-remove-directories.ts';
 import { endSetup, refreshSetup, setUp } from './setup/set-up-worktree.ts';
 import { checkOutWarm, discardWarm, refuseOwnState, type Taken, takeWarm } from './warm/warm-worktrees.ts';
 import type { Owner } from './workspace-owner.ts';

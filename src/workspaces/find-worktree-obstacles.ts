@@ -1,12 +1,13 @@
 import { existsSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import type { Context, Repository } from '../git/context-and-locks.ts';
-import { checkedOutAt, inspect } from '../git/inspect-worktrees.ts';
+import { checkedOutAt, type Found, inspect } from '../git/inspect-worktrees.ts';
 import { checkBranch } from '../git/refs.ts';
+import { isInside } from '../machine/home-path.ts';
 import { orError, WorkspaceError } from '../model/errors.ts';
 import { refuseConflictingName, refuseTrunk } from './delete-branches-and-protect-trunk.ts';
 import { resolveBase } from './resolve-base.ts';
-import { canonical, isInside, pathTaken, realDirectory, warmRoot } from './resolve-create-and-prune-paths.ts';
+import { canonical, realDirectory, warmRoot } from './resolve-symlinks-make-and-remove-directories.ts';
 import { type Owner, readOwner, readOwnerAt, refuseOther } from './workspace-owner.ts';
 import type { WorkspaceSpec } from './workspace-spec.ts';
 
@@ -128,4 +129,21 @@ function checkoutsAround(path: string): string[] {
     if (existsSync(join(at, '.git'))) found.push(at);
     if (dirname(at) === at) return found;
   }
+}
+
+const PATH_CONTENT: Record<Exclude<Found['kind'], 'absent' | 'worktree'>, string> = {
+  empty: 'an empty directory',
+  file: 'a file',
+  symlink: 'a symbolic link',
+  directory: 'a directory with other content',
+  checkout: 'another git repository',
+};
+
+export function pathTaken(path: string, what: Found['kind'] | string, hint?: string): WorkspaceError {
+  const content = what in PATH_CONTENT ? PATH_CONTENT[what as keyof typeof PATH_CONTENT] : what;
+  return new WorkspaceError('workspace/path-taken', `The worktree path ${path} is taken by ${content}.`, {
+    hint:
+      hint ?? 'Move it away, or set `worktree` of the ticket or the setting `worktreeRoot` to another place.',
+    details: { path, what: content },
+  });
 }

@@ -4,7 +4,7 @@ import type { Context, Repository } from '../git/context-and-locks.ts';
 import { gitDirOfEntry, listWorktrees as listRegistered } from '../git/inspect-worktrees.ts';
 import { readStatus } from '../git/status-and-index-marks.ts';
 import { candidateAt, commitsThatWouldBeLost, type ReleaseSpec, reasonToKeep } from './release-workspace.ts';
-import { canonical, realDirectory } from './resolve-create-and-prune-paths.ts';
+import { canonical, realDirectory } from './resolve-symlinks-make-and-remove-directories.ts';
 import { withoutCopies } from './setup/copy-untracked-files.ts';
 import { type Owner, readOwner } from './workspace-owner.ts';
 

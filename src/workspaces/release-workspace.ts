@@ -22,7 +22,11 @@ import { shellWord } from '../model/text/quote-values-for-shell.ts';
 import { removeWorktree } from './add-remove-repair-worktree.ts';
 import { commitsOnlyHere, sayCommits } from './find-work-lost-with-worktree.ts';
 import { hadEnclave } from './private-git-directory.ts';
-import { canonical, realDirectory, removeEmptyParents } from './resolve-create-and-prune-paths.ts';
+import {
+  canonical,
+  realDirectory,
+  removeEmptyParents,
+} from './resolve-symlinks-make-and-remove-directories.ts';
 import { type ReturnToBranchSpec, returnToBranch, rewindTree } from './rewind-or-return-to-branch.ts';
 import { withoutCopies } from './setup/copy-untracked-files.ts';
 import {

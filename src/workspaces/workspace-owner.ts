@@ -7,8 +7,9 @@ import { writeSmallFile } from '../machine/files/make-directory-and-handle-stora
 import { readRegularText } from '../machine/files/read-and-remove-files.ts';
 import type { ProcessIdentity } from '../machine/process-identity-and-signals.ts';
 import { WorkspaceError } from '../model/errors.ts';
-import { asRecord, parseJson } from '../model/text/parse-json-and-find-places.ts';
-import { canonical } from './resolve-create-and-prune-paths.ts';
+import { parseJson } from '../model/text/parse-json-and-find-places.ts';
+import { asRecord } from '../model/text/values-of-unknown-type.ts';
+import { canonical } from './resolve-symlinks-make-and-remove-directories.ts';
 import type { WorkspaceSpec } from './workspace-spec.ts';
 
 /**

@@ -42,7 +42,7 @@ import { closeEnclave, openEnclave } from './private-git-directory.ts';
 import { pushBranch, pushUrl, remoteTips } from './push-branch.ts';
 import { releaseWorkspace, setAside } from './release-workspace.ts';
 import { basedOn, checkBase, resolveBase, startingPoint } from './resolve-base.ts';
-import { canonical } from './resolve-create-and-prune-paths.ts';
+import { canonical } from './resolve-symlinks-make-and-remove-directories.ts';
 import { returnToBranch, rewindTree } from './rewind-or-return-to-branch.ts';
 import { type Scratch, type ScratchSpec, withBaseScratch } from './scratch-worktree.ts';
 import { endSetup, isReady } from './setup/set-up-worktree.ts';

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { ADAPTERS } from '../../src/agents/adapters-and-agent-problems.ts';
-import { compareVersions } from '../../src/agents/installed-agents.ts';
+import { compareVersions } from '../../src/agents/program-versions.ts';
 import { INSTALL_COMMANDS } from '../../src/config/doctor/check-programs.ts';
 import { ACCESS } from '../../src/model/agent-and-adapter-types.ts';
 import { PINNED, releaseOf } from '../../tools/agents/pinned.mjs';

@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
+import { SUPPORT_COLUMNS } from '../../src/agents/adapter-abilities-table.ts';
 import { ADAPTERS } from '../../src/agents/adapters-and-agent-problems.ts';
-import type { SurveyedAgent } from '../../src/agents/installed-agents.ts';
-import { SUPPORT_COLUMNS } from '../../src/agents/installed-agents.ts';
+import type { SurveyedAgent } from '../../src/agents/check-installed-agents.ts';
 import type { DoctorFinding } from '../../src/config/doctor/check-programs.ts';
 import { runCommand, type Scratch, scratch } from '../config/scratch.ts';
 import { CliCall } from '../support/cli-call.ts';

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { openEngine } from '../../src/api/open-engine-with-features.ts';
 import { loadSettings } from '../../src/config/load-settings.ts';
-import type { PlanHooks } from '../../src/engine/plan-hooks.ts';
+import type { PlanHooks } from '../../src/engine/plan-hooks-interface.ts';
 import { runWorker } from '../../src/engine/run-daemon-tick-and-worker.ts';
 import { storeAt } from '../store/postgres/support.ts';
 import { FleetWorld } from '../support/fleet.ts';

@@ -12,7 +12,7 @@ import {
 import { join } from 'node:path';
 import { describe, expect } from 'vitest';
 import { processLimit } from '../../src/machine/limit-processes-of-sandbox.ts';
-import { bubblewrap } from '../../src/sandbox/bubblewrap.ts';
+import { bubblewrap } from '../../src/sandbox/bubblewrap-command-line.ts';
 import { Running } from '../support/cli.ts';
 import { git, isRunning, it, World, waitFor } from '../support/index.ts';
 import { attempt, prepare, report, WORK } from './sandbox-support.ts';

@@ -7,15 +7,8 @@ import type {
   ReadContext,
 } from '../../model/agent-and-adapter-types.ts';
 import { InputError } from '../../model/errors.ts';
-import {
-  asNumber,
-  asObject,
-  asString,
-  isTooDeep,
-  type JsonObject,
-  parseObject,
-  TOO_DEEP,
-} from '../../model/text/parse-json-and-find-places.ts';
+import { isTooDeep, parseObject, TOO_DEEP } from '../../model/text/parse-json-and-find-places.ts';
+import { asNumber, asObject, asString, type JsonObject } from '../../model/text/values-of-unknown-type.ts';
 import type { ErrorClass, Json, Usage } from '../../model/ticket.ts';
 import { type Exit, errorOf, unfinished } from './classify-errors.ts';
 import { toIso } from './reset-time.ts';

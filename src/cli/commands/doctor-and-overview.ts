@@ -1,14 +1,9 @@
 import { existsSync, readdirSync } from 'node:fs';
 import { join, relative } from 'node:path';
+import { SUPPORT_COLUMNS, supportsOf } from '../../agents/adapter-abilities-table.ts';
 import { ADAPTERS } from '../../agents/adapters-and-agent-problems.ts';
-import {
-  agentFindings,
-  rangeText,
-  SUPPORT_COLUMNS,
-  type SurveyedAgent,
-  supportsOf,
-  surveyAgents,
-} from '../../agents/installed-agents.ts';
+import { agentFindings, type SurveyedAgent, surveyAgents } from '../../agents/check-installed-agents.ts';
+import { rangeText } from '../../agents/program-versions.ts';
 import type { DoctorFinding } from '../../config/doctor/check-programs.ts';
 import { agentsToCheck, finding, missingProgram } from '../../config/doctor/check-programs.ts';
 import { configFinding, examine, isHealthy } from '../../config/doctor/doctor.ts';

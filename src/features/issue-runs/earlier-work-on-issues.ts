@@ -218,3 +218,22 @@ function doneBefore(ticket: Ticket): Omit<DoneBefore, 'merged'> {
   const pullRequest = typeof context.pr_url === 'string' ? context.pr_url : null;
   return { branch, pullRequest, tip: tipOf(ticket), by: refKey(ticket) };
 }
+
+/** Dependencies that are not run now and were finished before: their keys with the tickets that finished them. */
+export async function finishedOutside(
+  engine: EngineContext,
+  issues: readonly Candidate[],
+  earlier: EarlierIssues,
+  workflow: Workflow,
+): Promise<Map<string, string>> {
+  const here = new Set(issues.map(({ key }) => key));
+  const finished = new Map<string, string>();
+  for (const { dependsOn, place } of issues.filter(({ done }) => !done)) {
+    for (const key of dependsOn.filter((each) => !here.has(each) && !finished.has(each))) {
+      const tickets = await earlier.mentioned(key, place.repo);
+      const ticket = await finishedWork(engine, { tickets, earlier, workflow });
+      if (ticket) finished.set(key, refKey(ticket));
+    }
+  }
+  return finished;
+}

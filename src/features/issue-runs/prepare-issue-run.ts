@@ -1,5 +1,6 @@
 import type { EngineContext } from '../../engine/context.ts';
 import { workspaceFor } from '../../engine/work-out-workspace-and-repository.ts';
+import type { GhOptions } from '../../github/gh/run-gh.ts';
 import { fetchItems } from '../../issues/fetch-work-items.ts';
 import { placeItems } from '../../issues/find-issue-checkouts.ts';
 import { joinNumbered, taskItem } from '../../issues/issues-and-tasks-from-caller.ts';
@@ -14,8 +15,7 @@ import { TicketBase } from '../../model/ticket-schema.ts';
 import { phasesAhead } from '../../model/workflow.ts';
 import { resolveWorkflow } from '../../workflows/find-and-check-workflow.ts';
 import { pinWorkflow } from '../../workflows/pin-workflow-and-render-prompts.ts';
-import { fetchOptions, finishedOutside, withDependencies } from './dependencies-outside-run.ts';
-import { EarlierIssues, leftToDo } from './earlier-work-on-issues.ts';
+import { EarlierIssues, finishedOutside, leftToDo } from './earlier-work-on-issues.ts';
 import {
   runMode,
   skippedPhases,
@@ -23,6 +23,7 @@ import {
 } from './options/execution-config-and-workflow-changes.ts';
 import { branchOfItem, type Candidate, type PreparedRun, planIssues, WORKFLOW } from './plan-issues.ts';
 import { redoUnstackedIssues, stopAtRefused } from './redo-or-refuse-chained-issues.ts';
+import { refuseOpenDependencies } from './refuse-issues-with-open-dependencies.ts';
 import type { IssueRunRequest, Refused } from './request-and-result-types.ts';
 
 /** Plans an issue run without changing anything. */
@@ -74,7 +75,8 @@ export async function prepareIssueRun(engine: EngineContext, request: IssueRunRe
   if (mode === 'chain') await redoUnstackedIssues(engine, issues);
   issues = await checkBases(engine, request, { issues, earlier, refuse });
   const finished = await finishedOutside(engine, issues, earlier, workflow);
-  if (!force) issues = await withDependencies(engine, request, { issues, finished, refused });
+  if (!force)
+    issues = await refuseOpenDependencies(fetchOptions(engine, request), { issues, finished, refused });
   const groups = batches && batchKeys(batches, keys);
   issues = stopAtRefused({ mode, asked: items, issues, refused, groups });
   const now = engine.now();
@@ -125,6 +127,10 @@ async function collectItems(
   // Keys of the items, by what was typed for them.
   const keys = new Map([...known.map((item) => [item.id, item.key] as const), ...fetched.keys]);
   return { items, places, keys, refused };
+}
+
+function fetchOptions(engine: EngineContext, { cwd, signal }: IssueRunRequest): GhOptions {
+  return { cwd, env: engine.env, gh: engine.settings.ghCommand, signal };
 }
 
 /** Adds tasks as new work, with ids and branches that no other work has. */

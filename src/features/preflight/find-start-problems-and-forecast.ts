@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { agentReadiness } from '../../agents/installed-agents.ts';
+import { agentReadiness } from '../../agents/check-installed-agents.ts';
 import { type DoctorFinding, finding } from '../../config/doctor/check-programs.ts';
 import { findAgent } from '../../config/resolve-agents.ts';
 import { agentOf } from '../../engine/choose-agent-within-limits.ts';

@@ -6,7 +6,7 @@ import type { Unit } from '../../kiro/group-tasks-into-units.ts';
 import { Assignment, readAssignments, readStateText } from '../../kiro/state-file-formats.ts';
 import { InputError } from '../../model/errors.ts';
 import { didYouMean } from '../../model/text/nearest-word.ts';
-import { asRecord } from '../../model/text/parse-json-and-find-places.ts';
+import { asRecord } from '../../model/text/values-of-unknown-type.ts';
 import type { Ticket } from '../../model/ticket.ts';
 import { STATE_FILE } from './bring-spec-into-worktree.ts';
 

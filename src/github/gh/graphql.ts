@@ -1,5 +1,6 @@
-import type { JsonObject } from '../../model/text/parse-json-and-find-places.ts';
-import { asArray, asRecord, asText, parseJson } from '../../model/text/parse-json-and-find-places.ts';
+import { parseJson } from '../../model/text/parse-json-and-find-places.ts';
+import type { JsonObject } from '../../model/text/values-of-unknown-type.ts';
+import { asArray, asRecord, asText } from '../../model/text/values-of-unknown-type.ts';
 import { type RateLimit, readRateLimit } from '../remember-rate-limit.ts';
 import { type RepositoryName, repositoryText } from './repository-name.ts';
 import type { GhError } from './run-gh.ts';

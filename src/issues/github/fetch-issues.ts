@@ -12,7 +12,8 @@ import {
 import { GhError, ghFailure, runGh } from '../../github/gh/run-gh.ts';
 import { orError, SignalboxError } from '../../model/errors.ts';
 import { groupBy } from '../../model/group-and-remember.ts';
-import { asRecord, asText, type JsonObject, parseJson } from '../../model/text/parse-json-and-find-places.ts';
+import { parseJson } from '../../model/text/parse-json-and-find-places.ts';
+import { asRecord, asText, type JsonObject } from '../../model/text/values-of-unknown-type.ts';
 import type { GithubReference } from '../issue-references.ts';
 import { type Fetched, problemOf, type SourceContext } from '../work-item.ts';
 import { githubItem, issueKeys, labelNames, type RawIssue, rawIssue } from './issue-from-answer.ts';

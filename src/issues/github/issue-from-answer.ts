@@ -4,7 +4,7 @@ import { githubKey, parseRepository, repositoryText } from '../../github/gh/repo
 import { GhError } from '../../github/gh/run-gh.ts';
 import { idProblem } from '../../model/ids-and-branch-names.ts';
 import { cleanLabels, cleanLine, cleanText } from '../../model/text/clean-escape-quote-plural.ts';
-import { asRecord, asText } from '../../model/text/parse-json-and-find-places.ts';
+import { asRecord, asText } from '../../model/text/values-of-unknown-type.ts';
 import { acceptanceCriteria } from '../acceptance-criteria.ts';
 import { mentionedDependencies } from '../dependency-mentions.ts';
 import type { WorkItem } from '../work-item.ts';

@@ -4,7 +4,7 @@ import { parseRepository, type RepositoryName, repositoryText } from '../../gith
 import { InputError, orError, SignalboxError } from '../../model/errors.ts';
 import { quoted } from '../../model/text/clean-escape-quote-plural.ts';
 import { nearest } from '../../model/text/nearest-word.ts';
-import { asRecord, asText } from '../../model/text/parse-json-and-find-places.ts';
+import { asRecord, asText } from '../../model/text/values-of-unknown-type.ts';
 import { fetchItems } from '../fetch-work-items.ts';
 import type { GithubReference } from '../issue-references.ts';
 import type { Listed, ListFilter, ListOptions, SourceContext } from '../work-item.ts';

@@ -1,7 +1,8 @@
 import type { GhOptions } from '../../github/gh/run-gh.ts';
 import { SignalboxError } from '../../model/errors.ts';
 import { cleanLine } from '../../model/text/clean-escape-quote-plural.ts';
-import { asArray, asRecord, asText, parseJson } from '../../model/text/parse-json-and-find-places.ts';
+import { parseJson } from '../../model/text/parse-json-and-find-places.ts';
+import { asArray, asRecord, asText } from '../../model/text/values-of-unknown-type.ts';
 
 const DEFAULT_URL = 'https://api.linear.app/graphql';
 const MAX_BYTES = 16 * 1024 * 1024;

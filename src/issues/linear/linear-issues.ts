@@ -4,7 +4,7 @@ import type { GhOptions } from '../../github/gh/run-gh.ts';
 import { orError, SignalboxError } from '../../model/errors.ts';
 import { groupBy } from '../../model/group-and-remember.ts';
 import { cleanLabels, cleanLine, cleanText } from '../../model/text/clean-escape-quote-plural.ts';
-import { asRecord, asText } from '../../model/text/parse-json-and-find-places.ts';
+import { asRecord, asText } from '../../model/text/values-of-unknown-type.ts';
 import { acceptanceCriteria } from '../acceptance-criteria.ts';
 import { dependencyMentions } from '../dependency-mentions.ts';
 import type { LinearReference } from '../issue-references.ts';

@@ -9,7 +9,8 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { asRecord, parseJson } from '../../model/text/parse-json-and-find-places.ts';
+import { parseJson } from '../../model/text/parse-json-and-find-places.ts';
+import { asRecord } from '../../model/text/values-of-unknown-type.ts';
 import { isAlive, type ProcessIdentity, sendSignal } from '../process-identity-and-signals.ts';
 import { makeDirectory } from './make-directory-and-handle-storage-errors.ts';
 import { readJson, readOrEmpty, unlessCode } from './read-and-remove-files.ts';

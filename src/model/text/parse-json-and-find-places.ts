@@ -1,4 +1,4 @@
-export type JsonObject = Record<string, unknown>;
+import { asObject, type JsonObject } from './values-of-unknown-type.ts';
 
 /** Far deeper than anything that people or agents write, and far below the depth at which writing it overflows the stack. */
 const MAX_JSON_DEPTH = 1000;
@@ -42,38 +42,6 @@ export function parseJson(text: string): unknown {
 /** The object on a line, or undefined for anything else: a stream may contain warnings and incomplete lines. */
 export function parseObject(line: string): JsonObject | undefined {
   return line.trimStart().startsWith('{') ? asObject(parseJson(line)) : undefined;
-}
-
-export function isObject(value: unknown): value is JsonObject {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
-}
-
-// Return undefined for a value of another type.
-
-export function asObject(value: unknown): JsonObject | undefined {
-  return isObject(value) ? value : undefined;
-}
-
-export function asString(value: unknown): string | undefined {
-  return typeof value === 'string' ? value : undefined;
-}
-
-export function asNumber(value: unknown): number | undefined {
-  return typeof value === 'number' && Number.isFinite(value) ? value : undefined;
-}
-
-// Return an empty value for a value of another type.
-
-export function asRecord(value: unknown): JsonObject {
-  return isObject(value) ? value : {};
-}
-
-export function asArray(value: unknown): unknown[] {
-  return Array.isArray(value) ? value : [];
-}
-
-export function asText(value: unknown): string {
-  return typeof value === 'string' ? value : '';
 }
 
 const JSON_TOKEN =

@@ -5,7 +5,7 @@ import type { Style } from '../style-and-phrases.ts';
 import { clock, enginesText, oneLine, sayProblem, statusMark, waitTime } from '../style-and-phrases.ts';
 import { cells, cut, joined } from '../tables-and-text-wrapping.ts';
 import type { Board, BoardRow } from '../view-schemas.ts';
-import { drawRow, headerRow, layOutRows, type RowLayout } from './lay-out-rows.ts';
+import { drawRow, headerRow, layOutRows, type RowLayout } from './lay-out-and-draw-rows.ts';
 import { type ListEntry, listEntries, rowNames, type Shown, sectionWords } from './list-rows.ts';
 
 export interface Frame {

@@ -4,7 +4,7 @@ import { clock, oneLine, printable, waitTime } from '../style-and-phrases.ts';
 import { cells, cut, fold } from '../tables-and-text-wrapping.ts';
 import type { Board, BoardRow } from '../view-schemas.ts';
 import { countLines, drawEntry, type Frame, factLines, type Listing } from './draw-board.ts';
-import { headerRow } from './lay-out-rows.ts';
+import { headerRow } from './lay-out-and-draw-rows.ts';
 import type { ListEntry } from './list-rows.ts';
 import { openQuestions, type TopState } from './top-state.ts';
 

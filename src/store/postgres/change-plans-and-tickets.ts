@@ -7,9 +7,17 @@ import type { FleetClaim } from '../store-interface.ts';
 import type { LeaseRow } from './copy-of-leases-roles-and-workers.ts';
 import { columnsOf, type RawRow, type Row, usable } from './parse-plan-and-ticket-rows.ts';
 import type { PgContext } from './pg-context.ts';
+import {
+  CLAIMED,
+  NEW_PLAN,
+  NEW_TICKETS,
+  ONE_PLAN,
+  ONE_TICKET,
+  PUT_PLAN,
+  PUT_TICKET,
+} from './plan-event-and-lease-statements.ts';
 import { LOCKS, SCHEMA } from './schema.ts';
 import { inTransaction, type Query } from './session.ts';
-import { CLAIMED, NEW_PLAN, NEW_TICKETS, ONE_PLAN, ONE_TICKET, PUT_PLAN, PUT_TICKET } from './statements.ts';
 
 /** A change of a ticket, and what else belongs to its transaction. */
 interface TicketChange {

@@ -5,8 +5,6 @@ import { Leases } from './copy-of-leases-roles-and-workers.ts';
 import type { PgModule } from './load-peers.ts';
 import { Mirror, type MirrorOptions } from './mirror.ts';
 import type { RawRow } from './parse-plan-and-ticket-rows.ts';
-import { CHANNEL, checkSchema, WORKERS_CHANGED } from './schema.ts';
-import { inTransaction, type Query, Session } from './session.ts';
 import {
   CHANGES,
   type ChangedRow,
@@ -15,7 +13,9 @@ import {
   type FinishedRow,
   LAST_CHANGE,
   TICKETS_OF,
-} from './statements.ts';
+} from './plan-event-and-lease-statements.ts';
+import { CHANNEL, checkSchema, WORKERS_CHANGED } from './schema.ts';
+import { inTransaction, type Query, Session } from './session.ts';
 
 interface ConnectedOptions extends Pick<MirrorOptions, 'reader' | 'readPlan' | 'findNamed'> {
   pg: PgModule;

@@ -12,7 +12,7 @@ import {
   type RowReader,
   usable,
 } from './parse-plan-and-ticket-rows.ts';
-import type { ChangedRow, FinishedRow } from './statements.ts';
+import type { ChangedRow, FinishedRow } from './plan-event-and-lease-statements.ts';
 
 export interface MirrorOptions {
   reader: RowReader;

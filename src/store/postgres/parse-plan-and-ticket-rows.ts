@@ -19,7 +19,7 @@ export interface Row<T extends Plan | Ticket> {
   value: T | InputError;
 }
 
-/** A row of a plan or ticket as the statements in `statements.ts` return it. */
+/** A row of a plan or ticket as the statements in `plan-event-and-lease-statements.ts` return it. */
 export interface RawRow {
   plan_id: string;
   ticket_id: string | null;

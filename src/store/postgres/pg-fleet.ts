@@ -8,9 +8,9 @@ import { type RowChanges, waitForChanges } from './change-plans-and-tickets.ts';
 import { type Boss, bossDatabase, JOB_OPTIONS, type Queue } from './pg-boss-queue.ts';
 import type { PgContext } from './pg-context.ts';
 import type { PgHolder } from './pg-holder.ts';
+import { EVENTS, HELD_ROLE, JOIN, LAST_EVENT, WORKERS } from './plan-event-and-lease-statements.ts';
 import { SCHEMA } from './schema.ts';
 import { inTransaction, type Query } from './session.ts';
-import { EVENTS, HELD_ROLE, JOIN, LAST_EVENT, WORKERS } from './statements.ts';
 
 /** Workers, the scheduler and the queue between them. */
 export function pgFleet(

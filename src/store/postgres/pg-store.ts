@@ -16,7 +16,7 @@ import { unknownPlan, unknownTicket } from '../../model/plans/latest-plans-and-u
 import type { Ticket } from '../../model/ticket.ts';
 import { keyOf } from '../change-log.ts';
 import { claimLines, type NoticeLine } from '../claim-notifications.ts';
-import { usageText } from '../parse-without-zod.ts';
+import { serializeUsage } from '../parse-without-zod.ts';
 import { missing } from '../state-file-io.ts';
 import { OWN_KINDS } from '../state-reader.ts';
 import type {
@@ -42,10 +42,10 @@ import { type BossModule, Queue } from './pg-boss-queue.ts';
 import { commandRecords, type PgContext } from './pg-context.ts';
 import { pgFleet } from './pg-fleet.ts';
 import { PgHolder } from './pg-holder.ts';
+import { EVENTS, LAST_EVENT, NAMED_TICKETS, WHOLE_PLANS } from './plan-event-and-lease-statements.ts';
 import { BlockingReader } from './query-synchronously.ts';
 import { LOCK_CLASSES, LOCKS, SCHEMA } from './schema.ts';
 import { inTransaction, type Query, Session } from './session.ts';
-import { EVENTS, LAST_EVENT, NAMED_TICKETS, WHOLE_PLANS } from './statements.ts';
 
 interface PgStoreOptions extends StoreOptions {
   pg: PgModule;
@@ -375,7 +375,7 @@ export class PgStore implements Store {
       const text = await inTransaction(query, async () => {
         await waitForChanges(query);
         await this.#connected.pull(query);
-        const next = usageText(change(this.#mirror.usage));
+        const next = serializeUsage(change(this.#mirror.usage));
         await putRecord(query, 'usage', next);
         return next;
       });

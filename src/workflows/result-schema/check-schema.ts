@@ -1,6 +1,6 @@
 import type { Finding, Path } from '../../config/parse-yaml-and-place-problems.ts';
 import { didYouMean } from '../../model/text/nearest-word.ts';
-import { isObject, type JsonObject } from '../../model/text/parse-json-and-find-places.ts';
+import { isObject, type JsonObject } from '../../model/text/values-of-unknown-type.ts';
 import { isRegExp, KEYWORDS, referredSchema } from './keywords.ts';
 
 /** What holds for a part because the schema around it says so. */

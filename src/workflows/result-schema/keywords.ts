@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { ifPossible } from '../../machine/files/read-and-remove-files.ts';
 import { plural } from '../../model/text/clean-escape-quote-plural.ts';
-import { asNumber, isObject, type JsonObject } from '../../model/text/parse-json-and-find-places.ts';
+import { asNumber, isObject, type JsonObject } from '../../model/text/values-of-unknown-type.ts';
 
 /**
  * The keywords that the JSON Schema of a result may have. The check accepts these and no others, and the validation

@@ -1,7 +1,7 @@
 import { messageOf } from '../../model/errors.ts';
 import { plural } from '../../model/text/clean-escape-quote-plural.ts';
-import type { JsonObject } from '../../model/text/parse-json-and-find-places.ts';
-import { asArray, asNumber, asObject, isObject } from '../../model/text/parse-json-and-find-places.ts';
+import type { JsonObject } from '../../model/text/values-of-unknown-type.ts';
+import { asArray, asNumber, asObject, isObject } from '../../model/text/values-of-unknown-type.ts';
 import type { Json } from '../../model/ticket.ts';
 import { KEYWORDS, referredSchema, TYPES } from './keywords.ts';
 

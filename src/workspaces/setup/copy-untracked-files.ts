@@ -5,8 +5,8 @@ import { dirname, isAbsolute, join } from 'node:path';
 import type { Repository } from '../../git/context-and-locks.ts';
 import type { GitLocation } from '../../git/locate-git-directories.ts';
 import { unlessCode } from '../../machine/files/read-and-remove-files.ts';
+import { isInside } from '../../machine/home-path.ts';
 import { WorkspaceError } from '../../model/errors.ts';
-import { isInside } from '../resolve-create-and-prune-paths.ts';
 
 interface Copied {
   /** Hashes of what was copied, by file. */

@@ -11,7 +11,7 @@ import {
 } from '../../machine/process-identity-and-signals.ts';
 import { run } from '../../machine/run-process.ts';
 import { WorkspaceError } from '../../model/errors.ts';
-import { canonical } from '../resolve-create-and-prune-paths.ts';
+import { canonical } from '../resolve-symlinks-make-and-remove-directories.ts';
 import { type Owner, readOwnerAt, writeOwner } from '../workspace-owner.ts';
 import type { WorkspaceSpec } from '../workspace-spec.ts';
 import { copyUntracked } from './copy-untracked-files.ts';

@@ -9,7 +9,12 @@ import { firstFree } from '../../machine/files/read-and-remove-files.ts';
 import { ignoring, orError, WorkspaceError } from '../../model/errors.ts';
 import { type Checkout, checkOut, removeWorktree } from '../add-remove-repair-worktree.ts';
 import { wouldLoseHiddenWork } from '../find-work-lost-with-worktree.ts';
-import { makePath, realDirectory, removeEmptyParents, warmRoot } from '../resolve-create-and-prune-paths.ts';
+import {
+  makePath,
+  realDirectory,
+  removeEmptyParents,
+  warmRoot,
+} from '../resolve-symlinks-make-and-remove-directories.ts';
 import { type Owner, readOwner, writeOwner } from '../workspace-owner.ts';
 import {
   clearGitState,

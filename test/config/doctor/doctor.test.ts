@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs';
 import { describe, expect, it, vi } from 'vitest';
-import { agentFindings, surveyAgents } from '../../../src/agents/installed-agents.ts';
+import { agentFindings, surveyAgents } from '../../../src/agents/check-installed-agents.ts';
 import type { DoctorFinding } from '../../../src/config/doctor/check-programs.ts';
 import { type DoctorOptions, examine, isHealthy } from '../../../src/config/doctor/doctor.ts';
 import { findExecutable, probe } from '../../../src/machine/find-and-probe-program.ts';

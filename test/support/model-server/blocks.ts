@@ -1,4 +1,4 @@
-import { asObject, type JsonObject } from '../../../src/model/text/parse-json-and-find-places.ts';
+import { asObject, type JsonObject } from '../../../src/model/text/values-of-unknown-type.ts';
 import type { Asked, Block, OfferedTool } from './protocol.ts';
 import type { Action, Answer } from './scenario.ts';
 

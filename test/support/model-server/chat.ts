@@ -3,7 +3,7 @@ import {
   asObject,
   asString,
   type JsonObject,
-} from '../../../src/model/text/parse-json-and-find-places.ts';
+} from '../../../src/model/text/values-of-unknown-type.ts';
 import { refuseAsOpenAi } from './openai-refusal.ts';
 import { type Message, type Protocol, pieces, type Said, sse } from './protocol.ts';
 

@@ -3,7 +3,7 @@ import {
   asObject,
   asString,
   type JsonObject,
-} from '../../../src/model/text/parse-json-and-find-places.ts';
+} from '../../../src/model/text/values-of-unknown-type.ts';
 import { type Message, type Protocol, pieces, type Refusal, type Said, STATUS, sse } from './protocol.ts';
 import type { Failure } from './scenario.ts';
 

@@ -1,4 +1,4 @@
-import type { JsonObject } from '../../../src/model/text/parse-json-and-find-places.ts';
+import type { JsonObject } from '../../../src/model/text/values-of-unknown-type.ts';
 import type { Failure, Tokens } from './scenario.ts';
 
 export type ProtocolName = 'anthropic' | 'responses' | 'chat' | 'gemini';

@@ -1,7 +1,8 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
-import { type JsonObject, parseObject } from '../../../src/model/text/parse-json-and-find-places.ts';
+import { parseObject } from '../../../src/model/text/parse-json-and-find-places.ts';
+import type { JsonObject } from '../../../src/model/text/values-of-unknown-type.ts';
 import { anthropic } from './anthropic.ts';
 import { blocksOf } from './blocks.ts';
 import { chat } from './chat.ts';

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { processLimit } from '../../src/machine/limit-processes-of-sandbox.ts';
-import { bubblewrap, type SandboxView } from '../../src/sandbox/bubblewrap.ts';
+import { bubblewrap, type SandboxView } from '../../src/sandbox/bubblewrap-command-line.ts';
 
 const WALLS: SandboxView = {
   bwrap: '/usr/bin/bwrap',

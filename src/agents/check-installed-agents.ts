@@ -11,54 +11,13 @@ import { noteFact, readFacts } from '../machine/files/write-atomic-and-note-fact
 import { findExecutable, probe } from '../machine/find-and-probe-program.ts';
 import type { Env } from '../machine/home-path.ts';
 import { run } from '../machine/run-process.ts';
-import {
-  ACCESS,
-  type AgentAdapter,
-  type AgentConfig,
-  type AgentProgram,
-} from '../model/agent-and-adapter-types.ts';
+import type { AgentConfig, AgentProgram } from '../model/agent-and-adapter-types.ts';
 import { allowedEnvironment } from '../model/text/allowed-environment.ts';
-import { asRecord, asText } from '../model/text/parse-json-and-find-places.ts';
+import { asRecord, asText } from '../model/text/values-of-unknown-type.ts';
+import { supportsOf } from './adapter-abilities-table.ts';
 import { ADAPTERS, adapterFor } from './adapters-and-agent-problems.ts';
 import { ownDirectories, ownVariables } from './directories-and-variables.ts';
-
-const VERSION = /(\d+)\.(\d+)\.(\d+)(?:-([\w.-]+))?/;
-
-/** The first `1.2.3` in what a program prints when it is asked for its version. */
-export function versionIn(text: string): string | undefined {
-  return VERSION.exec(text)?.[0];
-}
-
-/** Below zero when `a` is older. A pre-release comes before its release. */
-export function compareVersions(a: string, b: string): number {
-  const [left, right] = [partsOf(a), partsOf(b)];
-  for (const [index, part] of left.numbers.entries()) {
-    const difference = part - (right.numbers[index] ?? 0);
-    if (difference !== 0) return difference;
-  }
-  if (left.before === right.before) return 0;
-  if (left.before === null) return 1;
-  if (right.before === null) return -1;
-  return left.before.localeCompare(right.before, 'en', { numeric: true });
-}
-
-function partsOf(version: string): { numbers: number[]; before: string | null } {
-  const [, major, minor, patch, before] = VERSION.exec(version) ?? [];
-  return { numbers: [major, minor, patch].map(Number), before: before ?? null };
-}
-
-/** Compares a version with the oldest and the newest that passed the contract suite. */
-export function standing(
-  version: string,
-  [from, to]: readonly [from: string, to: string],
-): 'tested' | 'older' | 'newer' {
-  if (compareVersions(version, from) < 0) return 'older';
-  return compareVersions(version, to) > 0 ? 'newer' : 'tested';
-}
-
-export function rangeText([from, to]: readonly [from: string, to: string]): string {
-  return from === to ? from : `${from} to ${to}`;
-}
+import { installCommand, outdated, rangeText, standing, versionIn } from './program-versions.ts';
 
 /** One agent as it is found on this machine. */
 export type SurveyedAgent = Awaited<ReturnType<typeof survey>>;
@@ -178,29 +137,6 @@ async function tooOld(
   return outdated(program, path, version);
 }
 
-/** Undefined for a version that is recent enough. */
-export function outdated(
-  program: Pick<AgentProgram, 'minimum' | 'package' | 'formerPackage'>,
-  path: string,
-  version: string,
-): Omit<DoctorFinding, 'what'> | undefined {
-  const { minimum } = program;
-  if (compareVersions(version, minimum) >= 0) return undefined;
-  const fix = `Update it: ${installCommand(program, path, 'latest')}`;
-  return { level: 'bad', detail: `${path} is version ${version}; ${minimum} or newer is needed`, fix };
-}
-
-/** How to install another version. npm refuses to replace a command that belongs to another package. */
-function installCommand(
-  { package: name, formerPackage: former }: Pick<AgentProgram, 'package' | 'formerPackage'>,
-  path: string,
-  version: string,
-): string {
-  const isFormer =
-    former !== undefined && existsSync(path) && realpathSync(path).includes(`/node_modules/${former}/`);
-  return `${isFormer ? `npm uninstall -g ${former} && ` : ''}npm install -g ${name}@${version}`;
-}
-
 async function loggedOut(
   program: AgentProgram,
   path: string,
@@ -270,47 +206,4 @@ export function agentFindings(surveyed: readonly SurveyedAgent[]): DoctorFinding
       );
     return findings;
   });
-}
-
-/** `told` (a stored value): the agent gets it in its environment and may ignore it. */
-type Honoured = 'yes' | 'no' | 'passed on';
-
-const NONE = '–';
-
-type Supports = ReturnType<typeof supportsOf>;
-
-/** The abilities of an adapter, as `doctor --agents` and the docs show them; null: not declared. */
-export function supportsOf({ capabilities: can, program, access = ACCESS }: AgentAdapter) {
-  const honoured = (does: boolean): Honoured => (!does ? 'no' : program ? 'yes' : 'passed on');
-  return {
-    schema: can.schema,
-    session: can.resume,
-    model: honoured(can.model),
-    effort: honoured(can.effort),
-    maxTurns: honoured(can.maxTurns),
-    /** A cap on dollars of the program's own. */
-    budget: program?.capsCost ?? null,
-    allowedTools: honoured(can.allowedTools),
-    cost: program?.reportsCost ?? null,
-    limitEnd: program?.limitEnd ?? null,
-    access,
-  };
-}
-
-/** The columns of the tables, with the text of their cells. */
-export const SUPPORT_COLUMNS: readonly { title: string; of(supports: Supports): string }[] = [
-  { title: 'Result by', of: ({ schema }) => (schema === 'native' ? 'schema flag' : 'tagged block') },
-  { title: 'Session', of: ({ session }) => yesNo(session) },
-  { title: 'Model', of: ({ model }) => model },
-  { title: 'Effort', of: ({ effort }) => effort },
-  { title: 'Turn cap', of: ({ maxTurns }) => maxTurns },
-  { title: 'Budget cap', of: ({ budget }) => yesNo(budget) },
-  { title: 'Tool list', of: ({ allowedTools }) => allowedTools },
-  { title: 'Cost', of: ({ cost }) => yesNo(cost) },
-  { title: 'Limit’s end', of: ({ limitEnd }) => limitEnd ?? NONE },
-  { title: 'Access', of: ({ access }) => access.join(', ') },
-];
-
-function yesNo(value: boolean | null): string {
-  return value === null ? NONE : value ? 'yes' : 'no';
 }

@@ -1,3 +1,5 @@
+import { isInside } from '../machine/home-path.ts';
+
 /** What a sandboxed process may see of the file system; everything else can be read, but not written. */
 export interface SandboxView {
   bwrap: string;
@@ -47,10 +49,6 @@ export function bubblewrap(view: SandboxView, argv: readonly string[]): string[]
   const limit = view.prlimit ? [view.prlimit.command, `--nproc=${view.prlimit.processes}`, '--'] : [];
   const inside = [view.bwrap, ...args, ...limit, ...argv];
   return view.cgroup === null ? inside : ['/bin/sh', '-c', JOIN, 'signalbox-join', view.cgroup, ...inside];
-}
-
-export function isInside(inner: string, outer: string): boolean {
-  return inner === outer || inner.startsWith(outer === '/' ? outer : `${outer}/`);
 }
 
 /** It is inside a hidden path, and showing it shows no hidden path as a whole. */

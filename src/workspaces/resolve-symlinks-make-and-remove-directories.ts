@@ -1,14 +1,10 @@
 import { existsSync, mkdirSync, readdirSync, realpathSync, rmdirSync } from 'node:fs';
-import { basename, dirname, isAbsolute, join, sep } from 'node:path';
-import type { Found } from '../git/inspect-worktrees.ts';
+import { basename, dirname, isAbsolute, join } from 'node:path';
+import { isInside } from '../machine/home-path.ts';
 import { WorkspaceError } from '../model/errors.ts';
 
 /** Where the free warm worktrees of a root are. */
 export const warmRoot = (worktreeRoot: string) => join(worktreeRoot, '.slots');
-
-export function isInside(path: string, directory: string): boolean {
-  return path === directory || path.startsWith(directory + sep);
-}
 
 /** Creates a directory and its parents one by one: with `recursive`, Node never returns if one cannot be created. */
 export function makePath(path: string): void {
@@ -38,23 +34,6 @@ export function canonical(path: string): string {
 export function realDirectory(path: string): string {
   if (existsSync(path)) return realpathSync.native(path);
   return join(realDirectory(dirname(path)), basename(path));
-}
-
-const PATH_CONTENT: Record<Exclude<Found['kind'], 'absent' | 'worktree'>, string> = {
-  empty: 'an empty directory',
-  file: 'a file',
-  symlink: 'a symbolic link',
-  directory: 'a directory with other content',
-  checkout: 'another git repository',
-};
-
-export function pathTaken(path: string, what: Found['kind'] | string, hint?: string): WorkspaceError {
-  const content = what in PATH_CONTENT ? PATH_CONTENT[what as keyof typeof PATH_CONTENT] : what;
-  return new WorkspaceError('workspace/path-taken', `The worktree path ${path} is taken by ${content}.`, {
-    hint:
-      hint ?? 'Move it away, or set `worktree` of the ticket or the setting `worktreeRoot` to another place.',
-    details: { path, what: content },
-  });
 }
 
 /** Removes directories that a moved worktree left empty, up to the root of all worktrees. */

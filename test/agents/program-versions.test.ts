@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { compareVersions, rangeText, standing, versionIn } from '../../src/agents/installed-agents.ts';
+import { compareVersions, rangeText, standing, versionIn } from '../../src/agents/program-versions.ts';
 
 describe('versions', () => {
   it.each([

@@ -1,37 +1,13 @@
-import type { EngineContext } from '../../engine/context.ts';
 import type { GhOptions } from '../../github/gh/run-gh.ts';
 import { type FetchResult, fetchItems } from '../../issues/fetch-work-items.ts';
 import { numberOfKey, referenceFromKey } from '../../issues/issue-references.ts';
 import { isForeign, sayItem, type WorkItem } from '../../issues/work-item.ts';
-import { refKey } from '../../model/ids-and-branch-names.ts';
-import type { Workflow } from '../../model/workflow.ts';
-import { type EarlierIssues, finishedWork } from './earlier-work-on-issues.ts';
 import type { Candidate } from './plan-issues.ts';
-import type { IssueRunRequest, Refused } from './request-and-result-types.ts';
-
-/** Dependencies that are not run now and were finished before: their keys with the tickets that finished them. */
-export async function finishedOutside(
-  engine: EngineContext,
-  issues: readonly Candidate[],
-  earlier: EarlierIssues,
-  workflow: Workflow,
-): Promise<Map<string, string>> {
-  const here = new Set(issues.map(({ key }) => key));
-  const finished = new Map<string, string>();
-  for (const { dependsOn, place } of issues.filter(({ done }) => !done)) {
-    for (const key of dependsOn.filter((each) => !here.has(each) && !finished.has(each))) {
-      const tickets = await earlier.mentioned(key, place.repo);
-      const ticket = await finishedWork(engine, { tickets, earlier, workflow });
-      if (ticket) finished.set(key, refKey(ticket));
-    }
-  }
-  return finished;
-}
+import type { Refused } from './request-and-result-types.ts';
 
 /** Refuses issues that depend on one which is open, unfinished and not part of this run. Returns the others. */
-export async function withDependencies(
-  engine: EngineContext,
-  request: IssueRunRequest,
+export async function refuseOpenDependencies(
+  options: GhOptions,
   given: { issues: readonly Candidate[]; finished: ReadonlyMap<string, string>; refused: Refused[] },
 ): Promise<Candidate[]> {
   const { issues, finished, refused } = given;
@@ -40,7 +16,7 @@ export async function withDependencies(
   const dependencies = new Set(issues.filter(({ done }) => !done).flatMap(({ dependsOn }) => dependsOn));
   const outside = [...dependencies].filter((key) => !here.has(key));
   const references = outside.flatMap((key) => referenceFromKey(key) ?? []);
-  const found = references.length > 0 ? await fetchItems(references, fetchOptions(engine, request)) : null;
+  const found = references.length > 0 ? await fetchItems(references, options) : null;
   const over = found?.items.filter((item) => item.state === 'closed') ?? [];
   const closed = new Set(
     over.flatMap((item) => [item.key, ...(isForeign(item) ? [] : [`number:${item.number}`])]),
@@ -110,8 +86,4 @@ function sayKey(key: string, item: WorkItem): string {
   if (number === undefined) return key.replace(/^[a-z]+:/, '');
   const [own] = item.key.split('#');
   return key.startsWith(`${own}#`) && !isForeign(item) ? number : `${repository}${number}`;
-}
-
-export function fetchOptions(engine: EngineContext, { cwd, signal }: IssueRunRequest): GhOptions {
-  return { cwd, env: engine.env, gh: engine.settings.ghCommand, signal };
 }
