@@ -181,24 +181,28 @@ describe.concurrent('the flags of a run of issues', () => {
     expect(bench.pulls()).toHaveLength(1);
   });
 
-  it('shows on a terminal within a second that issues are being read', { tags: 'full' }, async ({
-    world,
-  }) => {
-    new IssueWorld(world);
-    git(world.repo, 'remote', 'add', 'origin', 'https://github.com/acme/web.git');
-    const gh = join(world.dir, 'slow', 'gh');
-    mkdirSync(dirname(gh));
-    const asked = join(world.dir, 'go-on');
-    writeFileSync(gh, `#!/bin/sh\nwhile [ ! -e '${asked}' ]; do sleep 0.05; done\nexit 1\n`, { mode: 0o755 });
-    const call = new CliCall(['run', '12'], {
-      cwd: world.repo,
-      env: { ...world.env, TERM: 'xterm', PATH: `${dirname(gh)}:${world.env.PATH}` },
-      ...{ terminal: true, columns: 80 },
-    });
-    await call.says('· Reading the issues…');
-    writeFileSync(asked, '');
-    expect((await call.ended).code).not.toBe(0);
-  });
+  it.for([[], ['--plain']])(
+    'shows on a terminal within a second that issues are being read: %j',
+    { tags: 'full' },
+    async (args, { world }) => {
+      new IssueWorld(world);
+      git(world.repo, 'remote', 'add', 'origin', 'https://github.com/acme/web.git');
+      const gh = join(world.dir, 'slow', 'gh');
+      mkdirSync(dirname(gh));
+      const asked = join(world.dir, 'go-on');
+      writeFileSync(gh, `#!/bin/sh\nwhile [ ! -e '${asked}' ]; do sleep 0.05; done\nexit 1\n`, {
+        mode: 0o755,
+      });
+      const call = new CliCall(['run', '12', ...args], {
+        cwd: world.repo,
+        env: { ...world.env, TERM: 'xterm', PATH: `${dirname(gh)}:${world.env.PATH}` },
+        ...{ terminal: true, columns: 80 },
+      });
+      await call.says('· Reading the issues…');
+      writeFileSync(asked, '');
+      expect((await call.ended).code).not.toBe(0);
+    },
+  );
 
   it.for([
     [['--chain', '--batch', 'b.md'], '--chain cannot be used with --batch'],

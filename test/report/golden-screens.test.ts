@@ -84,6 +84,7 @@ function fifty(): Ticket[] {
     ...of(45, 2, () => ({
       status: 'running',
       currentPhase: 'implement',
+      since: at(-185),
       phaseHistory: [attempt('implement', 'running', { agent: 'claude', startedAt: at(-185) })],
     })),
     ...of(47, 4, () => ({ status: 'ready', currentPhase: 'implement', hold: limit })),

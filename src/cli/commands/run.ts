@@ -320,7 +320,7 @@ async function watched(
   const { live, out } = view;
   const lines = runOutput({ store, out, live, verbose, quiet, style: io.style, columns: io.columns });
   const reading = setTimeout(() => {
-    if (live && !quiet) out(io.style.dim('· Reading the issues…'));
+    if (io.tty && !json && !quiet) out(io.style.dim('· Reading the issues…'));
   }, SILENT_MS);
   const listen = (event: EngineEvent) => {
     clearTimeout(reading);

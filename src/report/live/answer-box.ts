@@ -2,6 +2,7 @@ import { refKey, type TicketRef } from '../../model/ids-and-branch-names.ts';
 import { plural } from '../../model/text/clean-escape-quote-plural.ts';
 import type { Hold } from '../../model/ticket.ts';
 import { oneLine } from '../style-and-phrases.ts';
+import { cells } from '../tables-and-text-wrapping.ts';
 
 /** A gate that can be answered here. */
 export interface Question extends TicketRef {
@@ -104,9 +105,23 @@ export function pressInBox(
 }
 
 const INDENT = '  ';
+const MESSAGE = `${INDENT}Message, or none: `;
+
+/** The end of a text, as much as fits: that is where a person types. */
+function endOf(text: string, most: number): string {
+  if (cells(text) <= most) return text;
+  const kept = [...text].slice(-most);
+  while (kept.length > 0 && cells(kept.join('')) >= most) kept.shift();
+  return `…${kept.join('')}`;
+}
 
 /** The question, the decisions and the message, a line each. */
-export function boxLines(box: AnswerBox, questions: readonly Question[], name: string): string[] {
+export function boxLines(
+  box: AnswerBox,
+  questions: readonly Question[],
+  name: string,
+  columns: number,
+): string[] {
   const question = questions.find((each) => refKey(each) === box.key);
   if (!question) return [];
   const more = questions.length - 1;
@@ -115,7 +130,7 @@ export function boxLines(box: AnswerBox, questions: readonly Question[], name: s
   return [
     `Answer ${name}: ${oneLine(question.text, 1000)}`,
     `${INDENT}Decision: ${choices.join(' ')}`,
-    `${INDENT}Message, or none: ${oneLine(box.message, 1000)}▏`,
+    `${MESSAGE}${endOf(oneLine(box.message, Number.POSITIVE_INFINITY), columns - cells(MESSAGE) - 1)}▏`,
     `${INDENT}${news || `← → choose · Enter sends · Esc leaves${more > 0 ? ` · ↑ ↓ ${plural(more, 'other question')}` : ''}`}`,
   ];
 }

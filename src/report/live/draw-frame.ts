@@ -11,7 +11,7 @@ import {
 import { plural } from '../../model/text/clean-escape-quote-plural.ts';
 import { markOf, progressLines } from '../issue-runs/progress-lines.ts';
 import { oneLine, type Style, untilText, usageText, waitTime, whichAttempt } from '../style-and-phrases.ts';
-import { cells, cut, padOrCut, rowsOf } from '../tables-and-text-wrapping.ts';
+import { cells, cut, fold, padOrCut, rowsOf } from '../tables-and-text-wrapping.ts';
 import { boxLines } from './answer-box.ts';
 import { answeredGate, type LiveState, type LiveTicket, openGates, questionsOf } from './live-state.ts';
 
@@ -48,10 +48,13 @@ const LAYOUTS = [
   { gap: ' ', least: 0, text: 0, shown: briefest },
   { gap: ' ', least: 0, text: 0, shown: () => '' },
 ];
-const RANK: LiveRow['kind'][] = ['running', 'waiting', 'gate', 'queued'];
+/** An eighth of the terminal's rows is for the question in the answer box. The whole one was printed above the block. */
+const ROWS_PER_QUESTION_LINE = 8;
+/** What needs a person first, as in all views. */
+const RANK: LiveRow['kind'][] = ['gate', 'running', 'waiting', 'queued'];
 
 /**
- * The live block: a rule, a row per ticket that runs or waits, the progress and the cost. No line is as wide as the
+ * The live block: a rule, a row per ticket that asks, runs or waits, the progress and the cost. No line is as wide as the
  * terminal. Equal waits are one row. Rows that do not fit are counted.
  *
  * Lines that scroll off the screen cannot be erased. So the block has half of the width while too few rows are above it: its
@@ -72,9 +75,11 @@ function linesOfWidth(width: number, state: LiveState, view: FrameView, now: num
   const tickets = [...state.tickets.values()];
   if (tickets.length === 0 || view.rows < 2) return [];
   const { style } = view;
-  const rows = foldWaits(tickets.flatMap((ticket) => liveRow(ticket, view, now) ?? []));
+  const rows = foldWaits(tickets.flatMap((ticket) => liveRow(ticket, view, now) ?? [])).sort(
+    (a, b) => RANK.indexOf(a.kind) - RANK.indexOf(b.kind),
+  );
   const name = rows.reduce((widest, row) => Math.max(widest, cells(row.name)), 0);
-  const box = answerLines(state, view);
+  const box = answerLines(state, view, width);
   const below = rows.reduce((sum, row) => sum + (row.below?.length ?? 0), 0);
   const lines = rows.length + below + box.length + 3;
   const height = Math.min(lines, Math.max(1, Math.floor((view.rows - 1) / 2)));
@@ -105,10 +110,14 @@ function linesOfWidth(width: number, state: LiveState, view: FrameView, now: num
 }
 
 /** The answer that is being written, or that there is a key for it. */
-function answerLines(state: LiveState, view: FrameView): string[] {
+function answerLines(state: LiveState, view: FrameView, width: number): string[] {
   const gate = answeredGate(state);
   const { box } = state;
-  if (gate && box) return boxLines(box, questionsOf(state), nameOf(gate, view));
+  if (gate && box) {
+    const [question = '', ...answer] = boxLines(box, questionsOf(state), nameOf(gate, view), width);
+    const most = Math.max(1, Math.floor(view.rows / ROWS_PER_QUESTION_LINE));
+    return [...fold(question, width).slice(0, most), ...answer];
+  }
   if (!view.keys || openGates(state).length === 0) return [];
   return [`${GAP}Press a to answer here${state.isAsking ? ', q for later' : ''}.`];
 }
@@ -129,17 +138,17 @@ function foldWaits(rows: readonly LiveRow[]): LiveRow[] {
     const since = same.reduce((least, each) => Math.min(least, each.since), row.since);
     const longest = same.find((each) => each.since === since) ?? row;
     const name = plural(same.length, 'ticket');
-    return [{ ...row, name, phase, since, time: longest.time, usage: '', text: `${row.text}: ${names}` }];
+    const text = `${row.text}: ${names}`;
+    return [{ ...row, tickets: same.length, name, phase, since, time: longest.time, usage: '', text }];
   });
 }
 
-/** Keeps the rows that fit, running ones first, in their order. Counts the others if there is a row for that. */
-function chooseRows(rows: readonly LiveRow[], room: number): { kept: LiveRow[]; left: number } {
-  if (rows.length <= room) return { kept: [...rows], left: 0 };
-  if (room <= 0) return { kept: [], left: 0 };
-  const byRank = [...rows].sort((a, b) => RANK.indexOf(a.kind) - RANK.indexOf(b.kind));
-  const chosen = new Set(byRank.slice(0, room > 2 ? room - 1 : room));
-  return { kept: rows.filter((row) => chosen.has(row)), left: room > 2 ? rows.length - chosen.size : 0 };
+/** Keeps the first rows that fit. Counts the other tickets if there is a row for that. */
+function chooseRows(rows: readonly LiveRow[], room: number): { kept: readonly LiveRow[]; left: number } {
+  if (rows.length <= room) return { kept: rows, left: 0 };
+  const kept = rows.slice(0, Math.max(0, room > 2 ? room - 1 : room));
+  const left = rows.slice(kept.length).reduce((sum, { tickets = 1 }) => sum + tickets, 0);
+  return { kept, left: room > 2 ? left : 0 };
 }
 
 /** Aligns columns. In a narrow terminal, usage and text are shortened, then the text is dropped, then the usage. */
@@ -163,8 +172,9 @@ function layOutRows(rows: readonly LiveRow[], size: { width: number; name: numbe
       padOrCut(row.phase, phase),
       style.dim(padOrCut(row.time, time, 'right')),
     ];
-    // A row without usage has more room for text.
-    const used = shown(row.usage);
+    // A row without usage has more room for text. A question needs it more than the usage does.
+    const fits = row.kind !== 'gate' || cells(row.text) <= rest - gap.length - usage;
+    const used = fits ? shown(row.usage) : '';
     const text = rest - (used === '' ? 0 : gap.length + usage);
     const said = row.short && text < LONG_TEXT_COLUMNS ? row.short : row.text;
     if (text >= MIN_TEXT_COLUMNS) parts.push(padOrCut(oneLine(said, 1000), text));
@@ -176,6 +186,8 @@ function layOutRows(rows: readonly LiveRow[], size: { width: number; name: numbe
 /** The row of one ticket in the live block. */
 interface LiveRow {
   kind: 'running' | 'waiting' | 'gate' | 'queued';
+  /** How many it stands for, if these are several. */
+  tickets?: number;
   name: string;
   phase: string;
   since: number;

@@ -3,7 +3,14 @@ import { refKey, type TicketRef } from '../../model/ids-and-branch-names.ts';
 import { countUnpriced, isUnpriced, totalUsage } from '../../model/limits/usage-cost-and-estimate.ts';
 import { type PlansView, planOf, ticketsOf } from '../../model/plans/plans-view.ts';
 import { howToAnswer, saysHolder } from '../../model/state/explain-ticket.ts';
-import { type Hold, openAttempt, type Ticket, type TicketStatus, type Usage } from '../../model/ticket.ts';
+import {
+  type Hold,
+  inStateSince,
+  openAttempt,
+  type Ticket,
+  type TicketStatus,
+  type Usage,
+} from '../../model/ticket.ts';
 import {
   type Answer,
   type AnswerBox,
@@ -19,7 +26,7 @@ export interface LiveTicket extends TicketRef {
   hold: Hold | null;
   /** A unit of a spec: units run one after the other. */
   inTurn?: boolean;
-  /** Start of the attempt or of the wait. */
+  /** Since when it is in this phase, or waits; without earlier waits. */
   since: number;
   phase: string | null;
   visit: number;
@@ -91,7 +98,7 @@ export function ticketsIn(
 
 function fromStore(ticket: Ticket, seen: number): LiveTicket {
   const open = openAttempt(ticket);
-  const since = open?.startedAt ?? ticket.since;
+  const since = inStateSince(ticket);
   const gate = ticket.hold?.kind === 'gate';
   return {
     ...UNKNOWN,
@@ -167,8 +174,11 @@ export function observe(state: LiveState, event: EngineEvent, now: number): void
     case 'attempt:start':
     case 'attempt:adopt': {
       const { phase, visit, attempt } = event;
+      // Attempts that follow each other without a wait are one stay in the phase.
+      if (event.type === 'attempt:start' && (attempt === 1 || ticket.status !== 'running'))
+        ticket.since = now;
       Object.assign(ticket, { status: 'running', hold: null, phase, visit, attempt, activity: '' });
-      if (event.type === 'attempt:start') Object.assign(ticket, { since: now, agent: event.agent });
+      if (event.type === 'attempt:start') ticket.agent = event.agent;
       break;
     }
     case 'attempt:session':

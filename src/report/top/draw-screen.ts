@@ -170,7 +170,7 @@ function footLines({ board, list, state }: ScreenInput, { columns, style }: Scre
       ];
     }
     case 'answer': {
-      const lines = boxLines(mode.box, openQuestions(board), mode.box.key);
+      const lines = boxLines(mode.box, openQuestions(board), mode.box.key, columns);
       return lines.flatMap((line, at) => {
         const text = at === 0 ? wrap(line).slice(0, MAX_NOTICE_LINES) : [cut(line, columns)];
         return at === 0 ? text.map(style.yellow) : text;

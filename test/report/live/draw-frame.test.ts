@@ -45,7 +45,7 @@ it('the row of a ticket drops the reason of a wait that is over', () => {
 });
 
 describe('frame', () => {
-  it('has a row for each ticket that runs or waits, the progress, and the cost', () => {
+  it('has a row for each ticket that asks, runs or waits, in this order, the progress, and the cost', () => {
     const until = new Date(2026, 2, 1, 14, 3, 0);
     const now = until.getTime() - 60_000;
     const state = stateOf(
@@ -88,11 +88,11 @@ describe('frame', () => {
     state.startedAt = now - 3_600_000 - 180_000;
     expect(frame(state, { ...view, columns: 116 }, now)).toEqual([
       '─'.repeat(115),
+      '! gate    approve          0s  waits for you: merge it?',
       `● parser  implement    2m 05s  ${'read src/teas.js'.padEnd(61)}  5.2k tokens · $0.0123`,
-      '◌ cli     queued           9s  waits for parser (not complete yet)',
       '● docs    self_review     59s  [visit 2, attempt 3] Four teas.',
       '◌ cache   implement        0s  waits until 14:03:00, in 1 m 0 s: limit reached',
-      '! gate    approve          0s  waits for you: merge it?',
+      '◌ cli     queued           9s  waits for parser (not complete yet)',
       '◌ slot    queued           0s  waits for a free slot',
       'Progress: parser ⏳ cli ⏳ docs ⏳ cache ⏳ gate ⏳ slot ⏳ done ✓ bad ✗ off ⏳',
       '1h 03m · 5.3k tokens · $0.0123',
@@ -137,12 +137,12 @@ describe('frame', () => {
       live('h', { status: 'running', phase: 'implement', activity: 'reads' }),
     );
     expect(frame(state, { ...view, rows: 40 }, at(5)).slice(1)).toEqual([
-      '◌ 3 tickets               4s  waits: limit reached: a, c, g',
-      '● b          implement    5s  reads',
-      '◌ d          queued       5s  waits for a free slot',
       '! e          ok           5s  waits for you: merge it?',
       '! f          ok           5s  waits for you: merge it?',
+      '● b          implement    5s  reads',
       '● h          implement    5s  reads',
+      '◌ 3 tickets               4s  waits: limit reached: a, c, g',
+      '◌ d          queued       5s  waits for a free slot',
       'Progress: a ⏳ b ⏳ c ⏳ d ⏳ e ⏳ f ⏳ g ⏳ h ⏳',
       '5s',
     ]);
@@ -177,6 +177,22 @@ describe('frame', () => {
       '  ← → choose · Enter sends · Esc leaves · ↑ ↓ 1 other question',
     ]);
     expect(frame(state, { ...view, keys: true, rows: 9 }, START)).toHaveLength(4);
+  });
+
+  it('shows a question as a whole, and the end of a message that is too long, where it is typed', () => {
+    const reason = `${'May the settings page be shipped? '.repeat(3)}(yes | no)`;
+    const hold = { kind: 'gate', reason, until: null } as const;
+    const gate = { status: 'needs_attention', phase: 'ask', hold, decisions: ['yes', 'no'] } as const;
+    const state = stateOf(live('a', { ...gate, used: usage(5000, 1) }));
+    const lines = () => frame(state, { ...view, keys: true }, START);
+    expect(lines()[1]).toBe(
+      '! a  ask          0s  waits for you: May the settings page be shipped? May the…',
+    );
+    for (const keys of ['a', 'word '.repeat(400), '漢字', ' end']) pressKeys(state, keys);
+    const [one, two, , message = ''] = lines().slice(2);
+    expect(`${one} ${two}`).toBe(`Answer a: ${reason}`);
+    expect(message).toMatch(/^ {2}Message, or none: …[word ]{40,}漢字 end▏$/);
+    expect([78, 79]).toContain(cells(message));
   });
 
   it.each([
@@ -287,14 +303,16 @@ describe('frame', () => {
     expect(heads(13)).toEqual([rule, '● a ', '● b ', '  …', progress, '0s']);
   });
 
-  it('shows the running ones when there are too many, and counts the others', () => {
-    const tickets = Array.from({ length: 50 }, (_, at) =>
+  it('shows those that ask, then the running ones when there are too many, and counts the others', () => {
+    const tickets = Array.from({ length: 49 }, (_, at) =>
       live(`t${at}`, at % 3 === 2 ? { status: 'running', phase: 'implement' } : {}),
     );
-    const lines = frame(stateOf(...tickets), { ...view, rows: 24 }, START);
+    const hold = { kind: 'gate', reason: 'ok?', until: null } as const;
+    const gate = live('gate', { status: 'needs_attention', hold });
+    const lines = frame(stateOf(...tickets, gate), { ...view, rows: 24 }, START);
     expect(lines).toHaveLength(11);
-    expect(lines.filter((line) => line.startsWith('●'))).toHaveLength(7);
-    expect(lines.at(-3)).toBe('  … and 10 more');
+    expect(lines.slice(1, -3).map((line) => line.charAt(0))).toEqual(['!', ...'●●●●●●']);
+    expect(lines.at(-3)).toBe('  … and 43 more');
     expect(lines.at(-2)).toBe('Progress: 50 ⏳');
   });
 

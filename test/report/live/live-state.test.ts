@@ -41,6 +41,20 @@ describe('observe', () => {
     expect(of('parser')).toMatchObject({ activity: 'read src/parse.js', since: at(5) });
   });
 
+  it('counts the time in a phase, with all attempts but without waits', () => {
+    const { state, of } = known('parser');
+    const since = (attempt: number, seconds: number) => {
+      observe(state, attemptOf('parser', 'implement', 1, attempt).start(), at(seconds));
+      return of('parser')?.since;
+    };
+    expect([since(1, 5), since(2, 9)]).toEqual([at(5), at(5)]);
+    const hold = { kind: 'limit', reason: 'limit reached', until: null } as const;
+    observe(state, status('parser', 'ready', { hold, phase: 'implement' }), at(12));
+    expect(since(3, 20)).toBe(at(20));
+    observe(state, attemptOf('parser', 'review').start(), at(30));
+    expect(of('parser')?.since).toBe(at(30));
+  });
+
   it('takes usage of an attempt as a total so far, and adds up attempts', () => {
     const { state, of } = known('parser');
     const first = attemptOf('parser', 'implement');
