@@ -182,7 +182,7 @@ describe.concurrent('the flags of a run of issues', () => {
   });
 
   it.for([[], ['--plain']])(
-    'shows on a terminal within a second that issues are being read: %j',
+    'shows on a terminal within a second that the run is being prepared: %j',
     { tags: 'full' },
     async (args, { world }) => {
       new IssueWorld(world);
@@ -198,7 +198,7 @@ describe.concurrent('the flags of a run of issues', () => {
         env: { ...world.env, TERM: 'xterm', PATH: `${dirname(gh)}:${world.env.PATH}` },
         ...{ terminal: true, columns: 80 },
       });
-      await call.says('· Reading the issues…');
+      await call.says('· Preparing the run…');
       writeFileSync(asked, '');
       expect((await call.ended).code).not.toBe(0);
     },

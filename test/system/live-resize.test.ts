@@ -52,7 +52,7 @@ async function finish(server: TmuxServer): Promise<void> {
   server.world.go();
   const said = await server.shows('run', '\nafter');
   expect(said).toMatch(
-    /^before\n(?:· Reading the issues…\n)?run-[\w-]+: 3 issues, parallel \(concurrency 3\)\n {2}cache {2}Make cache work\n/,
+    /^before\n(?:· Preparing the run…\n)?run-[\w-]+: 3 issues, parallel \(concurrency 3\)\n {2}cache {2}Make cache work\n/,
   );
   expect(said).not.toContain('─');
   expect(found(said, TOTALS)).toEqual([]);

@@ -289,7 +289,7 @@ interface ViewOptions extends GlobalOptions {
   quiet: boolean;
 }
 
-/** After this time, a terminal shows that issues are being read. */
+/** After this time, a terminal shows that something is being done. */
 const SILENT_MS = 500;
 
 /** Shows a run and its result, and sets the exit code. */
@@ -320,7 +320,7 @@ async function watched(
   const { live, out } = view;
   const lines = runOutput({ store, out, live, verbose, quiet, style: io.style, columns: io.columns });
   const reading = setTimeout(() => {
-    if (io.tty && !json && !quiet) out(io.style.dim('· Reading the issues…'));
+    if (io.tty && !json && !quiet) out(io.style.dim('· Preparing the run…'));
   }, SILENT_MS);
   const listen = (event: EngineEvent) => {
     clearTimeout(reading);

@@ -143,12 +143,16 @@ function foldWaits(rows: readonly LiveRow[]): LiveRow[] {
   });
 }
 
-/** Keeps the first rows that fit. Counts the other tickets if there is a row for that. */
+/** Keeps the first rows that fit; up to half of them ask if others run or wait. Counts the other tickets if there is a row for that. */
 function chooseRows(rows: readonly LiveRow[], room: number): { kept: readonly LiveRow[]; left: number } {
   if (rows.length <= room) return { kept: rows, left: 0 };
-  const kept = rows.slice(0, Math.max(0, room > 2 ? room - 1 : room));
-  const left = rows.slice(kept.length).reduce((sum, { tickets = 1 }) => sum + tickets, 0);
-  return { kept, left: room > 2 ? left : 0 };
+  const most = Math.max(0, room > 2 ? room - 1 : room);
+  const others = rows.filter(({ kind }) => kind !== 'gate');
+  const asked = rows.length - others.length;
+  const asking = rows.slice(0, Math.min(asked, Math.max(Math.ceil(most / 2), most - others.length)));
+  const kept = [...asking, ...others.slice(0, most - asking.length)];
+  const count = (some: readonly LiveRow[]) => some.reduce((sum, { tickets = 1 }) => sum + tickets, 0);
+  return { kept, left: room > 2 ? count(rows) - count(kept) : 0 };
 }
 
 /** Aligns columns. In a narrow terminal, usage and text are shortened, then the text is dropped, then the usage. */

@@ -308,10 +308,19 @@ describe('frame', () => {
       live(`t${at}`, at % 3 === 2 ? { status: 'running', phase: 'implement' } : {}),
     );
     const hold = { kind: 'gate', reason: 'ok?', until: null } as const;
-    const gate = live('gate', { status: 'needs_attention', hold });
-    const lines = frame(stateOf(...tickets, gate), { ...view, rows: 24 }, START);
+    const gates = ['g1', 'g2', 'g3', 'g4', 'g5', 'g6', 'g7', 'g8'].map((id) =>
+      live(id, { status: 'needs_attention', hold }),
+    );
+    const linesOf = (...all: LiveTicket[]) => frame(stateOf(...all), { ...view, rows: 24 }, START);
+    const marks = (...all: LiveTicket[]) =>
+      linesOf(...all)
+        .slice(1, -3)
+        .map((line) => line.charAt(0));
+    const lines = linesOf(...tickets, ...gates.slice(0, 1));
     expect(lines).toHaveLength(11);
-    expect(lines.slice(1, -3).map((line) => line.charAt(0))).toEqual(['!', ...'●●●●●●']);
+    expect(marks(...tickets, ...gates.slice(0, 1))).toEqual([...'!●●●●●●']);
+    expect(marks(...tickets, ...gates)).toEqual([...'!!!!●●●']);
+    expect(marks(...tickets.slice(2, 3), ...gates)).toEqual([...'!!!!!!●']);
     expect(lines.at(-3)).toBe('  … and 43 more');
     expect(lines.at(-2)).toBe('Progress: 50 ⏳');
   });
