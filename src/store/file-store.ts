@@ -275,12 +275,17 @@ export class FileStore implements Store {
   }
 
   #noticed(changed: Changed): void {
-    if (changed === 'unknown') this.#check('open');
-    else
-      for (const { planId, ticketId } of changed) {
-        if (ticketId === null) this.#keep().readPlan(planId);
-        else this.#keep().readTicket({ planId, ticketId });
-      }
+    try {
+      if (changed === 'unknown') this.#check('open');
+      else
+        for (const { planId, ticketId } of changed) {
+          if (ticketId === null) this.#keep().readPlan(planId);
+          else this.#keep().readTicket({ planId, ticketId });
+        }
+    } catch {
+      // The next glance reads again, and its caller gets the error. Here it would end the process.
+      this.#checkedAt = Number.NEGATIVE_INFINITY;
+    }
     for (const listener of this.#listeners) listener(changed);
   }
 

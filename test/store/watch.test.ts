@@ -1,4 +1,4 @@
-import { mkdirSync, renameSync, rmSync, watch, writeFileSync } from 'node:fs';
+import { mkdirSync, renameSync, rmSync, symlinkSync, watch, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
@@ -134,6 +134,19 @@ describe('watch', () => {
       mkdirSync(state.path('p/tickets'));
     });
     await state.reportsSoon(() => state.ticket('p', 't', { title: 'in new tickets' }));
+  });
+
+  it('survives a change in a directory that cannot be read for a while', async () => {
+    const state = new Watched();
+    const [plans, away] = [state.path(), join(state.dir, 'away')];
+    renameSync(plans, away);
+    // A loop is refused to every user, as a directory without permission is to most.
+    symlinkSync(plans, plans);
+    await state.reportsSoon(() => mkdirSync(join(away, 'q')));
+    rmSync(plans);
+    renameSync(away, plans);
+    await waitFor('the plan', () => state.store.glance().plans.some(({ id }) => id === 'p'));
+    await state.reportsSoon(() => state.ticket('p', 't', { title: 'new' }));
   });
 
   it('sees the files of a plan that was made step by step', async () => {

@@ -1,4 +1,4 @@
-import { execFileSync } from 'node:child_process';
+import { execFileSync, spawnSync } from 'node:child_process';
 import { existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, onTestFinished } from 'vitest';
@@ -99,7 +99,13 @@ for (const [columns, rows] of [
       const { type, shows, select, text } = top;
       await shows(/^▸ ! asks /m);
       await shows(/q quit$/m);
-      type('Down', 'Down', 'Up');
+      type('End');
+      await shows(/^▸ ✓ done/m);
+      type('PPage');
+      await shows(/^▸ ! asks /m);
+      type('NPage', 'k');
+      await shows(/^▸ ◌ later /m);
+      type('Home', 'Down', 'Down', 'Up');
       await shows(/^▸ ✗ breaks /m);
       type('?');
       await shows(/pause it, or resume it/);
@@ -191,10 +197,11 @@ describe.concurrent('the keys of the board in tmux', () => {
     const { world } = server;
     const { type, shows, select, text } = await board(server);
     await select('breaks');
-    type('Enter');
+    type('Enter', 'Enter');
     await shows(/it broke[\s\S]*\(END\)/);
     type('q');
     await shows(/^▸ ✗ breaks /m);
+    expect(spawnSync('pgrep', ['-P', String(pidOf(server))], { encoding: 'utf8' }).stdout).toBe('');
     await select('works');
     type('Enter');
     await shows(/^The log of p\/works\. Ctrl-C returns to the board\.[\s\S]*reading the code/m);
@@ -329,8 +336,12 @@ describe.concurrent('a board whose state directory is moved away', () => {
     const away = `${world.stateDir}-away`;
     renameSync(world.stateDir, away);
     await shows(/^Not up to date: this is from [\s\S]*is missing\.[\s\S]*^▸ ✗ a /m);
-    server.tmux('send-keys', '-t', 'run', 'r', 'y');
-    await shows(/^The directory .* is missing\.$/m);
+    for (const keys of [['Enter'], ['r', 'y']]) {
+      server.tmux('send-keys', '-t', 'run', ...keys);
+      await shows(/^The directory .* is missing\.$/m);
+      server.tmux('send-keys', '-t', 'run', 'j');
+      await waitFor('the notice to go', () => !/^The directory/m.test(text()));
+    }
     expect(existsSync(world.stateDir)).toBe(false);
     renameSync(away, world.stateDir);
     await waitFor('a board that is current', () => !text().includes('Not up to date'), { state: text });
@@ -351,6 +362,12 @@ describe.concurrent('a board that ends', () => {
       await restored(server, top);
       top.type('clear; start; echo "code $?"', 'Enter');
       await top.shows(/2 need you/);
+      // Ctrl-C leaves the log alone.
+      if (signal !== 'SIGINT') {
+        await top.select('works');
+        top.type('Enter');
+        await top.shows(/^The log of p\/works[\s\S]*reading the code/m);
+      }
       process.kill(pidOf(server), signal);
       await top.shows(new RegExp(`^code ${code}$`, 'm'));
     });

@@ -51,6 +51,9 @@ class LiveTop {
   #isBusy = false;
   #isOver = false;
   #end: (code: number) => void = () => undefined;
+  readonly #left = new Promise<number>((resolve) => {
+    this.#end = resolve;
+  });
 
   constructor(io: Io, options: GlobalOptions, shown: BoardShown) {
     const { terminal, reader, store, empty } = shown;
@@ -83,9 +86,6 @@ class LiveTop {
   async untilLeft(): Promise<void> {
     const { signals, onCrash } = this.#io;
     const { store, reader, terminal } = this.#shown;
-    const left = new Promise<number>((resolve) => {
-      this.#end = resolve;
-    });
     this.#io.onUnread = () => this.#end(0);
     const unhooks = [
       store.watch((changed) => {
@@ -104,7 +104,7 @@ class LiveTop {
     ];
     try {
       await this.#back();
-      this.#io.exit(await left);
+      this.#io.exit(await this.#left);
     } finally {
       this.#isOver = true;
       for (const unhook of unhooks) unhook();
@@ -241,7 +241,12 @@ class LiveTop {
       // The terminal has shown the key where the cursor was.
       out('');
     });
-    return this.#withTerminal((io) => logs({ ...io, out }, options, planId, ticketId), {
+    // What ends the board ends its log, too.
+    const ending: Io['signals'] = {
+      ...signals,
+      on: (names, listener) => signals.on([...names, 'SIGHUP', 'SIGQUIT'], listener),
+    };
+    return this.#withTerminal((io) => logs({ ...io, out, signals: ending }, options, planId, ticketId), {
       title: `The log of ${planId}/${ticketId}. Ctrl-C returns to the board.`,
       isSeen: () => isLeft,
     }).finally(unhook);
@@ -290,6 +295,10 @@ class LiveTop {
     work: (io: Io) => Promise<void>,
     { title, isSeen }: { title?: string; isSeen(ms: number): boolean },
   ): Promise<void> {
+    // A key that was pressed twice starts one program.
+    if (this.#isBusy || this.#isOver) return;
+    // Where the state is gone, commands would find no plans.
+    this.#connection.refuseIfLost();
     const { io, said, close } = nested(this.#io);
     this.#isBusy = true;
     this.#leave();
@@ -306,7 +315,7 @@ class LiveTop {
     const isRead = said.length > 0 || isSeen(performance.now() - began);
     const isLong = said.length > MAX_SAID;
     if (isLong) this.#io.out(said);
-    if (isLong || (problem === undefined && !isRead)) await this.#anyKey();
+    if (!this.#isOver && (isLong || (problem === undefined && !isRead))) await this.#anyKey();
     this.#isBusy = false;
     if (this.#isOver) return;
     await this.#back();
@@ -318,10 +327,11 @@ class LiveTop {
   async #anyKey(): Promise<void> {
     this.#io.out('Press any key to return to the board.');
     let stop: ((isInForeground: boolean) => void) | undefined;
-    await new Promise<void>((resolve) => {
+    const key = new Promise<void>((resolve) => {
       stop = this.#io.stdin.readKeys?.(() => resolve());
       if (!stop) resolve();
     });
+    await Promise.race([key, this.#left]);
     stop?.(isInForeground());
   }
 }

@@ -275,8 +275,9 @@ function pressInFilter(state: TopState, before: string, key: string): Pressed {
   return { state: { ...state, shown: { ...shown, filter: typed(shown.filter, key).trimStart() } } };
 }
 
-/** Asks where a ticket continues. */
+/** Asks where a ticket continues, unless the person has begun something else meanwhile. */
 export function choosePhase(state: TopState, row: BoardRow, phases: readonly string[]): TopState {
+  if (state.mode.kind !== 'board') return state;
   return { ...state, mode: { kind: 'phase', ref: refOf(row), phases, chosen: undefined } };
 }
 

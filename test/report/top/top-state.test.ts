@@ -125,6 +125,8 @@ describe('keys of the board', () => {
       { type: 'command', ref: { planId: 'p', ticketId: 'a' }, wish: { type: 'skip', phase: 'done' } },
     ]);
     expect(press([ESC], ALL, asked).state.notice?.lines).toEqual(['Nothing was changed.']);
+    const busy = press(['s', '/', 'x']).state;
+    expect(choosePhase(busy, row('a'), ['review'])).toBe(busy);
   });
 
   it('refuses with the words of the command line', () => {
