@@ -111,10 +111,10 @@ async function driveClaimed(engine: EngineContext, drive: Drive): Promise<void> 
   const isComplete = writer.ticket.status === 'complete';
   const tip = isComplete ? await readTip(engine, workspace) : undefined;
   if (isComplete) await releaseWorkspace({ engine, ticket: writer.ticket, workspace });
+  await hooks.left?.(plan, writer.ticket, workspace);
   await writer.apply({ type: 'release', tip });
   reporter.status();
   await recordCheckoutState({ engine, ticket: writer.ticket, workspace });
-  await hooks.left?.(plan, engine.store.ticket(refOf(writer.ticket)), workspace);
 }
 
 /** How the attempt of a worker ends that was not heard of until its lease was over. Its watchdog has ended the job. */

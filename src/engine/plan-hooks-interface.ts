@@ -11,7 +11,7 @@ import type { TicketWorkspace } from './work-out-workspace-and-repository.ts';
  *                   │                                     ▲                                       │
  *                   │ Hold: released until then           └──────────── next attempt ◄────────────┤
  *                   ▼                                                                             ▼
- *                 waiting                                                     released ─► left
+ *                 waiting                                                     left ─► released
  *
  * Up to `left` an error concerns one ticket: an InputError from `mayDrive` holds it back with the message, an error from
  * `startFrom`, `handOver` or `catchUp` fails the attempt. After a crash these hooks are called again and must come to the
@@ -32,7 +32,7 @@ export interface PlanHooks<P extends CommonPlan = Plan> {
   variables?(plan: P, ticket: Ticket): Record<string, unknown>;
   /** What counts as work; null: only what the phase expects. */
   evidence?(plan: P, ticket: Ticket): EvidenceRules | null;
-  /** Called after the ticket is released, whatever its status; where its engine was killed before, by the next one. */
+  /** Called before the ticket is released, whatever its status; where its engine was killed meanwhile, also by the next one. */
   left?(plan: P, ticket: Ticket, workspace: TicketWorkspace): Promise<void>;
   /** Called before this process gives up its claim on a plan of any kind. Must not throw. */
   released?(planId: string): void;

@@ -169,10 +169,14 @@ export function thisMachine({ stateDir }: Pick<Settings, 'stateDir'>): WorkPlace
   return { host: ownIdentity().host, state: stateDir };
 }
 
-/** Repositories beside each other have one root: the second with the same branch gets a directory of its own there. */
+/**
+ * Repositories beside each other have one root: the second with the same branch gets a directory of its own there, and stays in it when
+ * the other one is gone.
+ */
 function freeOfOthers(repo: string, worktreeRoot: string, branch: string): string {
   const path = join(worktreeRoot, branch);
-  return isOfAnother(repo, path) ? join(worktreeRoot, `${basename(repo)}-${digest(repo, 8)}`, branch) : path;
+  const own = join(worktreeRoot, `${basename(repo)}-${digest(repo, 8)}`, branch);
+  return existsSync(own) || isOfAnother(repo, path) ? own : path;
 }
 
 /** Whether a path is a worktree of another repository, as far as git's own file in it tells. */

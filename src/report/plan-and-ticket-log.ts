@@ -8,6 +8,7 @@ import type { AgentEvent } from '../model/agent-and-adapter-types.ts';
 import type { TicketRef } from '../model/ids-and-branch-names.ts';
 import { lineRedactor, type Redact } from '../model/text/find-and-redact-secrets.ts';
 import { type Attempt, attemptKey, type Ticket } from '../model/ticket.ts';
+import { whyUnchecked } from '../model/verdict-criteria-and-missing-checks.ts';
 import type { OUTPUT_STREAMS, OutputLog, OutputPiece, Store } from '../store/store-interface.ts';
 import { lineOf } from './event-line.ts';
 import { clock, oneLine, type Style, safeJson, usageText, whichAttempt } from './style-and-phrases.ts';
@@ -218,7 +219,8 @@ function endOf(attempt: Attempt): string {
   const outcome = attempt.outcome && attempt.outcome !== attempt.status ? ` → ${attempt.outcome}` : '';
   const usage = usageText(attempt.usage);
   const tail = usage ? ` (${usage})` : '';
-  return `${attempt.status}${outcome}${attempt.error ? `: ${attempt.error.message}` : ''}${tail}`;
+  const why = attempt.error?.message ?? whyUnchecked(attempt);
+  return `${attempt.status}${outcome}${why && `: ${why}`}${tail}`;
 }
 
 /** One line that keeps its indentation: agents write lists and code. */

@@ -131,7 +131,8 @@ function checkoutsAround(path: string): string[] {
   }
 }
 
-const PATH_CONTENT: Record<Exclude<Found['kind'], 'absent' | 'worktree'>, string> = {
+const PATH_CONTENT: Record<Exclude<Found['kind'], 'absent'>, string> = {
+  worktree: 'another worktree',
   empty: 'an empty directory',
   file: 'a file',
   symlink: 'a symbolic link',

@@ -63,6 +63,20 @@ describe('a kind of plan from outside', () => {
     });
   }
 
+  it.concurrent('hears of a ticket that is left, also where its engine was killed just then', async ({
+    world,
+  }) => {
+    prepare(world);
+    world.go();
+    world.append('power fails', '');
+    expect((await nightly(world).ended).signal).toBe('SIGKILL');
+    expect(world.ticket('p', 'a')).toMatchObject({ status: 'complete' });
+    rmSync(join(world.dir, 'power fails'));
+    expect((await nightly(world).ended).code).toBe(0);
+    expectDone(world);
+    expect(report(world)).toMatchObject({ a: 'complete' });
+  });
+
   it.concurrent('holds its tickets back until it lets them run', async ({ world }) => {
     prepare(world);
     world.go();

@@ -223,3 +223,25 @@ it('two repositories beside each other never share a worktree path', async ({ wo
   for (const [repo, id] of [[world.repo, 'a'] as const, [other, 'b'] as const])
     expect(git(repo, 'show', `feature:work-${id}.txt`)).toContain('build');
 });
+
+it('a tree that several tickets share stays where it is when another repository leaves its usual path', async ({
+  world,
+}) => {
+  world.agent('agent', 'note at; go; commit');
+  world.workflow('work', [{ id: 'build', type: 'agent', prompt: 'Build it.', expect: { commits: true } }]);
+  const other = join(world.dir, 'other');
+  git(world.dir, 'clone', '--quiet', world.repo, other);
+  const branch = 'feature';
+  world.plan('p', { tickets: { a: { branch } } });
+  world.plan('q', { repo: other, workspace: 'shared', tickets: { b: { branch }, c: { branch } } });
+  const first = world.invoke(['run', 'p']);
+  await world.call('at', { ticket: 'p/a' });
+  const second = world.invoke(['run', 'q']);
+  const { cwd } = await world.call('at', { ticket: 'q/b' });
+  world.go('a');
+  expect((await first.ended).code).toBe(0);
+  world.go();
+  const { code, out } = await second.ended;
+  expect(code, out).toBe(0);
+  expect(world.calls('at', { ticket: 'q/c' })).toMatchObject([{ cwd }]);
+});

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { createWorkspaces } from '../../src/workspaces/workspaces.ts';
-import { bench, commit, git } from './helpers.ts';
+import { bench, commit, git, makeRepo } from './helpers.ts';
 
 const names = (count: number) => Array.from({ length: count }, (_, index) => `t${index}`);
 
@@ -41,4 +41,20 @@ it('gives every ticket its own directory while all are open', async () => {
   for (const list of [made, again]) expect(new Set(list.map(({ path }) => path)).size).toBe(16);
   expect(again.filter(({ reused }) => reused)).toHaveLength(4);
   for (const { path, branch } of again) await all.workspaces.verify({ repo: all.repo, path, branch });
+});
+
+it('gives a path that two repositories want at once to one of them', { tags: 'full' }, async () => {
+  const all = bench();
+  const repo = join(all.root, 'other');
+  makeRepo(repo);
+  const engines = [all.workspaces, createWorkspaces({ env: all.env })] as const;
+  for (const id of names(25)) {
+    const specs = [all.spec(id, { slots: 0 }), all.spec(id, { slots: 0, repo, owner: `q/${id}` })] as const;
+    const made = [engines[0].ensure(specs[0]), engines[1].ensure(specs[1])];
+    const ends = await Promise.allSettled(made);
+    const first = ends.findIndex(({ status }) => status === 'fulfilled') ? 1 : 0;
+    await engines[first].verify(specs[first]);
+    expect(ends[1 - first]).toMatchObject({ reason: { code: 'workspace/path-taken' } });
+    expect(git(first ? repo : all.repo, 'rev-parse', `ticket/${id}`)).toBe(all.first);
+  }
 });

@@ -1,4 +1,5 @@
 import type { EngineContext, PlanKind } from '../../engine/context.ts';
+import { recordTip } from '../../engine/release-and-diff-ticket-workspace.ts';
 import type { IssueRunPlan } from '../../model/plan.ts';
 import { entryOf } from '../../model/plans/plans-view.ts';
 import { blockedBy, firstFailure } from '../../model/state/blockers-and-stop-on-failure.ts';
@@ -12,7 +13,10 @@ export const issuesKind: PlanKind<IssueRunPlan> = {
   hooks: (context) => ({
     startFrom: (_plan, ticket, workspace) => refreshPrerequisites(context, ticket, workspace),
     catchUp: (_plan, ticket, workspace) => startWithPushedCommits(context, ticket, workspace),
-    left: (_plan, ticket) => completeEarlierRuns(context, ticket),
+    left: async (_plan, ticket, workspace) => {
+      if (ticket.status === 'complete') await recordTip({ engine: context, ticket, workspace });
+      await completeEarlierRuns(context, ticket);
+    },
     stoppedAt: (plan, tickets) =>
       ticketsWithoutEngine(context, plan, tickets).map(({ since }) => since ?? ''),
   }),

@@ -20,7 +20,7 @@ describe('checks that found nothing to run', () => {
       /^ +verify +success .*No checks are configured/m,
     );
     expect((await world.json<Board>('top')).rows).toMatchObject([{ status: 'complete', why: NOTHING }]);
-    expect((await world.cli('logs', 'p', 'a')).out).toContain(NOTHING);
+    expect((await world.cli('logs', 'p', 'a')).out).toContain(`── success: ${NOTHING}`);
     expect(world.events('p')).toContainEqual(
       expect.objectContaining({ type: 'attempt:end', phase: 'verify', note: NOTHING }),
     );
