@@ -82,12 +82,11 @@ export function createProgram(io: Io, version: string): Command {
     ...PROJECT_COMMANDS,
     ...FLEET_COMMANDS,
     'completion <shell>': completion,
-  });
-  for (const heading of [...Object.keys(GROUPS), undefined])
-    for (const [usage, definition] of all) {
-      const words = usage.split(' ');
-      if (GROUP_OF.get(words[0] ?? '') === heading) addCommand(program, words, definition, { io, heading });
-    }
+  }).map(([usage, definition]) => ({ words: usage.split(' '), definition }));
+  const inHelp = [...GROUP_OF.keys()];
+  const place = ({ words: [name = ''] }: (typeof all)[number]) => [...inHelp, name].indexOf(name);
+  for (const { words, definition } of all.sort((a, b) => place(a) - place(b)))
+    addCommand(program, words, definition, { io, heading: GROUP_OF.get(words[0] ?? '') });
   return program;
 }
 
