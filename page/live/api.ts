@@ -1,4 +1,3 @@
-import { useEffect, useRef, useState } from 'preact/hooks';
 import { parseJson } from '../logic/parse-json.ts';
 import { person } from './preferences.ts';
 
@@ -62,48 +61,3 @@ export function send<T>(path: string, body: Record<string, unknown>): Promise<T>
 }
 
 export const at = (...parts: string[]) => `/${parts.map(encodeURIComponent).join('/')}`;
-
-export interface Loaded<T> {
-  data: T | undefined;
-  error: ApiError | undefined;
-}
-
-/**
- * What a path answers, asked again whenever `version` is another one. The old answer stays until the new one is there, and the next
- * question waits for it: where something changes more often than answers come, the newest answer is shown, and not none.
- */
-export function useLoaded<T>(path: string | null, version: unknown = 0): Loaded<T> {
-  const [loaded, setLoaded] = useState<Loaded<T> & { path: string | null; version: unknown }>({
-    path: null,
-    version,
-    data: undefined,
-    error: undefined,
-  });
-  const asking = useRef<AbortController | undefined>(undefined);
-  useEffect(
-    () => () => {
-      asking.current?.abort();
-      asking.current = undefined;
-    },
-    [path],
-  );
-  useEffect(() => {
-    const isLoaded = loaded.path === path && loaded.version === version;
-    if (path === null || isLoaded || asking.current) return;
-    const abort = new AbortController();
-    asking.current = abort;
-    const take = (answer: Loaded<T>) => {
-      if (asking.current !== abort) return;
-      asking.current = undefined;
-      setLoaded({ path, version, ...answer });
-    };
-    get<T>(path, abort.signal).then(
-      (data) => take({ data, error: undefined }),
-      (error: unknown) => {
-        const data = loaded.path === path ? loaded.data : undefined;
-        if (error instanceof ApiError) take({ data, error });
-      },
-    );
-  }, [path, version, loaded]);
-  return loaded.path === path ? loaded : { data: undefined, error: undefined };
-}

@@ -40,8 +40,13 @@ export class LiveSource {
     return [...(this.#state ? [{ snapshot: asSnapshot(this.#state) }] : []), { link: this.#link }];
   }
 
+  get isOpen(): boolean {
+    return this.#stream !== undefined;
+  }
+
   open(): void {
     this.close();
+    if (this.#link.kind === 'ended') this.#say({ kind: 'connecting' });
     const stream = new EventSource(`/api/v1/live?lastEventId=${encodeURIComponent(this.#lastId)}`);
     this.#stream = stream;
     this.#watch = setInterval(() => this.#check(), 5_000);

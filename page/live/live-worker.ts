@@ -15,7 +15,7 @@ const source = new LiveSource((news) => {
 addEventListener('connect', (event) => {
   const [tab] = (event as MessageEvent).ports;
   if (!tab) return;
-  if (tabs.size === 0) source.open();
+  if (!source.isOpen) source.open();
   tabs.add(tab);
   for (const news of source.current) tab.postMessage(news);
   tab.onmessage = ({ data }) => {

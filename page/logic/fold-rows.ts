@@ -3,7 +3,7 @@ import { questionsFirst } from '../../src/report/board/board.ts';
 import { BOARD_SECTIONS, type BoardSection } from '../../src/report/status-text.ts';
 import type { BoardRow, PlanRow } from '../../src/web/api-schemas.ts';
 
-/** Rows by section, questions first, then by plan, the newest first. Tickets of a plan stay in its order, as in `top`. */
+/** Rows by section, questions first, then by plan, the newest first. Tickets of a plan stay in its order, as in `top`: the server sends rows in it. */
 export function bySection(
   rows: Iterable<BoardRow>,
   plans: ReadonlyMap<string, PlanRow>,

@@ -1,9 +1,10 @@
 import { costText } from '../../src/model/limits/usage-cost-and-estimate.ts';
 import { plural } from '../../src/model/text/clean-escape-quote-plural.ts';
 import type { Costs } from '../../src/web/api-schemas.ts';
-import { at, useLoaded } from '../live/api.ts';
+import { at } from '../live/api.ts';
 import { board } from '../live/live.ts';
 import { address, setQuery } from '../live/route.ts';
+import { useLoaded } from '../live/use-loaded.ts';
 import { byDay, dayAfter, type Grouping, sumsBy, tokensText } from '../logic/add-up-costs.ts';
 import { DayChart, SumTable } from '../parts/charts.tsx';
 import { Empty, Loading } from '../parts/small.tsx';

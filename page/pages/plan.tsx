@@ -1,10 +1,13 @@
 import type { ComponentChildren } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
 import { costText } from '../../src/model/limits/usage-cost-and-estimate.ts';
+import { BOARD_SECTIONS } from '../../src/report/status-text.ts';
 import type { Costs, PlanPage as Page } from '../../src/web/api-schemas.ts';
-import { at, useLoaded } from '../live/api.ts';
+import { at } from '../live/api.ts';
 import { board } from '../live/live.ts';
+import { useLoaded } from '../live/use-loaded.ts';
 import { sumsBy } from '../logic/add-up-costs.ts';
+import { bySection } from '../logic/fold-rows.ts';
 import { ActButton } from '../parts/act.tsx';
 import { SumTable } from '../parts/charts.tsx';
 import { Graph } from '../parts/graph.tsx';
@@ -27,7 +30,10 @@ export function PlanPage({ id }: { id: string }) {
   const costs = useLoaded<Costs>(`/costs?plan=${encodeURIComponent(id)}`, version);
   if (!data) return <Loading error={error} rows={10} />;
   const { plan, tickets, problems } = data.status;
-  const rows = new Map((live.length > 0 ? live : data.rows).map((row) => [row.ticketId, row]));
+  const sections = bySection(live.length > 0 ? live : data.rows, new Map());
+  const rows = new Map(
+    BOARD_SECTIONS.flatMap((section) => sections[section]).map((row) => [row.ticketId, row]),
+  );
   const entries = plan?.tickets ?? [];
   const isLarge = entries.length > MANY_TICKETS;
   const sums = sumsBy(costs.data?.rows ?? [], 'phase');

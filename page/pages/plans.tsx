@@ -1,6 +1,7 @@
 import type { PlanRow } from '../../src/web/api-schemas.ts';
-import { at, useLoaded } from '../live/api.ts';
+import { at } from '../live/api.ts';
 import { board } from '../live/live.ts';
+import { useLoaded } from '../live/use-loaded.ts';
 import { Command, Empty, Loading, TimeOfDay } from '../parts/small.tsx';
 
 type Listed = Pick<PlanRow, 'id' | 'name' | 'status' | 'complete' | 'tickets' | 'createdAt' | 'repo'>;

@@ -1,7 +1,7 @@
 import type { Report } from '../../src/web/api-schemas.ts';
-import { useLoaded } from '../live/api.ts';
 import { board } from '../live/live.ts';
 import { address, setQuery } from '../live/route.ts';
+import { useLoaded } from '../live/use-loaded.ts';
 import { Command, Loading, localTimes, ticketAddress } from '../parts/small.tsx';
 import { Choice } from './costs.tsx';
 

@@ -12,7 +12,10 @@ export function SignIn() {
     const token = /[?&]token=([\w-]+)/.exec(given)?.[1] ?? given;
     try {
       await send('/session', { token });
-      location.replace(location.pathname);
+      const here = new URL(location.href);
+      here.searchParams.delete('token');
+      history.replaceState(null, '', here);
+      location.reload();
     } catch (problem) {
       if (!(problem instanceof ApiError)) throw problem;
       setError(problem);

@@ -5,9 +5,10 @@ import { noLongerAsks } from '../../src/model/ticket.ts';
 import { whyUnchecked } from '../../src/model/verdict-criteria-and-missing-checks.ts';
 import { duration, usageText } from '../../src/report/style-and-phrases.ts';
 import type { BoardRow, TicketPage as Page } from '../../src/web/api-schemas.ts';
-import { ApiError, at, post, useLoaded } from '../live/api.ts';
+import { ApiError, at, post } from '../live/api.ts';
 import { board, canAct, latest, link, now } from '../live/live.ts';
 import { address, setQuery } from '../live/route.ts';
+import { useLoaded } from '../live/use-loaded.ts';
 import { chooseAttempt } from '../logic/choose-attempt.ts';
 import { gateToShow, type Question, questionKey } from '../logic/gate-to-show.ts';
 import { ActButton, say, whyNot } from '../parts/act.tsx';
@@ -417,7 +418,10 @@ function AttemptPanel({
             ))}
           </nav>
           {show === 'transcript' && (
-            <TranscriptView path={base} news={`${printed} ${attempt.status} ${stdoutBytes}`} />
+            <TranscriptView
+              path={base}
+              news={`${printed} ${attempt.status} ${stdoutBytes} ${link.value.kind}`}
+            />
           )}
           {show === 'prompt' && <TextFile path={`${base}/prompt`} name="Prompt" from="beginning" />}
           {(show === 'stdout' || show === 'stderr') && (

@@ -1,6 +1,6 @@
 import { useState } from 'preact/hooks';
 import type { Diff } from '../../src/web/api-schemas.ts';
-import { useLoaded } from '../live/api.ts';
+import { useLoaded } from '../live/use-loaded.ts';
 import { type DiffFile, filesOf } from '../logic/diff.ts';
 import { Empty, Loading } from './small.tsx';
 

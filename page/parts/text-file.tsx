@@ -1,6 +1,7 @@
 import { useEffect, useState } from 'preact/hooks';
 import type { TextWindow } from '../../src/web/api-schemas.ts';
 import { ApiError, get } from '../live/api.ts';
+import { link } from '../live/live.ts';
 import { Empty, Loading, Printed } from './small.tsx';
 
 /** A text file of an attempt: from its beginning, or from its end. More is read on demand. */
@@ -16,10 +17,10 @@ export function TextFile({ path, name, from }: { path: string; name: string; fro
       setError(problem);
     }
   };
+  const isLive = link.value.kind === 'live';
   useEffect(() => {
-    setWindow(undefined);
-    void load(from === 'beginning' ? 'after=0' : '', (first) => first);
-  }, [path]);
+    if (!window) void load(from === 'beginning' ? 'after=0' : '', (first) => first);
+  }, [path, isLive]);
   if (!window) return <Loading error={error} rows={6} />;
   const before = () =>
     load(`before=${window.from}`, (next) => ({

@@ -83,10 +83,10 @@ export function TranscriptView({ path, news }: { path: string; news: unknown }) 
     if (window) void load(`&before=${rangeOf(window).from}`, (answer) => withEarlier(window, answer));
   }, [load]);
 
-  useEffect(toEnd, [toEnd]);
   useEffect(() => {
-    if (current.current?.atEnd) later();
-  }, [news, later]);
+    if (!current.current) toEnd();
+    else if (current.current.atEnd) later();
+  }, [news, later, toEnd]);
 
   useLayoutEffect(() => {
     const box = scroller.current;

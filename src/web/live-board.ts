@@ -106,7 +106,8 @@ export class LiveBoard {
       this.#connection?.refuseIfLost();
       const board = this.#reader.read(Date.now());
       this.#connection?.refuseIfLost();
-      this.#feed.update(board);
+      // A page that is kept open sorts rows into sections itself, and cannot know the order of tickets that move between them.
+      this.#feed.update({ ...board, rows: this.#reader.rowsByPlan });
       const isBehind = this.#readEvents(board.plans.map(({ id }) => id));
       this.#problem = undefined;
       this.#readAt = board.at;

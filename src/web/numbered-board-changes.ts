@@ -31,6 +31,8 @@ type ResetReason = 'restarted' | 'too old';
 export class LiveFeed {
   readonly #epoch = randomBytes(6).toString('hex');
   readonly #rows = new Map<string, Kept>();
+  /** Keys of all rows, in the order of the last board. */
+  #order: ReadonlySet<string> = new Set();
   #gone: { seq: number; key: string }[] = [];
   #events: { seq: number; text: string }[] = [];
   #eventBytes = 0;
@@ -56,6 +58,7 @@ export class LiveFeed {
     const now = new Set<string>();
     for (const row of plans) this.#put(row.id, { kind: 'plan', row }, now);
     for (const row of rows) this.#put(`${row.planId}/${row.ticketId}`, { kind: 'ticket', row }, now);
+    this.#order = now;
     for (const key of this.#rows.keys()) {
       if (now.has(key)) continue;
       this.#rows.delete(key);
@@ -93,7 +96,8 @@ export class LiveFeed {
   snapshot(at: string): { id: string; board: Board } {
     const head = this.#head?.value;
     if (!head) throw new Error('The board was not read yet.');
-    return { id: this.id, board: { at, ...head, ...split([...this.#rows.values()]) } };
+    const rows = [...this.#order].flatMap((key) => this.#rows.get(key) ?? []);
+    return { id: this.id, board: { at, ...head, ...split(rows) } };
   }
 
   /** What has changed since an id; the reason where that cannot be said any more. */

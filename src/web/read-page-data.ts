@@ -13,6 +13,7 @@ import { ticketsOf } from '../model/plans/plans-view.ts';
 import { legalCommands } from '../model/state/commands.ts';
 import { asShown } from '../model/state/explain-ticket.ts';
 import { endOfCharacter } from '../model/text/clean-escape-quote-plural.ts';
+import { shellWord } from '../model/text/quote-values-for-shell.ts';
 import { type Attempt, attemptKey, openAttempt, type Ticket } from '../model/ticket.ts';
 import { decisionsOf, phaseOf, type Workflow } from '../model/workflow.ts';
 import type { BoardReader } from '../report/board/read-board.ts';
@@ -207,7 +208,7 @@ function ticketCommands(ticket: Ticket, { id }: Plan): TicketPage['commands'] {
       ? [{ about: 'Continue the agent’s session', command: `signalbox resume-session ${names}` }]
       : []),
     ...(ticket.worktree && existsSync(ticket.worktree)
-      ? [{ about: 'Open a shell in its worktree', command: `cd ${ticket.worktree}` }]
+      ? [{ about: 'Open a shell in its worktree', command: `cd ${shellWord(ticket.worktree)}` }]
       : []),
     ...(work?.kind === 'branch' ? [{ about: 'Merge it', command: `signalbox merge ${id}` }] : []),
   ];

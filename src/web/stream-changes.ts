@@ -48,7 +48,8 @@ export function streamChanges(
     send('change', news.id, changeText(news));
     return true;
   };
-  let wasOld = false;
+  // Unknown at first: a reader that comes back and has missed nothing gets a beat, and knows that it is connected.
+  let wasOld: boolean | undefined;
   const update = () => {
     if (!isReady) return;
     const hasSent = sendNews();

@@ -163,6 +163,9 @@ describe.concurrent('every read', () => {
 
   it('shows a ticket with its phases, its gate, and commands to copy', async ({ world }) => {
     const site = await atGate(world);
+    const worktree = join(world.dir, "Ada's tree");
+    mkdirSync(worktree);
+    world.writeTicket('p', 'a', { ...world.ticket('p', 'a'), worktree });
     const page = await site.get<TicketPage>(TICKET);
     expect(page.phases.map(({ id, attempts }) => [id, attempts])).toEqual([
       ['build', ['build#1#1']],
@@ -174,6 +177,8 @@ describe.concurrent('every read', () => {
     expect(page.legal).toEqual(['respond', 'retry', 'skip', 'pause', 'cancel']);
     expect(page.attempts[0]).toMatchObject({ key: 'build#1#1', hasPrompt: true });
     expect(page.commands.map(({ command }) => command)).toContain('signalbox logs p a -f');
+    const { command: cd = '' } = page.commands.find(({ command }) => command.startsWith('cd ')) ?? {};
+    expect(spawnSync('sh', ['-c', `${cd} && pwd`]).stdout.toString()).toBe(`${worktree}\n`);
     const plan = await site.get<PlanPage>('/plans/p');
     expect(plan.legal).toEqual(['pause', 'cancel']);
     expect(plan.commands.map(({ command }) => command)).toContain('signalbox merge p');

@@ -1,5 +1,7 @@
 import { existsSync, renameSync } from 'node:fs';
 import { describe, expect } from 'vitest';
+import { fromSnapshot, withChange } from '../../page/live/board-state.ts';
+import { bySection } from '../../page/logic/fold-rows.ts';
 import type { StoredEvent } from '../../src/model/events.ts';
 import {
   type Board,
@@ -47,18 +49,48 @@ describe.concurrent('the stream', () => {
     await site.close();
   });
 
+  it('lets a page that is kept open show tickets in the order of `top`, however they move', async ({
+    world,
+  }) => {
+    const site = await opened(world);
+    const done = { status: 'complete' as const, currentPhase: 'done' };
+    world.plan('q', { createdAt: '2020-01-01T00:00:00.000Z', tickets: { z: {}, y: done, x: {}, w: done } });
+    const stream = new Stream(site);
+    let kept = fromSnapshot(await stream.next<Board>('snapshot'));
+    world.writeTicket('q', 'x', { ...world.ticket('q', 'x'), ...done });
+    await site.post('/plans/p/tickets/b/pause', {});
+    const moved = await stream.next<Change>('change', ({ rows }) =>
+      rows.some(({ ticketId }) => ticketId === 'x'),
+    );
+    kept = withChange(kept, moved);
+    const late = new Stream(site);
+    const fresh = fromSnapshot(await late.next<Board>('snapshot'));
+    for (const { rows, plans } of [kept, fresh])
+      expect(bySection(rows.values(), plans).done.map(({ ticketId }) => ticketId)).toEqual(['y', 'x', 'w']);
+    for (const each of [stream, late]) each.close();
+    await site.close();
+  });
+
   it('continues after a break where it was', async ({ world }) => {
     const site = await opened(world);
     const first = new Stream(site);
     await first.next('snapshot');
-    const lastId = first.last?.id ?? '';
+    const { lastId } = first;
     first.close();
     await site.post('/plans/p/tickets/b/pause', {});
     const second = new Stream(site, { lastId });
     const change = await second.next<Change>('change', ({ rows }) => rows.length > 0);
     expect(change.rows).toMatchObject([{ ticketId: 'b', status: 'paused' }]);
+    await second.next<Change>('change', ({ events }) => events.length > 0);
     expect(second.messages.map((each) => each.event)).not.toContain('snapshot');
     second.close();
+    // One that has missed nothing hears at once that it is connected, before anything changes.
+    const third = new Stream(site, { lastId: second.lastId });
+    await waitFor('the connection', () => third.status === 200);
+    await site.post('/plans/p/tickets/a/pause', {});
+    await third.next<Change>('change', ({ rows }) => rows.length > 0);
+    expect(third.messages[0]).toMatchObject({ event: 'beat', data: { readAt: null } });
+    third.close();
     await site.close();
   });
 

@@ -157,6 +157,10 @@ export class Stream {
     return this.messages.at(-1);
   }
 
+  get lastId(): string {
+    return this.messages.findLast(({ id }) => id !== undefined)?.id ?? '';
+  }
+
   async next<T>(event: string, is: (data: T) => unknown = () => true): Promise<T> {
     const found = await waitFor(
       `a message ${event}`,

@@ -41,9 +41,12 @@ export function boardOf(input: BoardInput): Board {
   const daemon = input.holder.daemon();
   const plans = statusOf({ view, holder, daemon: daemon !== undefined, now });
   const shown = plans.filter(({ plan }) => input.isShown(plan)).sort((a, b) => newestFirst(a.plan, b.plan));
-  const rows = shown.flatMap(({ plan, tickets }) =>
-    tickets.map((each) => keptRow(each, plan, { ...input, holder })),
+  const found = shown.flatMap(({ plan, tickets }) =>
+    tickets.map((each) => ({ ticket: each.ticket, row: keptRow(each, plan, { ...input, holder }) })),
   );
+  input.kept?.clear();
+  for (const each of found) input.kept?.set(refKey(each.row), each);
+  const rows = found.map(({ row }) => row);
   const bySection = groupBy(rows, ({ section }) => section);
   bySection.get('need you')?.sort(questionsFirst);
   const count = (section: BoardSection) => bySection.get(section)?.length ?? 0;
@@ -134,7 +137,7 @@ interface KeptRow {
   ticket: Ticket;
 }
 
-/** The rows of the last reading, by refKey. */
+/** The rows of the last reading in the order of their plans, by refKey. */
 export type KeptRows = Map<string, KeptRow>;
 
 /** The same row as before while nothing holds its ticket and nothing about it has changed: a board may have thousands of them. */
@@ -146,18 +149,14 @@ function keptRow(
   const { ticket, why, next } = status;
   const { kept } = around;
   if (!kept || ticket.claim !== null) return rowOf(status, plan, around);
-  const key = refKey(ticket);
-  const known = kept.get(key);
+  const known = kept.get(refKey(ticket));
   const isKnown =
     known !== undefined &&
     known.row.why === why &&
     known.row.next === next &&
     known.row.planName === (plan.name || plan.id) &&
     isSame(known.ticket, ticket);
-  if (isKnown) return known.row;
-  const row = rowOf(status, plan, around);
-  kept.set(key, { row, ticket });
-  return row;
+  return isKnown ? known.row : rowOf(status, plan, around);
 }
 
 /** Compares all that a row is made of. The hold may have been explained again. */

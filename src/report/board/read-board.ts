@@ -16,7 +16,7 @@ import type { Holder, Store, StoreView } from '../../store/store-interface.ts';
 import { readableTicket, withPlans } from '../../store/store-interface.ts';
 import { readPinned } from '../../workflows/pin-workflow-and-render-prompts.ts';
 import { outputOf, outputOfPieces } from '../plan-and-ticket-log.ts';
-import type { Board } from '../view-schemas.ts';
+import type { Board, BoardRow } from '../view-schemas.ts';
 import { AttemptTail } from './attempt-tail.ts';
 import { boardOf, type KeptRows, type SeenOutput } from './board.ts';
 
@@ -86,10 +86,14 @@ export class BoardReader {
     });
     // A store that does not answer leaves what is known; the board says how old that is.
     if (performance.now() - this.#askedAt > ASK_MS) this.seeOthers().catch(() => undefined);
-    if (this.#rows.size > 2 * board.rows.length) this.#rows.clear();
     for (const key of this.#tails.keys())
       if (!seen.has(key) && key !== this.#shownTail) this.#tails.delete(key);
     return board;
+  }
+
+  /** The rows of the last reading in the order of their plans, whatever section they are in. */
+  get rowsByPlan(): BoardRow[] {
+    return [...this.#rows.values()].map(({ row }) => row);
   }
 
   /** Asks the store what agents on other machines print, for the next reading. */
