@@ -263,7 +263,7 @@ function withPassword(env: Record<string, string>, { fleet }: Store): Record<str
 
 /** The environment without what leads into the store. Without a database, variables with such names are the user's. */
 function withoutStoreLogin(env: Record<string, string>, isDatabase: boolean): Record<string, string> {
-  const login = isDatabase ? /^(PG[A-Z]+|DATABASE_URL|SIGNALBOX_STORE)$/ : /^SIGNALBOX_STORE$/;
+  const login = isDatabase ? /^(PG.*|DATABASE_URL|SIGNALBOX_STORE)$/ : /^SIGNALBOX_STORE$/;
   return Object.fromEntries(Object.entries(env).filter(([name]) => !login.test(name)));
 }
 

@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { openEngine } from '../../src/api/open-engine-with-features.ts';
 import { loadSettings } from '../../src/config/load-settings.ts';
 import type { PlanHooks } from '../../src/engine/plan-hooks-interface.ts';
@@ -32,6 +32,24 @@ async function sleepingWorker(fleet: FleetWorld) {
     for (const each of [worker, daemon]) expect(await each.kill('SIGINT')).toMatchObject({ code: 0 });
   };
   return { wake, end };
+}
+
+/** A worker inside the test's process. */
+async function workerHere({ world, database }: FleetWorld, hooks: PlanHooks) {
+  const env = world.env as Record<string, string>;
+  const packageDir = new URL('../..', import.meta.url).pathname;
+  const settings = await loadSettings({ cwd: world.dir, env, packageDir });
+  const store = await storeAt(database.address);
+  const engine = openEngine({ settings, env, by: 'worker', store, handsOver: true });
+  engine.kinds = new Map([[null, hooks]]);
+  const [drain, stop] = [new AbortController(), new AbortController()];
+  const slots = { slots: 1, labels: [], version: '1', checkEveryMs: 1000 };
+  const working = runWorker(engine, { ...slots, drain: drain.signal, stop: stop.signal });
+  const end = () => {
+    drain.abort();
+    return working;
+  };
+  return { end };
 }
 
 const ticketOf = (fleet: FleetWorld, ticketId = 'a') => fleet.store.ticket({ planId: 'p', ticketId });
@@ -99,11 +117,6 @@ it('a drive that throws holds its own ticket alone, and a retry runs it under th
   const { world } = fleet;
   world.plan('p', { tickets: { a: {}, b: { order: 1 } } });
   await fleet.upload('p');
-  const env = world.env as Record<string, string>;
-  const packageDir = new URL('../..', import.meta.url).pathname;
-  const settings = await loadSettings({ cwd: world.dir, env, packageDir });
-  const store = await storeAt(fleet.database.address);
-  const engine = openEngine({ settings, env, by: 'worker', store, handsOver: true });
   let throws = true;
   const hooks: PlanHooks = {
     mayDrive: async (_plan, { ticketId }) => {
@@ -111,10 +124,7 @@ it('a drive that throws holds its own ticket alone, and a retry runs it under th
       return null;
     },
   };
-  engine.kinds = new Map([[null, hooks]]);
-  const [drain, stop] = [new AbortController(), new AbortController()];
-  const slots = { slots: 1, labels: [], version: '1', checkEveryMs: 1000 };
-  const working = runWorker(engine, { ...slots, drain: drain.signal, stop: stop.signal });
+  const { end } = await workerHere(fleet, hooks);
   await fleet.reaches('p', 'b', 'complete');
   await fleet.reaches('p', 'a', 'needs_attention');
   expect(ticketOf(fleet)).toMatchObject({ phaseHistory: [], dispatch: { number: 1, at: null } });
@@ -124,8 +134,43 @@ it('a drive that throws holds its own ticket alone, and a retry runs it under th
   await fleet.reaches('p', 'a', 'complete');
   expect(ticketOf(fleet).dispatch?.number).toBe(2);
   expect(world.calls('start')).toHaveLength(2);
-  drain.abort();
-  await working;
+  await end();
+});
+
+it('a drive of more than twelve hours ends after its phase, and the next one continues under the next number', {
+  tags: 'full',
+}, async () => {
+  const fleet = await fleetWith('commit');
+  const { world } = fleet;
+  world.workflow('work', [
+    { ...BUILD[0], onSuccess: 'check' },
+    { id: 'check', type: 'agent', prompt: 'Check it.' },
+  ]);
+  world.plan('p', { tickets: { a: {} } });
+  await fleet.upload('p');
+  const real = performance.now.bind(performance);
+  const clock = vi.spyOn(performance, 'now');
+  onTestFinished(() => clock.mockRestore());
+  let isFirst = true;
+  const variables = () => {
+    if (isFirst) clock.mockImplementation(() => real() + 13 * 3_600_000);
+    isFirst = false;
+    return {};
+  };
+  let resolve = (): void => undefined;
+  const released = new Promise<void>((done) => {
+    resolve = done;
+  });
+  const left = async () => {
+    clock.mockRestore();
+    resolve();
+  };
+  const { end } = await workerHere(fleet, { variables, left });
+  await released;
+  await fleet.reaches('p', 'a', 'complete');
+  expect(story(ticketOf(fleet))).toEqual(['build success', 'check success']);
+  expect(ticketOf(fleet).dispatch?.number).toBe(2);
+  await end();
 });
 
 it('a ticket that meets a usage limit three times gets a new number each time, and no slot while it waits', {

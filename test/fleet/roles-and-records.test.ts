@@ -134,13 +134,15 @@ it('a worker, a person and a viewer may do their work with the printed grants, a
   await running.kill('SIGINT');
 });
 
-it('the password is removed from what agents print, also where it comes from a file', async () => {
+it('agents get no variable that leads into the store, and the password is removed from what they print', async () => {
   const { world, database } = await FleetWorld.open();
-  const env = world.env as Record<string, string>;
+  const logins = ['PGPASSWORD', 'PGSSLMODE', 'PG_ANY', 'DATABASE_URL', 'SIGNALBOX_STORE'];
+  const env = { ...world.env, ...Object.fromEntries(logins.map((name) => [name, 'x'])) };
   const packageDir = new URL('../..', import.meta.url).pathname;
   const settings = await loadSettings({ cwd: world.dir, env, packageDir });
   const store = await storeAt(database.address);
   const engine = openEngine({ settings, env, by: 'worker', store });
+  expect(Object.keys(engine.env).filter((name) => logins.includes(name))).toEqual([]);
   const { password } = database.server;
   expect(engine.redact(`It is ${password}.`)).toBe('It is [redacted].');
   mkdirSync(world.stateDir, { recursive: true });

@@ -262,6 +262,26 @@ it('a ticket goes to a worker that has the labels of all its phases, and says so
   for (const each of [other, fitting]) await each.kill('SIGINT');
 });
 
+it('a ticket that was given back for its labels begins with the changed workflow once the plan names it again', {
+  tags: 'full',
+}, async () => {
+  const fleet = await FleetWorld.open();
+  const { world } = fleet;
+  const build = { id: 'build', type: 'agent', prompt: 'Build it.' };
+  world.workflow('work', [{ ...build, workerLabels: ['gpu'] }]);
+  world.agent('agent', 'commit');
+  world.plan('p', { tickets: { a: {} } });
+  await fleet.upload('p');
+  const worker = await fleet.worker(world.home);
+  await fleet.until('the worker to give it back', (store) =>
+    store.tickets('p').every(({ dispatch }) => dispatch?.number === 1 && dispatch.at === null),
+  );
+  world.workflow('work', [build]);
+  expect(await fleet.cli('plan', 'edit', 'p', '--workflow', 'work')).toMatchObject({ code: 0, err: '' });
+  await fleet.reaches('p', 'a', 'complete');
+  await worker.kill('SIGINT');
+});
+
 it('a ticket whose workflow a worker does not have says which worker that is', async () => {
   const fleet = await FleetWorld.open();
   const { world } = fleet;
