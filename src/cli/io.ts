@@ -2,7 +2,8 @@ import type { ChildProcess } from 'node:child_process';
 import { readSync } from 'node:fs';
 import { constants } from 'node:os';
 import { setTimeout as delay } from 'node:timers/promises';
-import { type Lines, printable, type Style, safeJson } from '../report/style-and-phrases.ts';
+import { type Lines, printable, safeJson } from '../report/printable-text.ts';
+import type { Style } from '../report/style-and-phrases.ts';
 import { wrapLines } from '../report/tables-and-text-wrapping.ts';
 
 /** The word that a completion script calls this program with. It is no command. */

@@ -1,6 +1,7 @@
 import { InputError, SignalboxError } from '../model/errors.ts';
-import type { Lines } from '../report/style-and-phrases.ts';
-import { asciiMarks, inLocalTime, isUtf8, printable, safeJson, style } from '../report/style-and-phrases.ts';
+import type { Lines } from '../report/printable-text.ts';
+import { printable, safeJson } from '../report/printable-text.ts';
+import { asciiMarks, inLocalTime, isUtf8, style } from '../report/style-and-phrases.ts';
 import { wrapLines } from '../report/tables-and-text-wrapping.ts';
 import { plainOptions, status } from './commands/status.ts';
 import { ASK, errorLines, type Io, type OutputStream, type ProcessIo, wordsOf } from './io.ts';

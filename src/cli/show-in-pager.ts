@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process';
 import { run } from '../machine/run-process.ts';
-import { printable } from '../report/style-and-phrases.ts';
+import { printable } from '../report/printable-text.ts';
 import { exitOf, type Io } from './io.ts';
 
 /** Git's pager; empty if there is none. Agents can write the repository's settings, so only the user's own name it. */

@@ -1,8 +1,9 @@
 import type { EngineEvent } from '../model/events.ts';
 import { refKey } from '../model/ids-and-branch-names.ts';
 import { type Naming, nameOf, startsWithVerb, withNames } from '../model/state/explain-ticket.ts';
+import { oneLine } from './printable-text.ts';
 import type { Style } from './style-and-phrases.ts';
-import { duration, oneLine, untilText, usageText, whichAttempt, withoutOutput } from './style-and-phrases.ts';
+import { duration, untilText, usageText, whichAttempt, withoutOutput } from './style-and-phrases.ts';
 import { cells } from './tables-and-text-wrapping.ts';
 
 interface LineOptions extends Naming {

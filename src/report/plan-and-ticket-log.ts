@@ -11,7 +11,8 @@ import { type Attempt, attemptKey, type Ticket } from '../model/ticket.ts';
 import { whyUnchecked } from '../model/verdict-criteria-and-missing-checks.ts';
 import type { OUTPUT_STREAMS, OutputLog, OutputPiece, Store } from '../store/store-interface.ts';
 import { lineOf } from './event-line.ts';
-import { clock, oneLine, type Style, safeJson, usageText, whichAttempt } from './style-and-phrases.ts';
+import { oneLine, safeJson } from './printable-text.ts';
+import { clock, type Style, usageText, whichAttempt } from './style-and-phrases.ts';
 
 export interface LogOptions {
   planId: string;

@@ -11,9 +11,10 @@ import { isCancelled, type Ticket } from '../model/ticket.ts';
 import { unchecked } from '../model/verdict-criteria-and-missing-checks.ts';
 import type { Store } from '../store/store-interface.ts';
 import { ticketsIn } from './live/live-state.ts';
+import { oneLine } from './printable-text.ts';
 import { whereWorkIs, workLine } from './status-text.ts';
 import type { Style } from './style-and-phrases.ts';
-import { duration, oneLine, statusMark, usageOfAttempts, withoutOutput } from './style-and-phrases.ts';
+import { duration, statusMark, usageOfAttempts, withoutOutput } from './style-and-phrases.ts';
 import {
   cells,
   fittingTable,

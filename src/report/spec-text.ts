@@ -8,8 +8,9 @@ import { currentHold } from '../model/state/explain-ticket.ts';
 import { plural } from '../model/text/clean-escape-quote-plural.ts';
 import { openTasksOf, type Ticket } from '../model/ticket.ts';
 import { unchecked } from '../model/verdict-criteria-and-missing-checks.ts';
+import { oneLine } from './printable-text.ts';
 import type { Style } from './style-and-phrases.ts';
-import { counted, duration, oneLine, statusMark, usageOfAttempts, usageText } from './style-and-phrases.ts';
+import { counted, duration, statusMark, usageOfAttempts, usageText } from './style-and-phrases.ts';
 import { fittingTable, joined, table, wrapLines } from './tables-and-text-wrapping.ts';
 
 interface Shown {

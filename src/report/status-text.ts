@@ -27,11 +27,11 @@ import {
 } from '../model/ticket.ts';
 import { notMerged, whyUnchecked } from '../model/verdict-criteria-and-missing-checks.ts';
 import type { Holder, StoreProblem, StoreView } from '../store/store-interface.ts';
+import { oneLine } from './printable-text.ts';
 import {
   ago,
   counted,
   duration,
-  oneLine,
   type Style,
   sayProblem,
   statusMark,

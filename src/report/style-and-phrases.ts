@@ -1,7 +1,5 @@
-import { stripVTControlCharacters } from 'node:util';
-import { jsonText } from '../model/extra-fields.ts';
 import { costText, countUnpriced, totalUsage } from '../model/limits/usage-cost-and-estimate.ts';
-import { endOfCharacter, plural } from '../model/text/clean-escape-quote-plural.ts';
+import { plural } from '../model/text/clean-escape-quote-plural.ts';
 import type { Attempt, Hold, TicketStatus } from '../model/ticket.ts';
 
 /** Colours; plain text when they are off. */
@@ -20,7 +18,9 @@ export interface Style {
  * Marks Signalbox's own colours until they are printed. Random in every process, so that no other text can contain them. `node:crypto`
  * would give no more here, and costs a short command several milliseconds.
  */
-const OWN_COLOUR_MARK = Array.from({ length: 3 }, () => Math.floor(1000 + Math.random() * 9000)).join(';');
+export const OWN_COLOUR_MARK = Array.from({ length: 3 }, () => Math.floor(1000 + Math.random() * 9000)).join(
+  ';',
+);
 
 /** Marked colours, for `printable`. */
 export function style(color: boolean): Style {
@@ -166,39 +166,6 @@ export function isUtf8({ LC_ALL, LC_CTYPE, LANG }: Readonly<Record<string, strin
   return /utf-?8/i.test(LC_ALL || LC_CTYPE || LANG || '');
 }
 
-/** What is printed: a text is one line, a list has several. */
-export type Lines = string | readonly string[];
-
-/** Line ends of any kind, with the white space around them. */
-const BREAKS = /\s*[\n\v\f\r\u0085\u2028\u2029]\s*/g;
-/** Other control characters, and marks that show a text in another order than it is written. */
-// biome-ignore lint/suspicious/noControlCharactersInRegex: finding them is the point
-const CONTROLS = /[\u0000-\u0008\u000e-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]/g;
-const UNSAFE = new RegExp(`${BREAKS.source}|${CONTROLS.source}`);
-/** The sequences that `style` makes. */
-const COLOURS = new RegExp(`\\u001b\\[(\\d+);${OWN_COLOUR_MARK}m`);
-
-/**
- * One line of text of any origin, fit to be printed: it has no line ends, no control characters but tabs, and nothing that
- * turns text around. With `color` our own colours stay, and only these.
- */
-export function printable(line: string, color = false): string {
-  if (!UNSAFE.test(line)) return line;
-  const clean = (text: string) => stripVTControlCharacters(text).replace(BREAKS, ' ').replace(CONTROLS, '');
-  return color
-    ? line
-        .split(COLOURS)
-        .map((part, at) => (at % 2 === 1 ? `\u001b[${part}m` : clean(part)))
-        .join('')
-    : clean(line);
-}
-
-/** The same as a part of a line: without tabs, and cut. */
-export function oneLine(text: string, max = 160): string {
-  const flat = inLocalTime(printable(text).replace(/\t\s*/g, ' ').trim());
-  return flat.length > max ? `${flat.slice(0, endOfCharacter(flat, max - 1))}…` : flat;
-}
-
 /** An error without what a failed program printed: `status` has that. */
 export function withoutOutput(text: string): string {
   return text.replace(/\nIt printed:\n.*$/s, '');
@@ -209,12 +176,6 @@ const UTC_TIME = /\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z/g;
 /** Stored texts have times in UTC; people read those of their own clock. */
 export function inLocalTime(text: string, now = Date.now()): string {
   return text.replace(UTC_TIME, (iso) => clock(iso, now));
-}
-
-/** JSON in which what `printable` takes out is escaped, so that nothing is lost. */
-export function safeJson(value: unknown, indent?: number): string {
-  const escaped = (char: string) => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`;
-  return jsonText(value, indent).replace(/[\u007f-\u009f\u2028-\u202e\u2066-\u2069]/g, escaped);
 }
 
 /** A problem of the store with its file, unless the message names it. */

@@ -1,6 +1,7 @@
 import { groupBy } from '../model/group-and-remember.ts';
 import { plural } from '../model/text/clean-escape-quote-plural.ts';
-import { counted, type Lines, type Style } from './style-and-phrases.ts';
+import type { Lines } from './printable-text.ts';
+import { counted, type Style } from './style-and-phrases.ts';
 
 /** Columns aligned by their width on the screen; empty columns are left out. */
 export function table(

@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { oneLine, printable, safeJson, style } from '../../src/report/style-and-phrases.ts';
+import { oneLine, printable, safeJson } from '../../src/report/printable-text.ts';
+import { style } from '../../src/report/style-and-phrases.ts';
 
 // biome-ignore lint/suspicious/noControlCharactersInRegex: that is what must not be there
 const ACTS = /[\u0000-\u0008\u000a-\u001f\u007f-\u009f\u2028-\u202e\u2066-\u2069]/;

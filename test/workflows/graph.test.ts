@@ -1,7 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { Workflow } from '../../src/model/workflow.ts';
-import { printable, style } from '../../src/report/style-and-phrases.ts';
+import { printable } from '../../src/report/printable-text.ts';
+import { style } from '../../src/report/style-and-phrases.ts';
 import { drawing, mermaid } from '../../src/workflows/draw-graph.ts';
 import { workflowOf } from './helpers.ts';
 

@@ -5,7 +5,7 @@ import { InputError } from '../../model/errors.ts';
 import { ISSUE_PHASES } from '../../model/issue-phases.ts';
 import type { Plan } from '../../model/plan.ts';
 import type { Ticket } from '../../model/ticket.ts';
-import { safeJson } from '../../report/style-and-phrases.ts';
+import { safeJson } from '../../report/printable-text.ts';
 import type { Store } from '../../store/store-interface.ts';
 import { ASK, type Io } from '../io.ts';
 import { openSettings, openState } from '../open-settings-store-and-engine.ts';

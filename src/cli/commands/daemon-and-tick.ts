@@ -9,7 +9,7 @@ import { assertWritable } from '../../machine/files/make-directory-and-handle-st
 import { isAlive } from '../../machine/process-identity-and-signals.ts';
 import { HeldError, InputError, SignalboxError } from '../../model/errors.ts';
 import type { Claim } from '../../model/lease-and-claim-messages.ts';
-import { safeJson } from '../../report/style-and-phrases.ts';
+import { safeJson } from '../../report/printable-text.ts';
 import type { Store } from '../../store/store-interface.ts';
 import { positiveInteger } from '../check-option-values.ts';
 import { answer, type Io } from '../io.ts';

@@ -19,8 +19,9 @@ import { countHidden, latestFinished } from '../../model/plans/latest-plans-and-
 import { plural } from '../../model/text/clean-escape-quote-plural.ts';
 import { shellWord } from '../../model/text/quote-values-for-shell.ts';
 import { isCancelled, isOver } from '../../model/ticket.ts';
+import { oneLine } from '../../report/printable-text.ts';
 import { nextSteps, statusOf, workLine } from '../../report/status-text.ts';
-import { oneLine, type Style } from '../../report/style-and-phrases.ts';
+import type { Style } from '../../report/style-and-phrases.ts';
 import { fittingTable, foldProse } from '../../report/tables-and-text-wrapping.ts';
 import { checkAll } from '../../workflows/check/check-workflow.ts';
 import { createWorkspaces } from '../../workspaces/workspaces.ts';

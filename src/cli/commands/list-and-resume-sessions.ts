@@ -11,7 +11,7 @@ import { findExecutable } from '../../machine/find-and-probe-program.ts';
 import { InputError } from '../../model/errors.ts';
 import { refKey, type TicketRef } from '../../model/ids-and-branch-names.ts';
 import type { Attempt } from '../../model/ticket.ts';
-import { type Lines, oneLine } from '../../report/style-and-phrases.ts';
+import { type Lines, oneLine } from '../../report/printable-text.ts';
 import { table } from '../../report/tables-and-text-wrapping.ts';
 import { ticketNamed } from '../find-named-plans-and-tickets.ts';
 import { exitOf, type Io, inherited, outJson, outWrapped } from '../io.ts';

@@ -25,7 +25,8 @@ import type { Plan } from '../../model/plan.ts';
 import { latestPlan } from '../../model/plans/latest-plans-and-unknown-name-errors.ts';
 import { shellWord } from '../../model/text/quote-values-for-shell.ts';
 import { isOver, saysStatus, type Ticket } from '../../model/ticket.ts';
-import { clock, oneLine } from '../../report/style-and-phrases.ts';
+import { oneLine } from '../../report/printable-text.ts';
+import { clock } from '../../report/style-and-phrases.ts';
 import { planOrTicketNamed, plansHere } from '../find-named-plans-and-tickets.ts';
 import { type Io, outJson, outWrapped } from '../io.ts';
 import {

@@ -15,7 +15,7 @@ import { cleanLine, quoted } from '../../model/text/clean-escape-quote-plural.ts
 import { nearest } from '../../model/text/nearest-word.ts';
 import { shellWord } from '../../model/text/quote-values-for-shell.ts';
 import { planHeader, runHeader, summary } from '../../report/plan-headers-and-summaries.ts';
-import { safeJson } from '../../report/style-and-phrases.ts';
+import { safeJson } from '../../report/printable-text.ts';
 import { readableTicket, type Store } from '../../store/store-interface.ts';
 import { baseCheckFlag, positiveInteger } from '../check-option-values.ts';
 import { type Io, outJson, outWrapped, readStandardInput } from '../io.ts';

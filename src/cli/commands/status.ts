@@ -8,6 +8,7 @@ import {
 } from '../../model/plans/latest-plans-and-unknown-name-errors.ts';
 import { plural } from '../../model/text/clean-escape-quote-plural.ts';
 import type { Workflow } from '../../model/workflow.ts';
+import { type Lines, oneLine, printable } from '../../report/printable-text.ts';
 import {
   allStatusJson,
   isIn,
@@ -17,7 +18,7 @@ import {
   statusOf,
   ticketLines,
 } from '../../report/status-text.ts';
-import { type Lines, oneLine, printable, sayProblem } from '../../report/style-and-phrases.ts';
+import { sayProblem } from '../../report/style-and-phrases.ts';
 import { openAndOnePlan, type Store } from '../../store/store-interface.ts';
 import { planOrTicketNamed, plansHere } from '../find-named-plans-and-tickets.ts';
 import { type Io, outJson, outWrapped, untilSignal } from '../io.ts';

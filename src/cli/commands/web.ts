@@ -9,8 +9,8 @@ import { writeAtomic } from '../../machine/files/write-atomic-and-note-facts.ts'
 import { isAlive, ownIdentity, type ProcessIdentity } from '../../machine/process-identity-and-signals.ts';
 import { run } from '../../machine/run-process.ts';
 import { InputError, messageOf } from '../../model/errors.ts';
+import { safeJson } from '../../report/printable-text.ts';
 import { qrLines } from '../../report/qr-code.ts';
-import { safeJson } from '../../report/style-and-phrases.ts';
 import { readerRedactor } from '../../sandbox/secret-redactors-and-fingerprints.ts';
 import { type RunningServer, serve } from '../../web/serve.ts';
 import { replaceToken, TokenKeeper, tokenFile } from '../../web/token-and-sessions.ts';

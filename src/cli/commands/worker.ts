@@ -1,7 +1,7 @@
 import type { EngineContext } from '../../engine/context.ts';
 import { InputError } from '../../model/errors.ts';
 import { plural } from '../../model/text/clean-escape-quote-plural.ts';
-import { safeJson } from '../../report/style-and-phrases.ts';
+import { safeJson } from '../../report/printable-text.ts';
 import { positiveInteger } from '../check-option-values.ts';
 import { answer, type Io } from '../io.ts';
 import type { GlobalOptions } from '../open-settings-store-and-engine.ts';

@@ -5,7 +5,8 @@ import { SignalboxError } from '../../model/errors.ts';
 import type { Redact } from '../../model/text/find-and-redact-secrets.ts';
 import type { Attempt } from '../../model/ticket.ts';
 import { attemptLog, type OutputSource } from '../plan-and-ticket-log.ts';
-import { oneLine, style } from '../style-and-phrases.ts';
+import { oneLine } from '../printable-text.ts';
+import { style } from '../style-and-phrases.ts';
 
 /** Of a long output only the end is read. One line of an agent can be as long as a file that it has read. */
 const TAIL_BYTES = 256 * 1024;

@@ -3,7 +3,8 @@ import { saysHolder, startsWithVerb, withNames } from '../../model/state/explain
 import { isSuperseded, type Ticket } from '../../model/ticket.ts';
 import { isSuccess } from '../../model/verdict-criteria-and-missing-checks.ts';
 import { ReportedWaits } from '../event-line.ts';
-import { oneLine, untilText, usageText, whichAttempt, wholeSeconds } from '../style-and-phrases.ts';
+import { oneLine } from '../printable-text.ts';
+import { untilText, usageText, whichAttempt, wholeSeconds } from '../style-and-phrases.ts';
 
 const HEARTBEAT_MS = 60_000;
 /** So many are named below a heartbeat. */

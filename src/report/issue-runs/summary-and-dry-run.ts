@@ -15,8 +15,9 @@ import { howToAnswer } from '../../model/state/explain-ticket.ts';
 import type { Ticket } from '../../model/ticket.ts';
 import { whyUnchecked } from '../../model/verdict-criteria-and-missing-checks.ts';
 import { readableTicket, type Store } from '../../store/store-interface.ts';
+import { type Lines, oneLine } from '../printable-text.ts';
 import { whereWorkIs } from '../status-text.ts';
-import { counted, type Lines, oneLine, type Style, usageText, wholeSeconds } from '../style-and-phrases.ts';
+import { counted, type Style, usageText, wholeSeconds } from '../style-and-phrases.ts';
 import {
   cells,
   fittingTable,

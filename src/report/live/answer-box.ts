@@ -1,7 +1,7 @@
 import { refKey, type TicketRef } from '../../model/ids-and-branch-names.ts';
 import { plural } from '../../model/text/clean-escape-quote-plural.ts';
 import type { Hold } from '../../model/ticket.ts';
-import { oneLine } from '../style-and-phrases.ts';
+import { oneLine } from '../printable-text.ts';
 import { cells } from '../tables-and-text-wrapping.ts';
 
 /** A gate that can be answered here. */

@@ -10,7 +10,8 @@ import {
 } from '../../model/state/explain-ticket.ts';
 import { plural } from '../../model/text/clean-escape-quote-plural.ts';
 import { markOf, progressLines } from '../issue-runs/progress-lines.ts';
-import { oneLine, type Style, untilText, usageText, waitTime, whichAttempt } from '../style-and-phrases.ts';
+import { oneLine } from '../printable-text.ts';
+import { type Style, untilText, usageText, waitTime, whichAttempt } from '../style-and-phrases.ts';
 import { cells, cut, fold, padOrCut, rowsOf } from '../tables-and-text-wrapping.ts';
 import { boxLines } from './answer-box.ts';
 import { answeredGate, type LiveState, type LiveTicket, openGates, questionsOf } from './live-state.ts';

@@ -1,6 +1,7 @@
 import { refKey } from '../../model/ids-and-branch-names.ts';
 import { boxLines } from '../live/answer-box.ts';
-import { clock, oneLine, printable, waitTime } from '../style-and-phrases.ts';
+import { oneLine, printable } from '../printable-text.ts';
+import { clock, waitTime } from '../style-and-phrases.ts';
 import { cells, cut, fold } from '../tables-and-text-wrapping.ts';
 import type { Board, BoardRow } from '../view-schemas.ts';
 import { countLines, drawEntry, type Frame, factLines, type Listing } from './draw-board.ts';

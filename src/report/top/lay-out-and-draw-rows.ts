@@ -3,7 +3,8 @@ import { tokensOf } from '../../model/limits/budget.ts';
 import { dollars } from '../../model/limits/usage-cost-and-estimate.ts';
 import { isTooSilent } from '../board/board.ts';
 import { elapsed } from '../live/draw-frame.ts';
-import { oneLine, rounded, type Style, statusMark, style, untilNote } from '../style-and-phrases.ts';
+import { oneLine } from '../printable-text.ts';
+import { rounded, type Style, statusMark, style, untilNote } from '../style-and-phrases.ts';
 import { cells, padOrCut } from '../tables-and-text-wrapping.ts';
 import type { BoardRow } from '../view-schemas.ts';
 

@@ -4,7 +4,7 @@ import { capital } from '../../model/text/clean-escape-quote-plural.ts';
 import { attemptKey } from '../../model/ticket.ts';
 import type { AnswerBox, Question } from '../live/answer-box.ts';
 import { beside, emptyBox, isKey, pressInBox, questionsIn, typed } from '../live/answer-box.ts';
-import { oneLine } from '../style-and-phrases.ts';
+import { oneLine } from '../printable-text.ts';
 import type { Board, BoardRow } from '../view-schemas.ts';
 import { GROUPINGS, type Shown } from './list-rows.ts';
 

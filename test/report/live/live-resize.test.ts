@@ -1,7 +1,8 @@
 import fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { Live } from '../../../src/report/live/live-view.ts';
-import { printable, style } from '../../../src/report/style-and-phrases.ts';
+import { printable } from '../../../src/report/printable-text.ts';
+import { style } from '../../../src/report/style-and-phrases.ts';
 import { attemptOf, START, ticket, usage } from '../samples.ts';
 import { Terminal } from '../terminal.ts';
 

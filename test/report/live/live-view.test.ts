@@ -3,7 +3,8 @@ import type { Ticket } from '../../../src/model/ticket.ts';
 import { Attempt } from '../../../src/model/ticket-schema.ts';
 import type { Answer } from '../../../src/report/live/answer-box.ts';
 import { Live, type LiveOptions } from '../../../src/report/live/live-view.ts';
-import { printable, style } from '../../../src/report/style-and-phrases.ts';
+import { printable } from '../../../src/report/printable-text.ts';
+import { style } from '../../../src/report/style-and-phrases.ts';
 import { attemptOf, START, status, ticket, usage } from '../samples.ts';
 import { Terminal } from '../terminal.ts';
 
