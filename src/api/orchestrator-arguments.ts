@@ -19,7 +19,7 @@ import type { ExecutionConfig } from '../model/plan-schema.ts';
 import type { Store } from '../store/store-interface.ts';
 
 /** The configuration with the signals of its services and its base merged in. */
-export function settled(given: OrchestratorConfig): OrchestratorConfig {
+export function withBaseAndSignals(given: OrchestratorConfig): OrchestratorConfig {
   const { baseBranch, services } = given;
   const config = baseBranch ? { ...given.config, base: baseBranch } : given.config;
   const signals = [given.signal, services?.shutdownManager?.signal].filter((signal) => signal !== undefined);

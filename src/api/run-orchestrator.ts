@@ -48,8 +48,8 @@ import {
   checkSignal,
   groupsOf,
   resolveRunOptions,
-  settled,
   surroundingsOf,
+  withBaseAndSignals,
 } from './orchestrator-arguments.ts';
 import { forgetRun, type RunInput, runIssues } from './run-issues.ts';
 import { getSettings, type SignalboxSettings } from './settings.ts';
@@ -98,7 +98,7 @@ export class RunOrchestrator {
         hint: 'Trust its directory once with: signalbox config trust',
       });
     }
-    this.#config = settled(config);
+    this.#config = withBaseAndSignals(config);
   }
 
   /** Everything that happens in this run, as it happens; ends with the run. */

@@ -24,7 +24,7 @@ export interface PlanHooks<P extends CommonPlan = Plan> {
   mayDrive?(plan: P, ticket: Ticket, workspace: TicketWorkspace): Promise<Hold | null>;
   /** Called before a worktree is created: the worktree with another starting point, or null to leave it as it is. */
   startFrom?(plan: P, ticket: Ticket, workspace: TicketWorkspace): Promise<TicketWorkspace | null>;
-  /** A shared worktree is the ticket's from now on. True: the hook has committed something to it. */
+  /** Called when a shared worktree passes from one ticket to this one. Returns true if the hook committed something to it. */
   handOver?(plan: P, ticket: Ticket, workspace: TicketWorkspace): Promise<boolean>;
   /** Called before every attempt, in the ticket's worktree. */
   catchUp?(plan: P, ticket: Ticket, workspace: TicketWorkspace): Promise<void>;
@@ -32,9 +32,9 @@ export interface PlanHooks<P extends CommonPlan = Plan> {
   variables?(plan: P, ticket: Ticket): Record<string, unknown>;
   /** What counts as work; null: only what the phase expects. */
   evidence?(plan: P, ticket: Ticket): EvidenceRules | null;
-  /** Called before the ticket is released, whatever its status; where its engine was killed meanwhile, also by the next one. */
+  /** Called before this ticket is released, whatever its status. If its engine was killed meanwhile, the next engine calls it again. */
   left?(plan: P, ticket: Ticket, workspace: TicketWorkspace): Promise<void>;
-  /** Called before this process gives up its claim on a plan of any kind. Must not throw. */
+  /** Called before this process gives up its claim on a whole plan, of any kind. Must not throw. */
   released?(planId: string): void;
   /** ISO times at which an unfinished plan stopped, in addition to its pauses. `resume` continues the latest one. */
   stoppedAt?(plan: P, tickets: readonly Ticket[]): string[];

@@ -4,7 +4,7 @@ import type { Plan } from '../model/plan.ts';
 import { openAttempt, type Ticket } from '../model/ticket.ts';
 import type { Place } from '../phases/perform-phase.ts';
 import { type EngineContext, emit, hooksOf, type TicketPlace } from './context.ts';
-import { handOver, putBack } from './share-worktree-between-tickets.ts';
+import { giveSharedWorktree, putBack } from './share-worktree-between-tickets.ts';
 import type { TicketWorkspace } from './work-out-workspace-and-repository.ts';
 
 /**
@@ -40,11 +40,11 @@ async function prepare(plan: Plan, at: TicketPlace): Promise<Place> {
   }
   if (inPlace) {
     await workspaces.verify(workspace);
-    return placeOf(workspace, await handOver(plan, at));
+    return placeOf(workspace, await giveSharedWorktree(plan, at));
   }
   const made = await create(engine, ticket, moved ?? workspace, moved !== null && moved !== undefined);
   await catchUp(plan, at);
-  const base = shared ? await handOver(plan, at) : made.base;
+  const base = shared ? await giveSharedWorktree(plan, at) : made.base;
   return placeOf(workspace, base);
 }
 

@@ -14,7 +14,10 @@ export function failedRef(ticket: Ticket): string {
  * Gives a shared worktree to the next ticket: what a failed one left is kept on a ref and taken out, and the ticket starts
  * from where the branch is now. Calling it again, after a crash at any point, has the same result.
  */
-export async function handOver(plan: Plan, at: TicketPlace): Promise<{ ref: string; commit: string }> {
+export async function giveSharedWorktree(
+  plan: Plan,
+  at: TicketPlace,
+): Promise<{ ref: string; commit: string }> {
   const { engine, ticket, workspace } = at;
   for (const left of failedTicketsInWorktree(plan, at)) await takeOut({ ...at, ticket: left });
   const { commit: head } = await engine.workspaces.head(workspace.path);

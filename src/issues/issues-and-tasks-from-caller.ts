@@ -38,31 +38,32 @@ export function numberedItem(number: number, info: IssueInfo): WorkItem {
   };
 }
 
-const TASK = 'task:';
+const TASK_KEY_PREFIX = 'task:';
 /** Longer titles are cut; the whole text is then the description. */
 const MAX_TITLE_CHARS = 100;
 
-export function emptyTask(): InputError {
+export function emptyTextError(): InputError {
   return new InputError('run/task', 'A task does not say what is to be done.', {
     hint: 'For example: signalbox run --task "Fix the typo in README"',
   });
 }
 
 /** A task in a person's own words. Its id is made of its first line, and differs from those that are taken. */
-export async function taskItem(
+export async function itemFromText(
   text: string,
   isTaken: (item: Pick<WorkItem, 'key' | 'id' | 'title'>) => boolean | Promise<boolean>,
 ): Promise<WorkItem> {
   const whole = cleanText(text).trim();
   const title = cleanLine(whole.split('\n')[0] ?? '', MAX_TITLE_CHARS);
-  if (title === '') throw emptyTask();
+  if (title === '') throw emptyTextError();
   const words = slugOfWords(title);
   // A number alone would be taken for an issue.
   const name = /^\d+$/.test(words) ? `task-${words}` : words;
   let id = name;
-  for (let next = 2; await isTaken({ key: `${TASK}${id}`, id, title }); next += 1) id = `${name}-${next}`;
+  for (let next = 2; await isTaken({ key: `${TASK_KEY_PREFIX}${id}`, id, title }); next += 1)
+    id = `${name}-${next}`;
   return {
-    key: `${TASK}${id}`,
+    key: `${TASK_KEY_PREFIX}${id}`,
     id,
     number: null,
     title,

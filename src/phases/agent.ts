@@ -34,8 +34,8 @@ import {
   failure,
   fingerprint,
   fingerprintBefore,
+  holdUntilLimitResets,
   judge,
-  parked,
 } from './judge-agent-attempt.ts';
 import type { PhaseContext } from './phase-context.ts';
 import { cleanHead, HEAD_BEFORE, removeChanges } from './restore-shared-tree.ts';
@@ -115,7 +115,7 @@ async function work(context: Context, agent: AgentConfig, adapter: AgentAdapter)
     // The budget was raised meanwhile.
     if (turn.end.type === 'parked' && hasBegun(context, first))
       return commitAndEnd(context, first, ask, ownBudget('it was asked to stop'), turn.end);
-    return turn.limit ? parked(context, turn.limit, turn.end) : turn.end;
+    return turn.limit ? holdUntilLimitResets(context, turn.limit, turn.end) : turn.end;
   }
   let { result } = turn;
   if (result.error?.class === 'budget' && context.allowance) {

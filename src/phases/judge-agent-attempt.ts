@@ -32,7 +32,7 @@ export async function judge(
 ): Promise<AttemptEnd> {
   const facts = factsOf(result);
   const fail = (kind: ErrorClass, message: string) => ({ ...failure(kind, message), ...facts });
-  if (result.error?.class === 'limit') return parked(context, result.error, facts);
+  if (result.error?.class === 'limit') return holdUntilLimitResets(context, result.error, facts);
   if (result.error?.class === 'interrupted') {
     return { type: 'interrupted', reason: result.error.message, deliberate: false, died: true, ...facts };
   }
@@ -141,7 +141,7 @@ export function failureBy(kind: ErrorClass, error: unknown, message = explained(
  * Without a reset time the wait grows with every limit in a row, up to an hour. A reset time is used as it is once. If
  * the limit is still there then, each further wait is longer, so that a wrong time causes no busy loop.
  */
-export function parked(context: PhaseContext, limit: AgentError, facts: Facts): AttemptEnd {
+export function holdUntilLimitResets(context: PhaseContext, limit: AgentError, facts: Facts): AttemptEnd {
   const history = context.ticket.phaseHistory.filter((entry) => entry.completedAt !== null);
   let inARow = 0;
   for (let i = history.length - 1; history[i]?.status === 'limit'; i--) inARow++;

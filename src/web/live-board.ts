@@ -1,7 +1,7 @@
 import type { BoardReader } from '../report/board/read-board.ts';
 import { refuseIfGone, StoreConnection } from '../report/board/store-connection.ts';
 import type { Store } from '../store/store-interface.ts';
-import { LiveFeed } from './numbered-board-changes.ts';
+import { NumberedBoardChanges } from './numbered-board-changes.ts';
 
 /** Changes are collected for this long. */
 const COLLECT_MS = 250;
@@ -20,7 +20,7 @@ export class LiveBoard {
   #reader: BoardReader;
   readonly #listeners = new Set<() => void>();
   readonly #cursors = new Map<string, string>();
-  #feed = new LiveFeed();
+  #feed = new NumberedBoardChanges();
   #unwatch: (() => void) | undefined;
   #connection: StoreConnection | undefined;
   /** Plans that have changed: on a fleet, only their events are asked for. Those of an event may be stored after those of its change. */
@@ -39,7 +39,7 @@ export class LiveBoard {
     this.#reader = open();
   }
 
-  get feed(): LiveFeed {
+  get feed(): NumberedBoardChanges {
     return this.#feed;
   }
 
@@ -85,7 +85,7 @@ export class LiveBoard {
     this.#linger = undefined;
     this.#dueAt = 0;
     this.#cursors.clear();
-    this.#feed = new LiveFeed();
+    this.#feed = new NumberedBoardChanges();
     this.#reader = this.#open();
   }
 

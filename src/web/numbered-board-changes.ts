@@ -28,7 +28,7 @@ type ResetReason = 'restarted' | 'too old';
  * The board as numbered changes. Of every row only the latest state is kept, so that a reader which was away or is slow gets what
  * is different now, and memory does not grow with the number of changes. Of events the latest are kept.
  */
-export class LiveFeed {
+export class NumberedBoardChanges {
   readonly #epoch = randomBytes(6).toString('hex');
   readonly #rows = new Map<string, Kept>();
   /** Keys of all rows, in the order of the last board. */
@@ -38,8 +38,8 @@ export class LiveFeed {
   #eventBytes = 0;
   #head: { seq: number; text: string; value: BoardHead } | undefined;
   #seq = 0;
-  /** Readers that have seen less than this have missed an event or the end of a row. */
-  #known = 0;
+  /** The number of the latest change that is no longer kept. A reader that has not seen it must load the whole board. */
+  #droppedUpTo = 0;
 
   get id(): string {
     return `${this.#epoch}.${this.#seq}`;
@@ -66,7 +66,7 @@ export class LiveFeed {
     }
     if (this.#gone.length > MAX_GONE) {
       const dropped = this.#gone.splice(0, this.#gone.length - MAX_GONE);
-      this.#known = Math.max(this.#known, dropped.at(-1)?.seq ?? 0);
+      this.#droppedUpTo = Math.max(this.#droppedUpTo, dropped.at(-1)?.seq ?? 0);
     }
     return this.#seq > before;
   }
@@ -88,7 +88,7 @@ export class LiveFeed {
       const first = this.#events.shift();
       if (!first) return;
       this.#eventBytes -= first.text.length;
-      this.#known = Math.max(this.#known, first.seq);
+      this.#droppedUpTo = Math.max(this.#droppedUpTo, first.seq);
     }
   }
 
@@ -105,7 +105,7 @@ export class LiveFeed {
     const [epoch, number] = id.split('.');
     const seq = Number(number);
     if (epoch !== this.#epoch || !Number.isInteger(seq) || seq < 0 || seq > this.#seq) return 'restarted';
-    if (seq < this.#known) return 'too old';
+    if (seq < this.#droppedUpTo) return 'too old';
     const isNew = (each: { seq: number }) => each.seq > seq;
     const rows = seq === this.#seq ? [] : [...this.#rows.values()].filter(isNew);
     return {

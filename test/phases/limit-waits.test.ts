@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { parked } from '../../src/phases/judge-agent-attempt.ts';
+import { holdUntilLimitResets } from '../../src/phases/judge-agent-attempt.ts';
 import type { PhaseContext } from '../../src/phases/phase-context.ts';
 import { at, attempt, NOW, ticket } from '../model/build.ts';
 
@@ -20,7 +20,7 @@ it.each([
     };
     const resetAt = named === null ? null : at(named);
     const limit = { class: 'limit', message: 'Later.', resetAt } as const;
-    const end = parked(context as unknown as PhaseContext, limit, {
+    const end = holdUntilLimitResets(context as unknown as PhaseContext, limit, {
       sessionId: 's',
       usage: null,
       output: '',

@@ -9,7 +9,7 @@ import {
   type Change,
   Change as ChangeSchema,
 } from '../../src/web/api-schemas.ts';
-import { LiveFeed } from '../../src/web/numbered-board-changes.ts';
+import { NumberedBoardChanges } from '../../src/web/numbered-board-changes.ts';
 import { it, type World, waitFor } from '../support/index.ts';
 import { Stream, TestSite } from './site.ts';
 
@@ -158,7 +158,7 @@ describe('the feed', () => {
     ({ at: '', rows, plans: [], running: 0, counts: {} }) as unknown as Board;
 
   it('keeps of every row the latest state only', () => {
-    const feed = new LiveFeed();
+    const feed = new NumberedBoardChanges();
     feed.update(board([row('a')]));
     const { id } = feed.snapshot('now');
     for (let n = 0; n < 10; n++) feed.update(board([row('a', String(n))]));
@@ -168,7 +168,7 @@ describe('the feed', () => {
   });
 
   it('does not compare rows that are the ones of the last reading', () => {
-    const feed = new LiveFeed();
+    const feed = new NumberedBoardChanges();
     let compared = 0;
     const rows = Array.from({ length: 100 }, (_, n) => ({ ...row(`t${n}`), toJSON: () => ++compared }));
     feed.update(board(rows));
@@ -177,7 +177,7 @@ describe('the feed', () => {
   });
 
   it('asks a reader that has missed events, or rows that are gone, to begin again', () => {
-    const feed = new LiveFeed();
+    const feed = new NumberedBoardChanges();
     feed.update(board([row('a')]));
     const { id } = feed.snapshot('now');
     for (let n = 0; n < 2000; n++) feed.addEvent(event(String(n)));
@@ -192,7 +192,7 @@ describe('the feed', () => {
   });
 
   it('does not keep more events than a few megabytes', () => {
-    const feed = new LiveFeed();
+    const feed = new NumberedBoardChanges();
     feed.update(board([]));
     const { id } = feed.snapshot('now');
     for (let n = 0; n < 100; n++) feed.addEvent(event('x'.repeat(100_000)));

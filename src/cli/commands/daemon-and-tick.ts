@@ -201,7 +201,7 @@ async function detach(options: Options, io: Io): Promise<void> {
 const DAEMON = { name: 'daemon', find: (store: Store) => store.holder('daemon').daemon()?.pid };
 
 /** Leaves a plan to the workers of its fleet, to the daemon, or to a new one; undefined if none could be started. */
-export async function handOver(
+export async function continueInBackground(
   io: Io,
   options: GlobalOptions,
   planId: string,

@@ -27,7 +27,7 @@ import {
   ownCommand,
 } from '../open-settings-store-and-engine.ts';
 import { type EventView, eventView, signalCode, untilStopped } from '../show-events-until-stopped.ts';
-import { handOver } from './daemon-and-tick.ts';
+import { continueInBackground } from './daemon-and-tick.ts';
 
 export interface SpecRunOptions extends GlobalOptions {
   delay?: string;
@@ -208,7 +208,7 @@ async function detach(
   await releasePlanClaim(engine, planId);
   await engine.flush(planId);
   const watch = windows ? 'attach' : 'status --plan';
-  const left = await handOver(io, options, planId, { isFleet, watch, leastCode: 5 });
+  const left = await continueInBackground(io, options, planId, { isFleet, watch, leastCode: 5 });
   if (!left) return;
   const { daemon, text } = left;
   io.out(options.json ? safeJson({ type: 'result', ok: true, planId, detached: true, daemon }) : text);

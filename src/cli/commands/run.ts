@@ -30,7 +30,7 @@ import {
   trusted,
 } from '../open-settings-store-and-engine.ts';
 import { eventView, signalCode, untilStopped } from '../show-events-until-stopped.ts';
-import { handOver } from './daemon-and-tick.ts';
+import { continueInBackground } from './daemon-and-tick.ts';
 
 interface Options extends IssueOptions {
   plan?: string;
@@ -357,7 +357,7 @@ async function watched(
     if (signal.aborted && result.planId === null && !json) return io.err('Stopped before anything started.');
     const run = result.detached ? result.planId : null;
     const isFleet = store.fleet !== undefined;
-    const left = run === null ? undefined : await handOver(io, options, run, { isFleet });
+    const left = run === null ? undefined : await continueInBackground(io, options, run, { isFleet });
     if (json) io.out(resultLine(result, left?.daemon));
     else if (left) io.out(left.text);
     else lines.end(result);

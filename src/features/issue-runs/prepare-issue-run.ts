@@ -3,7 +3,7 @@ import { workspaceFor } from '../../engine/work-out-workspace-and-repository.ts'
 import type { GhOptions } from '../../github/gh/run-gh.ts';
 import { fetchItems } from '../../issues/fetch-work-items.ts';
 import { placeItems } from '../../issues/find-issue-checkouts.ts';
-import { joinNumbered, taskItem } from '../../issues/issues-and-tasks-from-caller.ts';
+import { itemFromText, joinNumbered } from '../../issues/issues-and-tasks-from-caller.ts';
 import { sayItem, type WorkItem } from '../../issues/work-item.ts';
 import { applyChanges } from '../../model/apply-changes-of-run-to-workflow.ts';
 import { InputError, orError, WorkspaceError } from '../../model/errors.ts';
@@ -143,7 +143,7 @@ async function withTasks(
   const ids = new Set(issues.map(({ id }) => id));
   const items = [...issues];
   for (const text of tasks) {
-    const item = await taskItem(
+    const item = await itemFromText(
       text,
       async (task) =>
         ids.has(task.id) ||

@@ -77,7 +77,7 @@ function selectedPlace({ selected, place }: TopState, rows: readonly BoardRow[])
 }
 
 /** Selects a row that exists, and closes the answer to a question that is no longer open. */
-export function settled(
+export function afterBoardChange(
   state: TopState,
   rows: readonly BoardRow[],
   board: Board,

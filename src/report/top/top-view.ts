@@ -8,7 +8,14 @@ import { type Listing, listing } from './draw-board.ts';
 import { drawScreen, type Stale } from './draw-screen.ts';
 import type { Shown } from './list-rows.ts';
 import { KeySplitter } from './split-keys.ts';
-import { type Effect, pressKey, settled, startState, type TopState, type WhyClosed } from './top-state.ts';
+import {
+  afterBoardChange,
+  type Effect,
+  pressKey,
+  startState,
+  type TopState,
+  type WhyClosed,
+} from './top-state.ts';
 
 interface TopOptions {
   screen: Screen;
@@ -151,7 +158,7 @@ export class TopView {
     const now = Math.floor(Date.now() / SECOND_MS) * SECOND_MS;
     if (reads) this.#read(Date.now());
     const list = this.#listing();
-    this.#state = settled(this.#state, list.rows, this.#board, this.#options.whyClosed);
+    this.#state = afterBoardChange(this.#state, list.rows, this.#board, this.#options.whyClosed);
     const selected = list.rows[this.#state.place];
     if (!this.#stale) this.#tail = selected ? this.#options.logTail(selected) : [];
     const { lines, scroll } = drawScreen(

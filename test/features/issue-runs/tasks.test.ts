@@ -5,7 +5,7 @@ import { releasePlanClaim } from '../../../src/engine/claim-and-complete-plan.ts
 import { buildExecutionConfig } from '../../../src/features/issue-runs/options/execution-config-and-workflow-changes.ts';
 import { prepareIssueRun } from '../../../src/features/issue-runs/prepare-issue-run.ts';
 import { startIssueRun } from '../../../src/features/issue-runs/write-plan-and-create-workspaces.ts';
-import { emptyTask, taskItem } from '../../../src/issues/issues-and-tasks-from-caller.ts';
+import { emptyTextError, itemFromText } from '../../../src/issues/issues-and-tasks-from-caller.ts';
 import { CliCall } from '../../support/cli-call.ts';
 import { commitsOf, EXEC, EXEC_FLAGS, git, IssueWorld, inCode, it, refusal, settingsOf } from './support.ts';
 
@@ -13,7 +13,7 @@ describe('a task', () => {
   it('is named by its first line, differently from those that are taken', async () => {
     const taken = new Set(['fix-the-typo', 'fix-the-typo-2']);
     const isTaken = ({ id }: { id: string }) => taken.has(id);
-    const item = await taskItem('Fix the typo\n\n## Acceptance Criteria\n- [ ] no typo', isTaken);
+    const item = await itemFromText('Fix the typo\n\n## Acceptance Criteria\n- [ ] no typo', isTaken);
     expect(item).toMatchObject({
       key: 'task:fix-the-typo-3',
       id: 'fix-the-typo-3',
@@ -21,22 +21,22 @@ describe('a task', () => {
       body: expect.stringContaining('no typo'),
       acceptanceCriteria: ['no typo'],
     });
-    expect(await taskItem(' Say hello ', isTaken)).toMatchObject({ title: 'Say hello', body: '' });
+    expect(await itemFromText(' Say hello ', isTaken)).toMatchObject({ title: 'Say hello', body: '' });
   });
 
   it('keeps the whole text where its first line is too long for a title', async () => {
     const text = 'word '.repeat(60).trim();
-    const item = await taskItem(text, () => false);
+    const item = await itemFromText(text, () => false);
     expect(item.title).toHaveLength(100);
     expect(item.body).toBe(text);
   });
 
   it('is never taken for the number of an issue', async () => {
-    expect((await taskItem('123', () => false)).id).toBe('task-123');
+    expect((await itemFromText('123', () => false)).id).toBe('task-123');
   });
 
   it('says what is to be done', async () => {
-    await expect(taskItem(' \u0007 \n', () => false)).rejects.toThrow(emptyTask().message);
+    await expect(itemFromText(' \u0007 \n', () => false)).rejects.toThrow(emptyTextError().message);
   });
 });
 

@@ -4,7 +4,7 @@ import { style } from '../../../src/report/style-and-phrases.ts';
 import { cells } from '../../../src/report/tables-and-text-wrapping.ts';
 import { listing } from '../../../src/report/top/draw-board.ts';
 import { drawScreen, type Stale } from '../../../src/report/top/draw-screen.ts';
-import { settled, startState, type TopState } from '../../../src/report/top/top-state.ts';
+import { afterBoardChange, startState, type TopState } from '../../../src/report/top/top-state.ts';
 import type { Board } from '../../../src/report/view-schemas.ts';
 import { at, NOW } from '../../model/build.ts';
 import { board, row } from './boards.ts';
@@ -25,7 +25,7 @@ function draw(on: Board, { columns = 80, rows = 24, state = {}, tail = [], stale
   const input = {
     board: on,
     list,
-    state: settled({ ...startState(), ...state }, list.rows, on),
+    state: afterBoardChange({ ...startState(), ...state }, list.rows, on),
     tail,
     stale: stale ?? null,
     empty: ['No open plans.'],

@@ -3,11 +3,11 @@ import { style } from '../../../src/report/style-and-phrases.ts';
 import { listing } from '../../../src/report/top/draw-board.ts';
 import { drawScreen } from '../../../src/report/top/draw-screen.ts';
 import {
+  afterBoardChange,
   answerEnded,
   choosePhase,
   type Effect,
   pressKey,
-  settled,
   startState,
   type TopState,
 } from '../../../src/report/top/top-state.ts';
@@ -43,9 +43,9 @@ function press(keys: readonly string[], on: Board = ALL, from: TopState = startS
   const effects: Effect[] = [];
   for (const key of keys) {
     const { rows } = listing(on, state.shown, 80, Date.parse(NOW));
-    state = settled(state, rows, on);
+    state = afterBoardChange(state, rows, on);
     const pressed = pressKey(state, key, { board: on, rows, page: 2 });
-    state = settled(pressed.state, listing(on, pressed.state.shown, 80, Date.parse(NOW)).rows, on);
+    state = afterBoardChange(pressed.state, listing(on, pressed.state.shown, 80, Date.parse(NOW)).rows, on);
     if (pressed.effect) effects.push(pressed.effect);
   }
   return { state, effects };
@@ -164,7 +164,7 @@ describe('keys of the board', () => {
       row('b', { section: 'running', status: 'running', phase: 'build', legal: ['pause'], why: 'builds' }),
     ]);
     const says = (_ref: object, attempt: string) => `${attempt} was answered by bob.`;
-    const late = settled(state, later.rows, later, says);
+    const late = afterBoardChange(state, later.rows, later, says);
     const typed = press(['p', 'y', 'q', 'p\ny'], later, late);
     expect(typed).toMatchObject({
       effects: [],
@@ -186,7 +186,9 @@ describe('keys of the board', () => {
     ]);
     for (const key of [ESC, '\r'])
       expect(press([key], later, late)).toMatchObject({ effects: [], state: { mode: { kind: 'board' } } });
-    expect(settled(state, later.rows, later).mode).toMatchObject({ says: 'p/b no longer asks: builds' });
+    expect(afterBoardChange(state, later.rows, later).mode).toMatchObject({
+      says: 'p/b no longer asks: builds',
+    });
   });
 
   it('sends no answer to another question of the ticket than the one that was read', () => {
@@ -204,7 +206,7 @@ describe('keys of the board', () => {
       effects: [],
       state: { mode: { kind: 'answer', box: { isSending: true } } },
     });
-    expect(settled(answerEnded(state, 'bob was first.'), later.rows, later).mode).toMatchObject({
+    expect(afterBoardChange(answerEnded(state, 'bob was first.'), later.rows, later).mode).toMatchObject({
       kind: 'too late',
       says: 'bob was first.',
     });
@@ -258,10 +260,10 @@ describe('keys of the board', () => {
   it('keeps the selected ticket where it moves, and takes its neighbour where it is gone', () => {
     const { state } = press(['j']);
     const moved = board([row('b', { section: 'done', status: 'complete' }), row('a'), row('c')]);
-    expect(settled(state, moved.rows, moved).selected).toBe('p/b');
+    expect(afterBoardChange(state, moved.rows, moved).selected).toBe('p/b');
     const gone = board([row('a'), row('c')]);
-    expect(settled(state, gone.rows, gone).selected).toBe('p/c');
+    expect(afterBoardChange(state, gone.rows, gone).selected).toBe('p/c');
     const none = board([]);
-    expect(settled(state, none.rows, none).selected).toBeNull();
+    expect(afterBoardChange(state, none.rows, none).selected).toBeNull();
   });
 });

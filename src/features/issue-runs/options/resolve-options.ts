@@ -5,7 +5,7 @@ import { flagOfOption, optionOf, RUN_SETTINGS } from '../../../config/run-flags.
 import { RUN_ONLY, type RunOnlyRow } from '../../../config/run-settings-table.ts';
 import { flagOf } from '../../../config/settings-table.ts';
 import { found, type Kind } from '../../../config/value-kinds.ts';
-import { emptyTask } from '../../../issues/issues-and-tasks-from-caller.ts';
+import { emptyTextError } from '../../../issues/issues-and-tasks-from-caller.ts';
 import { type Env, userHome } from '../../../machine/home-path.ts';
 import { InputError } from '../../../model/errors.ts';
 import { ISSUE_PHASES, OPTIONAL_PHASES } from '../../../model/issue-phases.ts';
@@ -164,7 +164,8 @@ function readOptions(options: RunOptions, userHome: string, named: 'option' | 'f
       { hint: `Phases: ${ISSUE_PHASES.join(', ')}.` },
     );
   if (Array.isArray(given.batch) && given.batch.includes('')) throw namesNothing('');
-  if (Array.isArray(given.task) && given.task.some((text) => String(text).trim() === '')) throw emptyTask();
+  if (Array.isArray(given.task) && given.task.some((text) => String(text).trim() === ''))
+    throw emptyTextError();
   const take = (option: string, flag: string, kind: Kind) => {
     const value = valueAt(given, option.split('.'));
     if (value === undefined) return;
