@@ -5,9 +5,9 @@ import { parseRef } from '../model/ids-and-branch-names.ts';
 import type { Plan } from '../model/plan.ts';
 import { type PlansView, ticketOf } from '../model/plans/plans-view.ts';
 import type { Naming } from '../model/state/explain-ticket.ts';
-import { answerCommands, currentHold, nameOf, runCommand } from '../model/state/explain-ticket.ts';
+import { answerCommands, currentHold, isToRetry, nameOf, runCommand } from '../model/state/explain-ticket.ts';
 import { plural } from '../model/text/clean-escape-quote-plural.ts';
-import { isCancelled, type Ticket } from '../model/ticket.ts';
+import type { Ticket } from '../model/ticket.ts';
 import { unchecked } from '../model/verdict-criteria-and-missing-checks.ts';
 import type { Store } from '../store/store-interface.ts';
 import { ticketsIn } from './live/live-state.ts';
@@ -71,7 +71,7 @@ export function summary(
   const open = run.tickets.filter((ticket) => ticket.status !== 'complete');
   for (const command of fastForwardCommands(run.tickets))
     lines.push(`Your checkout was left as it is. To bring the work into it: ${command}`);
-  const failed = run.tickets.filter((ticket) => ticket.status === 'failed' && !isCancelled(ticket)).length;
+  const failed = run.tickets.filter(isToRetry).length;
   const { id } = run.plan;
   const continues = runCommand(run.plan);
   if (failed > 0) lines.push(`To retry the ${failed} failed: signalbox retry --failed ${id} && ${continues}`);

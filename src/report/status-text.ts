@@ -12,7 +12,14 @@ import {
   stuckBlockers,
 } from '../model/state/blockers-and-stop-on-failure.ts';
 import type { Explanation } from '../model/state/explain-ticket.ts';
-import { answerCommands, answerTo, asShown, currentHold, explain } from '../model/state/explain-ticket.ts';
+import {
+  answerCommands,
+  answerTo,
+  asShown,
+  currentHold,
+  explain,
+  isToRetry,
+} from '../model/state/explain-ticket.ts';
 import { waitsForTicketInTree } from '../model/state/shared-workspace-turns.ts';
 import { plural } from '../model/text/clean-escape-quote-plural.ts';
 import {
@@ -273,9 +280,9 @@ export function nextSteps({ ticket, next }: TicketStatus, plan: Plan): string[] 
 }
 
 function isFolded(same: readonly TicketStatus[]): boolean {
-  const status = same[0]?.ticket.status;
-  const from = status === 'failed' ? FOLDED_FAILED_FROM : FOLDED_FROM;
-  return same.length >= (status === 'complete' ? FOLDED_DONE_FROM : from);
+  const [first] = same;
+  const from = first && isToRetry(first.ticket) ? FOLDED_FAILED_FROM : FOLDED_FROM;
+  return same.length >= (first?.ticket.status === 'complete' ? FOLDED_DONE_FROM : from);
 }
 
 /** The id of a ticket, or the number of those that have the same reason. */
@@ -300,15 +307,9 @@ function addFolded(equal: readonly TicketStatus[], page: Page): void {
   const indent = indentBelow(page);
   const until = hold && first.why.includes(hold.reason) ? untilNote(hold, now) : '';
   if (first.why) lines.push(`${indent}${oneLine(first.why, 320)}${until}`);
-  const isRetry = equal.every(({ ticket, next }) =>
-    next.startsWith(`signalbox retry ${planId} ${ticket.ticketId}`),
-  );
   const isAsked = first.next === answerTo(first.ticket, plan);
   const next = isAsked ? answerTo({ ...first.ticket, ticketId: '<ticket>' }, plan) : first.next;
-  const step =
-    isRetry && status === 'failed' && !isCancelled(first.ticket)
-      ? `signalbox retry --failed ${planId}`
-      : next;
+  const step = equal.every(({ ticket }) => isToRetry(ticket)) ? `signalbox retry --failed ${planId}` : next;
   if (step) lines.push(`${indent}${style.dim(`→ ${step}`)}`);
 }
 

@@ -4,7 +4,7 @@ import { groupBy } from '../model/group-and-remember.ts';
 import { refKey, type TicketRef } from '../model/ids-and-branch-names.ts';
 import { dollars, totalUsage } from '../model/limits/usage-cost-and-estimate.ts';
 import type { Plan } from '../model/plan.ts';
-import { sayOutcome } from '../model/state/explain-ticket.ts';
+import { isToRetry, sayOutcome } from '../model/state/explain-ticket.ts';
 import { plural } from '../model/text/clean-escape-quote-plural.ts';
 import { type Attempt, inStateSince, isOver, openAttempt, type Ticket } from '../model/ticket.ts';
 import { unchecked, verdictOf } from '../model/verdict-criteria-and-missing-checks.ts';
@@ -173,11 +173,13 @@ function failures(failed: readonly TicketStatus[]): Item[] {
         : `${plural(same.length, 'ticket')}: ${tickets.map(refKey).join(', ')}`;
     return item(oneLine(text, 300), tickets, {
       details: [oneLine(first?.why ?? '', 500)],
-      commands: same.length === 1 && first?.next ? [first.next] : [],
+      commands: same.flatMap(({ ticket, next }) =>
+        next && (same.length === 1 || !isToRetry(ticket)) ? next : [],
+      ),
     });
   });
   const bulk = [...groupBy(failed, ({ ticket }) => ticket.planId)].flatMap(([planId, own]) => {
-    const count = own.filter(({ ticket }) => ticket.status === 'failed').length;
+    const count = own.filter(({ ticket }) => isToRetry(ticket)).length;
     const commands = [`signalbox retry --failed ${planId}`];
     return count > 1 ? item(`To retry the ${count} failed of ${planId}`, [], { commands }) : [];
   });

@@ -180,6 +180,30 @@ describe.concurrent('retry --failed', () => {
     expect(errorIn(await world.cli('retry', '--failed', 'nothing', '--json')).code).toBe('plan/unknown');
   });
 
+  it('takes failures that a person is to check, and leaves questions and ends of the workflow alone', async ({
+    world,
+  }) => {
+    workflow(world);
+    const status = 'needs_attention' as const;
+    const hold = { kind: 'gate', reason: 'Ok?', until: null } as const;
+    world.plan('p', {
+      tickets: {
+        a: { ...FAILED, status },
+        b: { ...FAILED, status },
+        asks: { ...FAILED, status, hold, error: null },
+        closed: { status, currentPhase: 'pr_closed', error: 'pr_closed: The pull request was closed.' },
+      },
+    });
+    expect((await world.cli('status')).out).toContain(
+      '    ! 2 tickets  needs attention  a, b\n                 no tests\n                 → signalbox retry --failed p\n',
+    );
+    expect((await world.cli('report')).out).toContain(
+      'To retry the 2 failed of p\n    → signalbox retry --failed p',
+    );
+    expect((await world.cli('retry', '--failed', 'p')).out).toMatch(/^Retried 2 failed tickets of p; /);
+    for (const id of ['asks', 'closed']) expect(world.ticket('p', id).status).toBe(status);
+  });
+
   it('leaves out what a newer run has', async ({ world }) => {
     workflow(world);
     const source = {

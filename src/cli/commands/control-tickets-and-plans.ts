@@ -6,9 +6,9 @@ import {
 } from '../../engine/control-tickets-and-plans.ts';
 import { InputError, messageOf, orError, SignalboxError } from '../../model/errors.ts';
 import { refKey, refOf, type TicketRef } from '../../model/ids-and-branch-names.ts';
-import { answerCommands, asShown } from '../../model/state/explain-ticket.ts';
+import { answerCommands, asShown, isToRetry } from '../../model/state/explain-ticket.ts';
 import { plural } from '../../model/text/clean-escape-quote-plural.ts';
-import { type Attempt, isCancelled, newerRunOf, type Ticket } from '../../model/ticket.ts';
+import { type Attempt, isCancelled, type Ticket } from '../../model/ticket.ts';
 import { nextStep, sayTicketMoved } from '../../report/after-a-command.ts';
 import { usageOfAttempts } from '../../report/style-and-phrases.ts';
 import type { Store } from '../../store/store-interface.ts';
@@ -49,9 +49,7 @@ async function retryFailed(io: Io, options: RetryOptions, words: Words, wish: Wi
   const planId = planNamed(io, engine.store, 'retry', plan);
   const all = engine.store.tickets(engine.store.plan(planId));
   const cancelled = all.filter(isCancelled);
-  const failed = all.filter(
-    (each) => each.status === 'failed' && !isCancelled(each) && newerRunOf(each) === undefined,
-  );
+  const failed = all.filter(isToRetry);
   const back = `signalbox retry ${planId} ${cancelled.length === 1 ? cancelled[0]?.ticketId : '<ticket>'}`;
   const left =
     cancelled.length > 0

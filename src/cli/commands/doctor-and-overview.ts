@@ -16,6 +16,7 @@ import { findExecutable } from '../../machine/find-and-probe-program.ts';
 import { ignoring, orError, SignalboxError } from '../../model/errors.ts';
 import { groupBy } from '../../model/group-and-remember.ts';
 import { countHidden, latestFinished } from '../../model/plans/latest-plans-and-unknown-name-errors.ts';
+import { isToRetry } from '../../model/state/explain-ticket.ts';
 import { plural } from '../../model/text/clean-escape-quote-plural.ts';
 import { shellWord } from '../../model/text/quote-values-for-shell.ts';
 import { isCancelled, isOver } from '../../model/ticket.ts';
@@ -237,7 +238,7 @@ async function openWork(io: Io): Promise<string[]> {
     const [first] = group;
     if (!first) return [];
     const { ticket, why, plan } = first;
-    const isBulk = group.length > 1 && ticket.status === 'failed';
+    const isBulk = group.length > 1 && isToRetry(ticket);
     const who =
       group.length > 1
         ? `${ticket.planId}: ${group.length} tickets need you`

@@ -1,7 +1,7 @@
 import type { TicketRef } from '../ids-and-branch-names.ts';
 import { type Claim, onceEnded, onceLeaseIsOver, sayOther } from '../lease-and-claim-messages.ts';
 import { type Plan, type PlanKindName, sharesWorkspace } from '../plan.ts';
-import { type Hold, isCancelled, isMarkedBlocked, openAttempt, type Ticket } from '../ticket.ts';
+import { type Hold, isCancelled, isMarkedBlocked, newerRunOf, openAttempt, type Ticket } from '../ticket.ts';
 import { unchecked, verdictWithReservation } from '../verdict-criteria-and-missing-checks.ts';
 
 /** What is known about engines when a ticket's state is explained. */
@@ -129,9 +129,20 @@ function attention(ticket: Ticket, plan: Plan, names: string): Explanation {
 }
 
 /** The command that the workflow gives for the end where the ticket is. Other texts never name one. */
-function commandOfWorkflow({ error, hold, currentPhase }: Ticket): string | undefined {
-  if (hold || currentPhase === null || !error?.startsWith(`${currentPhase}: `)) return undefined;
-  return /`(signalbox [^`]+)`/.exec(error)?.[1];
+function commandOfWorkflow(ticket: Ticket): string | undefined {
+  return isEndOfWorkflow(ticket) ? /`(signalbox [^`]+)`/.exec(ticket.error ?? '')?.[1] : undefined;
+}
+
+/** Whether its error is the description of the end where it is. A failure that led there has its own. */
+function isEndOfWorkflow({ error, hold, currentPhase }: Ticket): boolean {
+  return !hold && currentPhase !== null && error?.startsWith(`${currentPhase}: `) === true;
+}
+
+/** Whether it is one of those that `retry --failed` takes: it failed, even if a person is to check it, and asks nothing. */
+export function isToRetry(ticket: Ticket): boolean {
+  const { status, hold, unseen } = ticket;
+  if (status === 'needs_attention') return !hold && !unseen && !isEndOfWorkflow(ticket);
+  return status === 'failed' && !isCancelled(ticket) && newerRunOf(ticket) === undefined;
 }
 
 /** The command that continues a plan. */
