@@ -83,6 +83,14 @@ export function clock(iso: string, now: number): string {
   return sameDay ? time : `${date.getFullYear()}-${pad(date.getMonth() + 1)}-${pad(date.getDate())} ${time}`;
 }
 
+/** `2026-01-31T18:30:00+01:00`: for files, which may be read in another time zone. */
+export function withOffset(iso: string): string {
+  const minutes = -new Date(iso).getTimezoneOffset();
+  const local = new Date(Date.parse(iso) + minutes * 60_000).toISOString().slice(0, 19);
+  const parts = [Math.trunc(Math.abs(minutes) / 60), Math.abs(minutes) % 60];
+  return `${local}${minutes < 0 ? '-' : '+'}${parts.map((part) => String(part).padStart(2, '0')).join(':')}`;
+}
+
 /**
  * `1.2k tokens · $0.01`, `1.2k tokens · at least $0.01`, `1.2k tokens · cost unknown`; empty where nothing was used. `unpriced` is
  * the number of attempts whose cost is unknown; without it, `usage` is that of one attempt.

@@ -10,7 +10,7 @@ import { type Attempt, inStateSince, isOver, openAttempt, type Ticket } from '..
 import { unchecked, verdictOf } from '../model/verdict-criteria-and-missing-checks.ts';
 import { oneLine } from './printable-text.ts';
 import { isIn, nextSteps, type PlanStatus, type TicketStatus, whereWorkIs } from './status-text.ts';
-import { clock, type Style, untilNote, usageOfAttempts, waitTime } from './style-and-phrases.ts';
+import { clock, type Style, untilNote, usageOfAttempts, waitTime, withOffset } from './style-and-phrases.ts';
 import type { Report } from './view-schemas.ts';
 
 /** One entry: what it is about, facts about it, and commands to paste. */
@@ -81,7 +81,7 @@ export function workReport(input: ReportInput): Report {
       all.map(({ ticket }) => ticket),
       isNew,
     ),
-    decided: events.filter(({ at }) => isNew(at)).flatMap(decidedItem),
+    decided: events.filter(({ at }) => isNew(at)).flatMap((event) => decidedItem(event, now)),
     plans: plans.length > 1 ? plans.map(({ plan, tickets }) => planItem(plan, tickets)) : [],
   };
   for (const { ticket } of done) {
@@ -273,13 +273,13 @@ function oddities(tickets: readonly Ticket[], isNew: (time: string | null) => bo
 }
 
 /** What a person did. Messages to agents are left out. */
-function decidedItem(event: StoredEvent): Item[] {
+function decidedItem(event: StoredEvent, now: number): Item[] {
   if (event.type !== 'command') return [];
   const { decision, phase } = event.detail;
   const who = event.by === undefined ? '' : `, by ${oneLine(event.by)}`;
   const what = [decision, phase].find((each) => typeof each === 'string') ?? '';
   const about = `${refKey(event)}: ${event.command}${what && ` ${oneLine(String(what))}`}${who}`;
-  return [item(`${clock(event.at, Date.parse(event.at))} ${about}`, [event])];
+  return [item(`${clock(event.at, now)} ${about}`, [event])];
 }
 
 function planItem(plan: Plan, tickets: readonly TicketStatus[]): Item {
@@ -300,6 +300,8 @@ function checksText(ticket: Ticket, { checkPhases }: ReportInput): string {
 }
 
 const titleOf = ({ period }: Report) => `Signalbox report, ${period}`;
+
+const asOf = ({ until }: Report) => `As of ${withOffset(until)}; all times are of that zone.`;
 
 /** For a terminal or a pipe. */
 export function reportText(report: Report, style: Style): string[] {
@@ -325,6 +327,8 @@ export function reportMarkdown(report: Report): string[] {
     `# ${prose(titleOf(report))}`,
     '',
     prose(report.sentence),
+    '',
+    asOf(report),
     ...report.sections.flatMap(({ heading, items }) => [
       '',
       `## ${heading}`,
@@ -357,7 +361,7 @@ export function reportHtml(report: Report): string[] {
     `<title>${safe(titleOf(report))}</title>`,
     '<style>:root{color-scheme:light dark}body{font:16px/1.5 system-ui,sans-serif;max-width:50rem;margin:2rem auto;padding:0 1rem;overflow-wrap:anywhere}h2{font-size:1.1rem;margin-top:2rem}li{margin:.3rem 0}li ul{color:GrayText}code{user-select:all}</style>',
     `</head><body><h1>${safe(titleOf(report))}</h1>`,
-    `<p>${safe(report.sentence)}</p>`,
+    `<p>${safe(report.sentence)}</p><p><small>${asOf(report)}</small></p>`,
     ...report.sections.flatMap(({ heading, items }) => [
       `<h2>${safe(heading)}</h2><ul>`,
       ...items.map(({ text, details, commands }) => {

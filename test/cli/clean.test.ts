@@ -105,7 +105,7 @@ describe.concurrent('clean', () => {
     const run = world.invoke(['run', 'p']);
     await world.call('working');
     expect((await world.cli('clean', '--yes')).out).toBe(
-      'There is nothing to clean up. Open plans keep their worktrees; to give one up: signalbox cancel <plan>\n',
+      'There is nothing to clean up.\nOpen plans keep their worktrees; to give one up: signalbox cancel <plan>\n',
     );
     world.go();
     expect((await run.ended).code).toBe(0);

@@ -96,7 +96,9 @@ describe.concurrent('pause and resume', () => {
 
   it('stop a ticket, or the plan, in the same way', { tags: 'full' }, async ({ world }) => {
     setUp(world, 'note working; go; commit', { a: {}, b: {} });
-    expect((await world.cli('stop', 'p', 'b')).out).toBe('p/b is paused.\n');
+    expect((await world.cli('stop', 'p', 'b')).out).toBe(
+      'p/b is paused.\nContinue with: signalbox resume p b. Give it up with: signalbox cancel p b\n',
+    );
     expect(world.ticket('p', 'b').hold?.reason).toBe('stopped by a person');
     const run = await atWork(world);
     expect((await world.cli('stop', 'p')).out).toBe(

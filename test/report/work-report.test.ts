@@ -89,10 +89,10 @@ const events: StoredEvent[] = [
   },
   { type: 'command', command: 'retry', detail: {}, planId: 'p', ticketId: 'f1', v: 1, at: ago(20) },
 ];
-const made = (own: (typeof tickets)[number][] = tickets) =>
+const made = (own: (typeof tickets)[number][] = tickets, hours = 12) =>
   workReport({
     plans: [{ plan: plan(), tickets: own, problems: [] }],
-    since: now - 12 * 3_600_000,
+    since: now - hours * 3_600_000,
     now,
     period: 'the last 12 hours',
     events,
@@ -141,7 +141,10 @@ describe('the report', () => {
     expect(text).toContain('To merge all of p\n    → signalbox merge p');
     expect(text).toContain('p/done: exec cost $9.00, the median is $1.00');
     expect(text).toContain('p/done: exec was entered 5 times');
-    expect(text).toContain('p/ask: respond approve, by ann');
+    expect(text).toMatch(/ {2}\d\d:\d\d:\d\d p\/ask: respond approve, by ann/);
+    expect(reportText({ ...report, sections: made(tickets, 24).sections }, style(false)).join('\n')).toMatch(
+      / {2}20\d\d-\d\d-\d\d \d\d:\d\d:\d\d p\/f1: retry/,
+    );
     expect(text).not.toContain('secret words');
     expect(text).not.toContain('p/old');
   });
@@ -153,6 +156,10 @@ describe('the report', () => {
     expect(html).toContain('&lt;script&gt;alert(1)&lt;/script&gt;');
     expect(html).toContain("default-src 'none'");
     const markdown = reportMarkdown(report).join('\n');
+    for (const file of [html, markdown]) {
+      const [, until = ''] = /As of (\S+[+-]\d\d:\d\d);/.exec(file) ?? [];
+      expect(Date.parse(until)).toBe(now);
+    }
     expect(markdown).not.toMatch(/<script|(?<!\\)\]\(javascript|(?<!\\)\*\*|@team|fixes #/);
     expect(markdown).toContain('`signalbox retry --failed p`');
   });

@@ -118,8 +118,8 @@ export async function clean(io: Io, options: Options): Promise<void> {
     for (const item of group) out(line(item, io.style, named));
   }
   const isOpen = parts.store.glance().plans.some(({ status }) => status === 'active' || status === 'paused');
-  const giveUp = isOpen ? ' Open plans keep their worktrees; to give one up: signalbox cancel <plan>' : '';
-  out(`${conclusion(items, remove, all ? ' --all' : '')}${items.length === 0 ? giveUp : ''}`);
+  out(conclusion(items, remove, all ? ' --all' : ''));
+  if (isOpen) out('Open plans keep their worktrees; to give one up: signalbox cancel <plan>');
   if (others.length > 0)
     out(
       `${plural(others.length, 'other repository', 'other repositories')} not checked: signalbox clean --all`,

@@ -112,7 +112,9 @@ function nameThePhase({ planId, ticketId }: TicketRef): never {
 export async function stop(io: Io, options: GlobalOptions, first: string, second: string | undefined) {
   const { store } = await openState(io, options, (state) => state.glance());
   const { planId, ticketId } = planOrTicketNamed(io, store, 'stop', [first, second]);
-  return ticketId === undefined ? pausePlan(io, options, planId) : act(io, options, [first, second], 'stop');
+  if (ticketId === undefined) return pausePlan(io, options, planId);
+  await act(io, options, [first, second], 'stop');
+  if (!options.json) io.out(stopped(`${planId} ${ticketId}`));
 }
 
 /** Does what a person wants with the ticket that the words name; `more` reads the words behind it. */
@@ -137,11 +139,11 @@ async function act(
 export async function pausePlan(io: Io, options: GlobalOptions, word: string): Promise<void> {
   const { engine, id: planId } = await openNamed(io, options, 'pause-plan', word);
   const plan = await pauseIn(engine, planId, 'a person');
-  answer(io, options, plan, [
-    `Plan ${planId} is ${plan.status}.`,
-    `Continue with: signalbox resume ${planId}. Give it up with: signalbox cancel ${planId}`,
-  ]);
+  answer(io, options, plan, [`Plan ${planId} is ${plan.status}.`, stopped(planId)]);
 }
+
+const stopped = (names: string) =>
+  `Continue with: signalbox resume ${names}. Give it up with: signalbox cancel ${names}`;
 
 export async function resumePlan(io: Io, options: GlobalOptions, word: string): Promise<void> {
   const { engine, id: planId } = await openNamed(io, options, 'resume-plan', word);
