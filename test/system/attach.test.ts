@@ -1,4 +1,4 @@
-import { existsSync, readFileSync, rmSync } from 'node:fs';
+import { copyFileSync, existsSync, mkdirSync, readFileSync, rmSync, utimesSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect } from 'vitest';
 import { errorIn } from '../cli/support.ts';
@@ -38,15 +38,18 @@ const clientsOf = (server: TmuxServer, session: string) =>
   server.tmux('list-clients', '-t', `=${session}:`, '-F', '#{session_name}');
 
 describe.concurrent('attach', () => {
-  it('goes to the windows of the run that was shown last', async ({ server }) => {
+  it.for([
+    ['the run that was shown last', [], '1:task-1.1- 2:task-1.2*'],
+    ['a ticket', ['1.1'], '1:task-1.1* 2:task-1.2-'],
+  ] as const)('goes to the windows of %s', async ([, words, windows], { server }) => {
     await shown(server);
     const outside = new TmuxServer(server.world);
     try {
-      const pane = terminal(outside, [], ['-u', 'TMUX']);
+      const pane = terminal(outside, [...words], ['-u', 'TMUX']);
       await waitFor('the client', () => clientsOf(server, 'my_run') === 'my_run', {
         state: () => outside.text(pane),
       });
-      await outside.shows(pane, '[my_run] 1:task-1.1- 2:task-1.2*');
+      await outside.shows(pane, `[my_run] ${windows}`);
       server.tmux('detach-client', '-s', '=my_run:');
       const code = () => existsSync(codeFile(outside)) && readFileSync(codeFile(outside), 'utf8').trim();
       expect(await waitFor('its exit code', code)).toBe('0');
@@ -98,6 +101,21 @@ describe.concurrent('attach', () => {
         { window: '@2', pane: '%2', name: 'task-1.2', ticket: 'p/1.2', finished: false },
       ],
     });
+  });
+
+  it('takes the run of this repository without a name', async ({ world, server }) => {
+    await shown(server);
+    const other = join(world.dir, 'other');
+    mkdirSync(join(other, '.git'), { recursive: true });
+    world.plan('there', { repo: other, tickets: { a: { repo: null } } });
+    const record = (plan: string) => world.planFile(plan).replace('plan.json', 'tmux.json');
+    copyFileSync(record('p'), record('there'));
+    utimesSync(record('p'), 1, 1);
+    const shownIn = async (cwd: string) =>
+      (JSON.parse((await world.invoke(['attach', '--json'], {}, cwd).ended).out) as { planId: string })
+        .planId;
+    expect(await shownIn(world.repo)).toBe('p');
+    expect(await shownIn(world.dir)).toBe('there');
   });
 
   it('needs a terminal', async ({ world, server }) => {

@@ -1,9 +1,14 @@
 import { spawn } from 'node:child_process';
 import { machineIn, type TmuxRecord } from '../../machine/machine.ts';
 import { socketArgs, socketOf, tmuxClient } from '../../machine/tmux/run-tmux.ts';
-import { readSession, type TmuxSession } from '../../machine/tmux/session-windows-and-panes.ts';
+import {
+  readSession,
+  type TmuxPane,
+  type TmuxSession,
+} from '../../machine/tmux/session-windows-and-panes.ts';
 import { exactSession } from '../../machine/tmux/tmux-names-and-escapes.ts';
 import { InputError } from '../../model/errors.ts';
+import { latestFinished } from '../../model/plans/latest-plans-and-unknown-name-errors.ts';
 import { rests } from '../../model/state/next-step-or-rest.ts';
 import type { Redact } from '../../model/text/find-and-redact-secrets.ts';
 import { createLog, restLine } from '../../report/plan-and-ticket-log.ts';
@@ -11,17 +16,22 @@ import { wrapLines } from '../../report/tables-and-text-wrapping.ts';
 import { readerRedactor } from '../../sandbox/secret-redactors-and-fingerprints.ts';
 import { loadSchemas } from '../../store/open-for-reading.ts';
 import type { Store } from '../../store/store-interface.ts';
-import { planNamed, planOrTicketNamed } from '../find-named-plans-and-tickets.ts';
+import { planOrTicketNamed, plansHere } from '../find-named-plans-and-tickets.ts';
 import { exitOf, type Io, inherited, outJson, untilSignal } from '../io.ts';
 import { type GlobalOptions, openSettings, openState } from '../open-settings-store-and-engine.ts';
 
 export async function attach(io: Io, options: GlobalOptions, word: string | undefined): Promise<void> {
   const { stateDir, store, view } = await openState(io, options, (state) => state.glance());
-  const given = word && planNamed(io, store, 'attach', word);
+  const named = word === undefined ? undefined : planOrTicketNamed(io, store, 'attach', [word]);
+  const given = named?.planId;
   const machine = machineIn(stateDir);
   if (given !== undefined) store.plan(given);
+  const isHere = plansHere(io, store) ?? (() => true);
+  const here = [...view.plans, ...latestFinished(view)].filter(isHere).map(({ id }) => id);
   const planId =
-    given ?? machine.latestInTmux([...view.plans.map(({ id }) => id), ...(view.finished?.ids() ?? [])]);
+    given ??
+    machine.latestInTmux(here) ??
+    machine.latestInTmux([...view.plans.map(({ id }) => id), ...(view.finished?.ids() ?? [])]);
   const record = planId === undefined ? undefined : machine.tmuxRecord(planId);
   if (planId === undefined || !record) {
     const what = given === undefined ? 'No run has' : `No run of plan "${given}" has`;
@@ -41,18 +51,20 @@ export async function attach(io: Io, options: GlobalOptions, word: string | unde
     throw new InputError('tmux/terminal', 'attach needs a terminal.', {
       hint: `Watch it here with: signalbox logs ${planId} --follow`,
     });
-  const args = [...socketArgs(server), ...attachCommand(record, io)];
+  const isNamed = ({ ticket }: TmuxPane) => ticket !== null && ticket === `${planId}/${named?.ticketId}`;
+  const pane = session.panes.find(isNamed)?.id;
+  const args = [...socketArgs(server), ...attachCommand(record, io, pane)];
   const child = spawn('tmux', args, { cwd: io.cwd, env: io.env, stdio: inherited(io) });
   // Keys are for tmux while it has the terminal.
   const unhook = io.signals.on(['SIGINT'], () => undefined);
   io.exit(await exitOf(child).finally(unhook));
 }
 
-/** Inside tmux, switch: sessions cannot be nested. */
-function attachCommand({ session, socket }: TmuxRecord, io: Io): string[] {
+/** Inside tmux, switch: sessions cannot be nested. With a pane, to its window. */
+function attachCommand({ session, socket }: TmuxRecord, io: Io, pane = exactSession(session)): string[] {
   const here = socketOf(io.env);
-  if (here === undefined) return ['attach-session', '-t', exactSession(session)];
-  if (here === socket) return ['switch-client', '-t', exactSession(session)];
+  if (here === undefined) return ['attach-session', '-t', pane];
+  if (here === socket) return ['switch-client', '-t', pane];
   throw new InputError('tmux/nested', 'The session is in another tmux server than the one you are in.', {
     hint: `In a terminal outside tmux: tmux -S ${socket} attach -t '${exactSession(session)}'`,
   });

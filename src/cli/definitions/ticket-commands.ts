@@ -59,7 +59,9 @@ export const TICKET_COMMANDS: Commands = {
   },
   'attach [plan]': {
     about: 'go to the tmux windows of a plan’s latest run',
-    args: { plan: 'default: the one whose run was shown last' },
+    args: {
+      plan: 'or one of its tickets; default: the one whose run was shown last, of this repository if it has one',
+    },
     json: 'print the session and its windows instead',
     examples: ['attach', 'attach sprint-12'],
     load: async () => (await import('../commands/attach-and-logs.ts')).attach,
