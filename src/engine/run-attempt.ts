@@ -11,7 +11,7 @@ import {
   readJob,
 } from '../machine/jobs/start-and-read-job.ts';
 import { ACTIONS, scriptInstead } from '../model/actions.ts';
-import { HeldError, InputError, ifUsable, shortageOf } from '../model/errors.ts';
+import { HeldError, InputError, ifUsable, messageOf, shortageOf } from '../model/errors.ts';
 import type { AttemptRef } from '../model/events.ts';
 import { remembered } from '../model/group-and-remember.ts';
 import { refKey, refOf, type TicketRef } from '../model/ids-and-branch-names.ts';
@@ -22,7 +22,7 @@ import { next, type Step } from '../model/state/next-step-or-rest.ts';
 import type { TicketEvent } from '../model/state/reduce.ts';
 import { redactAll } from '../model/text/find-and-redact-secrets.ts';
 import { type Attempt, attemptKey, type Hold, isMadeAt, openAttempt, type Ticket } from '../model/ticket.ts';
-import { actionOf, edgesOf } from '../model/workflow.ts';
+import { actionOf, edgesOf, runsProgram } from '../model/workflow.ts';
 import type { ActionEnd, ActionRequest, PhaseContext, Place } from '../phases/perform-phase.ts';
 import {
   endAfterReturn,
@@ -125,7 +125,7 @@ async function placeFor(engine: EngineContext, input: StepInput): Promise<Placed
       (fresh ? recordedPlace(input) : adoptedPlace({ engine, ticket, workspace })) ??
       (await preparePlace(plan, { engine, ticket, workspace: { ...workspace, signal } }));
     const { branch, worktree, base } = place;
-    const full = fresh && NEEDS_ROOM.has(step.phase.type) ? fullDisk(worktree, place.repo) : undefined;
+    const full = fresh && runsProgram(step.phase) ? fullDisk(worktree, place.repo) : undefined;
     if (full) return { refused: failure('shortage', full), shortage: full, events: [] };
     const machine = engine.handOver?.machine;
     const isKnown =
@@ -147,12 +147,13 @@ async function placeFor(engine: EngineContext, input: StepInput): Promise<Placed
     const { path } = currentWorkspace(engine, ticket, plan);
     if (path !== workspace.path)
       return placeFor(engine, { ...input, workspace: Object.assign(workspace, { path }) });
-    return { refused: failureBy('workspace', error), shortage: shortageOf(error), events: [] };
+    // Not every setup command says what it has no room for.
+    const full = fullDisk(workspace.path, workspace.repo);
+    const shortage = shortageOf(error) ?? (full && `${full}; ${messageOf(error)}`);
+    const refused = shortage ? failure('shortage', shortage) : failureBy('workspace', error);
+    return { refused, shortage, events: [] };
   }
 }
-
-/** Phases that start a program which probably writes. An action itself says what it has no room for. */
-const NEEDS_ROOM: ReadonlySet<string> = new Set(['agent', 'script']);
 
 /** Where the ticket's worktree was last; an action that does not use it needs no more. */
 function recordedPlace({ pinned, step, workspace, writer }: StepInput): Place | undefined {
@@ -262,8 +263,7 @@ async function afterCutOutput(
 ): Promise<AttemptEnd> {
   const { phase, jobDir } = context;
   const { error, outcome, until, jitter, ...facts } = end;
-  const isProgram = phase.type === 'agent' || phase.type === 'script';
-  if (!isProgram || !POSSIBLE_WITH_CUT_OUTPUT.has(error.class)) return end;
+  if (!runsProgram(phase) || !POSSIBLE_WITH_CUT_OUTPUT.has(error.class)) return end;
   const full = fullDisk(stateDir);
   if (!full && !storage.failedSince(Number(lastOutputAt(jobDir)))) return end;
   if (await hasCommitted(context)) {

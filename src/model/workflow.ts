@@ -292,6 +292,12 @@ export function actionOf(phase: Phase): ActionName | undefined {
   return 'action' in phase ? phase.action : undefined;
 }
 
+/** Whether a program does the work of a phase, which fails if it cannot write. An action in the engine says itself what it lacks. */
+export function runsProgram(phase: Phase): boolean {
+  const action = phase.type === 'action' ? actionOf(phase) : undefined;
+  return phase.type === 'agent' || phase.type === 'script' || (action && ACTIONS[action].isJob) === true;
+}
+
 /** Whether a phase gets its answer from a script or an action that checks something outside. */
 export function hasCheck(phase: Phase): boolean {
   return commandOf(phase) !== undefined || actionOf(phase) !== undefined;

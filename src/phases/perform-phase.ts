@@ -7,6 +7,7 @@ import { readJob } from '../machine/jobs/start-and-read-job.ts';
 import { stopJob } from '../machine/jobs/stop-job.ts';
 import { messageOf, shortageOf } from '../model/errors.ts';
 import type { AttemptEnd } from '../model/state/attempt-end-types-and-waits.ts';
+import { runsProgram } from '../model/workflow.ts';
 import { GitError } from '../workspaces/workspaces.ts';
 import { performAgent } from './agent.ts';
 import { failure, failureBy } from './judge-agent-attempt.ts';
@@ -55,10 +56,9 @@ const POSSIBLE_ON_FULL_DISK: ReadonlySet<string> = new Set([
 
 /** An agent or script that failed on a full disk runs again when there is room, and no attempt is consumed. */
 function orFullDisk({ phase, place }: PhaseContext, end: AttemptEnd): AttemptEnd {
-  const isProgram = phase.type === 'agent' || phase.type === 'script';
   const failed = end.type === 'failed' && POSSIBLE_ON_FULL_DISK.has(end.error.class) ? end.error : undefined;
   const message = failed?.message ?? (end.type === 'interrupted' && end.died ? end.reason : undefined);
-  const full = isProgram && message !== undefined ? fullDisk(place.worktree, place.repo) : undefined;
+  const full = runsProgram(phase) && message !== undefined ? fullDisk(place.worktree, place.repo) : undefined;
   if (!full) return end;
   const { sessionId = null, usage = null, output = null } = end;
   return { ...failure('shortage', `${full}; ${phase.id}: ${message}`), sessionId, usage, output };

@@ -5,7 +5,7 @@ import { describe, expect } from 'vitest';
 import { shortageOf } from '../../src/model/errors.ts';
 import type { Ticket } from '../../src/model/ticket.ts';
 import { shell } from '../cli/support.ts';
-import { it, story } from '../support/index.ts';
+import { it, story, type World } from '../support/index.ts';
 
 const UNSHARE = process.getuid?.() === 0 ? 'unshare --mount' : 'unshare --map-root-user --mount';
 const mayMount = spawnSync('/bin/sh', ['-c', `${UNSHARE} mount -t tmpfs none /mnt`]).status === 0;
@@ -51,33 +51,113 @@ $SIGNALBOX retry p a
 wait $run
 `;
 
+const BUILD = { id: 'build', type: 'agent', prompt: 'Build.', maxRetries: 0 };
+const CHECKED = [
+  { ...BUILD, onSuccess: 'check' },
+  { id: 'check', type: 'action', action: 'checks', maxRetries: 0 },
+];
+
+/** A shell command that fills the disk and fails, once. */
+const FILL = ({ dir }: World) =>
+  `[ -e ${dir}/filled ] || head -c 8m /dev/zero > ${dir}/disk/ballast || { touch ${dir}/filled; exit 1; }`;
+
+interface Program {
+  who: string;
+  work: Record<string, unknown>[];
+  agent?: (fill: string) => string;
+  config: (fill: string) => Record<string, unknown>;
+  held: RegExp;
+  before: string[];
+  after: string[];
+}
+
+const PROGRAMS: readonly Program[] = [
+  {
+    who: 'an agent',
+    work: [BUILD],
+    agent: (fill) => `${fill}; commit`,
+    config: () => ({}),
+    held: /\/disk\/a; build: .*No space left on device/s,
+    before: ['build interrupted'],
+    after: ['build interrupted', 'build success'],
+  },
+  {
+    who: 'checks',
+    work: CHECKED,
+    config: (fill) => ({ checks: [fill] }),
+    held: /\/disk\/a; check: .*exited with code 1/s,
+    before: ['build success', 'check interrupted'],
+    after: ['build success', 'check interrupted', 'check success'],
+  },
+  {
+    who: 'a setup command',
+    work: [BUILD],
+    config: (fill) => ({ hooks: { afterCreate: [`(${fill}) 2> /dev/null`] } }),
+    held: /\/disk\/a; The setup command .* ended with exit code 1/s,
+    before: [],
+    after: ['build success'],
+  },
+];
+
+async function meetsFullDisk(
+  world: World,
+  { work, agent, config, held: why, before, after }: Program,
+): Promise<void> {
+  const fill = FILL(world);
+  world.agent('agent', agent?.(fill) ?? 'commit');
+  world.workflow('work', work);
+  world.config({ baseCheck: 'off', ...config(fill) });
+  mkdirSync(join(world.dir, 'disk'));
+  world.plan('p', { tickets: { a: { worktree: join(world.dir, 'disk', 'a') } } });
+  writeFileSync(join(world.dir, 'run.sh'), ON_DISK_THAT_FILLS);
+  const run = shell(world, `exec ${UNSHARE} sh run.sh`);
+  const held = await world.reaches('p', 'a', isHeld);
+  expect(held).toMatchObject({ status: 'ready', retries: {}, error: null });
+  expect(held.hold?.reason).toMatch(/^the disk is full: there is no room for /);
+  expect(held.hold?.reason).toMatch(why);
+  const isHeldAgain = (ticket: Ticket) => isHeld(ticket) && ticket.hold?.until !== held.hold?.until;
+  expect((await world.cli('retry', 'p', 'a')).code).toBe(0);
+  expect(story(await world.reaches('p', 'a', isHeldAgain))).toEqual(before);
+  writeFileSync(join(world.dir, 'room'), '');
+  const ended = await run;
+  expect(ended.code, ended.out + ended.err).toBe(0);
+  expect(story(world.ticket('p', 'a'))).toEqual(after);
+}
+
 const END = { type: 'result', subtype: 'success', is_error: false, result: 'done', session_id: 's' };
 
 describe('a shortage', () => {
+  it.skipIf(!mayMount).for(PROGRAMS.slice(0, 1))(
+    'of disk that makes $who fail is a wait: it runs again when there is room, and not before',
+    (row, { world }) => meetsFullDisk(world, row),
+  );
+  it.skipIf(!mayMount).for(PROGRAMS.slice(1))(
+    'of disk that makes $who fail is a wait: it runs again when there is room, and not before',
+    { tags: 'full' },
+    (row, { world }) => meetsFullDisk(world, row),
+  );
+
   it.skipIf(!mayMount)(
-    'of disk that makes an agent fail is a wait: it runs again when there is room, and not before',
+    'of disk says nothing about the base of the work, whose checks run again',
+    {
+      tags: 'full',
+    },
     async ({ world }) => {
-      const ballast = `${world.dir}/disk/ballast`;
-      const fill = `head -c 8m /dev/zero > ${ballast} || { touch ${world.dir}/filled; exit 1; }`;
-      world.agent('agent', `[ -e ${world.dir}/filled ] || ${fill}; commit`);
-      world.workflow('work', [{ id: 'build', type: 'agent', prompt: 'Build.', maxRetries: 0 }]);
+      world.agent('agent', 'commit');
+      world.workflow('work', CHECKED);
       mkdirSync(join(world.dir, 'disk'));
-      world.plan('p', { tickets: { a: { worktree: join(world.dir, 'disk', 'a') } } });
+      world.config({ baseCheck: 'warn', worktreeRoot: join(world.dir, 'disk'), checks: [FILL(world)] });
+      world.plan('p', { tickets: { a: {} } });
       writeFileSync(join(world.dir, 'run.sh'), ON_DISK_THAT_FILLS);
       const run = shell(world, `exec ${UNSHARE} sh run.sh`);
-      const held = await world.reaches('p', 'a', isHeld);
-      expect(held).toMatchObject({ status: 'ready', retries: {}, error: null });
-      expect(held.hold?.reason).toMatch(
-        /^the disk is full: there is no room for \S+\/disk\/a; build: .*No space left on device/s,
-      );
-      const isHeldAgain = (ticket: Ticket) => isHeld(ticket) && ticket.hold?.until !== held.hold?.until;
-      expect((await world.cli('retry', 'p', 'a')).code).toBe(0);
-      const again = await world.reaches('p', 'a', isHeldAgain);
-      expect(story(again)).toEqual(['build interrupted']);
+      await world.reaches('p', 'a', isHeld);
       writeFileSync(join(world.dir, 'room'), '');
-      const ended = await run;
-      expect(ended.code, ended.out + ended.err).toBe(0);
-      expect(story(world.ticket('p', 'a'))).toEqual(['build interrupted', 'build success']);
+      const { code, out, err } = await run;
+      expect(code, out + err).toBe(0);
+      expect(out).toMatch(/the checks of main cannot be run: .* the disk is full/);
+      expect(out + err).not.toContain('fail before any work');
+      world.plan('q', { tickets: { a: {} } });
+      expect((await world.cli('run', 'q')).out).toContain('to run its checks once');
     },
   );
 

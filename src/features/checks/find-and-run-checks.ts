@@ -2,11 +2,12 @@ import { existsSync, readFileSync } from 'node:fs';
 import { readdir } from 'node:fs/promises';
 import { join, relative } from 'node:path';
 import type { Action, EngineContext } from '../../engine/context.ts';
+import { fullDisk } from '../../machine/files/make-directory-and-handle-storage-errors.ts';
 import { followJob } from '../../machine/jobs/follow-job.ts';
 import { startJob } from '../../machine/jobs/start-and-read-job.ts';
 import { runShown, type ShownOptions } from '../../machine/run-process.ts';
 import { EXIT } from '../../model/actions.ts';
-import { InputError, messageOf } from '../../model/errors.ts';
+import { InputError, messageOf, WorkspaceError } from '../../model/errors.ts';
 import { shellQuote } from '../../model/text/quote-values-for-shell.ts';
 import {
   NO_CHECKS,
@@ -119,7 +120,10 @@ export type Verdict =
       logFile: string;
     };
 
-/** Runs one check as a job that can be stopped; null when it was stopped, here or from outside. */
+/**
+ * Runs one check as a job that can be stopped; null when it was stopped, here or from outside. A failure on a full disk says nothing
+ * about the project, and is thrown.
+ */
 export async function runCheck(
   { env, settings }: EngineContext,
   { command, script, ok = [0] }: Check,
@@ -132,6 +136,11 @@ export async function runCheck(
   const result = await followJob({ dir, exited, wallMs: seconds * 1000, idleMs: null, signal });
   if (signal.aborted || ['lost', 'lease', 'stopped'].includes(result.reason)) return null;
   if (result.reason === 'exited' && ok.includes(result.exit.code ?? -1)) return { green: true };
+  const full = fullDisk(cwd);
+  if (full)
+    throw new WorkspaceError('workspace/shortage', `\`${command}\` cannot be judged, since ${full}.`, {
+      hint: 'Make room, then try again.',
+    });
   const message =
     result.reason === 'timeout'
       ? `\`${command}\` took longer than ${seconds} s`
