@@ -38,7 +38,7 @@ describe.concurrent('init', () => {
   it('trusts nothing without a yes, and says what is missing then', async ({ world }) => {
     const { out } = await answered(world, ['', 'make test', '', '']);
     expect(out).toContain(
-      `Not trusted. Before Signalbox runs anything there, trust it: signalbox config trust ${world.repo}\n`,
+      `Not trusted. Before Signalbox runs anything there, trust it:\n  signalbox config trust ${world.repo}\n`,
     );
     expect(existsSync(join(world.dir, 'own', 'trusted.json'))).toBe(false);
   });

@@ -90,6 +90,18 @@ describe.concurrent('signalbox without a command, on a terminal', () => {
     expect(piped.out).toContain('✗');
   });
 
+  it('says why the settings cannot be used, such as those of a project that is not trusted', async ({
+    world,
+  }) => {
+    mkdirSync(join(world.repo, '.signalbox'));
+    writeFileSync(join(world.repo, '.signalbox', 'settings.json'), '{"version": 1, "checks": ["make"]}');
+    const out = await overview(world);
+    expect(out.replace(/\s+/g, ' ')).toContain('"checks" decides what is run, and you have not trusted');
+    expect(out).toMatch(/^ +signalbox config trust /m);
+    expect(out).not.toContain('signalbox run');
+    expect(out).toContain('\n  Set up  signalbox doctor\n');
+  });
+
   it('says so outside a repository', async ({ world }) => {
     mkdirSync(join(world.dir, 'elsewhere'));
     const out = await overview(world, join(world.dir, 'elsewhere'));

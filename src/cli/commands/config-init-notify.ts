@@ -31,7 +31,7 @@ import { expandPath, userHome } from '../../machine/home-path.ts';
 import { InputError, SignalboxError } from '../../model/errors.ts';
 import { shellWord } from '../../model/text/quote-values-for-shell.ts';
 import { createWorkspaces } from '../../workspaces/workspaces.ts';
-import { answer, answerOf, confirmed, type Io, outJson } from '../io.ts';
+import { answer, answerOf, confirmed, type Io, outJson, outWrapped } from '../io.ts';
 import { type GlobalOptions, openEngine, openSettings } from '../open-settings-store-and-engine.ts';
 
 export async function configShow(io: Io, options: GlobalOptions): Promise<void> {
@@ -103,7 +103,7 @@ export async function init(io: Io, options: { dir?: string; yes?: boolean; json?
   for (const { path, did } of made) io.out(`${WORDS[did]} ${path}`);
   if (project !== null && facts.project && choices.checks) offerTrust(io, project, usual, choices.checks);
   const config = configFile(home);
-  io.out([
+  outWrapped(io, [
     '',
     home === usual
       ? `Settings are in ${config}.`
@@ -146,7 +146,7 @@ async function projectFacts({ env }: Io, top: string): Promise<NonNullable<InitF
 function ask(io: Io, facts: InitFacts): InitChoices {
   let choices = defaultChoices(facts);
   for (const { lines, prompt, take } of initQuestions(facts)) {
-    io.out(lines);
+    outWrapped(io, lines);
     for (let taken: InitChoices | string = ''; typeof taken === 'string'; ) {
       const answer = answerOf(io, prompt);
       if (answer === null)
@@ -163,7 +163,7 @@ function ask(io: Io, facts: InitFacts): InitChoices {
 
 function offerTrust(io: Io, dir: string, home: string, commands: readonly string[]): void {
   if (isTrusted(dir, home)) return;
-  io.out([
+  outWrapped(io, [
     '',
     `${settingsFile(dir)} names commands:`,
     ...commands.map((command) => `  ${command}`),
@@ -172,7 +172,8 @@ function offerTrust(io: Io, dir: string, home: string, commands: readonly string
   ]);
   if (confirmed(io, `Trust ${dir}?`)) io.out(`Trusted ${trust(dir, home).dir}.`);
   else
-    io.out(
+    outWrapped(
+      io,
       `Not trusted. Before Signalbox runs anything there, trust it: signalbox config trust ${shellWord(dir)}`,
     );
 }

@@ -29,17 +29,10 @@ import { createWorkspaces } from '../../workspaces/workspaces.ts';
 import { plansHere } from '../find-named-plans-and-tickets.ts';
 import { type Io, outJson, outWrapped } from '../io.ts';
 import type { GlobalOptions } from '../open-settings-store-and-engine.ts';
-import { openSettings, openState, storeAddress } from '../open-settings-store-and-engine.ts';
+import { openState, storeAddress } from '../open-settings-store-and-engine.ts';
 
 export async function doctor(io: Io, options: GlobalOptions & { agents?: boolean }): Promise<void> {
-  const load = { cwd: io.cwd, env: io.env, configPath: options.config, packageDir: packageDir() };
-  let configError: SignalboxError | null = null;
-  const settings = await loadSettings(load).catch((error: unknown) => {
-    if (!(error instanceof SignalboxError)) throw error;
-    configError = error;
-    const { HOME, SIGNALBOX_HOME, SIGNALBOX_CONFIG } = io.env;
-    return loadSettings({ ...load, env: { HOME, SIGNALBOX_HOME, SIGNALBOX_CONFIG }, withoutFiles: true });
-  });
+  const { settings, configError } = await settingsOrDefaults(io, options);
   const agents = options.agents ? await surveyAgents({ settings, env: io.env }) : undefined;
   const findings = agents
     ? [...(configError ? [configFinding({ settings, configError })] : []), ...agentFindings(agents)]
@@ -73,6 +66,16 @@ export async function doctor(io: Io, options: GlobalOptions & { agents?: boolean
     const fixes = (fix?.split('\n') ?? []).flatMap((line) => foldProse(line, room));
     io.out(fixes.map((line, at) => `${margin}${at === 0 ? '→' : ' '} ${line}`));
   }
+}
+
+/** The settings; where the files cannot be used, those without them, and why. */
+async function settingsOrDefaults(io: Io, { config }: GlobalOptions) {
+  const load = { cwd: io.cwd, env: io.env, configPath: config, packageDir: packageDir() };
+  const read = await orError(SignalboxError, () => loadSettings(load));
+  if (!(read instanceof SignalboxError)) return { settings: read, configError: null };
+  const { HOME, SIGNALBOX_HOME, SIGNALBOX_CONFIG } = io.env;
+  const env = { HOME, SIGNALBOX_HOME, SIGNALBOX_CONFIG };
+  return { settings: await loadSettings({ ...load, env, withoutFiles: true }), configError: read };
 }
 
 /** The oldest Node that pg-boss declares. */
@@ -142,7 +145,7 @@ const MAX_LISTED = 3;
 
 /** What `signalbox` alone shows on a terminal: what is here, what needs a person, and what to type next. Writes nothing. */
 export async function overview(io: Io): Promise<void> {
-  const settings = await openSettings(io, {});
+  const { settings, configError } = await settingsOrDefaults(io, {});
   const top = repositoryOf(io.cwd);
   const agents = agentsToCheck({ settings, env: io.env })
     .filter((agent) => agent.adapter !== 'rehearsal' && !missingProgram({ settings, env: io.env }, agent))
@@ -155,17 +158,20 @@ export async function overview(io: Io): Promise<void> {
       : [
           ['Repository', top],
           ['Forge', await orReason(forgeOf(io, settings, top))],
-          ['Checks', await orReason(checksHere(settings, top))],
+          ...(configError ? [] : [['Checks', await orReason(checksHere(settings, top))]]),
           ['Specs', specs.join(', ') || 'none'],
         ]),
+    ...(configError ? [['Settings', configError.message]] : []),
+    ...(configError?.hint ? [['', configError.hint]] : []),
   ];
-  const open = await openWork(io);
+  const open = configError ? [] : await openWork(io);
   const agent = agents.length > 0 ? '' : ' --agent rehearsal';
+  const runs = top !== null && !configError;
   const next = [
     ...(open.length > 0 ? [['Look', 'signalbox status']] : []),
-    ...(top === null ? [] : [['Run', `signalbox run --task "Fix the typo in README"${agent}`]]),
+    ...(runs ? [['Run', `signalbox run --task "Fix the typo in README"${agent}`]] : []),
     ...specs
-      .slice(0, 1)
+      .slice(0, runs ? 1 : 0)
       .map((dir) => ['Spec', `signalbox spec ${shellWord(dir)}${agent.replace('agent', 'backend')}`]),
     ['Set up', 'signalbox doctor'],
     ['Help', 'signalbox --help'],
@@ -173,18 +179,22 @@ export async function overview(io: Io): Promise<void> {
   const lines = [
     'Runs coding agents on your tasks and issues, each in its own git worktree.',
     '',
-    ...pairs(facts),
+    ...pairs(facts, io.columns?.()),
     ...(open.length > 0 ? ['', io.style.bold('Open'), ...open] : []),
     '',
     io.style.bold('Next'),
-    ...pairs(next),
+    ...pairs(next, io.columns?.()),
   ];
   outWrapped(io, lines);
 }
 
-function pairs(rows: readonly (readonly string[])[]): string[] {
+function pairs(rows: readonly (readonly string[])[], columns = Number.POSITIVE_INFINITY): string[] {
   const width = Math.max(...rows.map(([left = '']) => left.length));
-  return rows.map(([left = '', right = '']) => `  ${left.padEnd(width)}  ${oneLine(right, 300)}`);
+  const margin = ' '.repeat(width + 4);
+  return rows.flatMap(([left = '', right = '']) => {
+    const [first = '', ...more] = foldProse(oneLine(right, 300), columns - margin.length);
+    return [`  ${left.padEnd(width)}  ${first}`, ...more.map((line) => margin + line)];
+  });
 }
 
 function specsIn(dir: string): string[] {
