@@ -9,9 +9,10 @@ type Context = Pick<EngineContext, 'store' | 'holder'>;
 export function sayTicketMoved(engine: Context, ticket: Ticket): string {
   const { planId, status, currentPhase } = ticket;
   const at = currentPhase && currentPhase !== status ? ` at ${currentPhase}` : '';
-  const moves =
-    ['ready', 'queued', 'running'].includes(status) || (status === 'complete' && hasMore(engine, ticket));
-  return `${refKey(ticket)} is ${status.replace('_', ' ')}${at}.${moves ? nextStep(engine, planId) : ''}`;
+  const isOver = status === 'complete';
+  const moves = isOver ? hasMore(engine, ticket) : ['ready', 'queued', 'running'].includes(status);
+  const next = moves ? nextStep(engine, planId, isOver ? 'the plan' : 'it') : '';
+  return `${refKey(ticket)} is ${status.replace('_', ' ')}${at}.${next}`;
 }
 
 /** Whether other tickets of its plan can continue now. */
@@ -19,13 +20,13 @@ function hasMore({ store }: Context, { planId }: Ticket): boolean {
   return store.tickets(planId).some(({ status }) => status === 'ready' || status === 'queued');
 }
 
-/** What continues a plan: the daemon or run that has it, or a command. */
-export function nextStep(engine: Context, planId: string): string {
+/** What continues a plan: the daemon or run that has it, or a command. `it`: what is called so. */
+export function nextStep(engine: Context, planId: string, it = 'it'): string {
   const plan = engine.store.plan(planId);
   const { claim, status } = plan;
   if (status === 'paused') return ` Its plan is paused. Continue with: signalbox resume ${planId}`;
-  if (claim && engine.holder.isLive(claim)) return ` Its run (pid ${claim.pid}) continues it.`;
+  if (claim && engine.holder.isLive(claim)) return ` Its run (pid ${claim.pid}) continues ${it}.`;
   const daemon = engine.holder.daemon();
-  if (daemon) return ` Daemon ${daemon.pid} continues it.`;
-  return ` ${plan.kind === undefined ? 'Run it' : 'Continue'} with: ${runCommand(plan)}`;
+  if (daemon) return ` Daemon ${daemon.pid} continues ${it}.`;
+  return ` ${plan.kind === undefined ? `Run ${it}` : 'Continue'} with: ${runCommand(plan)}`;
 }

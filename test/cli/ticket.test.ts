@@ -232,7 +232,7 @@ describe.concurrent('a gate whose answer completes its ticket', () => {
     world.plan('p', { workflow: 'ask', tickets: { a: asked, b: { blockedBy: ['a'] } } });
     world.plan('q', { workflow: 'ask', tickets: { a: asked } });
     expect((await world.cli('respond', 'p', 'a', 'yes')).out).toBe(
-      'p/a is complete at done. Run it with: signalbox run p\n',
+      'p/a is complete at done. Run the plan with: signalbox run p\n',
     );
     expect((await world.cli('respond', 'q', 'a', 'yes')).out).toBe('q/a is complete at done.\n');
   });

@@ -27,6 +27,8 @@ describe('top', () => {
     const reasons = (rows: readonly { ticketId: string; why: string; next: string }[] = []) =>
       rows.map(({ ticketId, why, next }) => ({ ticketId, why, next }));
     expect(reasons(board.rows)).toEqual(reasons(status?.tickets));
+    const help = (await world.cli('top', '--help')).out.replaceAll(/\s+/g, ' ');
+    expect(help).toContain(`{${Object.keys(board).join(', ')}}`);
   });
 
   it('shows one plan, also one that is finished, and says where there are none', async ({ world }) => {

@@ -60,7 +60,7 @@ async function board(server: TmuxServer, { columns = 80, rows = 24, preload = ''
       if (each === ticketId) break;
       type('j');
     }
-    await shows(new RegExp(`^▸ . ${ticketId} `, 'm'));
+    await shows(new RegExp(`^▸ . ${ticketId}\\b`, 'm'));
   };
   await shows(/prompt>/);
   type('echo before', 'Enter');
@@ -85,6 +85,20 @@ async function restored(server: TmuxServer, { type, shows, text }: Awaited<Retur
   type('echo typed', 'Enter');
   await shows(/^typed$/m);
 }
+
+/** What a key opens for a ticket, and the key that leaves it. */
+const OPENED = [
+  ['asks', 'a', /^Answer p\/asks: /m, 'Escape'],
+  ['breaks', 'r', /^Retry p\/breaks /m, 'n'],
+  ['breaks', 's', /^Skip: continue p\/breaks /m, 'Escape'],
+  ['works', 'p', /^Pause p\/works /m, 'n'],
+  ['breaks', 'Enter', /^it broke[\s\S]*\(END\)$/m, 'q'],
+  ['works', 'Enter', /^The log of p\/works[\s\S]*^reading the code/m, 'C-c'],
+  ['breaks', 'w', /^p\/breaks waits until [\s\S]*^prompt>$/m, 'C-d'],
+  ['works', 'd', /^p\/works has changed nothing yet/m, 'x'],
+  ['works', 'e', /^p\/works has no session yet/m, 'x'],
+  ['done', 'o', /^The pull request of p\/done/m, 'x'],
+] as const;
 
 for (const [columns, rows] of [
   [120, 40],
@@ -134,6 +148,17 @@ for (const [columns, rows] of [
       await restored(server, top);
       server.world.go();
       await top.run.ended;
+    });
+
+    it('opens what each key is for, and comes back', async ({ server }) => {
+      const { type, shows, select } = await board(server, { columns, rows });
+      for (const [ticketId, key, opens, leave] of OPENED) {
+        await select(ticketId);
+        type(key);
+        await shows(opens);
+        type(leave);
+        await shows(/q quit$/);
+      }
     });
   });
 

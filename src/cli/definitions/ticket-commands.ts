@@ -30,7 +30,7 @@ export const TICKET_COMMANDS: Commands = {
     about: 'show a live board of all tickets, what needs you first',
     args: { plan: 'only this plan; @last is the latest' },
     options: { '--all': 'plans of all repositories' },
-    json: 'print the board as JSON: {at, engines, running, maximum, today, limits, counts, rows, problems}',
+    json: 'print the board as JSON: {at, engines, running, maximum, today, limits, counts, plans, rows, problems}',
     notes:
       'Inside a repository its open plans, elsewhere all open plans. The key ? shows the keys. In a pipe it prints one frame.',
     examples: ['top', 'top sprint-12', 'top --all', 'top --json'],
