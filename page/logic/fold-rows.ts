@@ -1,5 +1,5 @@
 import { groupBy } from '../../src/model/group-and-remember.ts';
-import { questionsFirst } from '../../src/report/board/board.ts';
+import { questionsFirst } from '../../src/report/board/make-board.ts';
 import { BOARD_SECTIONS, type BoardSection } from '../../src/report/status-text.ts';
 import type { BoardRow, PlanRow } from '../../src/web/api-schemas.ts';
 

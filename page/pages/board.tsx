@@ -1,7 +1,7 @@
 import { memo } from 'preact/compat';
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { costText, dollars } from '../../src/model/limits/usage-cost-and-estimate.ts';
-import { isTooSilent } from '../../src/report/board/board.ts';
+import { isTooSilent } from '../../src/report/board/make-board.ts';
 import { BOARD_SECTIONS, SECTION_NAMES, type BoardSection as Section } from '../../src/report/status-text.ts';
 import { enginesText, rounded, waitTime } from '../../src/report/style-and-phrases.ts';
 import { hasWords, sectionWords } from '../../src/report/top/list-rows.ts';

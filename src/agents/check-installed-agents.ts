@@ -9,7 +9,7 @@ import {
 
 import { noteFact, readFacts } from '../machine/files/write-atomic-and-note-facts.ts';
 import { findExecutable, probe } from '../machine/find-and-probe-program.ts';
-import type { Env } from '../machine/home-path.ts';
+import type { Env } from '../machine/paths-and-user-home.ts';
 import { run } from '../machine/run-process.ts';
 import type { AgentConfig, AgentProgram } from '../model/agent-and-adapter-types.ts';
 import { allowedEnvironment } from '../model/text/allowed-environment.ts';

@@ -13,7 +13,7 @@ import type {
 import { issueResult, rounded, runSeconds } from '../features/issue-runs/results/issue-result.ts';
 import { numberOf } from '../features/issue-runs/results/stored-run-time-and-issue-names.ts';
 import { pauseIfSuperseded } from '../features/issue-runs/resume-run-and-handle-newer-runs.ts';
-import type { Env } from '../machine/home-path.ts';
+import type { Env } from '../machine/paths-and-user-home.ts';
 import { messageOf } from '../model/errors.ts';
 import type { EngineEvent } from '../model/events.ts';
 import { isGivenUp } from '../model/plan.ts';

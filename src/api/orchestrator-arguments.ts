@@ -12,7 +12,7 @@ import type {
   WorktreeInfo,
 } from '../features/issue-runs/request-and-result-types.ts';
 import type { IssueInfo } from '../issues/issues-and-tasks-from-caller.ts';
-import type { Env } from '../machine/home-path.ts';
+import type { Env } from '../machine/paths-and-user-home.ts';
 import { InputError } from '../model/errors.ts';
 import type { EngineEvent } from '../model/events.ts';
 import type { ExecutionConfig } from '../model/plan-schema.ts';

@@ -29,7 +29,7 @@ import { forecast } from '../features/preflight/find-start-problems-and-forecast
 import { parseReference } from '../issues/issue-references.ts';
 import { issueInFile } from '../issues/markdown-issues.ts';
 import type { WorkItem } from '../issues/work-item.ts';
-import type { Env } from '../machine/home-path.ts';
+import type { Env } from '../machine/paths-and-user-home.ts';
 import { explained, InputError } from '../model/errors.ts';
 import { parseRef, refKey } from '../model/ids-and-branch-names.ts';
 import { stopperOf } from '../model/plan.ts';

@@ -1,7 +1,7 @@
 import { packageDir } from '../config/find-config-and-state.ts';
 import { loadSettings } from '../config/load-settings.ts';
 import type { RunSettings, Settings } from '../config/settings-table.ts';
-import type { Env } from '../machine/home-path.ts';
+import type { Env } from '../machine/paths-and-user-home.ts';
 import { surroundingsOf } from './orchestrator-arguments.ts';
 
 export { InputError, SignalboxError } from '../model/errors.ts';

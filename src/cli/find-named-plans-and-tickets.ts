@@ -1,6 +1,6 @@
 import { existsSync, realpathSync } from 'node:fs';
 import { repositoryOf } from '../config/find-config-and-state.ts';
-import { expandPath, userHome } from '../machine/home-path.ts';
+import { expandPath, userHome } from '../machine/paths-and-user-home.ts';
 import { InputError } from '../model/errors.ts';
 import type { TicketRef } from '../model/ids-and-branch-names.ts';
 import type { Plan } from '../model/plan.ts';

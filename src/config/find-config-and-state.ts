@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { basename, dirname, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { type Env, expandPath, userHome } from '../machine/home-path.ts';
+import { type Env, expandPath, userHome } from '../machine/paths-and-user-home.ts';
 import { InputError } from '../model/errors.ts';
 
 /** Signalbox's own directory: $SIGNALBOX_HOME, else ~/.signalbox. */

@@ -1,6 +1,6 @@
 import { existsSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Env } from '../machine/home-path.ts';
+import type { Env } from '../machine/paths-and-user-home.ts';
 import { InputError } from '../model/errors.ts';
 import { homeDir } from './find-config-and-state.ts';
 

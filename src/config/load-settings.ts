@@ -1,13 +1,13 @@
 import { existsSync, realpathSync } from 'node:fs';
 import { basename, dirname, isAbsolute, join, relative, resolve } from 'node:path';
-import { type Env, userHome } from '../machine/home-path.ts';
+import { type Env, userHome } from '../machine/paths-and-user-home.ts';
 import type { AgentConfig } from '../model/agent-and-adapter-types.ts';
 import { InputError } from '../model/errors.ts';
 import { type ConfigFile, findConfig, homeDir, projectFile, setsNothing } from './find-config-and-state.ts';
 import { type Entry, fileLayer, flagLayer, variableLayer } from './read-setting-layers.ts';
 import { type AgentEntry, builtInAgents, findAgent, resolveAgent } from './resolve-agents.ts';
 import { type Flags, type Key, type McpServer, ROWS, type Settings, TABLE } from './settings-table.ts';
-import { isTrusted } from './trust.ts';
+import { isTrusted } from './trusted-directories.ts';
 import type { Row } from './value-kinds.ts';
 
 export interface LoadOptions {

@@ -1,5 +1,5 @@
 import { dirname } from 'node:path';
-import type { Env } from '../machine/home-path.ts';
+import type { Env } from '../machine/paths-and-user-home.ts';
 import { InputError } from '../model/errors.ts';
 import type { CheckContext, ValueProblem } from './check-value.ts';
 import { check, fromText, isMapping, unknownKey } from './check-value.ts';

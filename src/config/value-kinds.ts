@@ -1,4 +1,4 @@
-import { expandPath } from '../machine/home-path.ts';
+import { expandPath } from '../machine/paths-and-user-home.ts';
 import { ISSUE_PHASES } from '../model/issue-phases.ts';
 
 /** Directories for paths that are not absolute. */

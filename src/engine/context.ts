@@ -1,7 +1,7 @@
 import type { DoctorFinding } from '../config/doctor/check-programs.ts';
 import type { Settings } from '../config/settings-table.ts';
 import { isStorageError } from '../machine/files/make-directory-and-handle-storage-errors.ts';
-import { type Machine, machineIn } from '../machine/machine.ts';
+import { type Machine, machineIn } from '../machine/machine-files-and-locks.ts';
 import type { ActionInputs, ActionName } from '../model/actions.ts';
 import { InputError, messageOf } from '../model/errors.ts';
 import { type Decided, type Door, type EngineEvent, TRANSIENT } from '../model/events.ts';

@@ -1,4 +1,4 @@
-import type { ForgeCrashPoint } from '../github/effect-journal.ts';
+import type { ForgeCrashPoint } from '../github/journal-of-changes-on-github.ts';
 
 /** Points at which a test can kill the process. Named after what has just become true. */
 export const CRASH_POINTS = [

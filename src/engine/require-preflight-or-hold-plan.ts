@@ -1,6 +1,6 @@
 import type { DoctorFinding } from '../config/doctor/check-programs.ts';
 import { readFacts } from '../machine/files/write-atomic-and-note-facts.ts';
-import type { Machine } from '../machine/machine.ts';
+import type { Machine } from '../machine/machine-files-and-locks.ts';
 import { InputError, messageOf } from '../model/errors.ts';
 import type { Plan } from '../model/plan.ts';
 import type { Readiness } from '../model/state/eligible.ts';

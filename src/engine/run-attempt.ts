@@ -41,7 +41,7 @@ import {
   restoreForgeRecord,
   restoreSessions,
 } from './fleet/carry-sessions-and-forge-records.ts';
-import { shipOutput } from './fleet/ship-output.ts';
+import { shipOutput } from './fleet/store-output-for-other-machines.ts';
 import { endedBefore, launchesOf } from './jobs-of-ticket.ts';
 import type { Pinned } from './pinned-workflow.ts';
 import { adoptedPlace, preparePlace } from './prepare-place-of-ticket.ts';

@@ -31,7 +31,7 @@ const REMOVED_VARIABLES = [
 
 const EVENTS = ['post-checkout', 'post-index-change', 'reference-transaction', 'pre-auto-gc'];
 
-/** Config that overrides the shared one, which an agent can write. For filter and merge drivers, see config-guard.ts. */
+/** Config that overrides the shared one, which an agent can write. For filter and merge drivers, see turn-off-untrusted-drivers.ts. */
 const FORCED_CONFIG: ReadonlyArray<readonly [string, string]> = [
   ['core.hooksPath', '/dev/null'],
   ...EVENTS.map((event) => [`hook.${event}.enabled`, 'false'] as const),

@@ -6,10 +6,10 @@ import { realOf } from '../machine/files/read-and-remove-files.ts';
 import { findExecutable } from '../machine/find-and-probe-program.ts';
 import { run } from '../machine/run-process.ts';
 import { shortageIn, shortageOf, WorkspaceError } from '../model/errors.ts';
-import { CONFIG_KEYS, type ConfigEntry, createConfigGuard } from './config-guard.ts';
 import { gitEnv, withConfig } from './environment.ts';
+import { createNameResolver } from './find-objects-by-name.ts';
 import { type GitLocation, gitDirOf, pipeIn } from './locate-git-directories.ts';
-import { createNameResolver } from './resolve-names.ts';
+import { CONFIG_KEYS, type ConfigEntry, createConfigGuard } from './turn-off-untrusted-drivers.ts';
 
 /** Keeps a diff from running programs that the repository's config and attributes name. */
 export const NO_DIFF_PROGRAMS = ['--no-ext-diff', '--no-textconv'] as const;
@@ -76,7 +76,7 @@ export interface Git {
   discover(args: readonly string[], cwd: string): Promise<GitResult>;
   /** The git directories of a checkout; undefined when the directory is none. */
   locate(workTree: string): Promise<GitLocation | undefined>;
-  /** Marks a repository as the user's own; see config-guard.ts. */
+  /** Marks a repository as the user's own; see turn-off-untrusted-drivers.ts. */
   adopt(commonDir: string): void;
   /** The config, as far as CONFIG_KEYS names it. */
   config(at: GitLocation): Promise<readonly ConfigEntry[]>;

@@ -2,7 +2,7 @@ import { accessSync, constants, mkdtempSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { stripVTControlCharacters } from 'node:util';
-import type { Env } from './home-path.ts';
+import type { Env } from './paths-and-user-home.ts';
 import { type RunEnd, run } from './run-process.ts';
 
 export type Probe = { ok: true; line: string } | { ok: false; reason: string };

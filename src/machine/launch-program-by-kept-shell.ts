@@ -3,7 +3,7 @@ import { constants } from 'node:os';
 import { isAbsolute } from 'node:path';
 import type { Readable, Writable } from 'node:stream';
 import { shellQuote } from '../model/text/quote-values-for-shell.ts';
-import type { Env } from './home-path.ts';
+import type { Env } from './paths-and-user-home.ts';
 
 export interface Program {
   file: string;

@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
-import type { Env } from './home-path.ts';
 import type { Program, Started, Watcher } from './launch-program-by-kept-shell.ts';
 import { killGroup, launch } from './launch-program-by-kept-shell.ts';
+import type { Env } from './paths-and-user-home.ts';
 
 export interface RunOptions {
   cwd?: string | undefined;

@@ -1,13 +1,13 @@
 import { existsSync, realpathSync, statSync } from 'node:fs';
 import { basename, delimiter, dirname, isAbsolute, join } from 'node:path';
 import { findExecutable } from '../machine/find-and-probe-program.ts';
-import { isInside } from '../machine/home-path.ts';
 import {
   dropPidsGroup,
   findPidsGroup,
   makePidsGroup,
   processLimit,
 } from '../machine/limit-processes-of-sandbox.ts';
+import { isInside } from '../machine/paths-and-user-home.ts';
 import type { AgentConfig } from '../model/agent-and-adapter-types.ts';
 import { digest } from '../model/ids-and-branch-names.ts';
 import type { PhaseOf } from '../model/workflow.ts';

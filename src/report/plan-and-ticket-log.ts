@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { adapterFor } from '../agents/adapters-and-agent-problems.ts';
 import { lineSplitter } from '../agents/reading/split-lines.ts';
 import { readFrom, readJson } from '../machine/files/read-and-remove-files.ts';
-import type { Machine } from '../machine/machine.ts';
+import type { Machine } from '../machine/machine-files-and-locks.ts';
 import type { AgentEvent } from '../model/agent-and-adapter-types.ts';
 import type { TicketRef } from '../model/ids-and-branch-names.ts';
 import { lineRedactor, type Redact } from '../model/text/find-and-redact-secrets.ts';

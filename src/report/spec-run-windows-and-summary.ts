@@ -1,6 +1,6 @@
 import type { EngineContext } from '../engine/context.ts';
 import { keepSummary, specResult } from '../features/spec-runs/spec-result.ts';
-import type { Env } from '../machine/home-path.ts';
+import type { Env } from '../machine/paths-and-user-home.ts';
 import type { EngineEvent } from '../model/events.ts';
 import type { Plan } from '../model/plan.ts';
 import { isPlanAtRest } from '../model/state/next-step-or-rest.ts';

@@ -1,4 +1,4 @@
-import { isInside } from '../machine/home-path.ts';
+import { isInside } from '../machine/paths-and-user-home.ts';
 
 /** What a sandboxed process may see of the file system; everything else can be read, but not written. */
 export interface SandboxView {

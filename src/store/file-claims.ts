@@ -12,7 +12,7 @@ import { writeAtomic } from '../machine/files/write-atomic-and-note-facts.ts';
 import type { ProcessIdentity } from '../machine/process-identity-and-signals.ts';
 import { isAlive, isSeenAlive, ownIdentity } from '../machine/process-identity-and-signals.ts';
 import { type Claim, daemonHeld, LEASE_MS, RENEW_MS } from '../model/lease-and-claim-messages.ts';
-import type { Layout } from './layout-and-view.ts';
+import type { Layout } from './state-paths-and-read-plans.ts';
 import type { Holder } from './store-interface.ts';
 
 /** A holder whose heartbeat is a file, and whose liveness on this host is that of its process. */

@@ -24,11 +24,11 @@ import { ChangeLog } from './change-log.ts';
 import { claimLines, type NoticeLine } from './claim-notifications.ts';
 import { FileHolder } from './file-claims.ts';
 import { distrustFinishedIndex } from './finished-index.ts';
-import type { Layout } from './layout-and-view.ts';
-import { DELETED, directories, entryExists, layoutOf, NEW, readView } from './layout-and-view.ts';
+import { StateReader, stampOf } from './parse-and-cache-state-files.ts';
 import { parseUsage, serializeUsage } from './parse-without-zod.ts';
 import { appendLines, linesAfter, readLines, stateBytes, stateText, unwritable } from './state-file-io.ts';
-import { StateReader, stampOf } from './state-reader.ts';
+import type { Layout } from './state-paths-and-read-plans.ts';
+import { DELETED, directories, entryExists, layoutOf, NEW, readView } from './state-paths-and-read-plans.ts';
 import type {
   CheckScope,
   Holder,

@@ -10,7 +10,7 @@ import {
   writeSync,
 } from 'node:fs';
 import { ifPossible } from '../machine/files/read-and-remove-files.ts';
-import type { Layout } from './layout-and-view.ts';
+import type { Layout } from './state-paths-and-read-plans.ts';
 
 const HEAD = 'signalbox finished plans, version 3: ';
 const HEAD_BYTES = 96;

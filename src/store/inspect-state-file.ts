@@ -6,7 +6,7 @@ import { nearest } from '../model/text/nearest-word.ts';
 import { isTooDeep, placeInJson, TOO_DEEP } from '../model/text/parse-json-and-find-places.ts';
 import { asRecord } from '../model/text/values-of-unknown-type.ts';
 import { TicketBase, ticketSchemaFor } from '../model/ticket-schema.ts';
-import { notJson, unknownKind } from './state-reader.ts';
+import { notJson, unknownKind } from './parse-and-cache-state-files.ts';
 import type { Store } from './store-interface.ts';
 
 interface FileIssue {

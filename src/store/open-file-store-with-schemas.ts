@@ -2,7 +2,7 @@ import { issueSentence } from '../config/describe-schema-problems.ts';
 import { safeParsePlan } from '../model/plan-schema.ts';
 import { ticketSchemaFor } from '../model/ticket-schema.ts';
 import { FileStore } from './file-store.ts';
-import { useSchemas } from './state-reader.ts';
+import { useSchemas } from './parse-and-cache-state-files.ts';
 import type { Store, StoreOptions } from './store-interface.ts';
 
 /** Opens the shared state. */

@@ -1,7 +1,7 @@
 import type { StoreAddress } from '../config/find-store-address.ts';
-import type { Env } from '../machine/home-path.ts';
+import type { Env } from '../machine/paths-and-user-home.ts';
 import { FileStore } from './file-store.ts';
-import { SchemasNeeded } from './state-reader.ts';
+import { SchemasNeeded } from './parse-and-cache-state-files.ts';
 import type { Store, StoreView } from './store-interface.ts';
 
 /** Where the shared state is: in files, unless there is the address of a database. */

@@ -7,8 +7,8 @@ import { isFinished } from '../model/plans/latest-plans-and-unknown-name-errors.
 import { entryOf } from '../model/plans/plans-view.ts';
 import type { Ticket } from '../model/ticket.ts';
 import { distrustFinishedIndex, FinishedPlans } from './finished-index.ts';
-import { directories, type Layout, mayBePlan, viewPlan } from './layout-and-view.ts';
-import type { StateReader } from './state-reader.ts';
+import type { StateReader } from './parse-and-cache-state-files.ts';
+import { directories, type Layout, mayBePlan, viewPlan } from './state-paths-and-read-plans.ts';
 import type { StoreProblem, StoreView } from './store-interface.ts';
 
 /** A plan as it was last read; undefined where it cannot be. */

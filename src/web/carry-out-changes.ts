@@ -8,7 +8,7 @@ import type { Plan } from '../model/plan.ts';
 import { runCommand } from '../model/state/explain-ticket.ts';
 import { cleanLine, cleanText } from '../model/text/clean-escape-quote-plural.ts';
 import type { Ticket } from '../model/ticket.ts';
-import { nextStep, sayTicketMoved } from '../report/after-a-command.ts';
+import { nextStep, sayTicketMoved } from '../report/next-step-after-command.ts';
 
 type Wish = Parameters<typeof carryOutCommand>[2];
 const MAX_NAME_CHARS = 80;

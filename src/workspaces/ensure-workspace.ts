@@ -4,7 +4,7 @@ import { type Context, lockRepo, type Repository } from '../git/context-and-lock
 import { find, inspect, rememberCheckout, type Worktree } from '../git/inspect-worktrees.ts';
 import { branchRef, checkBranch, readRef } from '../git/refs.ts';
 import { withLock } from '../machine/file-lock.ts';
-import { isInside } from '../machine/home-path.ts';
+import { isInside } from '../machine/paths-and-user-home.ts';
 import { shortageOf, WorkspaceError } from '../model/errors.ts';
 import {
   addWorktree,

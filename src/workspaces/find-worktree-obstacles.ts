@@ -3,7 +3,7 @@ import { dirname, join } from 'node:path';
 import type { Context, Repository } from '../git/context-and-locks.ts';
 import { checkedOutAt, type Found, inspect } from '../git/inspect-worktrees.ts';
 import { checkBranch } from '../git/refs.ts';
-import { isInside } from '../machine/home-path.ts';
+import { isInside } from '../machine/paths-and-user-home.ts';
 import { orError, WorkspaceError } from '../model/errors.ts';
 import { refuseConflictingName, refuseTrunk } from './delete-branches-and-protect-trunk.ts';
 import { resolveBase } from './resolve-base.ts';

@@ -1,6 +1,6 @@
 import { existsSync, mkdirSync, readdirSync, realpathSync, rmdirSync } from 'node:fs';
 import { basename, dirname, isAbsolute, join } from 'node:path';
-import { isInside } from '../machine/home-path.ts';
+import { isInside } from '../machine/paths-and-user-home.ts';
 import { WorkspaceError } from '../model/errors.ts';
 
 /** Where the free warm worktrees of a root are. */

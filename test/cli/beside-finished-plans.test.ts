@@ -1,5 +1,5 @@
 import { expect, vi } from 'vitest';
-import { StateReader } from '../../src/store/state-reader.ts';
+import { StateReader } from '../../src/store/parse-and-cache-state-files.ts';
 import { it } from './support.ts';
 
 it.for([

@@ -5,7 +5,7 @@ import { parseSettings } from '../../src/config/parse-yaml-and-place-problems.ts
 import { RUN_SETTINGS } from '../../src/config/run-flags.ts';
 import { settingsJsonSchema } from '../../src/config/settings-schema-docs-and-list.ts';
 import { variableOf } from '../../src/config/settings-table.ts';
-import { trust } from '../../src/config/trust.ts';
+import { trust } from '../../src/config/trusted-directories.ts';
 import { failure, type Scratch, scratch } from './scratch.ts';
 
 const PROJECT = 'cwd/.signalbox/settings.json';

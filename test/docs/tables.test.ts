@@ -5,7 +5,7 @@ import { ADAPTERS } from '../../src/agents/adapters-and-agent-problems.ts';
 import { ROWS } from '../../src/config/settings-table.ts';
 import { ACTION_CRASH_POINTS, CRASH_POINTS } from '../../src/engine/crash-points.ts';
 import { LOG_STATUSES } from '../../src/features/issue-runs/logs/read-and-rotate-logs.ts';
-import { FORGE_EFFECTS } from '../../src/github/effect-journal.ts';
+import { FORGE_EFFECTS } from '../../src/github/journal-of-changes-on-github.ts';
 import { ACCESS } from '../../src/model/agent-and-adapter-types.ts';
 import { LEASE_MS, RENEW_MS } from '../../src/model/lease-and-claim-messages.ts';
 import { PLAN_STATUSES, Plan, PlanBase, PlanEntry } from '../../src/model/plan-schema.ts';

@@ -5,7 +5,7 @@ import {
   restoreForgeRecord,
 } from '../../src/engine/fleet/carry-sessions-and-forge-records.ts';
 import { forgeJournal } from '../../src/features/pull-requests/ticket-on-github.ts';
-import { machineIn } from '../../src/machine/machine.ts';
+import { machineIn } from '../../src/machine/machine-files-and-locks.ts';
 import type { KeptSession, SessionFiles } from '../../src/store/store-interface.ts';
 import { ticket } from '../model/build.ts';
 import { it } from '../support/index.ts';

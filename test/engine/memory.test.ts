@@ -2,8 +2,8 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { describe, expect } from 'vitest';
 import { Engine } from '../../src/engine/engine.ts';
-import { machineIn } from '../../src/machine/machine.ts';
-import { freeFromVmStat, freeInControlGroups } from '../../src/machine/measure-agent-memory.ts';
+import { machineIn } from '../../src/machine/machine-files-and-locks.ts';
+import { freeFromVmStat, freeInControlGroups } from '../../src/machine/measure-agent-and-free-memory.ts';
 import { it, type World, waitFor } from '../support/index.ts';
 import { partsOf } from './parts.ts';
 

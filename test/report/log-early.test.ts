@@ -2,7 +2,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
-import { machineIn } from '../../src/machine/machine.ts';
+import { machineIn } from '../../src/machine/machine-files-and-locks.ts';
 import { createLog } from '../../src/report/plan-and-ticket-log.ts';
 import { style } from '../../src/report/style-and-phrases.ts';
 import { attempt, plan, ticket } from '../model/build.ts';

@@ -4,9 +4,9 @@ import fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { refKey } from '../../src/model/ids-and-branch-names.ts';
 import type { Plan } from '../../src/model/plan.ts';
-import { layoutOf } from '../../src/store/layout-and-view.ts';
 import { openStore } from '../../src/store/open-file-store-with-schemas.ts';
-import { StateReader } from '../../src/store/state-reader.ts';
+import { StateReader } from '../../src/store/parse-and-cache-state-files.ts';
+import { layoutOf } from '../../src/store/state-paths-and-read-plans.ts';
 import { ViewInMemory } from '../../src/store/view-in-memory.ts';
 import { State } from './scratch.ts';
 

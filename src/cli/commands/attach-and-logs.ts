@@ -1,5 +1,5 @@
 import { spawn } from 'node:child_process';
-import { machineIn, type TmuxRecord } from '../../machine/machine.ts';
+import { machineIn, type TmuxRecord } from '../../machine/machine-files-and-locks.ts';
 import { socketArgs, socketOf, tmuxClient } from '../../machine/tmux/run-tmux.ts';
 import {
   readSession,

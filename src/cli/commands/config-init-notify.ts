@@ -19,7 +19,7 @@ import {
 } from '../../config/init-questions-and-files.ts';
 import { builtInAgents } from '../../config/resolve-agents.ts';
 import { listSettings } from '../../config/settings-schema-docs-and-list.ts';
-import { isTrusted, trust } from '../../config/trust.ts';
+import { isTrusted, trust } from '../../config/trusted-directories.ts';
 import { refuseInsideJob } from '../../engine/control-tickets-and-plans.ts';
 import { checksOf } from '../../features/checks/find-and-run-checks.ts';
 import {
@@ -27,7 +27,7 @@ import {
   makeDirectory,
 } from '../../machine/files/make-directory-and-handle-storage-errors.ts';
 import { findExecutable } from '../../machine/find-and-probe-program.ts';
-import { expandPath, userHome } from '../../machine/home-path.ts';
+import { expandPath, userHome } from '../../machine/paths-and-user-home.ts';
 import { InputError, SignalboxError } from '../../model/errors.ts';
 import { shellWord } from '../../model/text/quote-values-for-shell.ts';
 import { createWorkspaces } from '../../workspaces/workspaces.ts';

@@ -9,7 +9,7 @@ import { refKey, refOf, type TicketRef } from '../../model/ids-and-branch-names.
 import { answerCommands, asShown, isToRetry } from '../../model/state/explain-ticket.ts';
 import { plural } from '../../model/text/clean-escape-quote-plural.ts';
 import { type Attempt, isCancelled, type Ticket } from '../../model/ticket.ts';
-import { nextStep, sayTicketMoved } from '../../report/after-a-command.ts';
+import { nextStep, sayTicketMoved } from '../../report/next-step-after-command.ts';
 import { usageOfAttempts } from '../../report/style-and-phrases.ts';
 import type { Store } from '../../store/store-interface.ts';
 import { openNamed, planNamed, planOrTicketNamed, ticketNamed } from '../find-named-plans-and-tickets.ts';

@@ -15,7 +15,7 @@ import { dirname, join, resolve } from 'node:path';
 import type { LaunchFile } from '../../agents/planner-launch-and-masked-arguments.ts';
 import { repositoryOf } from '../../config/find-config-and-state.ts';
 import { type PlanningSession, planningSession } from '../../features/planning/prepare-planning-session.ts';
-import type { Env } from '../../machine/home-path.ts';
+import type { Env } from '../../machine/paths-and-user-home.ts';
 import { processStart } from '../../machine/process-identity-and-signals.ts';
 import { InputError, orError, WorkspaceError } from '../../model/errors.ts';
 import { createWorkspaces } from '../../workspaces/workspaces.ts';

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { repositoryOf } from '../../config/find-config-and-state.ts';
-import { isTrusted } from '../../config/trust.ts';
+import { isTrusted } from '../../config/trusted-directories.ts';
 import type { EngineContext } from '../../engine/context.ts';
 import { refuseInsideAgent, refuseInsideJob } from '../../engine/control-tickets-and-plans.ts';
 import {
@@ -16,7 +16,7 @@ import { commentOnPull } from '../../features/pull-requests/answer-review.ts';
 import type { ForgeStep } from '../../features/pull-requests/pull-request-actions.ts';
 import { forgeStep, waitingForTrouble } from '../../features/pull-requests/pull-request-actions.ts';
 import { RateLimitFile } from '../../github/remember-rate-limit.ts';
-import { machineIn } from '../../machine/machine.ts';
+import { machineIn } from '../../machine/machine-files-and-locks.ts';
 import type { ActionInputs } from '../../model/actions.ts';
 import { EXIT } from '../../model/actions.ts';
 import { InputError, SignalboxError } from '../../model/errors.ts';

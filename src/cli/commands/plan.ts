@@ -103,7 +103,7 @@ export async function planApprove(io: Io, options: GlobalOptions, word: string):
   const { engine, id } = await openNamed(io, options, 'plan approve', word);
   const [{ approvePlan }, { nextStep }] = await Promise.all([
     import('../../features/plans/approve-archive-cancel-delete.ts'),
-    import('../../report/after-a-command.ts'),
+    import('../../report/next-step-after-command.ts'),
   ]);
   const plan = await approvePlan(engine, id);
   answer(io, options, plan, `Plan ${id} is ${plan.status}.${nextStep(engine, id)}`);

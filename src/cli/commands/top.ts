@@ -1,4 +1,4 @@
-import { machineIn } from '../../machine/machine.ts';
+import { machineIn } from '../../machine/machine-files-and-locks.ts';
 import { isInForeground } from '../../machine/process-identity-and-signals.ts';
 import { finishedInstead } from '../../model/plans/latest-plans-and-unknown-name-errors.ts';
 import { BoardReader, type BoardSource } from '../../report/board/read-board.ts';

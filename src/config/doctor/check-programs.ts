@@ -1,7 +1,7 @@
 import { closeSync, openSync, readSync } from 'node:fs';
 import { ifPossible, statIfVisible } from '../../machine/files/read-and-remove-files.ts';
 import { commandFiles, findExecutable, type Probe, probe } from '../../machine/find-and-probe-program.ts';
-import type { Env } from '../../machine/home-path.ts';
+import type { Env } from '../../machine/paths-and-user-home.ts';
 import type { AgentConfig } from '../../model/agent-and-adapter-types.ts';
 import { shortageOf } from '../../model/errors.ts';
 import type { Settings } from '../settings-table.ts';

@@ -3,7 +3,7 @@ import { statfs } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { statIfVisible } from '../../machine/files/read-and-remove-files.ts';
 import { findExecutable, type Probe, probe } from '../../machine/find-and-probe-program.ts';
-import type { Env } from '../../machine/home-path.ts';
+import type { Env } from '../../machine/paths-and-user-home.ts';
 import { messageOf, type SignalboxError } from '../../model/errors.ts';
 import { nearest } from '../../model/text/nearest-word.ts';
 import { ROWS, type Settings, variableOf } from '../settings-table.ts';

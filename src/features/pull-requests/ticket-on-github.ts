@@ -1,10 +1,10 @@
 import { join } from 'node:path';
 import type { EngineContext } from '../../engine/context.ts';
 import { workspaceFor } from '../../engine/work-out-workspace-and-repository.ts';
-import { ForgeJournal } from '../../github/effect-journal.ts';
 import { KnownRepositories, ownRepository } from '../../github/find-own-repository.ts';
 import { parseRemote } from '../../github/gh/repository-name.ts';
 import type { GhOptions } from '../../github/gh/run-gh.ts';
+import { ForgeJournal } from '../../github/journal-of-changes-on-github.ts';
 import type { Head, OwnWork, PullRequest } from '../../github/pull-request.ts';
 import { findPullRequests, ownPullRequest } from '../../github/pull-request.ts';
 import { forgetPull } from '../../github/pull-request-cache.ts';

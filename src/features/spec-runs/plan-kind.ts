@@ -11,7 +11,7 @@ import type { EvidenceRules } from '../../phases/perform-phase.ts';
 import { ownersOf } from './assign-agents-to-units.ts';
 import { bringPending } from './bring-spec-into-worktree.ts';
 import { unlockSpec, waitForLock } from './spec-lock.ts';
-import { SpecFiles } from './write-state-files.ts';
+import { SpecFiles } from './write-state-and-progress-files.ts';
 
 /** Plans that were made from a spec: units that work on one branch, one after the other. */
 export const specKind: PlanKind<SpecRunPlan> = {

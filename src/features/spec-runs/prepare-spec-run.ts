@@ -48,7 +48,7 @@ import {
 } from './refuse-spec-run.ts';
 import { engineTicks, type SpecRunRequest } from './run-request-ticks-and-halt.ts';
 import { refuseLocked } from './spec-lock.ts';
-import { stateFilesDir } from './write-state-files.ts';
+import { stateFilesDir } from './write-state-and-progress-files.ts';
 
 export interface PreparedSpec {
   spec: Spec;

@@ -6,7 +6,7 @@ import { makeDirectory } from '../../machine/files/make-directory-and-handle-sto
 import { readJson } from '../../machine/files/read-and-remove-files.ts';
 import { writeAtomic } from '../../machine/files/write-atomic-and-note-facts.ts';
 import { readJob } from '../../machine/jobs/start-and-read-job.ts';
-import { machineIn } from '../../machine/machine.ts';
+import { machineIn } from '../../machine/machine-files-and-locks.ts';
 import { isAlive } from '../../machine/process-identity-and-signals.ts';
 import { HeldError } from '../../model/errors.ts';
 import { digest } from '../../model/ids-and-branch-names.ts';

@@ -26,7 +26,7 @@ import {
   updateSpecPlan,
 } from './run-request-ticks-and-halt.ts';
 import { lockSpec, placeOf, unlockSpec } from './spec-lock.ts';
-import { stateFilesDir } from './write-state-files.ts';
+import { stateFilesDir } from './write-state-and-progress-files.ts';
 
 /** Writes the plan, which this process holds from the beginning, and prepares the worktree. Returns the plan's id. */
 export async function startSpecRun(

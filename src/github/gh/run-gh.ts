@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs';
-import type { Env } from '../../machine/home-path.ts';
+import type { Env } from '../../machine/paths-and-user-home.ts';
 import { type RunEnd, type RunOptions, run } from '../../machine/run-process.ts';
 import { orError, SignalboxError, type SignalboxErrorOptions } from '../../model/errors.ts';
 import { capital, cleanLine } from '../../model/text/clean-escape-quote-plural.ts';

@@ -1,5 +1,5 @@
 import { SignalboxError } from '../../model/errors.ts';
-import type { Env } from '../home-path.ts';
+import type { Env } from '../paths-and-user-home.ts';
 import { run } from '../run-process.ts';
 
 export interface TmuxOptions {

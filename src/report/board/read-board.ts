@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import type { Settings } from '../../config/settings-table.ts';
 import { spentAndLimits } from '../../engine/claimed-tickets-and-counted-usage.ts';
 import { thisMachine } from '../../engine/work-out-workspace-and-repository.ts';
-import type { Machine } from '../../machine/machine.ts';
+import type { Machine } from '../../machine/machine-files-and-locks.ts';
 import { ifUsable } from '../../model/errors.ts';
 import { type Changed, refKey, type TicketRef } from '../../model/ids-and-branch-names.ts';
 import { isAtWork } from '../../model/place-tickets-on-workers.ts';
@@ -18,7 +18,7 @@ import { readPinned } from '../../workflows/pin-workflow-and-render-prompts.ts';
 import { outputOf, outputOfPieces } from '../plan-and-ticket-log.ts';
 import type { Board, BoardRow } from '../view-schemas.ts';
 import { AttemptTail } from './attempt-tail.ts';
-import { boardOf, type KeptRows, type SeenOutput } from './board.ts';
+import { boardOf, type KeptRows, type SeenOutput } from './make-board.ts';
 
 export interface BoardSource {
   store: Store;

@@ -1,5 +1,5 @@
-import type { Env } from '../../machine/home-path.ts';
-import { type Machine, machineIn } from '../../machine/machine.ts';
+import { type Machine, machineIn } from '../../machine/machine-files-and-locks.ts';
+import type { Env } from '../../machine/paths-and-user-home.ts';
 import type { Tmux, TmuxOptions } from '../../machine/tmux/run-tmux.ts';
 import { TMUX_TIMEOUT_MS, TmuxError, tmuxClient, tmuxOff, tooSlow } from '../../machine/tmux/run-tmux.ts';
 import type { PaneCommand, TmuxPane, TmuxSession } from '../../machine/tmux/session-windows-and-panes.ts';

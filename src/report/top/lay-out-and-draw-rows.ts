@@ -1,7 +1,7 @@
 import type { TicketRef } from '../../model/ids-and-branch-names.ts';
 import { tokensOf } from '../../model/limits/budget.ts';
 import { dollars } from '../../model/limits/usage-cost-and-estimate.ts';
-import { isTooSilent } from '../board/board.ts';
+import { isTooSilent } from '../board/make-board.ts';
 import { elapsed } from '../live/draw-frame.ts';
 import { oneLine } from '../printable-text.ts';
 import { rounded, type Style, statusMark, style, untilNote } from '../style-and-phrases.ts';

@@ -3,10 +3,10 @@ import type { TicketRef } from '../../model/ids-and-branch-names.ts';
 import type { Screen } from '../live/live-view.ts';
 import type { Style } from '../style-and-phrases.ts';
 import type { Board, BoardRow } from '../view-schemas.ts';
-import { ChangedRows } from './changed-rows.ts';
 import { type Listing, listing } from './draw-board.ts';
 import { drawScreen, type Stale } from './draw-screen.ts';
 import type { Shown } from './list-rows.ts';
+import { ChangedLines } from './rewrite-changed-lines.ts';
 import { KeySplitter } from './split-keys.ts';
 import {
   afterBoardChange,
@@ -52,7 +52,7 @@ const LEAVE = '\u001b[?2004l\u001b[?7h\u001b[?25h\u001b[?1049l';
 /** The live board: reads again what has changed, and writes rows that differ. */
 export class TopView {
   readonly #options: TopOptions;
-  readonly #rows = new ChangedRows();
+  readonly #rows = new ChangedLines();
   readonly #keys = new KeySplitter();
   #state = startState();
   #board: Board;

@@ -3,9 +3,9 @@ import { InputError } from '../../model/errors.ts';
 import type { StoredEvent } from '../../model/events.ts';
 import type { HeldTicket } from '../store-interface.ts';
 import { hasCode } from './change-plans-and-tickets.ts';
-import type { PgContext } from './pg-context.ts';
 import { APPEND } from './plan-event-and-lease-statements.ts';
 import { LOCK_CLASSES } from './schema.ts';
+import type { PgContext } from './store-context-and-command-records.ts';
 
 interface Waiting {
   planId: string;

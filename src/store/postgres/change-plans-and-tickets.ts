@@ -5,8 +5,8 @@ import { isFinished } from '../../model/plans/latest-plans-and-unknown-name-erro
 import type { Ticket } from '../../model/ticket.ts';
 import type { FleetClaim } from '../store-interface.ts';
 import type { LeaseRow } from './copy-of-leases-roles-and-workers.ts';
+import { inTransaction, type Query } from './database-connection.ts';
 import { columnsOf, type RawRow, type Row, usable } from './parse-plan-and-ticket-rows.ts';
-import type { PgContext } from './pg-context.ts';
 import {
   CLAIMED,
   NEW_PLAN,
@@ -17,7 +17,7 @@ import {
   PUT_TICKET,
 } from './plan-event-and-lease-statements.ts';
 import { LOCKS, SCHEMA } from './schema.ts';
-import { inTransaction, type Query } from './session.ts';
+import type { PgContext } from './store-context-and-command-records.ts';
 
 /** A change of a ticket, and what else belongs to its transaction. */
 interface TicketChange {

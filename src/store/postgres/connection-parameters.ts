@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { privateText, type StoreAddress } from '../../config/find-store-address.ts';
-import { type Env, expandPath, userHome } from '../../machine/home-path.ts';
+import { type Env, expandPath, userHome } from '../../machine/paths-and-user-home.ts';
 import { InputError } from '../../model/errors.ts';
 
 /** What `pg` needs to connect. Plain data, because a thread gets it, too. */

@@ -1,8 +1,8 @@
 import { isSeenAlive, type ProcessIdentity } from '../../machine/process-identity-and-signals.ts';
 import type { Claim } from '../../model/lease-and-claim-messages.ts';
 import type { Worker } from '../../model/place-tickets-on-workers.ts';
+import type { Query } from './database-connection.ts';
 import { HOLDERS, WORKERS } from './plan-event-and-lease-statements.ts';
-import type { Query } from './session.ts';
 
 /** How much is left of a holder's lease, by the database's clock. */
 export interface LeaseRow {

@@ -1,12 +1,12 @@
 import { packageDir } from '../../config/find-config-and-state.ts';
 import { shownAddress } from './connection-parameters.ts';
+import { DatabaseConnection, inTransaction } from './database-connection.ts';
 import { type Grants, grants } from './grants.ts';
 import { loadPeer } from './load-peers.ts';
 import { type PostgresPlace, personIn, reachPostgres } from './open-postgres.ts';
 import { type Boss, type BossModule, bossOptions } from './pg-boss-queue.ts';
-import { commandRecords } from './pg-context.ts';
 import { LOCKS, migrate, QUEUE_SCHEMA } from './schema.ts';
-import { inTransaction, Session } from './session.ts';
+import { commandRecords } from './store-context-and-command-records.ts';
 
 /** A schema before and after; 0: there was none. */
 interface Versions {
@@ -29,8 +29,8 @@ export async function initFleet(place: PostgresPlace): Promise<FleetMade> {
     reachPostgres(place),
     loadPeer<BossModule>('pg-boss', packages),
   ]);
-  const own = new Session({ pg, parameters, name: 'signalbox init' });
-  const queued = new Session({ pg, parameters, name: 'signalbox queue' });
+  const own = new DatabaseConnection({ pg, parameters, name: 'signalbox init' });
+  const queued = new DatabaseConnection({ pg, parameters, name: 'signalbox queue' });
   const lock = [LOCKS.class, LOCKS.schema];
   try {
     return await own.exclusively(async (query) => {

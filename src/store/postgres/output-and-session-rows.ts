@@ -6,9 +6,9 @@ import type {
   OutputPiece,
   SessionFiles,
 } from '../store-interface.ts';
+import { type DatabaseConnection, inTransaction } from './database-connection.ts';
 import type { BlockingReader } from './query-synchronously.ts';
 import { SCHEMA } from './schema.ts';
-import { inTransaction, type Session } from './session.ts';
 
 const IS_HELD = `exists (select 1 from ${SCHEMA}.tickets t where t.plan_id = $1 and t.ticket_id = $2 and t.claim = $3)`;
 const BEGIN = `delete from ${SCHEMA}.output where plan_id = $1 and ticket_id = $2 and ${IS_HELD} and attempt = $4`;
@@ -42,7 +42,7 @@ interface EndRow extends OutputPiece {
 }
 
 /** What attempts print, as rows. Only the holder of the ticket's claim can write them. */
-export function outputRows(session: Session, blocking: BlockingReader): OutputLog {
+export function outputRows(session: DatabaseConnection, blocking: BlockingReader): OutputLog {
   return {
     begin: ({ planId, ticketId }, attempt, token) =>
       session.exclusively(async (query) => {
@@ -85,7 +85,7 @@ on conflict (plan_id, ticket_id, session) do update set agent = excluded.agent, 
 const READ_SESSIONS = `select agent, session, files from ${SCHEMA}.sessions where plan_id = $1 and ticket_id = $2`;
 
 /** Files of sessions as rows, one for each agent of a ticket. Only the holder of the ticket's claim can write them. */
-export function sessionRows(session: Session): SessionFiles {
+export function sessionRows(session: DatabaseConnection): SessionFiles {
   return {
     keep: ({ planId, ticketId }, token, { agent, session: id, files }) =>
       session.exclusively((query) =>

@@ -4,8 +4,8 @@ import { refKey, type StateRef } from '../../model/ids-and-branch-names.ts';
 import type { Plan } from '../../model/plan.ts';
 import { isFinished } from '../../model/plans/latest-plans-and-unknown-name-errors.ts';
 import type { Ticket } from '../../model/ticket.ts';
+import { type KnownKinds, parsePlan, parseTicket } from '../parse-and-cache-state-files.ts';
 import { missing } from '../state-file-io.ts';
-import { type KnownKinds, parsePlan, parseTicket } from '../state-reader.ts';
 import type { StoreProblem } from '../store-interface.ts';
 
 /** A row of the tables, as it was last read or written. */

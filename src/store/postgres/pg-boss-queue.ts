@@ -1,5 +1,5 @@
+import type { DatabaseConnection, Query } from './database-connection.ts';
 import { QUEUE_SCHEMA } from './schema.ts';
-import type { Query, Session } from './session.ts';
 
 interface BossJob {
   id: string;
@@ -52,13 +52,13 @@ export const JOB_OPTIONS = {
 interface QueueOptions {
   load(): Promise<BossModule>;
   /** A connection of its own. */
-  session(): Session;
+  session(): DatabaseConnection;
 }
 
 /** The queue that carries orders to workers, one for each. Started when it is first needed: most commands never do. */
 export class Queue {
   readonly #options: QueueOptions;
-  #session: Session | undefined;
+  #session: DatabaseConnection | undefined;
   #boss: Promise<Boss> | undefined;
 
   constructor(options: QueueOptions) {

@@ -5,12 +5,12 @@ import { onceLeaseIsOver } from '../../model/lease-and-claim-messages.ts';
 import type { Ticket } from '../../model/ticket.ts';
 import { type Delivery, type Fleet, SCHEDULER } from '../store-interface.ts';
 import { type RowChanges, waitForChanges } from './change-plans-and-tickets.ts';
+import { inTransaction, type Query } from './database-connection.ts';
 import { type Boss, bossDatabase, JOB_OPTIONS, type Queue } from './pg-boss-queue.ts';
-import type { PgContext } from './pg-context.ts';
 import type { PgHolder } from './pg-holder.ts';
 import { EVENTS, HELD_ROLE, JOIN, LAST_EVENT, WORKERS } from './plan-event-and-lease-statements.ts';
 import { SCHEMA } from './schema.ts';
-import { inTransaction, type Query } from './session.ts';
+import type { PgContext } from './store-context-and-command-records.ts';
 
 /** Workers, the scheduler and the queue between them. */
 export function pgFleet(

@@ -4,9 +4,9 @@ import { isSeenAlive, ownIdentity } from '../../machine/process-identity-and-sig
 import { type Claim, daemonHeld } from '../../model/lease-and-claim-messages.ts';
 import type { Holder } from '../store-interface.ts';
 import type { Leases } from './copy-of-leases-roles-and-workers.ts';
-import type { PgContext } from './pg-context.ts';
+import type { Query } from './database-connection.ts';
 import { FORGET_HOLDERS, REGISTER, RENEW, TAKE_ROLE } from './plan-event-and-lease-statements.ts';
-import type { Query } from './session.ts';
+import type { PgContext } from './store-context-and-command-records.ts';
 
 /** A holder whose liveness is a lease in the database. On this machine, a process that is gone ends its lease at once. */
 export class PgHolder implements Holder {

@@ -16,9 +16,9 @@ import { unknownPlan, unknownTicket } from '../../model/plans/latest-plans-and-u
 import type { Ticket } from '../../model/ticket.ts';
 import { keyOf } from '../change-log.ts';
 import { claimLines, type NoticeLine } from '../claim-notifications.ts';
+import { OWN_KINDS } from '../parse-and-cache-state-files.ts';
 import { serializeUsage } from '../parse-without-zod.ts';
 import { missing } from '../state-file-io.ts';
-import { OWN_KINDS } from '../state-reader.ts';
 import type {
   Fleet,
   HeldTicket,
@@ -32,20 +32,20 @@ import type {
 } from '../store-interface.ts';
 import { EventQueue } from './append-events.ts';
 import { putRecord, RowChanges, waitForChanges } from './change-plans-and-tickets.ts';
-import { ConnectedMirror } from './connected-mirror.ts';
 import { type ConnectionParameters, shownAddress } from './connection-parameters.ts';
+import { DatabaseConnection, inTransaction, type Query } from './database-connection.ts';
+import { ConnectedMirror } from './keep-mirror-current.ts';
 import type { PgModule } from './load-peers.ts';
-import { type Mirror, rowsOf } from './mirror.ts';
+import { type Mirror, rowsOf } from './mirror-of-open-plans.ts';
 import { outputRows, sessionRows } from './output-and-session-rows.ts';
 import { type RawRow, type Row, RowReader, usable } from './parse-plan-and-ticket-rows.ts';
 import { type BossModule, Queue } from './pg-boss-queue.ts';
-import { commandRecords, type PgContext } from './pg-context.ts';
 import { pgFleet } from './pg-fleet.ts';
 import { PgHolder } from './pg-holder.ts';
 import { EVENTS, LAST_EVENT, NAMED_TICKETS, WHOLE_PLANS } from './plan-event-and-lease-statements.ts';
 import { BlockingReader } from './query-synchronously.ts';
 import { LOCK_CLASSES, LOCKS, SCHEMA } from './schema.ts';
-import { inTransaction, type Query, Session } from './session.ts';
+import { commandRecords, type PgContext } from './store-context-and-command-records.ts';
 
 interface PgStoreOptions extends StoreOptions {
   pg: PgModule;
@@ -120,7 +120,7 @@ export class PgStore implements Store {
     };
     this.#changes = new RowChanges(this.#context);
     this.#events = new EventQueue(this.#context);
-    const session = () => new Session({ pg, parameters, name: 'signalbox queue' });
+    const session = () => new DatabaseConnection({ pg, parameters, name: 'signalbox queue' });
     this.#queue = new Queue({ load, session });
     this.fleet = pgFleet(this.#context, this.#changes, this.#queue, () => parameters.password);
     this.sessions = sessionRows(this.session);
@@ -128,7 +128,7 @@ export class PgStore implements Store {
   }
 
   /** The connection, for statements that belong to this store. */
-  get session(): Session {
+  get session(): DatabaseConnection {
     return this.#connected.session;
   }
 

@@ -1,5 +1,5 @@
 import { InputError } from '../../model/errors.ts';
-import type { Query } from './session.ts';
+import type { Query } from './database-connection.ts';
 
 /** Where our tables are. */
 export const SCHEMA = 'signalbox';

@@ -5,7 +5,7 @@ import { dirname, isAbsolute, join } from 'node:path';
 import type { Repository } from '../../git/context-and-locks.ts';
 import type { GitLocation } from '../../git/locate-git-directories.ts';
 import { unlessCode } from '../../machine/files/read-and-remove-files.ts';
-import { isInside } from '../../machine/home-path.ts';
+import { isInside } from '../../machine/paths-and-user-home.ts';
 import { WorkspaceError } from '../../model/errors.ts';
 
 interface Copied {

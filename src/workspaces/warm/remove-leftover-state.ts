@@ -6,7 +6,7 @@ import { isUnderWay } from '../../git/inspect-worktrees.ts';
 import type { GitLocation } from '../../git/locate-git-directories.ts';
 import { type IndexMarks, readMarks } from '../../git/status-and-index-marks.ts';
 import { isLink, unlessCode } from '../../machine/files/read-and-remove-files.ts';
-import { isInside } from '../../machine/home-path.ts';
+import { isInside } from '../../machine/paths-and-user-home.ts';
 import { INSTALLS } from '../setup/install-packages.ts';
 
 const OPERATIONS: Record<string, string> = {

@@ -3,7 +3,7 @@ import type { EngineContext } from '../../../src/engine/context.ts';
 import { EarlierIssues } from '../../../src/features/issue-runs/earlier-work-on-issues.ts';
 import { refKey } from '../../../src/model/ids-and-branch-names.ts';
 import { openStore } from '../../../src/store/open-file-store-with-schemas.ts';
-import { StateReader } from '../../../src/store/state-reader.ts';
+import { StateReader } from '../../../src/store/parse-and-cache-state-files.ts';
 import { State } from '../../store/scratch.ts';
 
 const REPO = '/work/shop';

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { describe, expect } from 'vitest';
-import { ForgeJournal } from '../../../src/github/effect-journal.ts';
+import { ForgeJournal } from '../../../src/github/journal-of-changes-on-github.ts';
 import { it } from '../../support/index.ts';
 import { firstOnly } from '../../support/tiers.ts';
 import { Bench } from './bench.ts';

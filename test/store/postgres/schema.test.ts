@@ -1,8 +1,8 @@
 import pg from 'pg';
 import { describe, expect, it, onTestFinished } from 'vitest';
+import { inTransaction, type Query } from '../../../src/store/postgres/database-connection.ts';
 import { initFleet } from '../../../src/store/postgres/init-fleet.ts';
 import { checkSchema, migrate } from '../../../src/store/postgres/schema.ts';
-import { inTransaction, type Query } from '../../../src/store/postgres/session.ts';
 import { type Database, scratchDatabase } from '../../support/postgres.ts';
 import { codeOf, planOf, REF, ticketOf } from '../store-support.ts';
 import { storeAt } from './support.ts';

@@ -6,7 +6,7 @@ import { RUN_ONLY, type RunOnlyRow } from '../../../config/run-settings-table.ts
 import { flagOf } from '../../../config/settings-table.ts';
 import { found, type Kind } from '../../../config/value-kinds.ts';
 import { emptyTextError } from '../../../issues/issues-and-tasks-from-caller.ts';
-import { type Env, userHome } from '../../../machine/home-path.ts';
+import { type Env, userHome } from '../../../machine/paths-and-user-home.ts';
 import { InputError } from '../../../model/errors.ts';
 import { ISSUE_PHASES, OPTIONAL_PHASES } from '../../../model/issue-phases.ts';
 import { didYouMean } from '../../../model/text/nearest-word.ts';

@@ -4,7 +4,7 @@ const ERASE_SCREEN = '\u001b[H\u001b[2J';
 const ERASE_REST = '\u001b[K';
 
 /** What is on the screen, so that only rows that differ are written. */
-export class ChangedRows {
+export class ChangedLines {
   #shown: readonly string[] = [];
   #isKnown = false;
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { type BoardInput, boardOf, isTooSilent } from '../../../src/report/board/board.ts';
+import { type BoardInput, boardOf, isTooSilent } from '../../../src/report/board/make-board.ts';
 import { planLines, statusOf } from '../../../src/report/status-text.ts';
 import { style, waitTime } from '../../../src/report/style-and-phrases.ts';
 import type { StoreView } from '../../../src/store/store-interface.ts';

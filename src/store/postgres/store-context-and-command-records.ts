@@ -3,10 +3,10 @@ import type { InputError } from '../../model/errors.ts';
 import type { StateRef } from '../../model/ids-and-branch-names.ts';
 import { keyOf } from '../change-log.ts';
 import type { StoreOptions } from '../store-interface.ts';
-import type { ConnectedMirror } from './connected-mirror.ts';
+import type { Query } from './database-connection.ts';
+import type { ConnectedMirror } from './keep-mirror-current.ts';
 import type { RowReader } from './parse-plan-and-ticket-rows.ts';
 import { SCHEMA } from './schema.ts';
-import type { Query } from './session.ts';
 
 /** What the parts of the store work with. */
 export interface PgContext {

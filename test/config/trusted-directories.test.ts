@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { mkdirSync, readFileSync, statSync, symlinkSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { repositoryOf } from '../../src/config/find-config-and-state.ts';
-import { isTrusted, trust } from '../../src/config/trust.ts';
+import { isTrusted, trust } from '../../src/config/trusted-directories.ts';
 import { failure, scratch } from './scratch.ts';
 
 describe('an untrusted signalbox.yaml', () => {

@@ -6,8 +6,8 @@ import { InputError, ifUsable, messageOf } from '../model/errors.ts';
 import { idProblem, requireId, type TicketRef } from '../model/ids-and-branch-names.ts';
 import type { Plan } from '../model/plan.ts';
 import { isFinished } from '../model/plans/latest-plans-and-unknown-name-errors.ts';
+import { SchemasNeeded, type StateReader } from './parse-and-cache-state-files.ts';
 import { unreadable } from './state-file-io.ts';
-import { SchemasNeeded, type StateReader } from './state-reader.ts';
 import type { StoreView } from './store-interface.ts';
 
 export type Layout = ReturnType<typeof layoutOf>;

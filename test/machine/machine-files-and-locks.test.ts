@@ -1,7 +1,7 @@
 import { existsSync, mkdirSync, utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { type Machine, machineIn } from '../../src/machine/machine.ts';
+import { type Machine, machineIn } from '../../src/machine/machine-files-and-locks.ts';
 import { scratch } from '../store/scratch.ts';
 
 const ATTEMPT = { phase: 'build', visit: 1, attempt: 2 };

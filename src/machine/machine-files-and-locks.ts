@@ -8,7 +8,7 @@ import { stateLock, withStateLock } from './file-lock.ts';
 import { StorageWait } from './files/make-directory-and-handle-storage-errors.ts';
 import { ifPossible, readRegularText } from './files/read-and-remove-files.ts';
 import { removeStray, writeAtomic } from './files/write-atomic-and-note-facts.ts';
-import { MemoryWatch } from './measure-agent-memory.ts';
+import { MemoryWatch } from './measure-agent-and-free-memory.ts';
 
 /** Where a plan's latest run opened its tmux windows. */
 export interface TmuxRecord {

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
-import { ForgeJournal } from '../../src/github/effect-journal.ts';
+import { ForgeJournal } from '../../src/github/journal-of-changes-on-github.ts';
 import { HeldError } from '../../src/model/errors.ts';
 
 it('makes no change that it may not make, and asks immediately before each', async () => {

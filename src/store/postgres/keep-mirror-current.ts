@@ -2,8 +2,9 @@ import type { Changed, StateRef } from '../../model/ids-and-branch-names.ts';
 import { ChangeLog } from '../change-log.ts';
 import type { ConnectionParameters } from './connection-parameters.ts';
 import { Leases } from './copy-of-leases-roles-and-workers.ts';
+import { DatabaseConnection, inTransaction, type Query } from './database-connection.ts';
 import type { PgModule } from './load-peers.ts';
-import { Mirror, type MirrorOptions } from './mirror.ts';
+import { Mirror, type MirrorOptions } from './mirror-of-open-plans.ts';
 import type { RawRow } from './parse-plan-and-ticket-rows.ts';
 import {
   CHANGES,
@@ -15,7 +16,6 @@ import {
   TICKETS_OF,
 } from './plan-event-and-lease-statements.ts';
 import { CHANNEL, checkSchema, WORKERS_CHANGED } from './schema.ts';
-import { inTransaction, type Query, Session } from './session.ts';
 
 interface ConnectedOptions extends Pick<MirrorOptions, 'reader' | 'readPlan' | 'findNamed'> {
   pg: PgModule;
@@ -32,7 +32,7 @@ const CHECK_MS = 10_000;
  * it, and what it says is taken into the mirror before the next question is sent.
  */
 export class ConnectedMirror {
-  readonly session: Session;
+  readonly session: DatabaseConnection;
   readonly mirror: Mirror;
   readonly leases = new Leases();
   readonly changes = new ChangeLog();
@@ -45,7 +45,7 @@ export class ConnectedMirror {
   constructor({ pg, parameters, isOwn, ...reads }: ConnectedOptions) {
     this.#isOwn = isOwn;
     this.mirror = new Mirror({ ...reads, onChange: (ref: StateRef) => this.changes.note(ref) });
-    this.session = new Session({
+    this.session = new DatabaseConnection({
       pg,
       parameters,
       name: 'signalbox',

@@ -6,7 +6,7 @@ import type { PgClient, PgModule } from './load-peers.ts';
 /** Runs one statement and returns its rows. */
 export type Query = <R = Record<string, unknown>>(text: string, values?: readonly unknown[]) => Promise<R[]>;
 
-interface SessionOptions {
+interface ConnectionOptions {
   pg: PgModule;
   parameters: ConnectionParameters;
   /** Shown in `pg_stat_activity`. */
@@ -26,8 +26,8 @@ const LONGEST_RETRY_MS = 2_000;
  * One connection, used by one caller at a time, that is opened again after it was lost. It keeps the process alive only while it
  * waits for an answer, so that a command need not close it.
  */
-export class Session {
-  readonly #options: SessionOptions;
+export class DatabaseConnection {
+  readonly #options: ConnectionOptions;
   #client: PgClient | undefined;
   /** The last of those who wait for their turn. */
   #turn: Promise<unknown> = Promise.resolve();
@@ -35,7 +35,7 @@ export class Session {
   #kept = false;
   #restoring: Promise<void> | undefined;
 
-  constructor(options: SessionOptions) {
+  constructor(options: ConnectionOptions) {
     this.#options = options;
   }
 
