@@ -14,6 +14,7 @@ import {
 } from '../git/inspect-worktrees.ts';
 import type { GitLocation } from '../git/locate-git-directories.ts';
 import { type Git, GitError, type GitResult, retryRaces } from '../git/run-git.ts';
+import { withLock } from '../machine/file-lock.ts';
 import { ifPossible } from '../machine/files/read-and-remove-files.ts';
 import { processesIn } from '../machine/process-identity-and-signals.ts';
 import { orError, shortageOf, WorkspaceError } from '../model/errors.ts';
@@ -21,6 +22,15 @@ import { commitsOnlyHere } from './find-work-lost-with-worktree.ts';
 import { pathTaken, refuseInside } from './find-worktree-obstacles.ts';
 import { canonical, makePath } from './resolve-symlinks-make-and-remove-directories.ts';
 import { type Owner, readOwner, writeOwner } from './workspace-owner.ts';
+
+/** Locks the directory of worktrees, too: git would let two repositories that share it use one path at the same moment. */
+export function lockPlace<T>(repo: GitLocation, worktreeRoot: string, fn: () => Promise<T>): Promise<T> {
+  return lockRepo(repo, () => {
+    makePath(worktreeRoot);
+    return withLock(join(worktreeRoot, '.signalbox.lock'), fn, { timeoutMs: 60_000 });
+  });
+}
+
 /** Registers a new, still empty worktree; filling it needs no lock. */
 export async function addWorktree(
   repo: Repository,

@@ -3,13 +3,12 @@ import { join } from 'node:path';
 import { type Context, lockRepo, type Repository } from '../git/context-and-locks.ts';
 import { find, inspect, rememberCheckout, type Worktree } from '../git/inspect-worktrees.ts';
 import { branchRef, checkBranch, readRef } from '../git/refs.ts';
-import { withLock } from '../machine/file-lock.ts';
-import { isInside } from '../machine/paths-and-user-home.ts';
 import { shortageOf, WorkspaceError } from '../model/errors.ts';
 import {
   addWorktree,
   checkOut,
   freeBranch,
+  lockPlace,
   repairCheckout,
   repairEntry,
   waitForGit,
@@ -17,7 +16,7 @@ import {
 import { refuseTrunk } from './delete-branches-and-protect-trunk.ts';
 import { findStart, moveToStart, type Start } from './find-start-and-merge-prerequisites.ts';
 import { pathTaken, refuseInside } from './find-worktree-obstacles.ts';
-import { canonical, makePath, realDirectory } from './resolve-symlinks-make-and-remove-directories.ts';
+import { canonical, realDirectory } from './resolve-symlinks-make-and-remove-directories.ts';
 import { endSetup, refreshSetup, setUp } from './setup/set-up-worktree.ts';
 import { checkOutWarm, discardWarm, refuseOwnState, type Taken, takeWarm } from './warm/warm-worktrees.ts';
 import type { Owner } from './workspace-owner.ts';
@@ -161,7 +160,7 @@ async function create(
   let worktree = warm?.at;
   if (!worktree) {
     const commit = start.tip ?? start.base.commit;
-    worktree = await lockPlace(repo, spec, () => addWorktree(repo, { ...spec, commit, owner }));
+    worktree = await lockPlace(repo, spec.worktreeRoot, () => addWorktree(repo, { ...spec, commit, owner }));
     // Using a warm worktree may have failed after the branch was created.
     const tip = start.tip ?? (await readRef(repo, branchRef(branch)));
     await checkOut(repo, worktree, { branch, tip, start: start.base.commit });
@@ -169,19 +168,6 @@ async function create(
   rememberCheckout(repo.git, worktree, { branch, isNew: !inPlace && !warm?.mayDiffer });
   notes.push(...(await setUp(repo, spec, { worktree, owner })));
   return { path, branch, base: start.base, created: true, reused: warm !== undefined, notes };
-}
-
-/** Worktrees of several repositories may be made in one directory at once: git would let two have the same path. */
-function lockPlace<T>(
-  repo: Repository,
-  { path, worktreeRoot }: WorkspaceSpec,
-  fn: () => Promise<T>,
-): Promise<T> {
-  return lockRepo(repo, () => {
-    if (!isInside(path, worktreeRoot)) return fn();
-    makePath(worktreeRoot);
-    return withLock(join(worktreeRoot, '.signalbox.lock'), fn, { timeoutMs: 60_000 });
-  });
 }
 
 interface WarmRequest {
@@ -196,7 +182,7 @@ async function fromWarm(repo: Repository, request: WarmRequest): Promise<Taken |
   const { spec, start, owner, inPlace } = request;
   const taken = inPlace
     ? adopt(inPlace, owner)
-    : await lockPlace(repo, spec, async () => {
+    : await lockPlace(repo, spec.worktreeRoot, async () => {
         // Another ticket's worktree may have been created above this path meanwhile.
         await refuseInside(repo, spec.path, spec.worktreeRoot);
         return takeWarm(repo, { ...spec, owner });

@@ -19,7 +19,7 @@ import { processesIn } from '../machine/process-identity-and-signals.ts';
 import { messageOf } from '../model/errors.ts';
 import { firstOf } from '../model/text/clean-escape-quote-plural.ts';
 import { shellWord } from '../model/text/quote-values-for-shell.ts';
-import { removeWorktree } from './add-remove-repair-worktree.ts';
+import { lockPlace, removeWorktree } from './add-remove-repair-worktree.ts';
 import { commitsOnlyHere, sayCommits } from './find-work-lost-with-worktree.ts';
 import { hadEnclave } from './private-git-directory.ts';
 import {
@@ -208,7 +208,7 @@ async function removeOrKeepWarm(repo: Repository, candidate: Candidate): Promise
     if (rest.length > 0) await deleteUntrackedFiles(repo, worktree, caches);
     deleteLinkedCaches(workTree, status.ignored, caches);
     const { head: commit } = status;
-    if (await lockRepo(repo, () => putWarm(repo, worktree, { ...spec, commit })))
+    if (await lockPlace(repo, spec.worktreeRoot, () => putWarm(repo, worktree, { ...spec, commit })))
       return { released: true, slot: true };
   }
   try {

@@ -14,7 +14,14 @@ describe('the rehearsal reader', () => {
       { type: 'session', id: 's1' },
       { type: 'text', text: 'working' },
       { type: 'tool', name: 'edit', summary: 'a.txt', done: true },
-      { type: 'usage', inputTokens: 1, outputTokens: 2, costUsd: 0.5 },
+      {
+        type: 'usage',
+        inputTokens: 1,
+        outputTokens: 2,
+        cacheReadTokens: 3,
+        cacheWriteTokens: 4,
+        costUsd: 0.5,
+      },
     ];
     expect(run(begun).result).toMatchObject({ ok: false, sessionId: 's1', error: { class: 'protocol' } });
     const { events, result } = run([
@@ -27,7 +34,7 @@ describe('the rehearsal reader', () => {
       text: 'done',
       data: { outcome: 'success' },
       sessionId: 's1',
-      usage: { inputTokens: 1, outputTokens: 2, cacheReadTokens: null, cacheWriteTokens: null, costUsd: 0.5 },
+      usage: { inputTokens: 1, outputTokens: 2, cacheReadTokens: 3, cacheWriteTokens: 4, costUsd: 0.5 },
       error: null,
     });
   });

@@ -43,6 +43,20 @@ it('gives every ticket its own directory while all are open', async () => {
   for (const { path, branch } of again) await all.workspaces.verify({ repo: all.repo, path, branch });
 });
 
+it('keeps the warm worktrees of two repositories apart that are released at once', async () => {
+  const all = bench();
+  const repo = join(all.root, 'other');
+  makeRepo(repo);
+  for (const id of names(5)) {
+    const specs = [all.spec(id), all.spec(`other-${id}`, { repo })];
+    await Promise.all(specs.map((spec) => all.workspaces.ensure(spec)));
+    const released = await Promise.all(specs.map((spec) => all.workspaces.release(spec)));
+    expect(released).toEqual(specs.map(() => ({ released: true, slot: true })));
+    for (const each of [all.repo, repo])
+      expect(git(each, 'worktree', 'list', '--porcelain')).toMatch(/\nworktree \S+\/\.slots\/\d\n[^/]*$/);
+  }
+});
+
 it('gives a path that two repositories want at once to one of them', { tags: 'full' }, async () => {
   const all = bench();
   const repo = join(all.root, 'other');
