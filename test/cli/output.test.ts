@@ -11,6 +11,16 @@ describe.concurrent('output', () => {
     expect({ out, err, code }).toEqual({ out: 'p\n', err: '', code: 0 });
   });
 
+  it('breaks lists between words on a terminal', async ({ world }) => {
+    const place = { cwd: world.repo, env: { ...world.env, NO_COLOR: '1' }, terminal: true, columns: 80 };
+    for (const words of [['workflow', 'list'], ['workflow', 'show', 'local'], ['config']]) {
+      const { out } = await new CliCall(words, place).ended;
+      // A path or JSON may be longer than the terminal is wide.
+      const wide = out.split('\n').filter((line) => line.length > 80 && /\S\s+\S/.test(line));
+      expect(wide, words.join(' ')).toEqual([]);
+    }
+  });
+
   it('names an absolute home where HOME is empty', async ({ world }) => {
     const { out } = await shell(world, 'unset SIGNALBOX_HOME; HOME= $SIGNALBOX config path --json');
     expect(out).toMatch(/"\/[^"]*\.signalbox\/config\.yaml"/);

@@ -43,11 +43,17 @@ export async function configShow(io: Io, options: GlobalOptions): Promise<void> 
     return outJson(io, { configFile, home, settings: Object.fromEntries(values), searchPath });
   }
   const shown = rows.map(({ key, value, origin }) => [key, shortValue(value), origin]);
-  const widths = [0, 1].map((column) =>
-    Math.min(60, Math.max(...shown.map((row) => row[column]?.length ?? 0))),
+  const widest = (column: number) => Math.min(60, Math.max(...shown.map((row) => row[column]?.length ?? 0)));
+  const keys = widest(0);
+  // On a terminal, a setting that has its default is one line.
+  const values = Math.min(
+    widest(1),
+    (io.columns?.() ?? Number.POSITIVE_INFINITY) - keys - '    default'.length,
   );
-  for (const [key = '', value = '', origin = ''] of shown)
-    io.out(`${key.padEnd(widths[0] ?? 0)}  ${value.padEnd(widths[1] ?? 0)}  ${origin}`);
+  const lines = shown.map(
+    ([key = '', value = '', origin = '']) => `${key.padEnd(keys)}  ${value.padEnd(values)}  ${origin}`,
+  );
+  outWrapped(io, lines);
 }
 
 /** Short enough for a column: empty parts of an entry are left out. */

@@ -141,9 +141,9 @@ export async function planNew(io: Io, flags: Flags, planId: string): Promise<voi
     createdBy: 'signalbox plan new',
   });
   if (flags.json) return outJson(io, { plan, tickets, notes });
-  for (const note of notes) io.out(`! ${note}`);
+  for (const note of notes) outWrapped(io, `! ${note}`);
   const count = plural(tickets.length, 'ticket');
-  io.out(`Plan ${planId} is a draft with ${count}. Check it with: signalbox plan check ${planId}`);
+  outWrapped(io, `Plan ${planId} is a draft with ${count}. Check it with: signalbox plan check ${planId}`);
 }
 
 export async function planAdd(io: Io, flags: Flags, word: string, ticketId: string): Promise<void> {

@@ -13,7 +13,7 @@ import { findWorkflows, resolveWorkflow } from '../../workflows/find-and-check-w
 import { findPrompt, type SearchPath } from '../../workflows/find-workflows-prompts-scripts.ts';
 import { installSkills, listSkills } from '../../workflows/install-skills.ts';
 import { type LoadedWorkflow, listWorkflows, loadWorkflow } from '../../workflows/load-and-list-workflows.ts';
-import { answer, type Io, outJson } from '../io.ts';
+import { answer, type Io, outJson, outWrapped } from '../io.ts';
 import { type GlobalOptions, openSettings } from '../open-settings-store-and-engine.ts';
 
 export async function workflowList(io: Io, options: GlobalOptions): Promise<void> {
@@ -31,7 +31,8 @@ export async function workflowList(io: Io, options: GlobalOptions): Promise<void
   if (shown.length === 0) return io.out(`No workflows in ${workflows.join(' or ')}.`);
   const width = Math.max(...shown.map(({ name }) => name.length));
   for (const { name, description, file, readable } of shown) {
-    io.out(
+    outWrapped(
+      io,
       `${name.padEnd(width)}  ${readable ? description || '-' : 'has problems: run `signalbox workflow check`'}  (${file})`,
     );
   }
@@ -41,7 +42,7 @@ export async function workflowShow(io: Io, options: GlobalOptions, name: string)
   const path = await searchPathOf(options, io);
   const { workflow, prompts, scripts, hash, file } = await resolveWorkflow(name, path);
   if (options.json) return outJson(io, { name, file, hash, workflow, prompts, scripts });
-  io.out(`${workflow.name}${workflow.description ? `: ${workflow.description}` : ''}`);
+  outWrapped(io, `${workflow.name}${workflow.description ? `: ${workflow.description}` : ''}`);
   io.out([file, '', ...drawing(workflow, io.style)]);
   const promptRows = await Promise.all(
     Object.keys(prompts).map(async (prompt) => [prompt, (await findPrompt(prompt, path.prompts)) ?? '']),
@@ -54,7 +55,7 @@ export async function workflowShow(io: Io, options: GlobalOptions, name: string)
   ] as const) {
     if (rows.length === 0) continue;
     const width = Math.max(...rows.map(([key = '']) => key.length));
-    io.out(['', title, ...rows.map(([key = '', value = '']) => `  ${key.padEnd(width)}  ${value}`)]);
+    outWrapped(io, ['', title, ...rows.map(([key = '', value = '']) => `  ${key.padEnd(width)}  ${value}`)]);
   }
 }
 
@@ -76,7 +77,10 @@ export async function workflowCheck(io: Io, options: GlobalOptions, file: string
   if (count > 0) io.exit(1);
   if (options.json) return outJson(io, checked);
   io.out(checked.flatMap(({ problems }) => problems.flatMap(problemLines)));
-  io.out(checked.flatMap(({ notes }) => notes));
+  outWrapped(
+    io,
+    checked.flatMap(({ notes }) => notes),
+  );
   const names = checked.map(({ name }) => name).join(', ');
   io.out(
     count > 0 ? `${plural(count, 'problem')}.` : `No problems in ${names || 'any workflow: there is none'}.`,
