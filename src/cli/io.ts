@@ -188,6 +188,15 @@ export function answer(io: Io, { json }: { json?: boolean }, value: unknown, tex
   else outWrapped(io, text);
 }
 
+/** After this time, a terminal shows that something is being done. */
+const SILENT_MS = 500;
+
+/** Says on a terminal what is being done, unless that is over at once. Returns what ends it. */
+export function saySoon({ tty, err, style }: Io, { json }: { json?: boolean }, text: string): () => void {
+  const timer = tty && !json ? setTimeout(() => err(style.dim(`· ${text}`)), SILENT_MS) : undefined;
+  return () => clearTimeout(timer);
+}
+
 /** An error as people see it: everything below the first line is indented. */
 export function errorLines(message: Lines, hint?: string): string[] {
   const [first = '', ...more] = [message, hint?.split('\n') ?? []].flat();

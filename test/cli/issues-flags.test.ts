@@ -181,8 +181,13 @@ describe.concurrent('the flags of a run of issues', () => {
     expect(bench.pulls()).toHaveLength(1);
   });
 
-  it.for([[], ['--plain']])(
-    'shows on a terminal within a second that the run is being prepared: %j',
+  it.for([
+    ['run', '12'],
+    ['run', '12', '--plain'],
+    ['plan', 'new', 'p', '--from', '12'],
+    ['import', '12'],
+  ])(
+    'shows on a terminal within a second what is being done while GitHub is asked: %j',
     { tags: 'full' },
     async (args, { world }) => {
       new IssueWorld(world);
@@ -193,12 +198,12 @@ describe.concurrent('the flags of a run of issues', () => {
       writeFileSync(gh, `#!/bin/sh\nwhile [ ! -e '${asked}' ]; do sleep 0.05; done\nexit 1\n`, {
         mode: 0o755,
       });
-      const call = new CliCall(['run', '12', ...args], {
+      const call = new CliCall(args, {
         cwd: world.repo,
         env: { ...world.env, TERM: 'xterm', PATH: `${dirname(gh)}:${world.env.PATH}` },
         ...{ terminal: true, columns: 80 },
       });
-      await call.says('· Preparing the run…');
+      await call.says(args[0] === 'run' ? '· Preparing the run…' : '· Reading the issues…');
       writeFileSync(asked, '');
       expect((await call.ended).code).not.toBe(0);
     },

@@ -13,7 +13,7 @@ import { table, wrapLines } from '../../report/tables-and-text-wrapping.ts';
 import { openAndOnePlan } from '../../store/store-interface.ts';
 import { invalid, oneOf, positiveInteger } from '../check-option-values.ts';
 import { openNamed, planNamed } from '../find-named-plans-and-tickets.ts';
-import { answer, type Io, outJson, outWrapped, readStandardInput } from '../io.ts';
+import { answer, type Io, outJson, outWrapped, readStandardInput, saySoon } from '../io.ts';
 import {
   type GlobalOptions,
   openEngine,
@@ -131,6 +131,7 @@ export async function planNew(io: Io, flags: Flags, planId: string): Promise<voi
   const named = await repositoryNamed(io, flags);
   const repo = flags.repo === undefined ? repositoryOf(io.cwd) : (named.repo ?? resolve(io.cwd, flags.repo));
   const { repo: _, ...edit } = planFields(flags, io);
+  const said = saySoon(io, flags, 'Reading the issues…');
   const { plan, tickets, notes } = await draftPlan(engine, {
     planId,
     from: flags.from ?? [],
@@ -139,7 +140,7 @@ export async function planNew(io: Io, flags: Flags, planId: string): Promise<voi
     edit,
     ...(unit ? { unit } : {}),
     createdBy: 'signalbox plan new',
-  });
+  }).finally(said);
   if (flags.json) return outJson(io, { plan, tickets, notes });
   for (const note of notes) outWrapped(io, `! ${note}`);
   const count = plural(tickets.length, 'ticket');

@@ -2,7 +2,7 @@ import type { Listed } from '../../issues/work-item.ts';
 import { InputError } from '../../model/errors.ts';
 import { shellWord } from '../../model/text/quote-values-for-shell.ts';
 import { positiveInteger } from '../check-option-values.ts';
-import { errorLines, type Io, outJson } from '../io.ts';
+import { errorLines, type Io, outJson, saySoon } from '../io.ts';
 import { type GlobalOptions, openSettings } from '../open-settings-store-and-engine.ts';
 
 interface Options extends GlobalOptions {
@@ -18,7 +18,8 @@ interface Options extends GlobalOptions {
 const LISTS = ['github', 'linear'];
 
 export async function importItems(io: Io, options: Options, sources: string[]): Promise<void> {
-  const found = await read(sources, options, io);
+  const said = saySoon(io, options, 'Reading the issues…');
+  const found = await read(sources, options, io).finally(said);
   const none = { milestone: null, parent: null, subIssues: [], paths: [], blocked: null };
   outJson(io, { ...found, items: found.items.map((item) => ({ ...none, ...item })) });
   if (found.problems.length > 0) io.exit(1);

@@ -18,7 +18,7 @@ import { planHeader, runHeader, summary } from '../../report/plan-headers-and-su
 import { safeJson } from '../../report/printable-text.ts';
 import { readableTicket, type Store } from '../../store/store-interface.ts';
 import { baseCheckFlag, positiveInteger } from '../check-option-values.ts';
-import { type Io, outJson, outWrapped, readStandardInput } from '../io.ts';
+import { type Io, outJson, outWrapped, readStandardInput, saySoon } from '../io.ts';
 import {
   type GlobalOptions,
   limitsOf,
@@ -289,9 +289,6 @@ interface ViewOptions extends GlobalOptions {
   quiet: boolean;
 }
 
-/** After this time, a terminal shows that something is being done. */
-const SILENT_MS = 500;
-
 /** Shows a run and its result, and sets the exit code. */
 async function watched(
   io: Io,
@@ -319,11 +316,9 @@ async function watched(
   });
   const { live, out } = view;
   const lines = runOutput({ store, out, live, verbose, quiet, style: io.style, columns: io.columns });
-  const reading = setTimeout(() => {
-    if (io.tty && !json && !quiet) out(io.style.dim('· Preparing the run…'));
-  }, SILENT_MS);
+  const said = quiet ? () => undefined : saySoon({ ...io, err: out }, options, 'Preparing the run…');
   const listen = (event: EngineEvent) => {
-    clearTimeout(reading);
+    said();
     const isFirst = event.type === 'plan:status' && planId === '';
     if (isFirst) {
       planId = event.planId;
@@ -337,7 +332,7 @@ async function watched(
   const closing = {
     err: view.err,
     close() {
-      clearTimeout(reading);
+      said();
       lines.close();
       view.close();
     },
