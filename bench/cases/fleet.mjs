@@ -229,9 +229,10 @@ async function idle(fleet) {
   ];
 }
 
-/** Tickets per second of four workers with one slot each, against those of one worker. */
+/** Tickets per second of four workers with one slot each, against those of one worker; and the most connections that they have then. */
 async function fourWorkers(fleet) {
-  const { bench, sizes } = fleet;
+  const { bench, sizes, postgres } = fleet;
+  const connections = new Map();
   const perSecond = async (number) => {
     const store = await newStore({ ...fleet, env: { BENCH_SLEEP: String(sizes.sleep) } }, fleet);
     const origin = newHome(bench, { concurrency: 1, origin: true });
@@ -239,7 +240,18 @@ async function fourWorkers(fleet) {
     const workers = [];
     for (const home of homes) workers.push(await startWorker(bench, store, home, 1));
     const count = 4 * number;
+    let isOver = false;
+    const counting = (async () => {
+      let most = 0;
+      for (; !isOver; await delay(50)) {
+        const [{ open }] = await postgres.query(store.name, OPEN_CONNECTIONS);
+        most = Math.max(most, open);
+      }
+      connections.set(number, most);
+    })();
     const run = await runOnFleet(bench, store, origin, { count, repo: 'acme/bench' });
+    isOver = true;
+    await counting;
     await end(workers);
     return count / run.ms;
   };
@@ -256,8 +268,22 @@ async function fourWorkers(fleet) {
       goal: '≥ 3.6x',
       ok: ours.median >= 3.6,
     }),
+    ...[1, 4].map((number) => {
+      const [most, allowed] = [connections.get(number), 5 * number + 2];
+      return row({
+        id: `fleet-connections-${number}`,
+        what: `connections of ${number === 1 ? 'a worker' : `${number} workers`} and a command`,
+        unit: 'connections',
+        ours: summary([most]),
+        goal: `≤ ${allowed}`,
+        ok: most <= allowed,
+      });
+    }),
   ];
 }
+
+const OPEN_CONNECTIONS =
+  'select count(*)::integer as open from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()';
 
 const now = () => performance.timeOrigin + performance.now();
 

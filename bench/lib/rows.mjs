@@ -1,7 +1,7 @@
 import { round } from './stats.mjs';
 
-const SCALES = { s: 1000, 'cpu s': 1, ms: 1, MB: 1, x: 1, '%': 1 };
-const DIGITS = { s: 2, 'cpu s': 2, ms: 1, MB: 0, x: 2, '%': 1 };
+const SCALES = { s: 1000, 'cpu s': 1, ms: 1, MB: 1, x: 1, '%': 1, connections: 1 };
+const DIGITS = { s: 2, 'cpu s': 2, ms: 1, MB: 0, x: 2, '%': 1, connections: 0 };
 
 /** One line of the result. `goal` is a text; `ok` says whether it is met, or decides by `limit(floor)`. */
 export function row({ id, what, unit, ours, floor, goal, ok, limit, note }) {

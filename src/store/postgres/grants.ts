@@ -10,8 +10,8 @@ const BY_WORKERS = [...BY_PEOPLE, 'output', 'sessions'];
 const ONLY_ADDED = ['events', 'notices', 'pins', 'commands'];
 /** Of these, the database itself says when a row was added, and by which of its users. */
 const ADDED_COLUMNS: Readonly<Record<string, string>> = {
-  events: '(plan_id, key, doc, person, machine)',
-  commands: '(person, machine, command, about)',
+  events: ' (plan_id, key, doc, person, machine)',
+  commands: ' (person, machine, command, about)',
 };
 /** What workers need of pg-boss. It has statements in another table, which the owner would carry out. */
 const QUEUE_TABLES = ['queue', 'job', 'job_common', 'job_dependency'];
@@ -34,7 +34,7 @@ export function grants(): Grants {
   const write = (tables: readonly string[]) => [
     `grant insert, update, delete on ${named(tables)} to $role;`,
     ...ONLY_ADDED.map(
-      (table) => `grant insert ${ADDED_COLUMNS[table] ?? ''} on ${SCHEMA}.${table} to $role;`,
+      (table) => `grant insert${ADDED_COLUMNS[table] ?? ''} on ${SCHEMA}.${table} to $role;`,
     ),
   ];
   return {
