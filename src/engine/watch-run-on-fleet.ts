@@ -174,15 +174,18 @@ export class FleetRun {
 
   /** Waits until their machines have ended them, and reports those that do not answer. */
   async #untilStopped(): Promise<void> {
-    const { listen, machine } = this.#engine;
+    const { listen, machine, store } = this.#engine;
     const { planId } = this.#watched;
     const held = this.#tickets().filter(({ claim }) => claim !== null && claim.by !== 'session');
     for (const ticket of held) {
       const left = await machine.storage.write(() =>
         orError(HeldError, () => untilStopped(this.#engine, ticket, this.#stoppedAt)),
       );
-      if (left instanceof HeldError)
+      if (left instanceof HeldError) {
         listen({ type: 'problem', planId, ticketId: null, message: explained(left), path: null });
+        // No event will tell of it.
+        this.#shown.set(ticket.ticketId, store.ticket(ticket).status);
+      }
       await this.#showEvents();
     }
   }

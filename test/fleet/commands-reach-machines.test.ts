@@ -100,7 +100,7 @@ it('Ctrl-C in a run whose machine is silent ends the run within seconds, and say
   process.kill(worker.pid, 'SIGSTOP');
   const began = performance.now();
   const ended = await run.kill('SIGINT');
-  expect(performance.now() - began).toBeLessThan(within(5_000));
+  expect(performance.now() - began).toBeLessThan(within(3_500));
   expect(ended).toMatchObject({ code: 130 });
   expect(ended.out + ended.err).toMatch(
     /p\/a is paused, but worker \S+, which has the agent of a, has not answered.*its lease ends in [45]\d s; then: signalbox resume p\n/,
