@@ -33,9 +33,7 @@ export function grants(): Grants {
     tables.map((table) => `${schema}.${table}`).join(', ');
   const write = (tables: readonly string[]) => [
     `grant insert, update, delete on ${named(tables)} to $role;`,
-    ...ONLY_ADDED.map(
-      (table) => `grant insert${ADDED_COLUMNS[table] ?? ''} on ${SCHEMA}.${table} to $role;`,
-    ),
+    ...ONLY_ADDED.map((table) => `grant insert${ADDED_COLUMNS[table] ?? ''} on ${SCHEMA}.${table} to $role;`),
   ];
   return {
     worker: role(
