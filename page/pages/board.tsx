@@ -2,7 +2,11 @@ import { memo } from 'preact/compat';
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { costText, dollars } from '../../src/model/limits/usage-cost-and-estimate.ts';
 import { isTooSilent } from '../../src/report/board/make-board.ts';
-import { BOARD_SECTIONS, SECTION_NAMES, type BoardSection as Section } from '../../src/report/status-text.ts';
+import {
+  BOARD_SECTIONS,
+  SECTION_NAMES,
+  type BoardSection as Section,
+} from '../../src/report/plan-and-ticket-status.ts';
 import { enginesText, rounded, waitTime } from '../../src/report/style-and-phrases.ts';
 import { hasWords, sectionWords } from '../../src/report/top/list-rows.ts';
 import type { BoardRow } from '../../src/web/api-schemas.ts';

@@ -15,9 +15,9 @@ import { isCancelled, isOver, isSuperseded, openAttempt } from '../model/ticket.
 import { phaseOf, type Workflow } from '../model/workflow.ts';
 import { completePlan, refuseHeldTicket } from './claim-and-complete-plan.ts';
 import { decider, type EngineContext, emit, hooksOf } from './context.ts';
+import { recordTip, releaseWorkspace } from './create-release-and-diff-ticket-workspace.ts';
 import { pinnedFor } from './pinned-workflow.ts';
 import { recoverOrphan } from './recover-orphans.ts';
-import { recordTip, releaseWorkspace } from './release-and-diff-ticket-workspace.ts';
 import { reportStatus } from './report-status-changes.ts';
 import { wakeableSleep } from './wait-until-woken-or-aborted.ts';
 import { currentWorkspace } from './work-out-workspace-and-repository.ts';

@@ -11,11 +11,11 @@ import { attemptKey, type Hold, openAttempt, type Ticket } from '../model/ticket
 import { type Fleet, readableTicket } from '../store/store-interface.ts';
 import { claimedTickets } from './claimed-tickets-and-counted-usage.ts';
 import { type EngineContext, hooksOf, isOthers } from './context.ts';
+import { readTip, releaseWorkspace } from './create-release-and-diff-ticket-workspace.ts';
 import { lastJob } from './jobs-of-ticket.ts';
 import { workerId } from './join-fleet-and-renew-lease.ts';
 import { type Pinned, pinnedFor } from './pinned-workflow.ts';
 import { isElsewhere, unseenJob } from './recover-orphans.ts';
-import { readTip, releaseWorkspace } from './release-and-diff-ticket-workspace.ts';
 import { reportStatus } from './report-status-changes.ts';
 import { takeStep } from './run-attempt.ts';
 import { checkCheckout, recordCheckoutState } from './users-changes-in-checkout.ts';

@@ -11,9 +11,9 @@ import type { Workflow } from '../model/workflow.ts';
 import type { StoreView } from '../store/store-interface.ts';
 import { claimedTickets } from './claimed-tickets-and-counted-usage.ts';
 import { type EngineContext, hooksOf, isFatal } from './context.ts';
+import { readTip, releaseWorkspace } from './create-release-and-diff-ticket-workspace.ts';
 import { jobOf } from './jobs-of-ticket.ts';
 import { pinnedFor } from './pinned-workflow.ts';
-import { readTip, releaseWorkspace } from './release-and-diff-ticket-workspace.ts';
 import { currentWorkspace, workspaceFor } from './work-out-workspace-and-repository.ts';
 
 /**

@@ -3,7 +3,14 @@ import { cleanText } from '../model/text/clean-escape-quote-plural.ts';
 import { type Collected, type Draft, newDraft, type Section, wordsOf } from './collect-task-drafts.ts';
 import { fieldOf, requirementList, splitFields, validated } from './parse-task-fields.ts';
 import { firstCode, readTitle, withoutId } from './parse-task-line.ts';
-import { error, type Named, type Note, type SpecTask, type Tasks, warning } from './task.ts';
+import {
+  error,
+  type Named,
+  type Note,
+  type SpecTask,
+  type Tasks,
+  warning,
+} from './task-and-problem-types.ts';
 
 export interface Tree extends Tasks {
   /** Dependencies as they are written. */

@@ -15,7 +15,14 @@ import {
   type SourceLine,
   type Title,
 } from './parse-task-line.ts';
-import { type Box, error, type Mark, type Note, type SpecSection, warning } from './task.ts';
+import {
+  type Box,
+  error,
+  type Mark,
+  type Note,
+  type SpecSection,
+  warning,
+} from './task-and-problem-types.ts';
 
 export interface Collected {
   drafts: Draft[];

@@ -14,7 +14,7 @@ import {
   type SpecTask,
   warning,
   withDescendants,
-} from './task.ts';
+} from './task-and-problem-types.ts';
 
 export interface UnitOptions {
   includeOptional?: boolean;

@@ -1,5 +1,5 @@
 import { cleanLine } from '../model/text/clean-escape-quote-plural.ts';
-import type { Mark } from './task.ts';
+import type { Mark } from './task-and-problem-types.ts';
 
 export interface BoxItem {
   indent: string;

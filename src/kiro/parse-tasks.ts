@@ -11,7 +11,7 @@ import {
   type SpecTask,
   type Tasks,
   warning,
-} from './task.ts';
+} from './task-and-problem-types.ts';
 
 export interface ParsedTasks extends Tasks {
   sections: SpecSection[];

@@ -2,7 +2,7 @@ import type { Unit } from './group-tasks-into-units.ts';
 import { sayRequirements } from './parse-and-find-requirements.ts';
 import { relevantDesign } from './parse-and-select-design-sections.ts';
 import type { Spec } from './read-spec.ts';
-import { ancestorsOf, type SpecTask } from './task.ts';
+import { ancestorsOf, type SpecTask } from './task-and-problem-types.ts';
 
 const MAX_REQUIREMENTS = 20_000;
 

@@ -6,7 +6,7 @@ import type { Tree } from './build-task-tree.ts';
 import type { Collected } from './collect-task-drafts.ts';
 import { taskList } from './parse-task-fields.ts';
 import { readTitle } from './parse-task-line.ts';
-import { error, type Note, type SpecTask, warning } from './task.ts';
+import { error, type Note, type SpecTask, warning } from './task-and-problem-types.ts';
 
 /** Links dependencies and waves to tasks; a name that no task has becomes a problem. */
 export function linkDependencies(tree: Tree, graph: Graph): Note[] {

@@ -7,7 +7,7 @@ import { asRecord } from '../model/text/values-of-unknown-type.ts';
 import { parseRequirements, type Requirement, RequirementIndex } from './parse-and-find-requirements.ts';
 import { type DesignSection, parseDesign } from './parse-and-select-design-sections.ts';
 import { type ParsedTasks, parseTasks } from './parse-tasks.ts';
-import { inFile, type SpecProblem, warning } from './task.ts';
+import { inFile, type SpecProblem, warning } from './task-and-problem-types.ts';
 
 export interface Spec extends ParsedTasks {
   /** The directory's name. */

@@ -4,7 +4,7 @@ import { digest } from '../model/ids-and-branch-names.ts';
 import { wordsOf } from './collect-task-drafts.ts';
 import { boxHeading, boxItem, readTitle, splitLines } from './parse-task-line.ts';
 import { type ParsedTasks, parseTasks } from './parse-tasks.ts';
-import { ancestorsOf, isWork, parentOf, type SpecTask } from './task.ts';
+import { ancestorsOf, isWork, parentOf, type SpecTask } from './task-and-problem-types.ts';
 
 /** How a task is found again in a file that may have changed, without its line number. */
 export interface TaskIdentity extends Pick<SpecTask, 'id' | 'title' | 'numbered'> {

@@ -2,7 +2,7 @@ import { relative } from 'node:path';
 import type { SpecResult } from '../features/spec-runs/spec-result.ts';
 import type { Unit } from '../kiro/group-tasks-into-units.ts';
 import type { Spec } from '../kiro/read-spec.ts';
-import type { SpecProblem, SpecTask } from '../kiro/task.ts';
+import type { SpecProblem, SpecTask } from '../kiro/task-and-problem-types.ts';
 import { NO_REASON } from '../model/state/attempt-end-types-and-waits.ts';
 import { currentHold } from '../model/state/explain-ticket.ts';
 import { plural } from '../model/text/clean-escape-quote-plural.ts';

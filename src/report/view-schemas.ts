@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { PLAN_STATUSES } from '../model/plan-schema.ts';
 import { Hold, TICKET_STATUSES, Usage } from '../model/ticket-schema.ts';
-import { BOARD_SECTIONS } from './status-text.ts';
+import { BOARD_SECTIONS } from './plan-and-ticket-status.ts';
 
 // What the live views and the report are made of. `top --json`, `report --json` and the page of `web` have it as it is.
 

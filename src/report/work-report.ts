@@ -8,8 +8,9 @@ import { isToRetry, sayOutcome } from '../model/state/explain-ticket.ts';
 import { plural } from '../model/text/clean-escape-quote-plural.ts';
 import { type Attempt, inStateSince, isOver, openAttempt, type Ticket } from '../model/ticket.ts';
 import { unchecked, verdictOf } from '../model/verdict-criteria-and-missing-checks.ts';
+import { isIn, type PlanStatus, type TicketStatus } from './plan-and-ticket-status.ts';
 import { oneLine } from './printable-text.ts';
-import { isIn, nextSteps, type PlanStatus, type TicketStatus, whereWorkIs } from './status-text.ts';
+import { nextSteps, whereWorkIs } from './status-text.ts';
 import { clock, type Style, untilNote, usageOfAttempts, waitTime, withOffset } from './style-and-phrases.ts';
 import type { Report } from './view-schemas.ts';
 

@@ -22,7 +22,7 @@ import {
 import type { Ticket } from '../model/ticket.ts';
 import { ChangeLog } from './change-log.ts';
 import { claimLines, type NoticeLine } from './claim-notifications.ts';
-import { FileHolder } from './file-claims.ts';
+import { FileHolder } from './file-holder.ts';
 import { distrustFinishedIndex } from './finished-index.ts';
 import { StateReader, stampOf } from './parse-and-cache-state-files.ts';
 import { parseUsage, serializeUsage } from './parse-without-zod.ts';

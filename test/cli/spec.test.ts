@@ -2,7 +2,7 @@ import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect } from 'vitest';
 import type { Unit } from '../../src/kiro/group-tasks-into-units.ts';
-import type { SpecProblem, SpecTask } from '../../src/kiro/task.ts';
+import type { SpecProblem, SpecTask } from '../../src/kiro/task-and-problem-types.ts';
 import { errorIn, it, refusal, type World } from './support.ts';
 
 interface Checked {

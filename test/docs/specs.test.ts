@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { parseTasks } from '../../src/kiro/parse-tasks.ts';
-import type { SpecTask } from '../../src/kiro/task.ts';
+import type { SpecTask } from '../../src/kiro/task-and-problem-types.ts';
 import { found } from '../kiro/support.ts';
 import { BLOCKS, codes, doc, tables } from './markdown.ts';
 

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { type Units, unitsOf } from '../../src/kiro/group-tasks-into-units.ts';
 import { parseTasks } from '../../src/kiro/parse-tasks.ts';
-import type { SpecTask } from '../../src/kiro/task.ts';
+import type { SpecTask } from '../../src/kiro/task-and-problem-types.ts';
 
 export const FIXTURES = fileURLToPath(new URL('../fixtures/specs/', import.meta.url));
 

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { parseTasks } from '../../src/kiro/parse-tasks.ts';
-import { isWork, type SpecTask } from '../../src/kiro/task.ts';
+import { isWork, type SpecTask } from '../../src/kiro/task-and-problem-types.ts';
 import { takeBack, tick } from '../../src/kiro/tick-and-merge-tasks.ts';
 import { fixture } from './support.ts';
 

@@ -1,8 +1,9 @@
 import { expect, it } from 'vitest';
 import type { Plan } from '../../src/model/plan.ts';
 import type { Ticket } from '../../src/model/ticket.ts';
+import { statusOf } from '../../src/report/plan-and-ticket-status.ts';
 import { summary } from '../../src/report/plan-headers-and-summaries.ts';
-import { planLines, statusOf, workLine } from '../../src/report/status-text.ts';
+import { planLines, workLine } from '../../src/report/status-text.ts';
 import { style } from '../../src/report/style-and-phrases.ts';
 import { at, NOW, plan, ticket } from '../model/build.ts';
 import { firstOnly } from '../support/tiers.ts';

@@ -107,8 +107,8 @@ async function runAllPlans(
   const view = await eventView(io, { ...options, withPlan: true });
   const [{ followLogs }, { followSpecs }, { followReports }] = await Promise.all([
     import('../../features/issue-runs/logs/rewrite-run-log.ts'),
-    import('../../report/spec-run-windows-and-summary.ts'),
-    import('../../report/make-and-write-reports.ts'),
+    import('../../report/follow-specs-without-terminal.ts'),
+    import('../../report/gather-plans-and-write-reports.ts'),
   ]);
   const listeners = [view.listen];
   const engine = await openRunner(io, options, by, {

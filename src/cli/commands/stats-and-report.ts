@@ -9,7 +9,7 @@ import { noteFact, readFacts } from '../../machine/files/write-atomic-and-note-f
 import { InputError, messageOf } from '../../model/errors.ts';
 import { costText } from '../../model/limits/usage-cost-and-estimate.ts';
 import { plural } from '../../model/text/clean-escape-quote-plural.ts';
-import { keepReport, makeReport, periodOf, timeOf } from '../../report/make-and-write-reports.ts';
+import { keepReport, makeReport, periodOf, timeOf } from '../../report/gather-plans-and-write-reports.ts';
 import { oneLine } from '../../report/printable-text.ts';
 import { wholeSeconds } from '../../report/style-and-phrases.ts';
 import { table, wrapLines } from '../../report/tables-and-text-wrapping.ts';

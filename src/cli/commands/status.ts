@@ -8,16 +8,15 @@ import {
 } from '../../model/plans/latest-plans-and-unknown-name-errors.ts';
 import { plural } from '../../model/text/clean-escape-quote-plural.ts';
 import type { Workflow } from '../../model/workflow.ts';
-import { type Lines, oneLine, printable } from '../../report/printable-text.ts';
 import {
   allStatusJson,
   isIn,
-  planLines,
   problemsWithoutPlan,
   statusJson,
   statusOf,
-  ticketLines,
-} from '../../report/status-text.ts';
+} from '../../report/plan-and-ticket-status.ts';
+import { type Lines, oneLine, printable } from '../../report/printable-text.ts';
+import { planLines, ticketLines } from '../../report/status-text.ts';
 import { sayProblem } from '../../report/style-and-phrases.ts';
 import { openAndOnePlan, type Store } from '../../store/store-interface.ts';
 import { planOrTicketNamed, plansHere } from '../find-named-plans-and-tickets.ts';

@@ -1,6 +1,6 @@
 import type { EngineContext, StepEnd } from '../../engine/context.ts';
 import { refuseInsideAgent } from '../../engine/control-tickets-and-plans.ts';
-import { diffTicket, ensureFor, releaseFor } from '../../engine/release-and-diff-ticket-workspace.ts';
+import { diffTicket, ensureFor, releaseFor } from '../../engine/create-release-and-diff-ticket-workspace.ts';
 import { InputError } from '../../model/errors.ts';
 import type { TicketRef } from '../../model/ids-and-branch-names.ts';
 import { LAST } from '../../model/plans/latest-plans-and-unknown-name-errors.ts';

@@ -1,5 +1,5 @@
 import type { ActionCall, EngineContext, StepEnd } from '../../engine/context.ts';
-import { readTip, recordLanded } from '../../engine/release-and-diff-ticket-workspace.ts';
+import { readTip, recordLanded } from '../../engine/create-release-and-diff-ticket-workspace.ts';
 import { workspaceFor } from '../../engine/work-out-workspace-and-repository.ts';
 import { EXIT } from '../../model/actions.ts';
 import { explained, SignalboxError, WorkspaceError } from '../../model/errors.ts';

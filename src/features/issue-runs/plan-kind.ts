@@ -1,5 +1,5 @@
 import type { EngineContext, PlanKind } from '../../engine/context.ts';
-import { recordTip } from '../../engine/release-and-diff-ticket-workspace.ts';
+import { recordTip } from '../../engine/create-release-and-diff-ticket-workspace.ts';
 import type { IssueRunPlan } from '../../model/plan.ts';
 import { entryOf } from '../../model/plans/plans-view.ts';
 import { blockedBy, firstFailure } from '../../model/state/blockers-and-stop-on-failure.ts';

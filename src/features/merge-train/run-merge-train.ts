@@ -1,8 +1,8 @@
 import { copyFileSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type EngineContext, emit } from '../../engine/context.ts';
+import { recordLanded } from '../../engine/create-release-and-diff-ticket-workspace.ts';
 import { pinnedFor } from '../../engine/pinned-workflow.ts';
-import { recordLanded } from '../../engine/release-and-diff-ticket-workspace.ts';
 import { reportStatus } from '../../engine/report-status-changes.ts';
 import { HeldError, SignalboxError } from '../../model/errors.ts';
 import type { TicketRef } from '../../model/ids-and-branch-names.ts';

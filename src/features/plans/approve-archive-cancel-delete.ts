@@ -8,7 +8,7 @@ import {
   refuseInSession,
   refuseInsideJob,
 } from '../../engine/control-tickets-and-plans.ts';
-import { readTip, releaseAndReport } from '../../engine/release-and-diff-ticket-workspace.ts';
+import { readTip, releaseAndReport } from '../../engine/create-release-and-diff-ticket-workspace.ts';
 import { type TicketWorkspace, workspaceFor } from '../../engine/work-out-workspace-and-repository.ts';
 import { IllegalMoveError, ifUsable, ignoring, orError, WorkspaceError } from '../../model/errors.ts';
 import { refKey, type TicketRef } from '../../model/ids-and-branch-names.ts';

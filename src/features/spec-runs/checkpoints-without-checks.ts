@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import type { Unit } from '../../kiro/group-tasks-into-units.ts';
 import type { Spec } from '../../kiro/read-spec.ts';
-import { inFile, type SpecProblem, warning } from '../../kiro/task.ts';
+import { inFile, type SpecProblem, warning } from '../../kiro/task-and-problem-types.ts';
 import type { Ticket } from '../../model/ticket.ts';
 import { whyUnchecked } from '../../model/verdict-criteria-and-missing-checks.ts';
 import { checksOf } from '../checks/find-and-run-checks.ts';

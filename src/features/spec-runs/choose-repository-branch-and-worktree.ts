@@ -4,7 +4,7 @@ import type { EngineContext } from '../../engine/context.ts';
 import { worktreeRootOf } from '../../engine/work-out-workspace-and-repository.ts';
 import { parseTasks } from '../../kiro/parse-tasks.ts';
 import type { Spec } from '../../kiro/read-spec.ts';
-import { isWork } from '../../kiro/task.ts';
+import { isWork } from '../../kiro/task-and-problem-types.ts';
 import { identityOf, type TaskIdentity } from '../../kiro/tick-and-merge-tasks.ts';
 import { realOf } from '../../machine/files/read-and-remove-files.ts';
 import { InputError, messageOf, WorkspaceError } from '../../model/errors.ts';

@@ -5,7 +5,7 @@ import { hasUnreadJob } from '../../engine/jobs-of-ticket.ts';
 import { sharedName } from '../../engine/work-out-workspace-and-repository.ts';
 import { type Unit, type UnitOptions, unitsOf } from '../../kiro/group-tasks-into-units.ts';
 import { readSpec, type Spec, withTasks } from '../../kiro/read-spec.ts';
-import type { SpecProblem } from '../../kiro/task.ts';
+import type { SpecProblem } from '../../kiro/task-and-problem-types.ts';
 import { type TaskIdentity, takeBack, tickedIn, withTicks } from '../../kiro/tick-and-merge-tasks.ts';
 import { canAskForOthers, specialiseSpec } from '../../model/apply-changes-of-run-to-workflow.ts';
 import { InputError } from '../../model/errors.ts';

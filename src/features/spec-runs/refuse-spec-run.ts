@@ -2,7 +2,7 @@ import { dirname, join } from 'node:path';
 import { refuseHeld as refuseHeldPlan } from '../../engine/claim-and-complete-plan.ts';
 import type { EngineContext } from '../../engine/context.ts';
 import { usersChanges } from '../../engine/users-changes-in-checkout.ts';
-import type { SpecProblem } from '../../kiro/task.ts';
+import type { SpecProblem } from '../../kiro/task-and-problem-types.ts';
 import { HeldError, InputError } from '../../model/errors.ts';
 import { onceLeaseIsOver, sayHolder } from '../../model/lease-and-claim-messages.ts';
 import type { Plan } from '../../model/plan.ts';

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import type { EngineContext } from '../../engine/context.ts';
 import { workspaceFor } from '../../engine/work-out-workspace-and-repository.ts';
 import { parseTasks } from '../../kiro/parse-tasks.ts';
-import { isWork, type SpecTask } from '../../kiro/task.ts';
+import { isWork, type SpecTask } from '../../kiro/task-and-problem-types.ts';
 import { identityOf, withTicks } from '../../kiro/tick-and-merge-tasks.ts';
 import { countUnpriced, totalUsage } from '../../model/limits/usage-cost-and-estimate.ts';
 import type { Plan } from '../../model/plan.ts';

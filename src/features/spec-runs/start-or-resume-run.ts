@@ -4,7 +4,7 @@ import { claimToResume, releasePlanClaim } from '../../engine/claim-and-complete
 import { keepUsage } from '../../engine/claimed-tickets-and-counted-usage.ts';
 import { type EngineContext, emit } from '../../engine/context.ts';
 import { carryOutCommand } from '../../engine/control-tickets-and-plans.ts';
-import { releaseWorkspace } from '../../engine/release-and-diff-ticket-workspace.ts';
+import { releaseWorkspace } from '../../engine/create-release-and-diff-ticket-workspace.ts';
 import { putBack, takeOut } from '../../engine/share-worktree-between-tickets.ts';
 import { keepUsersCommits } from '../../engine/users-changes-in-checkout.ts';
 import { withRepositoryNames, workspaceFor } from '../../engine/work-out-workspace-and-repository.ts';

@@ -7,8 +7,8 @@ import { newestFirst } from '../../model/plans/latest-plans-and-unknown-name-err
 import { legalCommands } from '../../model/state/commands.ts';
 import { type Attempt, inStateSince, openAttempt, type Ticket } from '../../model/ticket.ts';
 import type { Holder, StoreView } from '../../store/store-interface.ts';
-import type { BoardSection, PlanStatus, TicketStatus } from '../status-text.ts';
-import { BOARD_SECTIONS, sectionOf, statusOf } from '../status-text.ts';
+import type { BoardSection, PlanStatus, TicketStatus } from '../plan-and-ticket-status.ts';
+import { BOARD_SECTIONS, sectionOf, statusOf } from '../plan-and-ticket-status.ts';
 import type { Board, BoardRow, PlanRow } from '../view-schemas.ts';
 
 /** What the output of a running attempt shows so far. */

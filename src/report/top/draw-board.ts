@@ -1,7 +1,7 @@
 import { refKey, type TicketRef } from '../../model/ids-and-branch-names.ts';
 import { costText, dollars } from '../../model/limits/usage-cost-and-estimate.ts';
+import { BOARD_SECTIONS, type BoardSection } from '../plan-and-ticket-status.ts';
 import { oneLine } from '../printable-text.ts';
-import { BOARD_SECTIONS, type BoardSection } from '../status-text.ts';
 import type { Style } from '../style-and-phrases.ts';
 import { clock, enginesText, sayProblem, statusMark, waitTime } from '../style-and-phrases.ts';
 import { cells, cut, joined } from '../tables-and-text-wrapping.ts';

@@ -1,6 +1,6 @@
 import { groupBy } from '../../model/group-and-remember.ts';
 import { refKey, type TicketRef } from '../../model/ids-and-branch-names.ts';
-import { BOARD_SECTIONS, type BoardSection, SECTION_NAMES } from '../status-text.ts';
+import { BOARD_SECTIONS, type BoardSection, SECTION_NAMES } from '../plan-and-ticket-status.ts';
 import type { Board, BoardRow } from '../view-schemas.ts';
 
 export const GROUPINGS = ['section', 'plan', 'agent'] as const;

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { type ConnectionParameters, clientConfig } from './connection-parameters.ts';
 import { explainPgError, isConnectionLoss } from './explain-pg-errors.ts';
-import type { PgClient, PgModule } from './load-peers.ts';
+import type { PgClient, PgModule } from './load-optional-packages.ts';
 
 /** Runs one statement and returns its rows. */
 export type Query = <R = Record<string, unknown>>(text: string, values?: readonly unknown[]) => Promise<R[]>;

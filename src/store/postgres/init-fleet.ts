@@ -2,7 +2,7 @@ import { packageDir } from '../../config/find-config-and-state.ts';
 import { shownAddress } from './connection-parameters.ts';
 import { DatabaseConnection, inTransaction } from './database-connection.ts';
 import { type Grants, grants } from './grants.ts';
-import { loadPeer } from './load-peers.ts';
+import { loadPeer } from './load-optional-packages.ts';
 import { type PostgresPlace, personIn, reachPostgres } from './open-postgres.ts';
 import { type Boss, type BossModule, bossOptions } from './pg-boss-queue.ts';
 import { LOCKS, migrate, QUEUE_SCHEMA } from './schema.ts';

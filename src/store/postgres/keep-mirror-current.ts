@@ -3,7 +3,7 @@ import { ChangeLog } from '../change-log.ts';
 import type { ConnectionParameters } from './connection-parameters.ts';
 import { Leases } from './copy-of-leases-roles-and-workers.ts';
 import { DatabaseConnection, inTransaction, type Query } from './database-connection.ts';
-import type { PgModule } from './load-peers.ts';
+import type { PgModule } from './load-optional-packages.ts';
 import { Mirror, type MirrorOptions } from './mirror-of-open-plans.ts';
 import type { RawRow } from './parse-plan-and-ticket-rows.ts';
 import {

@@ -8,7 +8,7 @@ import type { InputError } from '../../model/errors.ts';
 import '../open-file-store-with-schemas.ts';
 import type { StoreOptions } from '../store-interface.ts';
 import { connectionParameters } from './connection-parameters.ts';
-import { findPeer, loadPeer, type PgModule } from './load-peers.ts';
+import { findPeer, loadPeer, type PgModule } from './load-optional-packages.ts';
 import type { BossModule } from './pg-boss-queue.ts';
 import { PgStore } from './pg-store.ts';
 

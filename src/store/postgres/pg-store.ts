@@ -35,7 +35,7 @@ import { putRecord, RowChanges, waitForChanges } from './change-plans-and-ticket
 import { type ConnectionParameters, shownAddress } from './connection-parameters.ts';
 import { DatabaseConnection, inTransaction, type Query } from './database-connection.ts';
 import { ConnectedMirror } from './keep-mirror-current.ts';
-import type { PgModule } from './load-peers.ts';
+import type { PgModule } from './load-optional-packages.ts';
 import { type Mirror, rowsOf } from './mirror-of-open-plans.ts';
 import { outputRows, sessionRows } from './output-and-session-rows.ts';
 import { type RawRow, type Row, RowReader, usable } from './parse-plan-and-ticket-rows.ts';

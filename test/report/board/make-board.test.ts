@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { type BoardInput, boardOf, isTooSilent } from '../../../src/report/board/make-board.ts';
-import { planLines, statusOf } from '../../../src/report/status-text.ts';
+import { statusOf } from '../../../src/report/plan-and-ticket-status.ts';
+import { planLines } from '../../../src/report/status-text.ts';
 import { style, waitTime } from '../../../src/report/style-and-phrases.ts';
 import type { StoreView } from '../../../src/store/store-interface.ts';
 import { at, attempt, CLAIM, NOW, plan, ticket } from '../../model/build.ts';

@@ -1,4 +1,4 @@
-import { BOARD_SECTIONS, type BoardSection } from '../../../src/report/status-text.ts';
+import { BOARD_SECTIONS, type BoardSection } from '../../../src/report/plan-and-ticket-status.ts';
 import type { Board, BoardRow } from '../../../src/report/view-schemas.ts';
 import { NOW } from '../../model/build.ts';
 

@@ -4,7 +4,7 @@ import type { Env } from '../machine/paths-and-user-home.ts';
 import type { EngineEvent } from '../model/events.ts';
 import type { Plan } from '../model/plan.ts';
 import { isPlanAtRest } from '../model/state/next-step-or-rest.ts';
-import { plansInTurn } from './make-and-write-reports.ts';
+import { plansInTurn } from './gather-plans-and-write-reports.ts';
 import { summaryFacts } from './spec-text.ts';
 import { openTmuxView, type TmuxView } from './tmux/tmux-view.ts';
 

@@ -2,7 +2,7 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { InputError } from '../../../src/model/errors.ts';
-import { findPeer, installCommand } from '../../../src/store/postgres/load-peers.ts';
+import { findPeer, installCommand } from '../../../src/store/postgres/load-optional-packages.ts';
 import { peerProblems } from '../../../src/store/postgres/open-postgres.ts';
 import { scratch } from '../scratch.ts';
 

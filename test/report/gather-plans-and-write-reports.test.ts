@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'vitest';
-import { followReports, makeReport } from '../../src/report/make-and-write-reports.ts';
+import { followReports, makeReport } from '../../src/report/gather-plans-and-write-reports.ts';
 import { partsOf } from '../engine/parts.ts';
 import { CLAIM } from '../model/build.ts';
 import { it } from '../support/index.ts';
