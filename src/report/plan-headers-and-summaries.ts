@@ -94,7 +94,7 @@ export function summary(
 /** The commands of more questions are in `status`. */
 const MAX_ANSWERS = 3;
 
-function groupOf(status: Ticket['status']): SummaryRow['group'] {
+export function groupOf(status: Ticket['status']): SummaryRow['group'] {
   if (status === 'complete') return 'done';
   return status === 'failed' || status === 'needs_attention' ? 'need you' : 'waiting';
 }

@@ -8,10 +8,11 @@ import { currentHold } from '../model/state/explain-ticket.ts';
 import { plural } from '../model/text/clean-escape-quote-plural.ts';
 import { openTasksOf, type Ticket } from '../model/ticket.ts';
 import { unchecked } from '../model/verdict-criteria-and-missing-checks.ts';
+import { groupOf } from './plan-headers-and-summaries.ts';
 import { oneLine } from './printable-text.ts';
 import type { Style } from './style-and-phrases.ts';
 import { counted, duration, statusMark, usageOfAttempts, usageText } from './style-and-phrases.ts';
-import { fittingTable, joined, table, wrapLines } from './tables-and-text-wrapping.ts';
+import { fittingTable, foldSummary, joined, table, wrapLines } from './tables-and-text-wrapping.ts';
 
 interface Shown {
   spec: Pick<Spec, 'name' | 'kind' | 'files' | 'tasks' | 'all'>;
@@ -129,26 +130,30 @@ function uncheckedText({ unchecked }: SpecResult): string {
 export function specSummary(result: SpecResult, colors: Style, columns?: number): string[] {
   const { tickets, plan, halted, counts, changes, usage, unpriced, ms } = result;
   const now = Date.now();
-  const shown = worthShowing(tickets);
-  const rows = shown.map((ticket) => [
-    isPartly(ticket) ? colors.yellow('✓') : statusMark(ticket.status, colors),
-    ticket.ticketId,
-    oneLine(ticket.title, 50),
-    isPartly(ticket) ? 'partly' : ticket.status.replace('_', ' '),
-    usageOfAttempts(ticket.phaseHistory),
-    ticket.status === 'complete'
-      ? oneLine(openText(ticket) || unchecked(ticket), 300)
-      : oneLine(currentHold(ticket, { now })?.reason ?? ticket.error ?? '', 300),
-  ]);
+  const shown = columns === undefined ? worthShowing(tickets) : tickets;
+  const all = shown.map((ticket) => ({
+    group: isPartly(ticket) ? ('waiting' as const) : groupOf(ticket.status),
+    cells: [
+      isPartly(ticket) ? colors.yellow('✓') : statusMark(ticket.status, colors),
+      ticket.ticketId,
+      isPartly(ticket) ? 'partly' : ticket.status.replace('_', ' '),
+      oneLine(ticket.title, 50),
+      usageOfAttempts(ticket.phaseHistory),
+      ticket.status === 'complete'
+        ? oneLine(openText(ticket) || unchecked(ticket), 300)
+        : oneLine(currentHold(ticket, { now })?.reason ?? ticket.error ?? '', 300),
+    ],
+  }));
+  const rows = foldSummary(all, 'unit', columns);
   const facts = [
-    `${counts.complete - counts.partly}/${counts.units} units complete`,
+    `${counts.complete - counts.partly} of ${counts.units} units done`,
     ...unfinished(counts),
     `${plural(counts.attempts, 'attempt')} in this run`,
     duration(ms),
     usageText(usage, unpriced),
   ].filter(Boolean);
-  const header = ['', 'unit', 'title', 'status', 'usage', 'why'];
-  const lines = ['', ...fittingTable(header, rows, { style: colors, columns, lead: 2 })];
+  const header = ['', 'unit', 'status', 'title', 'usage', 'why'];
+  const lines = ['', ...fittingTable(header, rows, { style: colors, columns, lead: 3 })];
   const left = tickets.length - shown.length;
   if (left > 0) lines.push(colors.dim(`… and ${left} more: signalbox status --plan ${plan.id}`));
   if (changes !== '')
@@ -159,6 +164,8 @@ export function specSummary(result: SpecResult, colors: Style, columns?: number)
     lines.push(colors.dim(`Branch: ${branch}${result.branchGone ? ' (gone: merged or deleted)' : ''}`));
   const where = plan.workspace === 'checkout' ? 'Checkout' : 'Worktree';
   if (result.path) lines.push(colors.dim(`${where}: ${result.path}`));
+  const begun = tickets.find(({ base }) => base !== null);
+  if (begun && changes !== '') lines.push(`To look at it: signalbox diff ${plan.id} ${begun.ticketId}`);
   if (result.merge) lines.push(`Merge it with: ${result.merge}`);
   if (addedText(result)) lines.push(`${colors.yellow('!')} ${addedText(result)}`);
   if (counts.blocked > 0)

@@ -17,9 +17,9 @@ describe.concurrent('a unit with `_Blocked: reason_`', () => {
     expect(code).toBe(2);
     expect(err).toContain('tasks.md:1: Unit 1 is blocked: waiting for the lawyers.');
     expect(work(world)).toEqual(['Rehearse implement of 3', 'Tick 3 of limits']);
-    expect(out).toMatch(/! {2}1 +Contract +needs attention +waiting for the lawyers/);
-    expect(out).toMatch(/2 +Page +queued +waits for 1 \(needs attention\)/);
-    expect(out).toContain('1/3 units complete · 1 blocked · 1 to do');
+    expect(out).toMatch(/! {2}1 +needs attention +Contract +waiting for the lawyers/);
+    expect(out).toMatch(/2 +queued +Page +waits for 1 \(needs attention\)/);
+    expect(out).toContain('1 of 3 units done · 1 blocked · 1 to do');
     const status = await world.cli('status', 'spec-limits');
     expect(status.out).toContain('blocked: waiting for the lawyers');
     expect(status.out).toContain('→ delete the `_Blocked_` line of 1 and run the spec again');
@@ -91,8 +91,8 @@ describe.concurrent('required boxes that are open in a ticked parent', () => {
     const dir = writeSpec(world, text);
     const { code, out } = await world.cli('spec', dir, '--no-tmux', '--delay', '0');
     expect(code).toBe(0);
-    expect(out).toContain('1/2 units complete · 1 partly · 9 required boxes open');
-    expect(out).toMatch(/1 +Base +partly +not ticked, in a parent that is: 1\.1, 1\.2/);
+    expect(out).toContain('1 of 2 units done · 1 partly · 9 required boxes open');
+    expect(out).toMatch(/1 +partly +Base +not ticked, in a parent that is: 1\.1, 1\.2/);
     expect(tasksOn(world)).toBe(text.replace('[ ] 2', '[x] 2').trimEnd());
     expect((await world.cli('status', 'spec-limits')).out).toContain('1/2 complete, 1 partly complete');
   });

@@ -94,6 +94,6 @@ describe.concurrent('contract 6: a run that is killed', () => {
     expect(world.ticket('spec-limits', '1').status).toBe('paused');
     const { code, out } = await world.cli('resume', '--no-tmux');
     expect(code).toBe(0);
-    expect(out).toContain('2/2 units complete');
+    expect(out).toContain('2 of 2 units done');
   });
 });

@@ -59,7 +59,7 @@ describe.concurrent('contract 10: a unit that halts', () => {
     // With the answer, its session continues in its tree to the end.
     const answered = await world.cli('resume', '--no-tmux', '--answer', 'Take B. It is "faster".');
     expect(answered.code).toBe(0);
-    expect(answered.out).toContain('2/2 units complete');
+    expect(answered.out).toContain('2 of 2 units done');
     expect(world.promptOf('spec-limits', '1', 'implement.2.1')).toContain('Take B. It is "faster".');
     expect(work(world)[0]).toBe('Use B');
     expect(stateFile(world).specs.limits).toMatchObject({

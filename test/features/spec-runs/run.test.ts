@@ -53,9 +53,10 @@ describe.concurrent('contract 2 and 10: a run of a spec', () => {
       'tick success',
     ]);
     expect(world.promptOf('spec-limits', '2', 'implement.1.1')).toContain('WHEN a row is asked for');
-    expect(out).toMatch(/✓ {2}2 +Store +complete/);
+    expect(out).toMatch(/✓ {2}2 +complete +Store/);
     expect(out).toContain('3 files changed');
-    expect(out).toMatch(/3\/3 units complete · 2 attempts in this run · .*tokens/);
+    expect(out).toContain('To look at it: signalbox diff spec-limits 2\n');
+    expect(out).toMatch(/3 of 3 units done · 2 attempts in this run · .*tokens/);
     expect(existsSync(tree(world))).toBe(false);
     // The two files beside the spec show the run, and git does not see them.
     expect(git(world.repo, 'status', '--porcelain')).toBe('');
