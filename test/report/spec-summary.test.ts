@@ -17,7 +17,7 @@ const counts = {
 };
 const result = {
   ...{
-    plan: plan({ id: 'spec-tea', kind: 'spec' }),
+    plan: plan({ id: 'spec-tea' }),
     tickets,
     counts,
     halted: null,
@@ -39,5 +39,5 @@ it('the end of a spec folds what is done, and has what needs a person last', () 
     '12 of 16 units done · 1 failed · 3 to do · 14 attempts in this run · 1.0s',
     'Details: signalbox status --plan spec-tea',
   ]);
-  expect(specSummary(result, style(false))).toHaveLength(20);
+  expect(specSummary(result, style(false))).toHaveLength(21);
 });
