@@ -46,9 +46,9 @@ export async function preflight(engine: EngineContext, request: StartRequest): P
   const byRepo = groupBy(works, ({ workspace }) => workspace.repo);
   const found = await Promise.all([
     agentFindings(engine, request, works),
-    ...[...byRepo].map(([repo, own]) => repositoryFindings(engine, repo, own)),
+    ...[...byRepo].map(([repo, own]) => orNothing(() => repositoryFindings(engine, repo, own))),
   ]);
-  const findings = found.flat();
+  const findings = found.flatMap((each) => each ?? []);
   // The checks of the base take long: not for work that is refused anyway.
   if (findings.some(({ level }) => level === 'bad')) return findings;
   const { signal = new AbortController().signal } = request;
@@ -218,7 +218,7 @@ async function repositoryFindings(
 ): Promise<DoctorFinding[]> {
   const { workspaces } = engine;
   // A repository that does not exist fails its tickets before an agent starts.
-  if (!(await orNothing(() => workspaces.checkRepo(repo)))) return [];
+  await workspaces.checkRepo(repo);
   const writes = works.some(({ phases }) =>
     phases.some((phase) => phase.type === 'agent' && phase.access !== 'read'),
   );
@@ -290,7 +290,7 @@ async function worktreePathFindings(
   return findings;
 }
 
-/** Undefined after an input or workspace error, which is reported elsewhere. */
+/** Undefined after an input or workspace error, such as a shortage: the ticket itself will report it. */
 async function orNothing<T>(work: () => T | Promise<T>): Promise<T | undefined> {
   try {
     return await work();
