@@ -4,6 +4,7 @@ import { style } from '../../../src/report/style-and-phrases.ts';
 import { cells } from '../../../src/report/tables-and-text-wrapping.ts';
 import { listing } from '../../../src/report/top/draw-board.ts';
 import { drawScreen, type Stale } from '../../../src/report/top/draw-screen.ts';
+import { drawRow } from '../../../src/report/top/lay-out-and-draw-rows.ts';
 import { afterBoardChange, startState, type TopState } from '../../../src/report/top/top-state.ts';
 import type { Board } from '../../../src/report/view-schemas.ts';
 import { at, NOW } from '../../model/build.ts';
@@ -95,6 +96,32 @@ describe('the screen of the board', () => {
       '',
       'r retry · s skip · Enter log · d diff · w shell · e session · / filter · ? help · q quit',
     ]);
+  });
+
+  it('has in its head the engines, what was spent of the budget, and usage limits with the time that is left', () => {
+    const engine = { by: 'worker', pid: 1, host: 'build-2', isElsewhere: true };
+    const { lines } = draw({
+      ...BUSY,
+      engines: [{ ...engine, by: 'run', isElsewhere: false }, engine, { ...engine, pid: 2 }],
+      today: { usd: 12.5, unpriced: 0, budgetUsd: 50 },
+      limits: [{ account: 'claude', by: 'p/T-1', reason: '', until: at(3960) }],
+    });
+    expect(lines[0]).toBe('3 engines: run, 2 × worker on build-2 · 1 of 4 running · $12.50 of $50.00 today');
+    expect(lines[1]).toMatch(/^Usage limit of claude until \d\d:\d\d:\d\d, in 1 h 6 m$/);
+  });
+
+  it('paints a ticket yellow that is silent for more than a third of its idle limit', () => {
+    const line = (idleSeconds: number) => {
+      const busy = board([row('T-0'), row('T-2', { ...BUSY.rows[1], idleSeconds })]);
+      const { layout, nameOf, rows } = listing(busy, startState().shown, 80, now);
+      const options = { nameOf, now, style: style(true), isSelected: false, width: 80 };
+      return rows.map((each) => drawRow(each, layout, options)).find((each) => each.includes('T-2'));
+    };
+    const { yellow } = style(true);
+    for (const text of [yellow('●'), yellow('    20s')]) {
+      expect(line(59)).toContain(text);
+      expect(line(61)).not.toContain(text);
+    }
   });
 
   it('counts the silence of an agent that has printed nothing from the beginning of its phase', () => {
