@@ -3,7 +3,7 @@ import type { Plan } from '../plan.ts';
 import { plural } from '../text/clean-escape-quote-plural.ts';
 import { type Attempt, type Hold, openAttempt, type Ticket, type Usage } from '../ticket.ts';
 import type { Budget } from '../ticket-schema.ts';
-import { dollars, isUnpriced } from './usage-cost-and-estimate.ts';
+import { costText, dollars, isUnpriced } from './usage-cost-and-estimate.ts';
 
 const SCOPES = ['phase', 'ticket', 'plan', 'day'] as const;
 type Scope = (typeof SCOPES)[number];
@@ -42,7 +42,7 @@ export interface AppliedBudgetInput extends Spending {
   sums?: Map<string, Sum>;
 }
 
-type Sum = Pick<AppliedBudget, 'spent' | 'unknown' | 'running'>;
+type Sum = Pick<AppliedBudget, 'spent' | 'unknown' | 'running'> & { unpriced: number };
 
 /** Every budget that an attempt at a phase draws on. The ticket's open attempt is left out: it is what is asked about. */
 export function appliedBudgets(input: AppliedBudgetInput): AppliedBudget[] {
@@ -95,6 +95,7 @@ function sum(
   const looked = tickets.reduce((last, { lookedAt }) => (lookedAt && lookedAt > last ? lookedAt : last), '');
   let unknown: string | null = null;
   let running = 0;
+  let unpriced = 0;
   for (const ticket of tickets) {
     for (const entry of ticket.phaseHistory) {
       if (!counts(entry)) continue;
@@ -108,9 +109,10 @@ function sum(
       if (unknown === null && end > looked && isUnknown(entry, budget))
         unknown = `phase ${entry.phase} of ${refKey(ticket)}`;
       if (entry.completedAt === null) running++;
+      if (isUnpriced(entry)) unpriced++;
     }
   }
-  return { spent, unknown, running };
+  return { spent, unknown, running, unpriced };
 }
 
 function isUnknown(entry: Attempt, budget: Budget): boolean {
@@ -196,6 +198,8 @@ export interface SpentDollars {
   scope: 'plan' | 'day';
   spent: number;
   most: number;
+  /** How many attempts have an unknown cost. */
+  unpriced: number;
 }
 
 /** `plan`: null if only the day is asked about. */
@@ -208,7 +212,8 @@ export function spentDollars(input: Spending & { plan: Plan | null }): SpentDoll
     if (most === undefined) return [];
     const own = scope === 'plan' ? tickets.filter(({ planId }) => planId === plan?.id) : tickets;
     const when = { day: scope === 'day' ? dayOf(now) : null, budget: {}, now };
-    return [{ scope, most, spent: sum(own, ({ agent }) => agent !== null, when).spent.usd }];
+    const { spent, unpriced } = sum(own, ({ agent }) => agent !== null, when);
+    return [{ scope, most, spent: spent.usd, unpriced }];
   });
 }
 
@@ -235,9 +240,12 @@ export function spentToday(input: Omit<Spending, 'budgets'> & { budgets: Pick<Bu
   return spent;
 }
 
-/** `plan $17.26 of $20.00 (86 %)` */
-export function spentText({ scope, spent, most }: SpentDollars): string {
-  return `${scope === 'plan' ? 'plan' : 'today'} ${dollars(spent)} of ${dollars(most)} (${percent(spent, most)})`;
+/** `plan $17.26 of $20.00 (86 %)`, `plan at least $17.26 of $20.00 (86 %)`, `plan cost unknown, limit $20.00` */
+export function spentText({ scope, spent, most, unpriced }: SpentDollars): string {
+  const name = scope === 'plan' ? 'plan' : 'today';
+  const cost = `${name} ${costText(spent, unpriced)}`;
+  if (spent === 0 && unpriced > 0) return `${cost}, limit ${dollars(most)}`;
+  return `${cost} of ${dollars(most)} (${percent(spent, most)})`;
 }
 
 /** Why the running attempt, with this many launches, may not start one more process; or null. */

@@ -8,6 +8,8 @@ import {
   nearlyUsedUp,
   noLaunchLeft,
   overdrawn,
+  spentDollars,
+  spentText,
   spentToday,
   usedUp,
 } from '../../../src/model/limits/budget.ts';
@@ -260,6 +262,18 @@ describe('what was spent today', () => {
       unpriced: 1,
       budgetUsd: 50,
     });
+  });
+
+  it.each([
+    [[], 'plan $0.00 of $5.00 (0 %)'],
+    [[1], 'plan $1.00 of $5.00 (20 %)'],
+    [[1, null], 'plan at least $1.00 of $5.00 (20 %)'],
+    [[null], 'plan cost unknown, limit $5.00'],
+  ])('is shown beside a budget after attempts that cost %j', (costs, text) => {
+    const own = ticket({ phaseHistory: costs.map((cost) => work('build', cost)) });
+    const asked = plan({ id: own.planId });
+    const budgets = { ...NONE, plan: { usd: 5 } };
+    expect(spentDollars({ plan: asked, tickets: [own], budgets, now: NOW }).map(spentText)).toEqual([text]);
   });
 
   it('is unknown where no cost is, and leaves out what no agent did', () => {

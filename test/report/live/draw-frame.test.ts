@@ -268,8 +268,8 @@ describe('frame', () => {
     [30, '5s · $1.00'],
   ])('shows what was spent of budgets in %i columns', (columns, line) => {
     const spent = [
-      { scope: 'plan', spent: 1, most: 20 },
-      { scope: 'day', spent: 41, most: 50 },
+      { scope: 'plan', spent: 1, most: 20, unpriced: 0 },
+      { scope: 'day', spent: 41, most: 50, unpriced: 0 },
     ] as const;
     const state = stateOf(live('a', { status: 'running', used: usage(5000, 1) }));
     expect(frame(state, { ...view, columns, spent }, at(5)).at(-1)).toBe(line);
