@@ -16,18 +16,27 @@ import type { GitLocation } from '../git/locate-git-directories.ts';
 import { type Git, GitError, type GitResult, retryRaces } from '../git/run-git.ts';
 import { withLock } from '../machine/file-lock.ts';
 import { ifPossible } from '../machine/files/read-and-remove-files.ts';
+import { isInside } from '../machine/paths-and-user-home.ts';
 import { processesIn } from '../machine/process-identity-and-signals.ts';
 import { orError, shortageOf, WorkspaceError } from '../model/errors.ts';
 import { commitsOnlyHere } from './find-work-lost-with-worktree.ts';
 import { pathTaken, refuseInside } from './find-worktree-obstacles.ts';
-import { canonical, makePath } from './resolve-symlinks-make-and-remove-directories.ts';
+import { canonical, makePath, noPlace } from './resolve-symlinks-make-and-remove-directories.ts';
 import { type Owner, readOwner, writeOwner } from './workspace-owner.ts';
 
 /** Locks the directory of worktrees, too: git would let two repositories that share it use one path at the same moment. */
-export function lockPlace<T>(repo: GitLocation, worktreeRoot: string, fn: () => Promise<T>): Promise<T> {
-  return lockRepo(repo, () => {
+export function lockPlace<T>(
+  repo: GitLocation,
+  { path, worktreeRoot }: { path: string; worktreeRoot: string },
+  fn: () => Promise<T>,
+): Promise<T> {
+  return lockRepo(repo, async () => {
+    if (!isInside(path, worktreeRoot)) return fn();
     makePath(worktreeRoot);
-    return withLock(join(worktreeRoot, '.signalbox.lock'), fn, { timeoutMs: 60_000 });
+    const lock = join(worktreeRoot, '.signalbox.lock');
+    return withLock(lock, fn, { timeoutMs: 60_000 }).catch((error: NodeJS.ErrnoException) => {
+      throw error.path === lock ? noPlace(worktreeRoot, 'write to', error) : error;
+    });
   });
 }
 

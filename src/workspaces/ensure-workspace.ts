@@ -160,7 +160,7 @@ async function create(
   let worktree = warm?.at;
   if (!worktree) {
     const commit = start.tip ?? start.base.commit;
-    worktree = await lockPlace(repo, spec.worktreeRoot, () => addWorktree(repo, { ...spec, commit, owner }));
+    worktree = await lockPlace(repo, spec, () => addWorktree(repo, { ...spec, commit, owner }));
     // Using a warm worktree may have failed after the branch was created.
     const tip = start.tip ?? (await readRef(repo, branchRef(branch)));
     await checkOut(repo, worktree, { branch, tip, start: start.base.commit });
@@ -182,7 +182,7 @@ async function fromWarm(repo: Repository, request: WarmRequest): Promise<Taken |
   const { spec, start, owner, inPlace } = request;
   const taken = inPlace
     ? adopt(inPlace, owner)
-    : await lockPlace(repo, spec.worktreeRoot, async () => {
+    : await lockPlace(repo, spec, async () => {
         // Another ticket's worktree may have been created above this path meanwhile.
         await refuseInside(repo, spec.path, spec.worktreeRoot);
         return takeWarm(repo, { ...spec, owner });

@@ -208,7 +208,7 @@ async function removeOrKeepWarm(repo: Repository, candidate: Candidate): Promise
     if (rest.length > 0) await deleteUntrackedFiles(repo, worktree, caches);
     deleteLinkedCaches(workTree, status.ignored, caches);
     const { head: commit } = status;
-    if (await lockPlace(repo, spec.worktreeRoot, () => putWarm(repo, worktree, { ...spec, commit })))
+    if (await lockPlace(repo, spec, () => putWarm(repo, worktree, { ...spec, commit })))
       return { released: true, slot: true };
   }
   try {

@@ -1,7 +1,7 @@
 import { existsSync, mkdirSync, readdirSync, realpathSync, rmdirSync } from 'node:fs';
 import { basename, dirname, isAbsolute, join } from 'node:path';
 import { isInside } from '../machine/paths-and-user-home.ts';
-import { WorkspaceError } from '../model/errors.ts';
+import { messageOf, WorkspaceError } from '../model/errors.ts';
 
 /** Where the free warm worktrees of a root are. */
 export const warmRoot = (worktreeRoot: string) => join(worktreeRoot, '.slots');
@@ -13,13 +13,17 @@ export function makePath(path: string): void {
   try {
     mkdirSync(path);
   } catch (error) {
-    const { code, message } = error as NodeJS.ErrnoException;
-    if (code === 'EEXIST') return;
-    throw new WorkspaceError('workspace/no-place', `Cannot create the directory ${path}: ${message}.`, {
-      hint: 'Set `worktreeRoot` of the plan or the settings to a place that you can write to.',
-      details: { path },
-    });
+    if ((error as NodeJS.ErrnoException).code === 'EEXIST') return;
+    throw noPlace(path, 'create', error);
   }
+}
+
+export function noPlace(path: string, verb: string, error: unknown): WorkspaceError {
+  const message = `Cannot ${verb} the directory ${path}: ${messageOf(error)}.`;
+  return new WorkspaceError('workspace/no-place', message, {
+    hint: 'Set `worktreeRoot` of the plan or the settings to a place that you can write to.',
+    details: { path },
+  });
 }
 
 /** An absolute path with the symlinks of everything that exists resolved, but not of its own last part. */

@@ -365,3 +365,13 @@ it('leaves nothing of its own in the worktree or among the refs', async () => {
   ]);
   expect(existsSync(join(repo, '.git/signalbox.lock'))).toBe(false);
 });
+
+it.runIf(existsSync('/proc/self'))('names a directory of worktrees that cannot be written to', async () => {
+  const { spec, workspaces } = bench();
+  const error = await failure(workspaces.ensure(spec('one', { worktreeRoot: '/proc', path: '/proc/one' })));
+  expect(error).toMatchObject({
+    code: 'workspace/no-place',
+    message: expect.stringMatching(/^Cannot write to the directory \/proc: /),
+    hint: expect.stringContaining('Set `worktreeRoot`'),
+  });
+});
