@@ -40,7 +40,7 @@ export interface EngineContext {
   person?: string | undefined;
   /** Ends what an action has under way; only an action's own context has it. */
   signal?: AbortSignal | undefined;
-  /** On a fleet, throws a HeldError where another worker may have the ticket; only an action's own context has it. */
+  /** On a fleet, throws a HeldError where another process may have the ticket or merge; only the contexts of actions and merges have it. */
   mayAct?: (() => Promise<void>) | undefined;
   /** Bundled steps that phases of type `action` name. */
   actions: Actions;

@@ -57,24 +57,34 @@ export function runTrain(
   load: Trainload,
   options: TrainOptions,
 ): Promise<TrainResult> {
-  const alone = () => engine.workspaces.withTrainLock(load.repo, () => run(engine, load, options));
-  return engine.store.fleet ? aloneOnFleet(engine, engine.store.fleet, alone) : alone();
+  const alone = (own: EngineContext) =>
+    own.workspaces.withTrainLock(load.repo, () => run(own, load, options));
+  return engine.store.fleet ? aloneOnFleet(engine, engine.store.fleet, alone) : alone(engine);
 }
 
 /** On a fleet, one process merges at a time, by lease. */
 const MERGE_TRAIN = 'merge-train';
 
-async function aloneOnFleet<T>(engine: EngineContext, fleet: Fleet, work: () => Promise<T>): Promise<T> {
-  const { holder } = engine;
+async function aloneOnFleet<T>(
+  engine: EngineContext,
+  fleet: Fleet,
+  work: (engine: EngineContext) => Promise<T>,
+): Promise<T> {
+  const { holder, store } = engine;
   // A daemon has started it already.
   const isStarted = holder.by === 'daemon';
   if (!isStarted) await holder.start();
+  const mayAct = async () => {
+    // This process may have slept for longer than its lease.
+    await store.refresh();
+    if (await fleet.takeRole(holder, MERGE_TRAIN)) return;
+    throw new HeldError('merge/held', 'Another process of the fleet is merging.', {
+      hint: 'Try again when it is done.',
+    });
+  };
   try {
-    if (!(await fleet.takeRole(holder, MERGE_TRAIN)))
-      throw new HeldError('merge/held', 'Another process of the fleet is merging.', {
-        hint: 'Try again when it is done.',
-      });
-    return await work();
+    await mayAct();
+    return await work({ ...engine, mayAct });
   } finally {
     await fleet.releaseRole(holder, MERGE_TRAIN).catch(() => undefined);
     if (!isStarted) await holder.stop();
@@ -182,6 +192,7 @@ async function land(
   const nothing = { track, landed: [], left: [], stale: false };
   if (placed.length === 0 && (pulls || faults.length === 0)) return nothing;
   if (pulls) return { ...(await landPulls(engine, placed, pulls, options)), track: await trains.track(spec) };
+  await engine.mayAct?.();
   const moved = await trains.land(spec, track, placed.at(-1)?.commit ?? track.tip);
   return moved ? { ...nothing, track: moved, landed: placed } : { ...nothing, stale: true };
 }
