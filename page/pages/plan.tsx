@@ -103,7 +103,7 @@ export function PlanPage({ id }: { id: string }) {
               <Mark status={row.status} />
               <div class="what">
                 <TicketLink row={row} />
-                <p class="why">{localTimes(row.why)}</p>
+                <p class="why">{row.why !== row.phase && localTimes(row.why)}</p>
               </div>
               <div class="where">
                 <span class="phase">{row.phase}</span>

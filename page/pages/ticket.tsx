@@ -118,7 +118,7 @@ function TicketHead({ page, row }: { page: Page; row: BoardRow }) {
           </>
         )}
       </p>
-      {!isGate && why && <p class="why">{localTimes(why)}</p>}
+      {!isGate && why !== row.phase && why && <p class="why">{localTimes(why)}</p>}
       {!isGate &&
         next &&
         (next.startsWith('signalbox ') ? <Command command={next} /> : <p class="hint">{localTimes(next)}</p>)}

@@ -35,10 +35,14 @@ export function Mark({ status }: { status: string }) {
   );
 }
 
-/** The mark of an attempt. One that found nothing to check has not passed. */
+/** How an attempt is marked. One that found nothing to check has not passed, and one that asks waits for a person. */
+export function stateOf(attempt: Attempt): string {
+  if (attempt.status === 'running' && attempt.asks !== undefined) return 'needs_attention';
+  return whyUnchecked(attempt) === '' ? attempt.status : 'unchecked';
+}
+
 export function AttemptMark({ attempt }: { attempt: Attempt | undefined }) {
-  const isUnchecked = attempt !== undefined && whyUnchecked(attempt) !== '';
-  return <Mark status={isUnchecked ? 'unchecked' : (attempt?.status ?? 'none')} />;
+  return <Mark status={attempt ? stateOf(attempt) : 'none'} />;
 }
 
 /** How long ago a time was, moving on every second. */

@@ -1,7 +1,7 @@
 import { clock, duration } from '../../src/report/style-and-phrases.ts';
 import type { PlanPage, TicketPage } from '../../src/web/api-schemas.ts';
 import { now } from '../live/live.ts';
-import { Empty, Mark, ticketAddress } from './small.tsx';
+import { Empty, Mark, stateOf, ticketAddress } from './small.tsx';
 
 type Attempt = TicketPage['attempts'][number]['attempt'];
 type Ticket = PlanPage['status']['tickets'][number];
@@ -40,11 +40,12 @@ export function Timeline({ tickets }: { tickets: readonly Ticket[] }) {
                 const start = Date.parse(attempt.startedAt);
                 const end = attempt.completedAt ? endOf(attempt) : to;
                 const key = `${attempt.phase}#${attempt.visit}#${attempt.attempt}`;
-                const text = `${attempt.phase}, visit ${attempt.visit}: ${attempt.status}, ${duration(Math.max(0, end - start))}`;
+                const state = stateOf(attempt);
+                const text = `${attempt.phase}, visit ${attempt.visit}: ${state.replace('_', ' ')}, ${duration(Math.max(0, end - start))}`;
                 return (
                   <a
                     key={key}
-                    class={`bar is-${attempt.status}`}
+                    class={`bar is-${state}`}
                     href={`${ticketAddress(ticket)}?attempt=${encodeURIComponent(key)}`}
                     title={text}
                     aria-label={`${ticket.ticketId}: ${text}`}

@@ -84,6 +84,10 @@ describe('decisions', () => {
     await waitFor('the approval', () => world.readPlan('draft').status === 'active');
     await press('Pause');
     await waitFor('the pause of the plan', () => world.readPlan('draft').status === 'paused');
+    await press('Resume');
+    await waitFor('the end of it', () => world.readPlan('draft').status === 'active');
+    await press('Cancel');
+    await waitFor('the end of the plan', () => world.readPlan('draft').status === 'archived');
     // An answer for which the page waits is not given up when something changes meanwhile.
     const cut: string[] = [];
     page.on('requestfailed', (request) => cut.push(request.url()));
@@ -276,6 +280,37 @@ describe('decisions', () => {
   });
 });
 
+describe('a person', () => {
+  it('filters the board, copies a command, and chooses a theme and a name that is recorded', async ({
+    world,
+  }) => {
+    const site = await rich(world);
+    const { page, context } = await visit(browser, site, '/', {
+      permissions: ['clipboard-read', 'clipboard-write'],
+    });
+    await page.locator('#waiting .row').first().waitFor();
+    await page.keyboard.press('/');
+    await page.keyboard.type('typos synonyms');
+    await page.waitForFunction(() => document.querySelectorAll('main .row').length === 1);
+    expect(new URL(page.url()).searchParams.get('q')).toBe('typos synonyms');
+    await page.goto(`${site.server.url}plans/draft`);
+    await page.getByRole('button', { name: 'Copy: signalbox merge draft' }).click();
+    await page.getByText('copied').waitFor();
+    expect(await page.evaluate(() => navigator.clipboard.readText())).toBe('signalbox merge draft');
+    await page.getByLabel('Settings').click();
+    await page.getByLabel('dark').check();
+    await page.getByLabel('Your name').fill('Grace');
+    await page.reload();
+    const colour = () => page.evaluate(() => getComputedStyle(document.documentElement).colorScheme);
+    expect(await colour()).toBe('dark');
+    await page.locator('.page-head').getByRole('button', { name: 'Approve' }).click();
+    await confirm(page, 'Approve');
+    expect(world.events('draft').at(-1)).toMatchObject({ type: 'plan:status', by: 'Grace', door: 'web' });
+    await context.close();
+    await site.close();
+  });
+});
+
 describe('a connection', () => {
   it('that is lost is said with its time, stops decisions, and is found again', async ({ world }) => {
     const site = await rich(world);
@@ -382,6 +417,10 @@ describe('checks that found nothing to run', () => {
     const { page, context } = await visit(browser, site, path);
     await page.locator('.attempt header').getByText(NO_CHECKS).waitFor();
     expect(await page.getByRole('img', { name: 'had nothing to check' }).count()).toBe(3);
+    // In the timeline, too, where a question is not something that runs either.
+    await page.goto(`${site.server.url}plans/auth`);
+    for (const name of ['AUTH-1: checks, visit 1: unchecked', 'AUTH-3: approve, visit 1: needs attention'])
+      await page.getByRole('link', { name }).waitFor();
     await context.close();
     await site.close();
   });
