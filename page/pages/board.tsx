@@ -8,7 +8,7 @@ import {
   type BoardSection as Section,
 } from '../../src/report/plan-and-ticket-status.ts';
 import { enginesText, rounded, waitTime } from '../../src/report/style-and-phrases.ts';
-import { hasWords, sectionWords } from '../../src/report/top/list-rows.ts';
+import { hasWords, sectionWords } from '../../src/report/top/filter-and-group-rows.ts';
 import type { BoardRow } from '../../src/web/api-schemas.ts';
 import { keyOf } from '../live/board-state.ts';
 import { board, now } from '../live/live.ts';

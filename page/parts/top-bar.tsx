@@ -1,5 +1,5 @@
 import { clock } from '../../src/report/style-and-phrases.ts';
-import { sectionWords } from '../../src/report/top/list-rows.ts';
+import { sectionWords } from '../../src/report/top/filter-and-group-rows.ts';
 import { connectAgain, link, needYou, now, session } from '../live/live.ts';
 import { canNotify, turnOnNotifications } from '../live/notifications.ts';
 import { notifications, person, theme } from '../live/preferences.ts';

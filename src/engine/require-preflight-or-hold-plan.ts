@@ -1,6 +1,4 @@
 import type { DoctorFinding } from '../config/doctor/check-programs.ts';
-import { readFacts } from '../machine/files/write-atomic-and-note-facts.ts';
-import type { Machine } from '../machine/machine-files-and-locks.ts';
 import { InputError, messageOf } from '../model/errors.ts';
 import type { Plan } from '../model/plan.ts';
 import type { Readiness } from '../model/state/eligible.ts';
@@ -110,25 +108,4 @@ export class PlanReadiness {
     this.#reported.add(key);
     this.#engine.listen(event);
   }
-}
-
-/** The result of the project's checks on a commit that work starts from. */
-export interface BaseResult {
-  ref: string;
-  commit: string;
-  at: string;
-  /** Null: they passed. */
-  failed: { message: string; tail: string } | null;
-}
-
-/** Kept results by commit and commands, the oldest first. */
-export function baseResults({ baseChecks }: Machine): Record<string, BaseResult | undefined> {
-  return readFacts(baseChecks) as Record<string, BaseResult | undefined>;
-}
-
-/** The checks that failed already on the commit that a ticket started from, for its prompts; null if none are known. */
-export function alreadyFailing(machine: Machine, base: { commit: string } | null): string | null {
-  const results = base ? Object.values(baseResults(machine)) : [];
-  const failed = results.findLast((result) => result?.commit === base?.commit)?.failed;
-  return failed ? `${failed.message}\n\n${failed.tail}`.trim() : null;
 }

@@ -10,6 +10,7 @@ import {
   readIdentity,
   readJob,
 } from '../machine/jobs/start-and-read-job.ts';
+import { alreadyFailing } from '../machine/results-of-base-checks.ts';
 import { ACTIONS, scriptInstead } from '../model/actions.ts';
 import { HeldError, InputError, ifUsable, messageOf, shortageOf } from '../model/errors.ts';
 import type { AttemptRef } from '../model/events.ts';
@@ -46,7 +47,6 @@ import { endedBefore, launchesOf } from './jobs-of-ticket.ts';
 import type { Pinned } from './pinned-workflow.ts';
 import { adoptedPlace, preparePlace } from './prepare-place-of-ticket.ts';
 import { reportEnd } from './report-status-changes.ts';
-import { alreadyFailing } from './require-preflight-or-hold-plan.ts';
 import { currentWorkspace, type TicketWorkspace, workspaceFor } from './work-out-workspace-and-repository.ts';
 import { recordAttempt, type TicketWriter } from './write-tickets-and-reports-of-attempts.ts';
 

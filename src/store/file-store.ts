@@ -20,10 +20,10 @@ import {
   unknownTicket,
 } from '../model/plans/latest-plans-and-unknown-name-errors.ts';
 import type { Ticket } from '../model/ticket.ts';
-import { ChangeLog } from './change-log.ts';
 import { claimLines, type NoticeLine } from './claim-notifications.ts';
 import { FileHolder } from './file-holder.ts';
 import { distrustFinishedIndex } from './finished-index.ts';
+import { ChangeLog } from './numbered-changes.ts';
 import { StateReader, stampOf } from './parse-and-cache-state-files.ts';
 import { parseUsage, serializeUsage } from './parse-without-zod.ts';
 import { appendLines, linesAfter, readLines, stateBytes, stateText, unwritable } from './state-file-io.ts';
@@ -38,7 +38,7 @@ import type {
   StoreView,
   Wanted,
 } from './store-interface.ts';
-import { ViewInMemory } from './view-in-memory.ts';
+import { ViewInMemory } from './unfinished-plans-in-memory.ts';
 import { PlanWatch } from './watch-plans.ts';
 
 /** One JSON file per plan and per ticket, as planners write them. */

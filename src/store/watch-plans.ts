@@ -1,7 +1,7 @@
 import { type FSWatcher, watch } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import type { Changed, StateRef } from '../model/ids-and-branch-names.ts';
-import { keyOf } from './change-log.ts';
+import { keyOf } from './numbered-changes.ts';
 
 type Kind = 'root' | 'plan' | 'tickets';
 

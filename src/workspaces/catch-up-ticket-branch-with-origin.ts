@@ -1,7 +1,7 @@
 import type { Repository } from '../git/context-and-locks.ts';
 import { fetchNow } from '../git/fetch-and-find-trunk.ts';
 import { countCommits, isAncestor } from '../git/history.ts';
-import { mergeCommits } from '../git/merge.ts';
+import { mergeCommits } from '../git/merge-commits-without-worktree.ts';
 import { branchRef, checkBranch, originRef, readRefs } from '../git/refs.ts';
 import { readStatus } from '../git/status-and-index-marks.ts';
 import { WorkspaceError } from '../model/errors.ts';

@@ -1,7 +1,7 @@
 import { realpathSync } from 'node:fs';
 import type { Context, Repository } from '../git/context-and-locks.ts';
 import type { GitLocation } from '../git/locate-git-directories.ts';
-import { identity } from '../git/merge.ts';
+import { identity } from '../git/merge-commits-without-worktree.ts';
 import { branchRef } from '../git/refs.ts';
 import { WorkspaceError } from '../model/errors.ts';
 import { canonical } from './resolve-symlinks-make-and-remove-directories.ts';

@@ -2,7 +2,7 @@ import { lockRepo, type Repository } from '../git/context-and-locks.ts';
 import { fetchNow } from '../git/fetch-and-find-trunk.ts';
 import { countCommits, isCommit, mergeBase } from '../git/history.ts';
 import type { GitLocation } from '../git/locate-git-directories.ts';
-import { mergeCommits } from '../git/merge.ts';
+import { mergeCommits } from '../git/merge-commits-without-worktree.ts';
 import { branchRef, originRef, readRef, readRefs } from '../git/refs.ts';
 import { GitError } from '../git/run-git.ts';
 import { messageOf, orError, WorkspaceError } from '../model/errors.ts';

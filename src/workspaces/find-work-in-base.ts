@@ -1,6 +1,6 @@
 import type { Repository } from '../git/context-and-locks.ts';
 import { contains, isCommit, isReachable, mergeBase } from '../git/history.ts';
-import { addsNothing, withTemporaryObjects } from '../git/merge.ts';
+import { addsNothing, withTemporaryObjects } from '../git/merge-commits-without-worktree.ts';
 import { branchRef, originRef, readRefs } from '../git/refs.ts';
 import { GitError, NO_DIFF_PROGRAMS } from '../git/run-git.ts';
 import { ignoring } from '../model/errors.ts';

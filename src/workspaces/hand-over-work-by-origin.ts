@@ -3,7 +3,7 @@ import type { Context, Repository } from '../git/context-and-locks.ts';
 import { fetchRefs, trustedAccess } from '../git/fetch-and-find-trunk.ts';
 import { isAncestor, isCommit, treeOf } from '../git/history.ts';
 import type { GitLocation } from '../git/locate-git-directories.ts';
-import { commitTree } from '../git/merge.ts';
+import { commitTree } from '../git/merge-commits-without-worktree.ts';
 import { branchRef, checkBranch, readRef, requireTip } from '../git/refs.ts';
 import { NO_DIFF_PROGRAMS } from '../git/run-git.ts';
 import { readStatus, withScratchIndex } from '../git/status-and-index-marks.ts';

@@ -1,7 +1,7 @@
 import { lockMerges, type Repository } from '../git/context-and-locks.ts';
 import { contains, remember } from '../git/history.ts';
 import { checkedOutAt, listWorktrees } from '../git/inspect-worktrees.ts';
-import { mergeCommits } from '../git/merge.ts';
+import { mergeCommits } from '../git/merge-commits-without-worktree.ts';
 import { branchRef, checkBranch, requireTip } from '../git/refs.ts';
 import { GitError } from '../git/run-git.ts';
 import { WorkspaceError } from '../model/errors.ts';

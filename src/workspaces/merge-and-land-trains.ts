@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { type Context, lockMerges, type Repository } from '../git/context-and-locks.ts';
 import { fetchNow, fetchRefs } from '../git/fetch-and-find-trunk.ts';
 import { contains, treeOf } from '../git/history.ts';
-import { mergeCommits, withTemporaryObjects } from '../git/merge.ts';
+import { mergeCommits, withTemporaryObjects } from '../git/merge-commits-without-worktree.ts';
 import { branchRef, checkBranch, originRef, readRef, requireTip } from '../git/refs.ts';
 import { GitError } from '../git/run-git.ts';
 import { withLock } from '../machine/file-lock.ts';

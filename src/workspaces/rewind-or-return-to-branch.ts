@@ -1,6 +1,6 @@
 import type { Context, Repository } from '../git/context-and-locks.ts';
 import type { GitLocation } from '../git/locate-git-directories.ts';
-import { commitTree } from '../git/merge.ts';
+import { commitTree } from '../git/merge-commits-without-worktree.ts';
 import { branchRef, isOid, readRef } from '../git/refs.ts';
 import { clearMarks, readStatus, type Status, withScratchIndex } from '../git/status-and-index-marks.ts';
 import { WorkspaceError } from '../model/errors.ts';

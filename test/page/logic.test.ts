@@ -12,7 +12,7 @@ import { layOut } from '../../page/logic/graph-layout.ts';
 import { parseJson } from '../../page/logic/parse-json.ts';
 import { nextOffset, opened, rangeOf, withEarlier, withLater } from '../../page/logic/transcript-window.ts';
 import type { Attempt, Hold } from '../../src/model/ticket.ts';
-import { hasWords } from '../../src/report/top/list-rows.ts';
+import { hasWords } from '../../src/report/top/filter-and-group-rows.ts';
 import type { Board, BoardRow, Transcript } from '../../src/web/api-schemas.ts';
 import { attempt as attemptOf } from '../model/build.ts';
 

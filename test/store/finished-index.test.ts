@@ -7,7 +7,7 @@ import type { Plan } from '../../src/model/plan.ts';
 import { openStore } from '../../src/store/open-file-store-with-schemas.ts';
 import { StateReader } from '../../src/store/parse-and-cache-state-files.ts';
 import { layoutOf } from '../../src/store/state-paths-and-read-plans.ts';
-import { ViewInMemory } from '../../src/store/view-in-memory.ts';
+import { ViewInMemory } from '../../src/store/unfinished-plans-in-memory.ts';
 import { State } from './scratch.ts';
 
 const COUNT = 60;

@@ -12,8 +12,8 @@ import {
 import { type Claim, sayHolder } from '../../src/model/lease-and-claim-messages.ts';
 import type { Plan } from '../../src/model/plan.ts';
 import type { Ticket } from '../../src/model/ticket.ts';
-import { ChangeLog, keyOf } from '../../src/store/change-log.ts';
 import { claimLines, type NoticeLine } from '../../src/store/claim-notifications.ts';
+import { ChangeLog, keyOf } from '../../src/store/numbered-changes.ts';
 import type { Holder, NoticeWish, Store, StoreView, Wanted } from '../../src/store/store-interface.ts';
 
 /** What all stores of one truth share, as processes share a database. */

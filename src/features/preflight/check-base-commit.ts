@@ -4,10 +4,10 @@ import { type DoctorFinding, finding } from '../../config/doctor/check-programs.
 import { loadSettings } from '../../config/load-settings.ts';
 import type { Settings } from '../../config/settings-table.ts';
 import type { EngineContext } from '../../engine/context.ts';
-import { type BaseResult, baseResults } from '../../engine/require-preflight-or-hold-plan.ts';
 import type { TicketWorkspace } from '../../engine/work-out-workspace-and-repository.ts';
 import { noteFact } from '../../machine/files/write-atomic-and-note-facts.ts';
 import { stopJob } from '../../machine/jobs/stop-job.ts';
+import { type BaseResult, baseResults } from '../../machine/results-of-base-checks.ts';
 import { explained, HeldError, WorkspaceError } from '../../model/errors.ts';
 import { digest } from '../../model/ids-and-branch-names.ts';
 import { checksOf, runCheck } from '../checks/find-and-run-checks.ts';

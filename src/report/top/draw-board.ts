@@ -6,8 +6,8 @@ import type { Style } from '../style-and-phrases.ts';
 import { clock, enginesText, sayProblem, statusMark, waitTime } from '../style-and-phrases.ts';
 import { cells, cut, joined } from '../tables-and-text-wrapping.ts';
 import type { Board, BoardRow } from '../view-schemas.ts';
+import { type ListEntry, listEntries, rowNames, type Shown, sectionWords } from './filter-and-group-rows.ts';
 import { drawRow, headerRow, layOutRows, type RowLayout } from './lay-out-and-draw-rows.ts';
-import { type ListEntry, listEntries, rowNames, type Shown, sectionWords } from './list-rows.ts';
 
 export interface Frame {
   columns: number;

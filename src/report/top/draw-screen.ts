@@ -5,8 +5,8 @@ import { clock, waitTime } from '../style-and-phrases.ts';
 import { cells, cut, fold } from '../tables-and-text-wrapping.ts';
 import type { Board, BoardRow } from '../view-schemas.ts';
 import { countLines, drawEntry, type Frame, factLines, type Listing } from './draw-board.ts';
+import type { ListEntry } from './filter-and-group-rows.ts';
 import { headerRow } from './lay-out-and-draw-rows.ts';
-import type { ListEntry } from './list-rows.ts';
 import { openQuestions, type TopState } from './top-state.ts';
 
 /** The state could not be read: why, and when it was read last. */

@@ -6,7 +6,7 @@ import type { AnswerBox, Question } from '../live/answer-box.ts';
 import { beside, emptyBox, isKey, pressInBox, questionsIn, typed } from '../live/answer-box.ts';
 import { oneLine } from '../printable-text.ts';
 import type { Board, BoardRow } from '../view-schemas.ts';
-import { GROUPINGS, type Shown } from './list-rows.ts';
+import { GROUPINGS, type Shown } from './filter-and-group-rows.ts';
 
 /** What a key does to a ticket after a person has agreed. */
 export type Wish =

@@ -5,7 +5,7 @@ import type { Style } from '../style-and-phrases.ts';
 import type { Board, BoardRow } from '../view-schemas.ts';
 import { type Listing, listing } from './draw-board.ts';
 import { drawScreen, type Stale } from './draw-screen.ts';
-import type { Shown } from './list-rows.ts';
+import type { Shown } from './filter-and-group-rows.ts';
 import { ChangedLines } from './rewrite-changed-lines.ts';
 import { KeySplitter } from './split-keys.ts';
 import {

@@ -1,5 +1,5 @@
 import type { Changed, StateRef } from '../../model/ids-and-branch-names.ts';
-import { ChangeLog } from '../change-log.ts';
+import { ChangeLog } from '../numbered-changes.ts';
 import type { ConnectionParameters } from './connection-parameters.ts';
 import { Leases } from './copy-of-leases-roles-and-workers.ts';
 import { DatabaseConnection, inTransaction, type Query } from './database-connection.ts';

@@ -1,7 +1,7 @@
 import { ownIdentity } from '../../machine/process-identity-and-signals.ts';
 import type { InputError } from '../../model/errors.ts';
 import type { StateRef } from '../../model/ids-and-branch-names.ts';
-import { keyOf } from '../change-log.ts';
+import { keyOf } from '../numbered-changes.ts';
 import type { StoreOptions } from '../store-interface.ts';
 import type { Query } from './database-connection.ts';
 import type { ConnectedMirror } from './keep-mirror-current.ts';
