@@ -11,7 +11,7 @@ import type { ErrorClass, Json, Usage } from '../model/ticket.ts';
 import { classify, type Exit } from './reading/classify-errors.ts';
 import { isoFromEpoch } from './reading/reset-time.ts';
 import { resultInText } from './reading/result-block-and-signal.ts';
-import { oneLine, StreamReader, usageOf, warning } from './reading/stream-reader.ts';
+import { StreamReader, shortLine, usageOf, warning } from './reading/stream-reader.ts';
 
 /** Reasons that decide the class by themselves. */
 const REASONS: Readonly<Record<string, ErrorClass>> = {
@@ -110,7 +110,7 @@ export class ClaudeReader extends StreamReader {
       }
       case 'permission_denied': {
         const tool = asString(event.tool_name) ?? 'a tool';
-        return [warning(oneLine(`Denied: ${tool}. ${asString(event.message) ?? ''}`))];
+        return [warning(shortLine(`Denied: ${tool}. ${asString(event.message) ?? ''}`))];
       }
       default:
         return [];
@@ -122,7 +122,7 @@ export class ClaudeReader extends StreamReader {
     const blocks = asArray(message.content).map(asObject);
     if (event.is_api_error_message === true || message.model === '<synthetic>') {
       const text = blocks.map((block) => asString(block?.text)).join(' ');
-      return text.trim() === '' ? [] : [warning(oneLine(text))];
+      return text.trim() === '' ? [] : [warning(shortLine(text))];
     }
     // An answer after a result or a rejection means that the run continued.
     this.#result = null;
@@ -168,7 +168,7 @@ export class ClaudeReader extends StreamReader {
     return [
       ...(usage ? [{ type: 'usage', usage } as const] : []),
       ...(denied.length > 0
-        ? [warning(oneLine(`Tools were denied: ${[...new Set(denied)].join(', ')}.`))]
+        ? [warning(shortLine(`Tools were denied: ${[...new Set(denied)].join(', ')}.`))]
         : []),
     ];
   }

@@ -38,8 +38,8 @@ import { classify, type Exit, wasSignalled } from './reading/classify-errors.ts'
 import {
   checkedSessionId,
   fingerprintOf,
-  oneLine,
   StreamReader,
+  shortLine,
   toolEnd,
   usageOf,
   warning,
@@ -251,7 +251,7 @@ class CodexReader extends StreamReader {
 
   #error(message: string): AgentEvent[] {
     this.#trouble = message;
-    const warned = warning(oneLine(message, 300));
+    const warned = warning(shortLine(message, 300));
     if (classify(message, statusIn(message)) !== 'limit') return [warned];
     const { message: text, resetAt = null } = this.error('limit', message);
     return [warned, { type: 'limit', resetAt, sure: false, message: text }];
@@ -259,7 +259,7 @@ class CodexReader extends StreamReader {
 
   #item(item: JsonObject | undefined, done: boolean): AgentEvent[] {
     if (!item) return [];
-    if (item.type === 'error') return [warning(oneLine(asString(item.message) ?? 'unknown error', 300))];
+    if (item.type === 'error') return [warning(shortLine(asString(item.message) ?? 'unknown error', 300))];
     this.#trouble = null;
     const text = asString(item.text);
     if (item.type === 'agent_message' && done && text !== undefined) return this.message(text);
@@ -295,17 +295,17 @@ class CodexReader extends StreamReader {
 function toolOf(item: JsonObject): { name: string; summary: string } | undefined {
   switch (item.type) {
     case 'command_execution':
-      return { name: 'shell', summary: oneLine(asString(item.command) ?? '') };
+      return { name: 'shell', summary: shortLine(asString(item.command) ?? '') };
     case 'file_change': {
       const paths = asArray(item.changes).map((change) => asString(asObject(change)?.path));
-      return { name: 'edit', summary: oneLine(paths.join(' ')) };
+      return { name: 'edit', summary: shortLine(paths.join(' ')) };
     }
     case 'mcp_tool_call': {
       const name = [asString(item.server), asString(item.tool)].filter(Boolean).join('.');
       return { name: name || 'mcp', summary: '' };
     }
     case 'web_search':
-      return { name: 'web_search', summary: oneLine(asString(item.query) ?? '') };
+      return { name: 'web_search', summary: shortLine(asString(item.query) ?? '') };
     default:
       return undefined;
   }

@@ -18,7 +18,7 @@ import {
   withSkillIndex,
 } from './planner-launch-and-masked-arguments.ts';
 import { classify, type Exit, isEmptied, troubleEvent } from './reading/classify-errors.ts';
-import { oneLine, StreamReader, usageOf, warning } from './reading/stream-reader.ts';
+import { StreamReader, shortLine, usageOf, warning } from './reading/stream-reader.ts';
 
 const POLICY_FILE = 'gemini-policy.toml';
 
@@ -164,7 +164,7 @@ class GeminiReader extends StreamReader {
         else if (event.severity === 'error') this.#reported = message;
         // After a warning, the same message continues.
         const before = event.severity === 'error' ? this.#endMessage() : this.#endLine();
-        return [...before, warning(oneLine(message, 300))];
+        return [...before, warning(shortLine(message, 300))];
       }
       case 'result': {
         this.#result = event;

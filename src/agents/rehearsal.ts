@@ -11,7 +11,7 @@ import { ERROR_CLASSES, type Json } from '../model/ticket.ts';
 import { flagged, sessionArgs } from './command-flags.ts';
 import { requestEnv } from './directories-and-variables.ts';
 import type { Exit } from './reading/classify-errors.ts';
-import { fingerprintOf, isoOf, oneLine, StreamReader, toolEnd, usageOf } from './reading/stream-reader.ts';
+import { fingerprintOf, isoOf, StreamReader, shortLine, toolEnd, usageOf } from './reading/stream-reader.ts';
 
 const SCHEMA_FILE = 'schema.json';
 
@@ -53,7 +53,7 @@ class RehearsalReader extends StreamReader {
       case 'tool': {
         const tool = {
           name: asString(event.name) ?? 'tool',
-          summary: oneLine(asString(event.summary) ?? ''),
+          summary: shortLine(asString(event.summary) ?? ''),
         };
         if (event.done !== true) return [{ type: 'tool', ...tool, done: false }];
         return [

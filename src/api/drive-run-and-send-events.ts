@@ -10,7 +10,7 @@ import type {
   RunResult,
   WorktreeInfo,
 } from '../features/issue-runs/request-and-result-types.ts';
-import { issueResult, rounded, runSeconds } from '../features/issue-runs/results/issue-result.ts';
+import { issueResult, roundedSeconds, runSeconds } from '../features/issue-runs/results/issue-result.ts';
 import { numberOf } from '../features/issue-runs/results/stored-run-time-and-issue-names.ts';
 import { pauseIfSuperseded } from '../features/issue-runs/resume-run-and-handle-newer-runs.ts';
 import type { Env } from '../machine/paths-and-user-home.ts';
@@ -133,7 +133,7 @@ export function openRun(
     engine: openEngine({ settings, env, by: 'run', listen, store }),
     numbers,
     log: null,
-    seconds: () => rounded((performance.now() - began) / 1000),
+    seconds: () => roundedSeconds((performance.now() - began) / 1000),
     write: (how, planId) => {
       try {
         if (opened.log) how(opened.log);

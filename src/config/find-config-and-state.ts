@@ -41,7 +41,7 @@ export function configChain({ cwd, env, configPath }: Where): Pick<ConfigFile, '
 /** The first config file there is, or null. One that is there but cannot be read is an error. */
 export function findConfig(where: Where): ConfigFile | null {
   for (const { file, kind } of configChain(where)) {
-    const text = readText(file);
+    const text = readConfigText(file);
     if (text !== undefined) return { file, kind, text };
     if (kind === 'given' && where.configPath === undefined && where.env.SIGNALBOX_JOB)
       throw new InputError('config/missing', `This job cannot see the config file ${file}.`, {
@@ -62,7 +62,7 @@ export function projectFile(cwd: string, home: string): ConfigFile | null {
   const top = repositoryOf(cwd);
   if (top === null || join(top, '.signalbox') === home) return null;
   const file = join(top, '.signalbox', 'settings.json');
-  const text = readText(file);
+  const text = readConfigText(file);
   return text === undefined ? null : { file, text, kind: 'project' };
 }
 
@@ -90,7 +90,7 @@ export function plainStateDir(where: Where): string | undefined {
 }
 
 /** A file's text, or undefined when there is none. */
-export function readText(file: string): string | undefined {
+export function readConfigText(file: string): string | undefined {
   try {
     return readFileSync(file, 'utf8');
   } catch (error) {

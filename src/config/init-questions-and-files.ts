@@ -12,7 +12,7 @@ import {
 import { dirname, join } from 'node:path';
 import { unlessCode } from '../machine/files/read-and-remove-files.ts';
 import { InputError } from '../model/errors.ts';
-import { packageDir, readText } from './find-config-and-state.ts';
+import { packageDir, readConfigText } from './find-config-and-state.ts';
 import { detectManifest } from './project-manifest.ts';
 
 /** What `init` found. It decides what is asked. */
@@ -264,7 +264,7 @@ function schemasLink(path: string): Made {
 
 /** A person's own rules stay; only missing ones are added below them. */
 function ignoreRules(path: string): Made {
-  const before = readText(path);
+  const before = readConfigText(path);
   if (before === undefined) return file(path, `${IGNORED.join('\n')}\n`);
   const present = new Set(before.split(/\r?\n/).map((line) => line.trim().replace(/^\//, '')));
   const missing = IGNORED.filter((rule) => !present.has(rule));

@@ -1,7 +1,7 @@
 import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { InputError } from '../model/errors.ts';
-import { readText, repositoryOf } from './find-config-and-state.ts';
+import { readConfigText, repositoryOf } from './find-config-and-state.ts';
 
 interface Manifest {
   version: 1;
@@ -64,7 +64,7 @@ const MANAGERS: Readonly<Record<string, readonly [file: string | RegExp, manager
 export function readManifest(directory: string): ProjectManifest {
   const root = repositoryOf(directory) ?? directory;
   const file = join(root, '.signalbox', 'manifest.json');
-  const text = readText(file);
+  const text = readConfigText(file);
   const detected = detectManifest(root);
   if (text === undefined) return { ...detected, root, file: null };
   const { stack, packageManager } = parseManifest(text, file);
@@ -117,6 +117,6 @@ export function detectManifest(dir: string): Manifest {
 
 /** `"packageManager": "pnpm@9.1.0"` of package.json; null for a broken file. */
 function declaredManager(dir: string): string | null {
-  const declared = /"packageManager"\s*:\s*"([a-z]+)@/.exec(readText(join(dir, 'package.json')) ?? '');
+  const declared = /"packageManager"\s*:\s*"([a-z]+)@/.exec(readConfigText(join(dir, 'package.json')) ?? '');
   return declared?.[1] ?? null;
 }

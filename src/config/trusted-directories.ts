@@ -2,12 +2,12 @@ import { mkdirSync, realpathSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { writeAtomic } from '../machine/files/write-atomic-and-note-facts.ts';
 import { InputError } from '../model/errors.ts';
-import { readText } from './find-config-and-state.ts';
+import { readConfigText } from './find-config-and-state.ts';
 
 /** Directories whose own settings may name commands; only this directory itself, nothing below it. */
 function readTrusted(home: string): string[] {
   const file = join(home, 'trusted.json');
-  const text = readText(file);
+  const text = readConfigText(file);
   if (text === undefined) return [];
   const bad = (cause?: unknown) =>
     new InputError('config/trusted', `${file} does not hold {"version": 1, "directories": [...]}.`, {

@@ -97,7 +97,7 @@ export async function carryOutCommand(
     await releaseWorkspace({ engine, ticket: after, workspace });
     await completeUnwatched(engine, ref.planId);
   }
-  return stops ? untilStopped(engine, ref, began) : after;
+  return stops ? waitUntilStopped(engine, ref, began) : after;
 }
 
 /** Completes a plan that a command has finished, if no engine is running that would do it. */
@@ -230,7 +230,11 @@ export async function pauseBriefly(engine: EngineContext, ref: TicketRef, by: st
 }
 
 /** Waits until the engine that drives the ticket has released it; without one, does what that engine would do. */
-export async function untilStopped(engine: EngineContext, ref: TicketRef, began: number): Promise<Ticket> {
+export async function waitUntilStopped(
+  engine: EngineContext,
+  ref: TicketRef,
+  began: number,
+): Promise<Ticket> {
   const { store, holder } = engine;
   for (;;) {
     // On a fleet: whether its machine is still heard of.
@@ -290,7 +294,7 @@ export async function pausePlan(engine: EngineContext, planId: string, by: strin
   });
   emit(engine, { type: 'plan:status', planId, status: plan.status, ...decider(engine) });
   for (const ticket of engine.store.tickets(plan))
-    if (ticket.claim && ticket.claim.by !== 'session') await untilStopped(engine, ticket, began);
+    if (ticket.claim && ticket.claim.by !== 'session') await waitUntilStopped(engine, ticket, began);
   return plan;
 }
 

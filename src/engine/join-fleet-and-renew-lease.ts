@@ -1,7 +1,7 @@
 import { realpathSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Settings } from '../config/settings-table.ts';
-import { repositoryName } from '../issues/find-issue-checkouts.ts';
+import { comparableName } from '../issues/find-issue-checkouts.ts';
 import { secondsWithSleep } from '../machine/clock-including-suspend.ts';
 import { makeDirectory } from '../machine/files/make-directory-and-handle-storage-errors.ts';
 import { ifPossible } from '../machine/files/read-and-remove-files.ts';
@@ -42,7 +42,7 @@ const real = (path: string) => ifPossible(() => realpathSync.native(path)) ?? pa
 /** Names and paths of the repositories that the settings of a worker name. It drives no others. */
 export function reposOf({ repos }: Pick<Settings, 'repos'>): string[] {
   const paths = Object.values(repos);
-  return [...new Set([...Object.keys(repos), ...paths, ...paths.map(real)].map(repositoryName))];
+  return [...new Set([...Object.keys(repos), ...paths, ...paths.map(real)].map(comparableName))];
 }
 
 /** What makes a process a worker: its entry in the store, its queue, and the file that lets its jobs run. */

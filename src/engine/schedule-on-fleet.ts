@@ -1,4 +1,4 @@
-import { repositoryName } from '../issues/find-issue-checkouts.ts';
+import { comparableName } from '../issues/find-issue-checkouts.ts';
 import { refKey } from '../model/ids-and-branch-names.ts';
 import { type Needs, needsOf, Placement } from '../model/place-tickets-on-workers.ts';
 import type { Plan } from '../model/plan.ts';
@@ -34,7 +34,11 @@ export function needsIn(
   ticket: Ticket,
   workflow = knownPinned(engine, ticket)?.workflow,
 ): Needs {
-  return needsOf(plan, ticket, { workflow, repositoryName, before: lastInTree(engine.store.glance(), plan) });
+  return needsOf(plan, ticket, {
+    workflow,
+    repositoryName: comparableName,
+    before: lastInTree(engine.store.glance(), plan),
+  });
 }
 
 /** Gives tickets to workers while this process has the scheduler's lease. Any worker and the daemon may have it. */

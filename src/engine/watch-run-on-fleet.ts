@@ -8,7 +8,7 @@ import { isOver, type Ticket } from '../model/ticket.ts';
 import type { Fleet } from '../store/store-interface.ts';
 import { completePlan } from './claim-and-complete-plan.ts';
 import type { EngineContext } from './context.ts';
-import { untilStopped } from './control-tickets-and-plans.ts';
+import { waitUntilStopped } from './control-tickets-and-plans.ts';
 import { stopTicket } from './running-tickets.ts';
 import { needsIn, underWay } from './schedule-on-fleet.ts';
 import { onAborted, wakeableSleep } from './wait-until-woken-or-aborted.ts';
@@ -179,7 +179,7 @@ export class FleetRun {
     const held = this.#tickets().filter(({ claim }) => claim !== null && claim.by !== 'session');
     for (const ticket of held) {
       const left = await machine.storage.write(() =>
-        orError(HeldError, () => untilStopped(this.#engine, ticket, this.#stoppedAt)),
+        orError(HeldError, () => waitUntilStopped(this.#engine, ticket, this.#stoppedAt)),
       );
       if (left instanceof HeldError) {
         listen({ type: 'problem', planId, ticketId: null, message: explained(left), path: null });

@@ -2,7 +2,7 @@ import { existsSync, statSync } from 'node:fs';
 import { basename, dirname, isAbsolute, join, resolve } from 'node:path';
 import type { Settings } from '../config/settings-table.ts';
 import { parseRemote, parseRepository } from '../github/gh/repository-name.ts';
-import { mappedPath, repositoryName } from '../issues/find-issue-checkouts.ts';
+import { comparableName, mappedPath } from '../issues/find-issue-checkouts.ts';
 import { readText, realOf, statIfVisible } from '../machine/files/read-and-remove-files.ts';
 import { ownIdentity } from '../machine/process-identity-and-signals.ts';
 import { InputError, ignoring, WorkspaceError } from '../model/errors.ts';
@@ -57,7 +57,7 @@ export function repositoryKey(settings: Settings, named: string): string {
   const before = known.get(named);
   if (before !== undefined) return before;
   const path = mappedPath(settings.repos, named) ?? expand(named, settings);
-  const key = isAbsolute(path) ? (realOf(path) ?? resolve(path)) : repositoryName(named);
+  const key = isAbsolute(path) ? (realOf(path) ?? resolve(path)) : comparableName(named);
   known.set(named, key);
   return key;
 }
@@ -91,7 +91,7 @@ export async function sharedName(
   const own = expand(path, settings);
   const name = Object.entries(settings.repos).find(([, each]) => realOf(each) === realOf(own))?.[0];
   const address = await ignoring(WorkspaceError, () => workspaces.originAddress(own));
-  if (name && address && repositoryName(name) === repositoryName(address)) return address;
+  if (name && address && comparableName(name) === comparableName(address)) return address;
   return name ?? (address && isNameOfRepository(address) ? address : undefined);
 }
 

@@ -6,7 +6,7 @@ import { InputError } from '../model/errors.ts';
 import { parseJson } from '../model/text/parse-json-and-find-places.ts';
 import { asRecord, asText } from '../model/text/values-of-unknown-type.ts';
 import type { RepositoryName } from './gh/repository-name.ts';
-import { GITHUB, isElsewhere, parseRemote, parseRepository } from './gh/repository-name.ts';
+import { GITHUB, isOtherForge, parseRemote, parseRepository } from './gh/repository-name.ts';
 import { type GhOptions, ghFailure, runGh } from './gh/run-gh.ts';
 
 const HINT = 'Write owner/repo#12 instead of the number, or name Markdown files, which need no GitHub.';
@@ -32,7 +32,7 @@ export async function ownRepository(options: GhOptions, memory?: KnownRepositori
     memory?.set(address, known);
     return known;
   }
-  if (isElsewhere(local.host)) throw unknown(`The remote origin is on ${local.host}, which is not GitHub.`);
+  if (isOtherForge(local.host)) throw unknown(`The remote origin is on ${local.host}, which is not GitHub.`);
   return local;
 }
 

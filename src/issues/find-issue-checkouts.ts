@@ -41,12 +41,12 @@ export async function placeItems({ workspaces, repos }: Checkouts, cwd: string, 
 
 /** The path of a repository by the setting `repos`. GitHub ignores upper and lower case in names. */
 export function mappedPath(repos: Checkouts['repos'], repository: string | null): string | undefined {
-  const wanted = repositoryName(repository ?? '');
-  return Object.entries(repos).find(([name]) => repositoryName(name) === wanted)?.[1];
+  const wanted = comparableName(repository ?? '');
+  return Object.entries(repos).find(([name]) => comparableName(name) === wanted)?.[1];
 }
 
 /** The same text for all ways to name a repository; that of a path is its path. */
-export function repositoryName(text: string): string {
+export function comparableName(text: string): string {
   const name = parseRepository(text) ?? parseRemote(text);
   return (name ? repositoryText(name) : text).toLowerCase();
 }

@@ -3,7 +3,7 @@ import { resolve } from 'node:path';
 import {
   GITHUB,
   HOST,
-  isElsewhere,
+  isOtherForge,
   MAX_NUMBER,
   NAME,
   OWNER,
@@ -135,7 +135,7 @@ function fromIssue(text: string): GithubReference | undefined {
   }
   if (read.pull) throw refuse(`${quoted(text)} is a pull request; an issue is wanted.`);
   const { repository, number } = read.mention;
-  if (isElsewhere(repository?.host))
+  if (isOtherForge(repository?.host))
     throw refuse(`${quoted(text)} is not on GitHub; issues of ${repository?.host} cannot be read.`);
   const { host, owner, name } = repository ?? {};
   return { kind: 'github', text, number, owner, repo: name, ...(host ? { host } : {}) };

@@ -39,11 +39,11 @@ function keep(raw: unknown, known: unknown): unknown {
   const extra = order.filter((key) => !Object.hasOwn(known, key));
   const inOrder = Object.keys(result).filter((key) => raw[key] !== undefined);
   const isKept = extra.length === 0 && inOrder.every((key, index) => key === order[index]);
-  return isKept ? result : setAside(result, order, raw, extra);
+  return isKept ? result : withFieldsAside(result, order, raw, extra);
 }
 
 /** Stores the fields `extra` of `raw` in `known`. */
-export function setAside<T extends object>(
+export function withFieldsAside<T extends object>(
   known: T,
   order: readonly string[],
   raw: Readonly<Record<string, unknown>>,

@@ -27,7 +27,7 @@ import { type Ask, AttemptConfigError, type Turn, type TurnEnd, takeTurn } from 
 import { cutShortBy, variablesOf } from './attempt-variables-and-environment.ts';
 import { excerpt } from './capture-values-and-excerpt-output.ts';
 import { TIP_BEFORE, tipBefore } from './check-evidence.ts';
-import { commitAndEnd, hasBegun, nativeCap, ownBudget } from './handle-used-up-budget.ts';
+import { commitAndEnd, hasBegunClosingTurn, nativeCap, ownBudget } from './handle-used-up-budget.ts';
 import {
   FINGERPRINT_FILE,
   factsOf,
@@ -113,7 +113,7 @@ async function work(context: Context, agent: AgentConfig, adapter: AgentAdapter)
   if ('end' in turn) {
     if (turn.broke) return commitAndEnd(context, first, ask, turn.broke, turn.end);
     // The budget was raised meanwhile.
-    if (turn.end.type === 'parked' && hasBegun(context, first))
+    if (turn.end.type === 'parked' && hasBegunClosingTurn(context, first))
       return commitAndEnd(context, first, ask, ownBudget('it was asked to stop'), turn.end);
     return turn.limit ? holdUntilLimitResets(context, turn.limit, turn.end) : turn.end;
   }

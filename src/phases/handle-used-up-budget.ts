@@ -38,7 +38,7 @@ export async function commitAndEnd(
   const dir = landingOf(first);
   if (!can) return end(facts.usage);
   // A turn that has started may have committed everything and ended; its cost still has to be read.
-  if (!hasBegun(context, first)) {
+  if (!hasBegunClosingTurn(context, first)) {
     if (!(await hasUncommitted(context)) || (await context.allowance?.launch())) return end(facts.usage);
   }
   context.onNote?.(`${hold.reason}; it commits what is done and stops`);
@@ -67,7 +67,7 @@ export async function commitAndEnd(
 const landingOf = ({ dir }: Turn) => `${dir}.landing`;
 
 /** Whether an earlier engine started this turn. */
-export function hasBegun({ resumed }: PhaseContext, first: Turn): boolean {
+export function hasBegunClosingTurn({ resumed }: PhaseContext, first: Turn): boolean {
   return resumed && existsSync(landingOf(first));
 }
 

@@ -1,6 +1,6 @@
 import planSchema from '../../schemas/plan.schema.json' with { type: 'json' };
 import ticketSchema from '../../schemas/ticket.schema.json' with { type: 'json' };
-import { setAside } from '../model/extra-fields.ts';
+import { withFieldsAside } from '../model/extra-fields.ts';
 import { BRANCH_PATTERN, branchProblem, ID_PATTERN, idProblem } from '../model/ids-and-branch-names.ts';
 import type { Plan } from '../model/plan.ts';
 import type { Ticket } from '../model/ticket.ts';
@@ -193,7 +193,7 @@ function object(schema: Schema): Read {
     if (!hasExtra && inOrder) return result;
     if (hasExtra && schema.additionalProperties === false) return NO;
     const extra = hasExtra ? keys.filter((key) => !fields[key]) : [];
-    return extra.every((key) => isJson(value[key])) ? setAside(result, keys, value, extra) : NO;
+    return extra.every((key) => isJson(value[key])) ? withFieldsAside(result, keys, value, extra) : NO;
   };
 }
 

@@ -173,7 +173,7 @@ function summaryOf(input: unknown): string {
   const object = asObject(input) ?? {};
   for (const key of SUMMARY_KEYS) {
     const text = asString(object[key]);
-    if (text) return oneLine(text);
+    if (text) return shortLine(text);
   }
   return '';
 }
@@ -184,7 +184,7 @@ export function fingerprintOf(...values: unknown[]): string {
 }
 
 /** One line of at most `max` characters, for views. */
-export function oneLine(text: string, max = 160): string {
+export function shortLine(text: string, max = 160): string {
   const flat = text
     .slice(0, max * 4)
     .replace(/\s+/g, ' ')

@@ -143,7 +143,7 @@ async function engines(
 ): Promise<Pick<Parameters<typeof statusOf>[0], 'daemon' | 'whyNoWorker'>> {
   const { fleet } = store;
   if (!fleet) return { daemon };
-  const [{ needsOf, whyNoWorker }, { lastInTree }, { repositoryName }, { readPinned }] = await Promise.all([
+  const [{ needsOf, whyNoWorker }, { lastInTree }, { comparableName }, { readPinned }] = await Promise.all([
     import('../../model/place-tickets-on-workers.ts'),
     import('../../model/state/shared-workspace-turns.ts'),
     import('../../issues/find-issue-checkouts.ts'),
@@ -165,7 +165,10 @@ async function engines(
     whyNoWorker: (plan, ticket) => {
       const before = lastInTree(store.glance(), plan);
       const workflow = ticket.workflowHash ? workflowOf(ticket.workflowHash) : undefined;
-      return whyNoWorker(workers, needsOf(plan, ticket, { workflow, repositoryName, before }));
+      return whyNoWorker(
+        workers,
+        needsOf(plan, ticket, { workflow, repositoryName: comparableName, before }),
+      );
     },
   };
 }

@@ -198,7 +198,7 @@ async function readyIn(
   const ready: Ready[] = [];
   for (const each of byBranch.values()) {
     const { tickets, spec } = each;
-    if (tickets.some((ticket) => isReady(engine, ticket)) && !(await isInBase(engine, spec, tickets)))
+    if (tickets.some((ticket) => isReadyToMerge(engine, ticket)) && !(await isInBase(engine, spec, tickets)))
       ready.push(each);
   }
   return ready;
@@ -248,7 +248,7 @@ function whyNotReady(
   { plan, tickets, spec }: Ready,
   view: StoreView,
 ): string | undefined {
-  const open = tickets.find((ticket) => !isReady(engine, ticket));
+  const open = tickets.find((ticket) => !isReadyToMerge(engine, ticket));
   if (open) return `${open.ticketId} works on the same branch and ${saysStatus(open)}`;
   const held = tickets.find(
     ({ status, claim }) => status === 'complete' && claim && engine.holder.isLive(claim),
@@ -315,7 +315,7 @@ async function isOpen(engine: EngineContext, key: string, car: TrainCar, view: S
 }
 
 /** Complete; where pull requests are merged, also waiting for nothing but that merge. */
-export function isReady(engine: EngineContext, ticket: Ticket): boolean {
+export function isReadyToMerge(engine: EngineContext, ticket: Ticket): boolean {
   return ticket.status === 'complete' || (engine.settings.merge.pr && awaitsMerge(engine, ticket));
 }
 

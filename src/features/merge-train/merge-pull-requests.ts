@@ -8,7 +8,13 @@ import type { Track, TrackSpec, Trains } from '../../workspaces/workspaces.ts';
 import { byPullRequest } from '../landed/find-landed-work.ts';
 import { isStackedOn } from '../pull-requests/find-tickets-below-and-above.ts';
 import { forgeWork, mergedPull } from '../pull-requests/ticket-on-github.ts';
-import { type AlreadyMerged, isReady, type LeftOut, leaveOut, type TrainCar } from './collect-branches.ts';
+import {
+  type AlreadyMerged,
+  isReadyToMerge,
+  type LeftOut,
+  leaveOut,
+  type TrainCar,
+} from './collect-branches.ts';
 import { carsThatNeed, type Placed } from './find-passing-branches.ts';
 import type { Candidate, Destination, Patience } from './recheck-pull-requests.ts';
 import { lastObjections, objections } from './recheck-pull-requests.ts';
@@ -143,7 +149,7 @@ async function landPull(
   if (!candidate)
     throw new SignalboxError('merge/no-pull-request', `${refKey(car.ref)} has no pull request.`);
   // Its own workflow may have continued, so that an agent works on the branch.
-  if (!isReady(engine, engine.store.ticket(car.ref)))
+  if (!isReadyToMerge(engine, engine.store.ticket(car.ref)))
     throw new SignalboxError('merge/moved', 'it is being worked on again');
   // Reviews may have come in during the checks.
   const against = (await objections(engine, [candidate], to)).get(car.key);

@@ -13,7 +13,7 @@ import { excerpt } from '../../phases/capture-values-and-excerpt-output.ts';
 import type { Fleet } from '../../store/store-interface.ts';
 import type { Track, TrackSpec, Trains } from '../../workspaces/workspaces.ts';
 import { Notifier } from '../notifications/notify.ts';
-import { isReady, type LeftOut, leaveOut, type Trainload } from './collect-branches.ts';
+import { isReadyToMerge, type LeftOut, leaveOut, type Trainload } from './collect-branches.ts';
 import { type Fault, findPassingCars, type Sorted } from './find-passing-branches.ts';
 import type { LandedPull, Landing, LandOptions, Pulls } from './merge-pull-requests.ts';
 import { findPulls, landPulls } from './merge-pull-requests.ts';
@@ -118,7 +118,7 @@ async function drive(engine: EngineContext, load: Trainload, options: Drive): Pr
   const { trains, checks, pr, say } = options;
   const spec: TrackSpec = { base: load.base, recordedBase: null, remote: pr };
   // Another merge may have sent tickets back while this one waited for the lock.
-  const still = load.cars.filter(({ ref }) => isReady(engine, engine.store.ticket(ref)));
+  const still = load.cars.filter(({ ref }) => isReadyToMerge(engine, engine.store.ticket(ref)));
   const patience = { ...options, seconds: engine.settings.merge.waitSeconds };
   const found = await withPulls(engine, { ...load, cars: still }, { pr, trains, patience });
   const { pulls, left, already } = found;

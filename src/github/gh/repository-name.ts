@@ -17,7 +17,7 @@ export const HOST = '[A-Za-z0-9-]+(?:\\.[A-Za-z0-9-]+)+(?::\\d{1,5})?';
 const ELSEWHERE =
   /(^|\.)(gitlab\.com|bitbucket\.org|codeberg\.org|gitea\.com|sr\.ht|azure\.com|visualstudio\.com)$/;
 
-export function isElsewhere(host: string | undefined): boolean {
+export function isOtherForge(host: string | undefined): boolean {
   return host !== undefined && ELSEWHERE.test(host);
 }
 

@@ -59,11 +59,13 @@ export function findPeer(name: Peer, packageDir: string): string | InputError {
 }
 
 function refusal(message: string, packageDir: string): InputError {
-  return new InputError('store/packages', message, { hint: `Install it: ${installCommand(packageDir)}` });
+  return new InputError('store/packages', message, {
+    hint: `Install it: ${installPackagesCommand(packageDir)}`,
+  });
 }
 
 /** Installs both packages where this installation of Signalbox finds them. */
-export function installCommand(packageDir: string): string {
+export function installPackagesCommand(packageDir: string): string {
   const packages = Object.entries(PEERS).map(([name, { wanted }]) => `'${name}@${wanted}'`);
   const modules = dirname(packageDir);
   const isInstalled = basename(modules) === 'node_modules';

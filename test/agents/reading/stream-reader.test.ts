@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { checkedSessionId, oneLine, toolEnd } from '../../../src/agents/reading/stream-reader.ts';
+import { checkedSessionId, shortLine, toolEnd } from '../../../src/agents/reading/stream-reader.ts';
 import { ENDED, line, readerFor, replay } from '../support.ts';
 
 describe('one line of a text', () => {
@@ -11,7 +11,7 @@ describe('one line of a text', () => {
     [`a${' '.repeat(638)}b`, 'a b'],
     [`a${' '.repeat(639)}b`, 'a'],
   ])('%j', (text, flat) => {
-    expect(oneLine(text)).toBe(flat);
+    expect(shortLine(text)).toBe(flat);
   });
 });
 

@@ -2,7 +2,7 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { InputError } from '../../../src/model/errors.ts';
-import { findPeer, installCommand } from '../../../src/store/postgres/load-optional-packages.ts';
+import { findPeer, installPackagesCommand } from '../../../src/store/postgres/load-optional-packages.ts';
 import { peerProblems } from '../../../src/store/postgres/open-postgres.ts';
 import { scratch } from '../scratch.ts';
 
@@ -30,10 +30,10 @@ it('names the command that installs what is missing, for every kind of installat
     hint: `Install it: npm install --global ${PACKAGES}`,
   });
   const project = installed(true);
-  expect(installCommand(project)).toBe(
+  expect(installPackagesCommand(project)).toBe(
     `npm install --prefix ${project.replace('/node_modules/signalbox', '')} ${PACKAGES}`,
   );
-  expect(installCommand('/src/signalbox')).toBe(`npm install --prefix /src/signalbox ${PACKAGES}`);
+  expect(installPackagesCommand('/src/signalbox')).toBe(`npm install --prefix /src/signalbox ${PACKAGES}`);
 });
 
 it('takes the versions that were tested, and no others', () => {

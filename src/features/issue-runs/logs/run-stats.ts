@@ -5,7 +5,7 @@ import { groupBy } from '../../../model/group-and-remember.ts';
 import type { Plan } from '../../../model/plan.ts';
 import { ticketsOf } from '../../../model/plans/plans-view.ts';
 import type { Holder, StoreView } from '../../../store/store-interface.ts';
-import { rounded } from '../results/issue-result.ts';
+import { roundedSeconds } from '../results/issue-result.ts';
 import { storedRun } from '../results/stored-run-time-and-issue-names.ts';
 import { type IssueLog, type RunLog, readLog } from './read-and-rotate-logs.ts';
 import { runLog } from './rewrite-run-log.ts';
@@ -122,7 +122,7 @@ function rate(entries: readonly { success: boolean; durationSeconds: number }[])
     total,
     passed,
     rate: passed / total,
-    averageSeconds: rounded(entries.reduce((all, entry) => all + entry.durationSeconds, 0) / total),
+    averageSeconds: roundedSeconds(entries.reduce((all, entry) => all + entry.durationSeconds, 0) / total),
   };
 }
 

@@ -200,7 +200,7 @@ function causeOf(entry: Attempt): string | undefined {
 
 /** Seconds that agents and scripts have worked on an issue, in all parts of its run; gates and waits left out. */
 export function workedSeconds(ticket: Ticket): number {
-  return rounded(ticket.phaseHistory.reduce((sum, entry) => sum + workedIn(entry), 0));
+  return roundedSeconds(ticket.phaseHistory.reduce((sum, entry) => sum + workedIn(entry), 0));
 }
 
 /** How long a run took: no less than any of its issues, because agents of a killed run continue. */
@@ -208,11 +208,11 @@ export function runSeconds(
   seconds: number,
   results: readonly Pick<IssueResult, 'durationSeconds'>[],
 ): number {
-  return rounded(Math.max(seconds, ...results.map(({ durationSeconds }) => durationSeconds)));
+  return roundedSeconds(Math.max(seconds, ...results.map(({ durationSeconds }) => durationSeconds)));
 }
 
 /** As exact as timestamps are. */
-export function rounded(seconds: number): number {
+export function roundedSeconds(seconds: number): number {
   return Math.round(seconds * 1000) / 1000;
 }
 
