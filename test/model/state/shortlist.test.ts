@@ -35,6 +35,8 @@ const state: fc.Arbitrary<Record<string, unknown>> = fc.oneof(
   held('poll', { status: 'ready', phaseHistory: open }),
   held('limit', { status: 'ready' }),
   held('memory', { status: 'ready', phaseHistory: begun }),
+  held('budget', { status: 'ready', phaseHistory: begun }),
+  held('shortage', { status: 'ready', phaseHistory: open }),
   held('broken', { status: 'ready' }),
   held('starts', { status: 'ready' }),
   held('delay', { status: 'ready' }),
