@@ -110,6 +110,13 @@ describe.concurrent('daemon', () => {
     const ended = await world.cli('daemon', 'stop');
     expect(ended.code).toBe(3);
     expect(refusal(ended)).toContain(`Daemon ${bystander.pid} is running on elsewhere, not here.`);
+    for (const args of [['stop'], ['status'], ['--detach']]) {
+      const { out, err } = await world.cli('daemon', ...args);
+      expect(out + err, args.join()).toMatch(
+        /It cannot be seen from here\. If it is gone, its lease ends in \d+ s; then: signalbox daemon\n/,
+      );
+      expect(out + err).not.toContain('Stop it with');
+    }
     expect(bystander.alive).toBe(true);
   });
 });

@@ -8,7 +8,7 @@ import { refuseInsideJob } from '../../engine/control-tickets-and-plans.ts';
 import { assertWritable } from '../../machine/files/make-directory-and-handle-storage-errors.ts';
 import { isAlive } from '../../machine/process-identity-and-signals.ts';
 import { HeldError, InputError, SignalboxError } from '../../model/errors.ts';
-import type { Claim } from '../../model/lease-and-claim-messages.ts';
+import { type Claim, daemonHeld, onceLeaseIsOver } from '../../model/lease-and-claim-messages.ts';
 import { safeJson } from '../../report/printable-text.ts';
 import type { Store } from '../../store/store-interface.ts';
 import { positiveInteger } from '../check-option-values.ts';
@@ -179,19 +179,18 @@ function flagsOf({ agent, concurrency }: Options): Record<string, unknown> {
 async function findDaemon(io: Io, options: GlobalOptions) {
   const { stateDir, logDir } = await openSettings(io, options);
   const { store } = await openNamedStore(io, options, { stateDir }, () => undefined);
-  return { claim: store.holder('daemon').daemon(), stateDir, logDir };
+  const holder = store.holder('daemon');
+  const claim = holder.daemon();
+  const leaseMs = claim && holder.leaseLeft(claim);
+  const unlessGone = leaseMs === undefined ? '' : ` ${onceLeaseIsOver(leaseMs, 'signalbox daemon')}`;
+  return { claim, leaseMs, unlessGone, stateDir, logDir };
 }
 
 /** Starts the same command again without a terminal. */
 async function detach(options: Options, io: Io): Promise<void> {
   await openRunner(io, options, 'daemon', { flags: flagsOf(options) });
-  const { claim } = await findDaemon(io, options);
-  if (claim)
-    throw new HeldError(
-      'daemon/held',
-      `A daemon is already running here: pid ${claim.pid} on ${claim.host}.`,
-      { hint: 'Stop it with: signalbox daemon stop' },
-    );
+  const { claim, leaseMs } = await findDaemon(io, options);
+  if (claim) throw daemonHeld('is already running here', claim, leaseMs);
   const started = await startInBackground(io, options, DAEMON);
   if (!started) return;
   const { found: pid, log } = started;
@@ -209,13 +208,18 @@ export async function continueInBackground(
 ): Promise<{ daemon: number | null; text: string } | undefined> {
   const next = `Watch it with: signalbox ${watch} ${planId}`;
   if (isFleet) return { daemon: null, text: `The workers of the fleet continue ${planId}. ${next}` };
-  const { claim } = await findDaemon(io, options);
+  const { claim, unlessGone } = await findDaemon(io, options);
   const args = ['daemon', ...(options.config ? ['--config', options.config] : [])];
   const orElse = `   No daemon continues ${planId}. Run it with: signalbox resume ${planId}`;
   const started = claim
     ? { found: claim.pid }
     : await startInBackground(io, options, { ...DAEMON, args, orElse, leastCode });
-  return started && { daemon: started.found, text: `Daemon ${started.found} continues ${planId}. ${next}` };
+  return (
+    started && {
+      daemon: started.found,
+      text: `Daemon ${started.found} continues ${planId}.${unlessGone} ${next}`,
+    }
+  );
 }
 
 interface Background<T> {
@@ -279,8 +283,8 @@ export async function startInBackground<T>(
 }
 
 export async function daemonStatus(io: Io, options: GlobalOptions): Promise<void> {
-  const { claim } = await findDaemon(io, options);
-  const text = claim ? `Daemon ${claim.pid} is running on ${claim.host}.` : NO_DAEMON;
+  const { claim, unlessGone } = await findDaemon(io, options);
+  const text = claim ? `Daemon ${claim.pid} is running on ${claim.host}.${unlessGone}` : NO_DAEMON;
   const [pid, host] = [claim?.pid ?? null, claim?.host ?? null];
   answer(io, options, { running: claim !== undefined, pid, host }, text);
   if (!claim) io.exit(1);
@@ -289,13 +293,13 @@ export async function daemonStatus(io: Io, options: GlobalOptions): Promise<void
 const NO_DAEMON = 'No daemon is running.';
 
 export async function daemonStop(io: Io, options: GlobalOptions): Promise<void> {
-  const { claim, stateDir } = await findDaemon(io, options);
+  const { claim, unlessGone, stateDir } = await findDaemon(io, options);
   refuseInsideJob({ job: io.env.SIGNALBOX_JOB, machine: { stateDir } });
   if (!claim) return answer(io, options, { stopped: false, pid: null }, NO_DAEMON);
   const { pid, host } = claim;
   if (isAlive(claim) === undefined)
     throw new HeldError('daemon/elsewhere', `Daemon ${pid} is running on ${host}, not here.`, {
-      hint: `Run there: signalbox daemon stop`,
+      hint: `Run there: signalbox daemon stop${unlessGone && `\n${unlessGone.trim()}`}`,
       details: { holder: claim },
     });
   process.kill(pid, 'SIGTERM');
