@@ -4,7 +4,7 @@ import { DatabaseConnection, inTransaction } from './database-connection.ts';
 import { type Grants, grants } from './grants.ts';
 import { loadPeer } from './load-optional-packages.ts';
 import { type PostgresPlace, personIn, reachPostgres } from './open-postgres.ts';
-import { type Boss, type BossModule, bossOptions } from './pg-boss-queue.ts';
+import { type Boss, type BossModule, bossOptions, startBoss } from './pg-boss-queue.ts';
 import { LOCKS, migrate, QUEUE_SCHEMA } from './schema.ts';
 import { commandRecords } from './store-context-and-command-records.ts';
 
@@ -46,7 +46,9 @@ export async function initFleet(place: PostgresPlace): Promise<FleetMade> {
         return row?.version ?? 0;
       };
       const from = await version();
-      await startOnce(new PgBoss(bossOptions((text, values) => queued.query(text, values), true)));
+      // The second one refuses a newer schema, which the first one leaves as it is.
+      for (const migrates of [true, false])
+        await startOnce(new PgBoss(bossOptions((text, values) => queued.query(text, values), migrates)));
       const queue = { from, to: await version() };
       await commandRecords(personIn(place.env), undefined).add(query, 'fleet init', `schema ${schema.to}`);
       return { store: shownAddress(parameters), schema, queue, grants: grants() };
@@ -62,7 +64,7 @@ async function startOnce(boss: Boss): Promise<void> {
     failed ??= error;
   });
   try {
-    await boss.start();
+    await startBoss(boss);
   } finally {
     await boss.stop({ graceful: false, close: false });
   }

@@ -1,3 +1,4 @@
+import { InputError, messageOf } from '../../model/errors.ts';
 import type { DatabaseConnection, Query } from './database-connection.ts';
 import { QUEUE_SCHEMA } from './schema.ts';
 
@@ -37,6 +38,22 @@ export function bossDatabase(query: Query): BossDatabase {
 export function bossOptions(query: Query, migrate: boolean) {
   const db = bossDatabase(query);
   return { db, schema: QUEUE_SCHEMA, migrate, createSchema: migrate, supervise: false, schedule: false };
+}
+
+/** Starts pg-boss, which works only with its own version of the schema. */
+export async function startBoss(boss: Boss): Promise<void> {
+  try {
+    await boss.start();
+  } catch (error) {
+    if (!/^pg-boss (is not installed|database requires)/.test(messageOf(error))) throw error;
+    throw new InputError(
+      'store/queue',
+      'The queue of the store is missing, or of another version of pg-boss.',
+      {
+        hint: 'The owner of the database brings it up to date with: signalbox fleet init. If it is newer, install the version that the others of the fleet use.',
+      },
+    );
+  }
 }
 
 /** A job that is not ended after this time is delivered again. */
@@ -88,7 +105,7 @@ export class Queue {
     // Every call reports its own errors.
     boss.on('error', () => undefined);
     boss.on('warning', () => undefined);
-    await boss.start();
+    await startBoss(boss);
     return boss;
   }
 }

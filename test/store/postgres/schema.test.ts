@@ -50,6 +50,15 @@ describe('the schemas', () => {
     expect(await codeOf(() => checkSchema(query, 3))).toBe('store/older');
   });
 
+  it('of another pg-boss are refused, and say what to do', async () => {
+    const database = await scratchDatabase();
+    const store = await storeAt(database.address);
+    await database.query('update signalbox_queue.version set version = version + 1');
+    await expect(initFleet(place(database))).rejects.toMatchObject({ code: 'store/queue' });
+    const sent = store.fleet.tidyQueue();
+    await expect(sent).rejects.toMatchObject({ hint: expect.stringContaining('signalbox fleet init') });
+  });
+
   it('are left as they were when a step fails', async () => {
     const database = await scratchDatabase();
     const query = await connected(database);
