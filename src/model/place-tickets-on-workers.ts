@@ -8,7 +8,10 @@ export interface Worker {
   id: string;
   /** Of its present process; claims have the same one. */
   token: string;
+  pid: number;
   host: string;
+  /** Its process cannot be seen from here. */
+  isElsewhere: boolean;
   version: string;
   slots: number;
   labels: readonly string[];

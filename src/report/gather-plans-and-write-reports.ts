@@ -20,6 +20,7 @@ import { isMoving, isRest } from '../model/state/next-step-or-rest.ts';
 import { type Ticket, tipOf } from '../model/ticket.ts';
 import { actionOf, commandOf, type Phase } from '../model/workflow.ts';
 import { readableTicket, withPlans } from '../store/store-interface.ts';
+import { enginesIn } from './engines-of-tickets.ts';
 import { type PlanStatus, statusOf } from './plan-and-ticket-status.ts';
 import { whereWorkIs } from './status-text.ts';
 import { clock } from './style-and-phrases.ts';
@@ -99,7 +100,7 @@ export async function makeReport(
   const found = statusOf({
     view,
     holder,
-    daemon: holder.daemon() !== undefined,
+    ...enginesIn(store, holder),
     now,
     isWanted: (plan) => plan.status !== 'draft' && isIn(plan),
   });

@@ -26,7 +26,7 @@ export interface PlanStatus {
   problems: StoreProblem[];
 }
 
-interface StatusInput {
+export interface StatusInput {
   view: StoreView;
   holder: Pick<Holder, 'isLive' | 'leaseLeft'>;
   daemon: boolean;

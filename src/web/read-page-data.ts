@@ -17,6 +17,7 @@ import { shellWord } from '../model/text/quote-values-for-shell.ts';
 import { type Attempt, attemptKey, openAttempt, type Ticket } from '../model/ticket.ts';
 import { decisionsOf, phaseOf, type Workflow } from '../model/workflow.ts';
 import type { BoardReader } from '../report/board/read-board.ts';
+import { enginesIn } from '../report/engines-of-tickets.ts';
 import { makeReport, periodOf, timeOf } from '../report/gather-plans-and-write-reports.ts';
 import { type OutputSource, outputOf } from '../report/plan-and-ticket-log.ts';
 import { allStatusJson, type PlanStatus, statusJson, statusOf } from '../report/plan-and-ticket-status.ts';
@@ -79,11 +80,11 @@ function ofFinishedPlans<T>(make: (view: StoreView) => T): (store: Store) => T[]
 
 /** What `status` shows of a view. */
 function statusIn(
-  { holder }: EngineContext,
+  { store, holder }: EngineContext,
   view: StoreView,
   isWanted?: (plan: Plan) => boolean,
 ): PlanStatus[] {
-  return statusOf({ view, holder, daemon: holder.daemon() !== undefined, now: Date.now(), isWanted });
+  return statusOf({ view, holder, now: Date.now(), isWanted, ...enginesIn(store, holder) });
 }
 
 /** One plan as `status` sees it. */

@@ -140,6 +140,27 @@ describe('commands on the store', () => {
     expect((await store()).plan('sprint')).toMatchObject({ status: 'paused', claim: null });
   });
 
+  it('wait in top for the same reason as in status, and a worker without a ticket is an engine, too', async () => {
+    await fleet('plan', 'new', 'sprint', '--repo', world.repo);
+    await fleet('plan', 'add', 'sprint', 'A-1', '--title', 'First');
+    await fleet('plan', 'approve', 'sprint');
+    const reasons = async () => {
+      const [plan] = JSON.parse((await fleet('status', '--json')).out);
+      const board = JSON.parse((await fleet('top', '--json')).out);
+      const { why, next } = plan.tickets[0];
+      expect(board.rows).toMatchObject([{ why, next }]);
+      return why;
+    };
+    expect(await reasons()).toContain('no worker is running');
+    const kept = await store();
+    const holder = kept.holder('worker');
+    await holder.start();
+    const place = { id: 'w', host: 'here', version: '1', slots: 2, labels: [], repos: [] };
+    await kept.fleet?.join(holder, place);
+    expect(await reasons()).toContain('none of 1 worker has the repository');
+    expect((await fleet('top')).out).toContain('1 engine: worker · 0 of 2 running');
+  });
+
   it('are held by a run of a task for as long as the settings say', { tags: 'full' }, async () => {
     world.config({ fleet: { leaseSeconds: 25 } });
     const task = ['run', '--task', 'Fix the typo', '--plain'];

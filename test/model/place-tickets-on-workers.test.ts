@@ -12,6 +12,8 @@ const worker = (id: string, host: string): Worker => ({
   repos: ['acme/api'],
   draining: false,
   leaseLeft: 1000,
+  pid: 1,
+  isElsewhere: true,
   silentFor: 0,
 });
 

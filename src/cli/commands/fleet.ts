@@ -62,7 +62,7 @@ async function openFleet(io: Io, options: GlobalOptions) {
 export async function fleetStatus(io: Io, options: GlobalOptions): Promise<void> {
   const { fleet, view } = await openFleet(io, options);
   const all = [...view.tickets.values()];
-  const workers = fleet.workers().map(({ token, leaseLeft, silentFor, ...worker }) => ({
+  const workers = fleet.workers().map(({ token, pid, isElsewhere, leaseLeft, silentFor, ...worker }) => ({
     ...worker,
     state: leaseLeft <= 0 ? 'gone' : worker.draining ? 'draining' : 'at work',
     seenSecondsAgo: Math.round(silentFor / 1000),

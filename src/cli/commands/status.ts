@@ -1,4 +1,3 @@
-import { ifUsable } from '../../model/errors.ts';
 import type { TicketRef } from '../../model/ids-and-branch-names.ts';
 import {
   countHidden,
@@ -7,7 +6,6 @@ import {
   newestFirst,
 } from '../../model/plans/latest-plans-and-unknown-name-errors.ts';
 import { plural } from '../../model/text/clean-escape-quote-plural.ts';
-import type { Workflow } from '../../model/workflow.ts';
 import {
   allStatusJson,
   isIn,
@@ -18,7 +16,7 @@ import {
 import { type Lines, oneLine, printable } from '../../report/printable-text.ts';
 import { planLines, ticketLines } from '../../report/status-text.ts';
 import { sayProblem } from '../../report/style-and-phrases.ts';
-import { openAndOnePlan, type Store } from '../../store/store-interface.ts';
+import { openAndOnePlan } from '../../store/store-interface.ts';
 import { planOrTicketNamed, plansHere } from '../find-named-plans-and-tickets.ts';
 import { type Io, outJson, outWrapped, untilSignal } from '../io.ts';
 import type { GlobalOptions } from '../open-settings-store-and-engine.ts';
@@ -95,11 +93,13 @@ async function show(io: Io, options: StatusOptions, words: readonly (string | un
   });
   const { named, view } = found;
   const holder = store.holder('status');
-  const daemon = holder.daemon() !== undefined;
   const now = Date.now();
   if (named) store.plan(named.planId);
   if (named?.ticketId !== undefined) store.ticket({ ...named, ticketId: named.ticketId });
-  const all = statusOf({ view, holder, now, ...(await engines(store, daemon)) });
+  const drivers = store.fleet
+    ? (await import('../../report/engines-of-tickets.ts')).enginesIn(store, holder)
+    : { daemon: holder.daemon() !== undefined };
+  const all = statusOf({ view, holder, now, ...drivers });
   const wanted = named ? all.filter(({ plan }) => plan.id === named.planId) : all;
   const isNamed = ({ ticketId }: Pick<TicketRef, 'ticketId'>) => ticketId === named?.ticketId;
   const tickets =
@@ -134,43 +134,6 @@ async function show(io: Io, options: StatusOptions, words: readonly (string | un
   if (more) lines.push(...(lines.at(-1) === '' ? [] : ['']), io.style.dim(more));
   const start = io.tty ? ['Start with: signalbox run --task "Fix the typo in README"'] : [];
   out(lines.length > 0 ? lines : [`No plans in ${store.location()}.`, ...start]);
-}
-
-/** Whether something drives tickets; on a fleet also why no worker can take one. */
-async function engines(
-  store: Store,
-  daemon: boolean,
-): Promise<Pick<Parameters<typeof statusOf>[0], 'daemon' | 'whyNoWorker'>> {
-  const { fleet } = store;
-  if (!fleet) return { daemon };
-  const [{ needsOf, whyNoWorker }, { lastInTree }, { comparableName }, { readPinned }] = await Promise.all([
-    import('../../model/place-tickets-on-workers.ts'),
-    import('../../model/state/shared-workspace-turns.ts'),
-    import('../../issues/find-issue-checkouts.ts'),
-    import('../../workflows/pin-workflow-and-render-prompts.ts'),
-  ]);
-  const pinned = new Map<string, Workflow | undefined>();
-  const workflowOf = (hash: string) => {
-    const text = pinned.has(hash) ? undefined : store.pinned(hash);
-    if (text !== undefined)
-      pinned.set(
-        hash,
-        ifUsable(() => readPinned(text).workflow),
-      );
-    return pinned.get(hash);
-  };
-  const workers = fleet.workers();
-  return {
-    daemon: workers.some(({ leaseLeft }) => leaseLeft > 0),
-    whyNoWorker: (plan, ticket) => {
-      const before = lastInTree(store.glance(), plan);
-      const workflow = ticket.workflowHash ? workflowOf(ticket.workflowHash) : undefined;
-      return whyNoWorker(
-        workers,
-        needsOf(plan, ticket, { workflow, repositoryName: comparableName, before }),
-      );
-    },
-  };
 }
 
 function moreLine({ open, finished }: ReturnType<typeof countHidden>): string {

@@ -2,13 +2,14 @@ import { groupBy } from '../../model/group-and-remember.ts';
 import { refKey } from '../../model/ids-and-branch-names.ts';
 import type { Claim } from '../../model/lease-and-claim-messages.ts';
 import { countUnpriced, totalUsage } from '../../model/limits/usage-cost-and-estimate.ts';
+import type { Worker } from '../../model/place-tickets-on-workers.ts';
 import type { Plan } from '../../model/plan.ts';
 import { newestFirst } from '../../model/plans/latest-plans-and-unknown-name-errors.ts';
 import { legalCommands } from '../../model/state/commands.ts';
 import { type Attempt, inStateSince, openAttempt, type Ticket } from '../../model/ticket.ts';
 import type { Holder, StoreView } from '../../store/store-interface.ts';
 import type { BoardSection, PlanStatus, TicketStatus } from '../plan-and-ticket-status.ts';
-import { BOARD_SECTIONS, sectionOf, statusOf } from '../plan-and-ticket-status.ts';
+import { BOARD_SECTIONS, type StatusInput, sectionOf, statusOf } from '../plan-and-ticket-status.ts';
 import type { Board, BoardRow, PlanRow } from '../view-schemas.ts';
 
 /** What the output of a running attempt shows so far. */
@@ -22,6 +23,10 @@ export interface BoardInput {
   /** Plans to show; others only explain why tickets wait. */
   isShown(plan: Plan): boolean;
   holder: Pick<Holder, 'isLive' | 'leaseLeft' | 'daemon'>;
+  /** Whether something drives tickets; on a fleet also why no worker can take one. */
+  drivers: Pick<StatusInput, 'daemon' | 'whyNoWorker'>;
+  /** Of a fleet. */
+  workers?: readonly Worker[] | undefined;
   /** Whether a ticket's worktree would be on this machine. */
   isHere(ticket: Ticket): boolean;
   now: number;
@@ -39,7 +44,7 @@ export function boardOf(input: BoardInput): Board {
   const { view, now, maximum, today, limits } = input;
   const holder = remembering(input.holder);
   const daemon = input.holder.daemon();
-  const plans = statusOf({ view, holder, daemon: daemon !== undefined, now });
+  const plans = statusOf({ view, holder, now, ...input.drivers });
   const shown = plans.filter(({ plan }) => input.isShown(plan)).sort((a, b) => newestFirst(a.plan, b.plan));
   const found = shown.flatMap(({ plan, tickets }) =>
     tickets.map((each) => ({ ticket: each.ticket, row: keptRow(each, plan, { ...input, holder }) })),
@@ -54,7 +59,7 @@ export function boardOf(input: BoardInput): Board {
   const claims = [...view.plans, ...view.tickets.values()].map(({ claim }) => claim);
   return {
     at: new Date(now).toISOString(),
-    engines: enginesOf([daemon ?? null, ...claims], holder),
+    engines: enginesOf([daemon ?? null, ...claims], holder, input.workers),
     running: plans.reduce((sum, { tickets }) => sum + tickets.filter(isDriven(holder)).length, 0),
     maximum,
     today,
@@ -119,17 +124,26 @@ function remembering(holder: Lives): Lives {
   };
 }
 
-function enginesOf(claims: readonly (Claim | null)[], { isLive, leaseLeft }: Lives): Board['engines'] {
+function enginesOf(
+  claims: readonly (Claim | null)[],
+  { isLive, leaseLeft }: Lives,
+  workers: readonly Worker[] = [],
+): Board['engines'] {
   const engines = new Map<string, Claim>();
   for (const claim of claims)
     if (claim && claim.by !== 'session' && !engines.has(claim.token) && isLive(claim))
       engines.set(claim.token, claim);
-  return [...engines.values()].map((claim) => ({
-    by: claim.by,
-    pid: claim.pid,
-    host: claim.host,
-    isElsewhere: leaseLeft(claim) !== undefined,
-  }));
+  // A worker without a ticket has no claim.
+  const idle = workers.filter((worker) => worker.leaseLeft > 0 && !engines.has(worker.token));
+  return [
+    ...[...engines.values()].map((claim) => ({
+      by: claim.by,
+      pid: claim.pid,
+      host: claim.host,
+      isElsewhere: leaseLeft(claim) !== undefined,
+    })),
+    ...idle.map(({ pid, host, isElsewhere }) => ({ by: 'worker', pid, host, isElsewhere })),
+  ];
 }
 
 interface KeptRow {

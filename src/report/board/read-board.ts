@@ -3,7 +3,6 @@ import type { Settings } from '../../config/settings-table.ts';
 import { spentAndLimits } from '../../engine/claimed-tickets-and-counted-usage.ts';
 import { thisMachine } from '../../engine/work-out-workspace-and-repository.ts';
 import type { Machine } from '../../machine/machine-files-and-locks.ts';
-import { ifUsable } from '../../model/errors.ts';
 import { type Changed, refKey, type TicketRef } from '../../model/ids-and-branch-names.ts';
 import { isAtWork } from '../../model/place-tickets-on-workers.ts';
 import type { Plan } from '../../model/plan.ts';
@@ -14,7 +13,7 @@ import { attemptKey, isMadeAt, noLongerAsks, openAttempt } from '../../model/tic
 import { phaseOf, type Workflow } from '../../model/workflow.ts';
 import type { Holder, Store, StoreView } from '../../store/store-interface.ts';
 import { readableTicket, withPlans } from '../../store/store-interface.ts';
-import { readPinned } from '../../workflows/pin-workflow-and-render-prompts.ts';
+import { enginesIn, pinnedIn } from '../engines-of-tickets.ts';
 import { outputOf, outputOfPieces } from '../plan-and-ticket-log.ts';
 import type { Board, BoardRow } from '../view-schemas.ts';
 import { AttemptTail } from './attempt-tail.ts';
@@ -50,7 +49,7 @@ export class BoardReader {
   #asking: Promise<void> | undefined;
   #askedAt = Number.NEGATIVE_INFINITY;
   #shownTail: string | undefined;
-  readonly #workflows = new Map<string, Workflow | undefined>();
+  readonly #workflowOf: (hash: string | null) => Workflow | undefined;
   readonly #finished = new Map<string, StoreView>();
   readonly #rows: KeptRows = new Map();
   #spent: ReturnType<typeof spentAndLimits> | undefined;
@@ -59,17 +58,20 @@ export class BoardReader {
 
   constructor(source: BoardSource) {
     this.#source = source;
+    this.#workflowOf = pinnedIn(source.store);
     this.#holder = source.store.holder('top');
   }
 
   read(now: number): Board {
-    const { settings, isShown } = this.#source;
+    const { store, settings, isShown } = this.#source;
     const here = thisMachine(settings);
     const seen = new Set<string>();
     const board = boardOf({
       view: this.#view(),
       isShown,
       holder: this.#holder,
+      drivers: enginesIn(store, this.#holder, this.#workflowOf),
+      workers: store.fleet?.workers(),
       isHere: (ticket) => ticket.machine === undefined || isMadeAt(ticket, here),
       now,
       maximum: this.#maximum(),
@@ -204,18 +206,10 @@ export class BoardReader {
   }
 
   #idleSeconds({ workflowHash }: Ticket, { phase: id, agent }: Attempt): number | null {
-    const workflow = this.#workflow(workflowHash ?? '');
+    const workflow = this.#workflowOf(workflowHash);
     const phase = workflow && phaseOf(workflow, id);
     const own = phase && 'idleSeconds' in phase ? phase.idleSeconds : undefined;
     return own ?? (agent === null ? null : this.#source.settings.timeouts.agentIdleSeconds);
-  }
-
-  #workflow(hash: string): Workflow | undefined {
-    if (this.#workflows.has(hash)) return this.#workflows.get(hash);
-    const text = this.#source.store.pinned(hash);
-    const workflow = text === undefined ? undefined : ifUsable(() => readPinned(text).workflow);
-    this.#workflows.set(hash, workflow);
-    return workflow;
   }
 }
 

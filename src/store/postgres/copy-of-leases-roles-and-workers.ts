@@ -17,7 +17,7 @@ interface RoleRow extends LeaseRow {
   claim: string | null;
 }
 
-interface WorkerRow extends Omit<Worker, 'leaseLeft' | 'silentFor'> {
+interface WorkerRow extends Omit<Worker, 'pid' | 'isElsewhere' | 'leaseLeft' | 'silentFor'> {
   /** Null where its process is forgotten. */
   left: number | null;
   lease_ms: number | null;
@@ -54,9 +54,11 @@ export class Leases {
   workers(): Worker[] {
     const all = this.#workers.map(({ left, lease_ms, identity, readAt, ...facts }) => {
       const ago = performance.now() - readAt;
-      const isGone = identity === null || isSeenAlive(JSON.parse(identity) as ProcessIdentity) === false;
-      const leaseLeft = isGone ? 0 : Math.max(0, (left ?? 0) - ago);
-      return { ...facts, leaseLeft, silentFor: (lease_ms ?? 0) - (left ?? 0) + ago };
+      const process = identity === null ? undefined : (JSON.parse(identity) as ProcessIdentity);
+      const seen = process !== undefined && isSeenAlive(process);
+      const leaseLeft = seen === false ? 0 : Math.max(0, (left ?? 0) - ago);
+      const silentFor = (lease_ms ?? 0) - (left ?? 0) + ago;
+      return { ...facts, pid: process?.pid ?? 0, isElsewhere: seen === undefined, leaseLeft, silentFor };
     });
     return all.sort((a, b) => (a.id < b.id ? -1 : 1));
   }

@@ -36,6 +36,7 @@ function board(view: StoreView, more: Partial<BoardInput> = {}) {
     view,
     isShown: () => true,
     holder: { isLive: () => true, leaseLeft: () => undefined, daemon: () => undefined },
+    drivers: { daemon: more.holder?.daemon() !== undefined },
     isHere: () => true,
     now,
     maximum: 4,

@@ -1,0 +1,43 @@
+import { comparableName } from '../issues/find-issue-checkouts.ts';
+import { ifUsable } from '../model/errors.ts';
+import { needsOf, whyNoWorker } from '../model/place-tickets-on-workers.ts';
+import { lastInTree } from '../model/state/shared-workspace-turns.ts';
+import type { Workflow } from '../model/workflow.ts';
+import type { Holder, Store } from '../store/store-interface.ts';
+import { readPinned } from '../workflows/pin-workflow-and-render-prompts.ts';
+import type { StatusInput } from './plan-and-ticket-status.ts';
+
+/** Reads the workflows that tickets have started with, each once. */
+export function pinnedIn(store: Pick<Store, 'pinned'>): (hash: string | null) => Workflow | undefined {
+  const known = new Map<string | null, Workflow | undefined>();
+  return (hash) => {
+    const text = hash === null || known.has(hash) ? undefined : store.pinned(hash);
+    if (text !== undefined)
+      known.set(
+        hash,
+        ifUsable(() => readPinned(text).workflow),
+      );
+    return known.get(hash);
+  };
+}
+
+/** Whether something drives tickets; on a fleet also why no worker can take one. */
+export function enginesIn(
+  store: Store,
+  holder: Pick<Holder, 'daemon'>,
+  workflowOf = pinnedIn(store),
+): Pick<StatusInput, 'daemon' | 'whyNoWorker'> {
+  const workers = store.fleet?.workers();
+  if (!workers) return { daemon: holder.daemon() !== undefined };
+  return {
+    daemon: workers.some(({ leaseLeft }) => leaseLeft > 0),
+    whyNoWorker(plan, ticket) {
+      const before = lastInTree(store.glance(), plan);
+      const workflow = workflowOf(ticket.workflowHash);
+      return whyNoWorker(
+        workers,
+        needsOf(plan, ticket, { workflow, repositoryName: comparableName, before }),
+      );
+    },
+  };
+}
