@@ -1,6 +1,7 @@
 import { accessSync, constants, existsSync, lstatSync, mkdtempSync, rmdirSync, statSync } from 'node:fs';
 import { statfs } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
+import { storageReason } from '../../machine/files/make-directory-and-handle-storage-errors.ts';
 import { statIfVisible } from '../../machine/files/read-and-remove-files.ts';
 import { findExecutable, type Probe, probe } from '../../machine/find-and-probe-program.ts';
 import type { Env } from '../../machine/paths-and-user-home.ts';
@@ -112,8 +113,7 @@ function stateFinding(stateDir: string): DoctorFinding {
   const there = existing(stateDir);
   try {
     if (!existsSync(there)) throw new Error('it is a link that leads nowhere');
-    if (!statSync(there).isDirectory())
-      throw Object.assign(new Error('not a directory'), { code: 'ENOTDIR' });
+    if (!statSync(there).isDirectory()) throw new Error('it is no directory');
     accessSync(there, constants.W_OK | constants.X_OK);
     // /proc and /sys report themselves as writable to root and still refuse files.
     rmdirSync(mkdtempSync(join(there, '.signalbox-doctor-')));
@@ -121,7 +121,7 @@ function stateFinding(stateDir: string): DoctorFinding {
     return finding('ok', 'state', detail);
   } catch (error) {
     const { code, message } = error as NodeJS.ErrnoException;
-    const reason = code === 'ENOENT' ? 'it takes no directories' : (code ?? message);
+    const reason = code === 'ENOENT' ? 'it takes no directories' : (storageReason(error) ?? message);
     const fix = 'Make it writable, or set stateDir to another directory.';
     return finding('bad', 'state', `${there} cannot be written (${reason})`, fix);
   }

@@ -61,9 +61,9 @@ interface Place {
 
 const STATE: Place = { name: 'the state directory', setting: 'stateDir' };
 
-/** Whether an error says that nothing can be written: a full or read-only disk, missing rights, no file left to open. */
-function isStorageTrouble(error: unknown): boolean {
-  return Object.hasOwn(REASONS, (error as NodeJS.ErrnoException).code ?? '');
+/** Why nothing can be written: a full or read-only disk, missing rights, no file left to open; undefined for another error. */
+export function storageReason(error: unknown): string | undefined {
+  return REASONS[(error as NodeJS.ErrnoException).code ?? ''];
 }
 
 /** The same for an error that `asStorageError` has explained. */
@@ -74,7 +74,7 @@ export function isStorageError(error: unknown): error is SignalboxError {
 /** Explains a full or read-only disk; returns any other error as it is. */
 export function asStorageError(error: unknown, root: string, { name, setting } = STATE): unknown {
   const code = (error as NodeJS.ErrnoException).code ?? '';
-  const reason = REASONS[code];
+  const reason = storageReason(error);
   if (!reason) return error;
   return new SignalboxError('state/storage', `Cannot write ${name} ${root}: ${reason}.`, {
     hint: `The previous state is intact. ${howToFix(code, setting)}, then start again.`,
@@ -146,7 +146,7 @@ export function ifWritable(write: () => void): void {
   try {
     write();
   } catch (error) {
-    if (!isStorageTrouble(error) && !isStorageError(error)) throw error;
+    if (!storageReason(error) && !isStorageError(error)) throw error;
   }
 }
 

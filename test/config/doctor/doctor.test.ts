@@ -151,7 +151,7 @@ describe('doctor', () => {
       'a state directory that is a file',
       { config: 'stateDir: config.yaml\n' },
       'state',
-      { level: 'bad', detail: expect.stringContaining('ENOTDIR') },
+      { level: 'bad', detail: expect.stringContaining('cannot be written (it is no directory)') },
     ],
     [
       'a state directory below a file',
@@ -164,6 +164,12 @@ describe('doctor', () => {
       { config: 'stateDir: /proc/signalbox/state\n' },
       'state',
       { level: 'bad', detail: expect.stringContaining('/proc cannot be written') },
+    ],
+    [
+      'a state directory that refuses files',
+      { config: 'stateDir: /sys\n' },
+      'state',
+      { level: 'bad', detail: '/sys cannot be written (permission denied)' },
     ],
     [
       'a tmux that hangs',
