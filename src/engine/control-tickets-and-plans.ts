@@ -44,7 +44,7 @@ const UNSEEN_MS = 5_000;
 /** How long a skip or cancel may take after the ticket's processes have ended. */
 const NEXT_STEP_MS = 10_000;
 
-/** Carries out a person's command and returns when it is true: the processes of a paused ticket have ended. */
+/** Carries out a person's command and returns when its effect is complete: after a pause, the ticket's processes have ended. */
 export async function carryOutCommand(
   engine: EngineContext,
   ref: TicketRef,
@@ -159,7 +159,7 @@ export function refuseInSession(engine: EngineContext, ticket: Ticket): void {
   if (ticket.claim?.by === 'session') refuseHeldTicket(engine, refOf(ticket), ticket.claim, 'held');
 }
 
-/** Whether the engine of a paused ticket still stops it cannot be seen before its lease is over. */
+/** Refuses a ticket whose claim still has a lease: its engine, on another machine, may still be stopping its processes. */
 function refuseUnseen(engine: EngineContext, { claim, ...ref }: Ticket): void {
   if (claim && engine.holder.leaseLeft(claim)) refuseHeldTicket(engine, ref, claim, 'held');
 }

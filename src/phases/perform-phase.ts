@@ -20,7 +20,7 @@ export { failure, failureBy } from './judge-agent-attempt.ts';
 export type { ActionEnd, ActionRequest, EvidenceRules, PhaseContext, Place } from './phase-context.ts';
 export { endAfterReturn } from './restore-shared-tree.ts';
 
-/** Performs one attempt. An exception is a failed attempt like any other; only a state that cannot be written is not. */
+/** Performs one attempt. An exception counts as a failed attempt, but a storage error is thrown: its result could not be recorded. */
 export async function perform(context: PhaseContext): Promise<AttemptEnd> {
   try {
     const workspaces = context.workspaces.patient({ signal: context.signal });

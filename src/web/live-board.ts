@@ -1,5 +1,5 @@
+import { refuseIfGone, StoreConnection } from '../report/board/notice-lost-store.ts';
 import type { BoardReader } from '../report/board/read-board.ts';
-import { refuseIfGone, StoreConnection } from '../report/board/store-connection.ts';
 import type { Store } from '../store/store-interface.ts';
 import { NumberedBoardChanges } from './numbered-board-changes.ts';
 

@@ -6,7 +6,7 @@ import { gzip, type ZlibOptions } from 'node:zlib';
 import { issueSentence } from '../config/describe-schema-problems.ts';
 import { connectedTo } from '../machine/detect-calls-from-jobs.ts';
 import { HeldError, IllegalMoveError, InputError, SignalboxError } from '../model/errors.ts';
-import { refreshSoon } from '../report/board/store-connection.ts';
+import { refreshSoon } from '../report/board/notice-lost-store.ts';
 import { safeJson } from '../report/printable-text.ts';
 import { ANSWERS, type Answering, boardReader, sessionOf } from './answers-by-route.ts';
 import {

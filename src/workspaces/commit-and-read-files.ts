@@ -33,8 +33,8 @@ export async function isTracked(context: Context, path: string, file: string): P
 }
 
 /**
- * A file as the tip of a branch has it; null when it is not there. With a pattern for `message`: as the last commit has it that
- * changed the file, has such a line in its message and is not in HEAD.
+ * The content of a file at the tip of a branch; null if it does not exist there. With `message`, a pattern: the content in the latest
+ * commit that changed the file, has a matching line in its message, and is not in HEAD.
  */
 export async function readCommitted(
   repo: Repository,

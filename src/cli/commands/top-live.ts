@@ -7,8 +7,8 @@ import { workspaceFor } from '../../engine/work-out-workspace-and-repository.ts'
 import { isInForeground } from '../../machine/process-identity-and-signals.ts';
 import { InputError, messageOf, SignalboxError } from '../../model/errors.ts';
 import { refKey, type TicketRef } from '../../model/ids-and-branch-names.ts';
+import { refreshSoon, StoreConnection } from '../../report/board/notice-lost-store.ts';
 import type { BoardReader } from '../../report/board/read-board.ts';
-import { refreshSoon, StoreConnection } from '../../report/board/store-connection.ts';
 import { sayTicketMoved } from '../../report/next-step-after-command.ts';
 import { type Lines, printable } from '../../report/printable-text.ts';
 import { inLocalTime } from '../../report/style-and-phrases.ts';

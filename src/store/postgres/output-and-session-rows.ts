@@ -12,7 +12,7 @@ import { SCHEMA } from './schema.ts';
 
 const IS_HELD = `exists (select 1 from ${SCHEMA}.tickets t where t.plan_id = $1 and t.ticket_id = $2 and t.claim = $3)`;
 const BEGIN = `delete from ${SCHEMA}.output where plan_id = $1 and ticket_id = $2 and ${IS_HELD} and attempt = $4`;
-/** A row that was written although its answer was lost is the same again. */
+/** After a lost connection a row may be sent again: one that was written already stays. */
 const ADD = `insert into ${SCHEMA}.output (plan_id, ticket_id, attempt, stream, number, text)
 select $1, $2, $4, $5, $6, $7 where ${IS_HELD} on conflict do nothing`;
 const STILL_HELD = `select 1 where ${IS_HELD}`;

@@ -141,7 +141,7 @@ update ${SCHEMA}.holders h set seen = clock_timestamp() where h.token = $1 or (
     select from ${SCHEMA}.holders o where o.started and ${SCHEMA}.lease_left(o.seen, o.lease_ms) > 0
   )
 ) returning token`;
-/** Those that are gone for a day; a claim without a holder is as dead as one with such a holder. */
+/** Deletes processes that have not reported for a day. A claim whose holder is missing counts as dead, too. */
 export const FORGET_HOLDERS = `
 delete from ${SCHEMA}.holders where seen < clock_timestamp() - interval '1 day'
 and ${SCHEMA}.lease_left(seen, lease_ms) < 0`;

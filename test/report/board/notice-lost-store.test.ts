@@ -1,6 +1,6 @@
 import { renameSync } from 'node:fs';
 import { describe, expect } from 'vitest';
-import { refreshSoon, StoreConnection } from '../../../src/report/board/store-connection.ts';
+import { refreshSoon, StoreConnection } from '../../../src/report/board/notice-lost-store.ts';
 import { FileStore } from '../../../src/store/file-store.ts';
 import { it } from '../../support/index.ts';
 
