@@ -178,12 +178,19 @@ export function workLine(plan: Plan, tickets: readonly Ticket[]): string[] {
   const onBranches = tickets.filter((ticket) => isOneByOne && whereWorkIs(ticket)?.kind === 'branch');
   const below = [...pages, ...onBranches.map(({ ticketId }) => `→ signalbox integrate ${id} ${ticketId}`)];
   const hidden = below.length - MAX_IDS;
-  const isMerged = isGivenUp(plan) || (pulls === 0 && (branches === 0 || workspace));
+  const merge = workspace ? mergeOfSpec(plan) : `signalbox merge ${id}${pulls > 0 ? ' --pr' : ''}`;
+  const isMerged = isGivenUp(plan) || pulls + branches === 0;
   return [
-    isMerged ? work : `${work} → signalbox merge ${id}${pulls > 0 ? ' --pr' : ''}`,
+    isMerged || !merge ? work : `${work} → ${merge}`,
     ...below.slice(0, MAX_IDS).map((line) => `  ${line}`),
     ...(hidden > 0 ? [`  … and ${hidden} more`] : []),
   ];
+}
+
+/** What merges the branch of a complete spec, as its last run found. `merge` takes no branch that tickets share. */
+export function mergeOfSpec({ ended }: Plan): string | undefined {
+  const line = ended?.lines.find((each) => each.startsWith('Merge: '));
+  return line && oneLine(line.slice('Merge: '.length), 1000);
 }
 
 /** The summary of a spec's last run. */

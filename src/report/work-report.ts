@@ -10,7 +10,7 @@ import { type Attempt, inStateSince, isOver, openAttempt, type Ticket } from '..
 import { unchecked, verdictOf } from '../model/verdict-criteria-and-missing-checks.ts';
 import { isIn, type PlanStatus, type TicketStatus } from './plan-and-ticket-status.ts';
 import { oneLine } from './printable-text.ts';
-import { nextSteps, whereWorkIs } from './status-text.ts';
+import { mergeOfSpec, nextSteps, whereWorkIs } from './status-text.ts';
 import { clock, type Style, untilNote, usageOfAttempts, waitTime, withOffset } from './style-and-phrases.ts';
 import type { Report } from './view-schemas.ts';
 
@@ -100,8 +100,10 @@ export function workReport(input: ReportInput): Report {
   }
   for (const [planId, own] of groupBy(done, ({ ticket }) => ticket.planId)) {
     const open = own.filter(({ ticket }) => whereWorkIs(ticket)?.kind === 'branch');
-    if (open[0] && !open[0].plan.workspace && open[0].plan.status !== 'archived')
-      items.ready.push(item(`To merge all of ${planId}`, [], { commands: [`signalbox merge ${planId}`] }));
+    const [first] = open;
+    if (!first || first.plan.status === 'archived') continue;
+    const merge = first.plan.workspace ? mergeOfSpec(first.plan) : `signalbox merge ${planId}`;
+    if (merge) items.ready.push(item(`To merge all of ${planId}`, [], { commands: [merge] }));
   }
   return {
     since: new Date(since).toISOString(),

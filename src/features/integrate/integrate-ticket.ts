@@ -5,6 +5,7 @@ import { EXIT } from '../../model/actions.ts';
 import { explained, SignalboxError, WorkspaceError } from '../../model/errors.ts';
 import type { TicketRef } from '../../model/ids-and-branch-names.ts';
 import { WORK_PHASE } from '../../model/issue-phases.ts';
+import { shellWord } from '../../model/text/quote-values-for-shell.ts';
 import { type Ticket, tipOf } from '../../model/ticket.ts';
 import { needsVerification, sayNotMerged } from '../../model/verdict-criteria-and-missing-checks.ts';
 import type { Integrated, WorkspaceSpec } from '../../workspaces/workspaces.ts';
@@ -23,6 +24,7 @@ export async function integrateStep({
   const notMergedReason = inPhase ? await whyNotMerged(engine, ref) : undefined;
   if (notMergedReason !== undefined)
     return { exit: EXIT.done, out: notMergedReason, data: { left: notMergedReason } };
+  if (!inPhase) refuseOwnBranch(engine, ref);
   try {
     const data = await integrateTicket(engine, ref);
     const { target, branch } = data;
@@ -38,6 +40,21 @@ export async function integrateStep({
     if (!isRefused || !inPhase) throw error;
     return { exit: EXIT.refused, err: `❌ ${explained(error)}`, data: null };
   }
+}
+
+/** Tickets that share a branch start from it. What merges it elsewhere is git. */
+function refuseOwnBranch({ store, settings }: EngineContext, ref: TicketRef): void {
+  const ticket = store.ticket(ref);
+  const { repo, branch } = workspaceFor(ticket, store.plan(ref.planId), settings, store.glance());
+  if (ticket.base?.ref !== branch) return;
+  throw new WorkspaceError(
+    'workspace/no-work',
+    `${branch} is the branch that ${ref.ticketId} started from.`,
+    {
+      hint: `To merge it into the branch that is checked out: git -C ${shellWord(repo)} merge ${shellWord(branch)}`,
+      details: { branch },
+    },
+  );
 }
 
 /** Merges a ticket's branch into the base it started from. */

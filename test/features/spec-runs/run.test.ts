@@ -56,6 +56,17 @@ describe.concurrent('contract 2 and 10: a run of a spec', () => {
     expect(out).toMatch(/✓ {2}2 +complete +Store/);
     expect(out).toContain('3 files changed');
     expect(out).toContain('To look at it: signalbox diff spec-limits 2\n');
+    const merge = `git -C ${world.repo} merge spec/limits`;
+    expect((await world.cli('status', 'spec-limits')).out).toContain(`  Work: on one branch → ${merge}\n`);
+    expect((await world.cli('report')).out).toContain(`  To merge all of spec-limits\n    → ${merge}\n`);
+    expect((await world.cli('merge', 'spec-limits')).out).toBe(
+      `The branch of a spec is merged by git: ${merge}\n`,
+    );
+    const refused = await world.cli('integrate', 'spec-limits', '2');
+    expect(refused.code).toBeGreaterThan(0);
+    expect(refused.err).toBe(
+      `❌ spec/limits is the branch that 2 started from.\n   To merge it into the branch that is checked out: ${merge}\n`,
+    );
     expect(out).toMatch(/3 of 3 units done · 2 attempts in this run · .*tokens/);
     expect(existsSync(tree(world))).toBe(false);
     // The two files beside the spec show the run, and git does not see them.
