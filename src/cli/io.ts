@@ -192,9 +192,12 @@ export function answer(io: Io, { json }: { json?: boolean }, value: unknown, tex
 const SILENT_MS = 500;
 
 /** Says on a terminal what is being done, unless that is over at once. Returns what ends it. */
-export function saySoon({ tty, err, style }: Io, { json }: { json?: boolean }, text: string): () => void {
-  const timer = tty && !json ? setTimeout(() => err(style.dim(`· ${text}`)), SILENT_MS) : undefined;
-  return () => clearTimeout(timer);
+export function saySoon(io: Io, { json }: { json?: boolean }, text: string): () => void {
+  const say = () => io.err(io.style.dim(`· ${text}`));
+  const timer = io.tty && !json ? setTimeout(say, SILENT_MS) : undefined;
+  const end = () => clearTimeout(timer);
+  io.atEnd(async () => end());
+  return end;
 }
 
 /** An error as people see it: everything below the first line is indented. */

@@ -9,7 +9,7 @@ import type { Live, LiveOptions } from '../report/live/live-view.ts';
 import { type Lines, printable, safeJson } from '../report/printable-text.ts';
 import type { Style } from '../report/style-and-phrases.ts';
 import { readableTicket } from '../store/store-interface.ts';
-import type { Io, Signals, Terminal } from './io.ts';
+import { type Io, type Signals, saySoon, type Terminal } from './io.ts';
 import type { GlobalOptions } from './open-settings-store-and-engine.ts';
 
 /** Shows events, and other messages between them. */
@@ -32,6 +32,7 @@ type Watched = Pick<EngineContext, 'store' | 'settings' | 'now'>;
 
 interface ViewOptions extends Naming, GlobalOptions {
   plain?: boolean;
+  quiet?: boolean;
   verbose?: boolean;
   /** The caller prints the lines above a live block itself. */
   silent?: boolean;
@@ -43,7 +44,22 @@ export async function eventView(io: Io, options: ViewOptions): Promise<EventView
   io.onUnread = () => undefined;
   const { terminal } = io.stdout;
   const live = terminal && io.env.TERM !== 'dumb' && !options.json && !options.plain;
-  return live ? liveView(io, terminal, options) : lineView(io, options);
+  const view = live ? await liveView(io, terminal, options) : lineView(io, options);
+  if (options.withPlan || options.quiet) return view;
+  const said = saySoon({ ...io, err: view.out }, options, 'Preparing the run…');
+  const before =
+    <T extends unknown[]>(show: (...args: T) => void) =>
+    (...args: T) => {
+      said();
+      show(...args);
+    };
+  return {
+    ...view,
+    listen: before(view.listen),
+    out: before(view.out),
+    err: before(view.err),
+    close: before(view.close),
+  };
 }
 
 function lineView(io: Io, options: ViewOptions): EventView {

@@ -3,7 +3,7 @@ import { modeOf } from '../features/issue-runs/options/execution-config-and-work
 import { issueName, storedRun } from '../features/issue-runs/results/stored-run-time-and-issue-names.ts';
 import { parseRef } from '../model/ids-and-branch-names.ts';
 import type { Plan } from '../model/plan.ts';
-import { type PlansView, ticketOf } from '../model/plans/plans-view.ts';
+import { type PlansView, planOf, ticketOf } from '../model/plans/plans-view.ts';
 import type { Naming } from '../model/state/explain-ticket.ts';
 import { answerCommands, currentHold, isToRetry, nameOf, runCommand } from '../model/state/explain-ticket.ts';
 import { plural } from '../model/text/clean-escape-quote-plural.ts';
@@ -139,7 +139,8 @@ export function planHeader(
   style: Style,
 ): string[] {
   const tickets = ticketsIn(view, scope);
-  return headerLines(`${style.bold(scope.planId)}: ${plural(tickets.length, 'ticket')}`, tickets, {
+  const noun = planOf(view, scope.planId)?.kind === 'spec' ? 'unit' : 'ticket';
+  return headerLines(`${style.bold(scope.planId)}: ${plural(tickets.length, noun)}`, tickets, {
     style,
     withPlan: false,
   });

@@ -1,5 +1,5 @@
 import { EventEmitter } from 'node:events';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { eventView, untilStopped } from '../../src/cli/show-events-until-stopped.ts';
 import type { EngineEvent } from '../../src/model/events.ts';
 import { testIo } from '../support/io.ts';
@@ -21,6 +21,29 @@ describe('eventView', () => {
     view.err('a word');
     view.close();
     expect(said).toEqual(['tea: plan complete', 'a word']);
+  });
+
+  it.each([
+    [onTerminal, {}, 1],
+    [onTerminal, { plain: true }, 1],
+    [onTerminal, { json: true }, 0],
+    [onTerminal, { quiet: true }, 0],
+    [{}, {}, 0],
+  ])('says within a second what a terminal waits for: %#', async (more, options, lines) => {
+    vi.useFakeTimers();
+    const begin = async () => {
+      const { io, said } = testIo(more);
+      const stdout = { ...io.stdout, write: (text: string) => void said.push(text) };
+      const view = await eventView({ ...io, stdout } as typeof io, { withPlan: false, ...options });
+      const waits = () => said.filter((line) => line.includes('· Preparing the run…')).length;
+      return { view, waits };
+    };
+    const [silent, early] = [await begin(), await begin()];
+    early.view.out('something');
+    vi.advanceTimersByTime(999);
+    for (const { view } of [silent, early]) view.close();
+    expect([silent.waits(), early.waits()]).toEqual([lines, 0]);
+    vi.useRealTimers();
   });
 
   it('prints an object per event with --json, also on a terminal', async () => {

@@ -27,6 +27,12 @@ describe('what a live view of a plan begins with', () => {
     expect(said(['parser', 'cli'], ['cli'])).toEqual(['tea: 1 ticket', '  cli  Do cli', '']);
   });
 
+  it('counts the units of a spec', () => {
+    const view = viewOf('1', '2');
+    const plans = view.plans.map((plan) => ({ ...plan, kind: 'spec' })) as unknown as Plan[];
+    expect(planHeader({ ...view, plans }, { planId: 'tea' }, style(false))[0]).toBe('tea: 2 units');
+  });
+
   it('is not long when there are many', () => {
     const lines = said(Array.from({ length: 50 }, (_, at) => `t${at}`));
     expect(lines).toHaveLength(23);

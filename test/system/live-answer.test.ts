@@ -100,6 +100,7 @@ describe.concurrent('a gate in a live view', () => {
     ]);
     const { type, shows } = await shellAt(server, 'spec', writeSpec(world, tasks('One')), '--no-tmux');
     type('start', 'Enter');
+    await shows(/^spec-limits: 1 unit$/m);
     await shows(/Press a to answer here, q for later/);
     type('a');
     await shows(/^Answer 1: Which one\?/m);

@@ -14,6 +14,7 @@ import { tmuxOff } from '../../machine/tmux/run-tmux.ts';
 import { renamedText } from '../../machine/tmux/tmux-names-and-escapes.ts';
 import type { EngineEvent } from '../../model/events.ts';
 import { forecastLines } from '../../report/issue-runs/summary-and-dry-run.ts';
+import { planHeader } from '../../report/plan-headers-and-summaries.ts';
 import { safeJson } from '../../report/printable-text.ts';
 import { specProblemText, specSummary, specText, summaryFacts } from '../../report/spec-text.ts';
 import { openTmuxView, type TmuxView } from '../../report/tmux/tmux-view.ts';
@@ -136,6 +137,7 @@ async function follow(
   io: Io,
 ): Promise<void> {
   view.watch(engine, { planId });
+  if (view.live) view.out(planHeader(engine.store.glance(), { planId }, io.style));
   io.keepHeapSmall();
   const isAtWork = () => engine.store.tickets(planId).some((each) => each.status === 'running');
   const what = () => (isAtWork() ? 'the agent' : 'the run');

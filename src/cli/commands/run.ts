@@ -18,7 +18,7 @@ import { planHeader, runHeader, summary } from '../../report/plan-headers-and-su
 import { safeJson } from '../../report/printable-text.ts';
 import { readableTicket, type Store } from '../../store/store-interface.ts';
 import { baseCheckFlag, positiveInteger } from '../check-option-values.ts';
-import { type Io, outJson, outWrapped, readStandardInput, saySoon } from '../io.ts';
+import { type Io, outJson, outWrapped, readStandardInput } from '../io.ts';
 import {
   type GlobalOptions,
   limitsOf,
@@ -309,6 +309,7 @@ async function watched(
   const view = await eventView(io, {
     json,
     plain,
+    quiet,
     verbose,
     withPlan: false,
     called,
@@ -316,9 +317,7 @@ async function watched(
   });
   const { live, out } = view;
   const lines = runOutput({ store, out, live, verbose, quiet, style: io.style, columns: io.columns });
-  const said = quiet ? () => undefined : saySoon({ ...io, err: out }, options, 'Preparing the run…');
   const listen = (event: EngineEvent) => {
-    said();
     const isFirst = event.type === 'plan:status' && planId === '';
     if (isFirst) {
       planId = event.planId;
@@ -332,7 +331,6 @@ async function watched(
   const closing = {
     err: view.err,
     close() {
-      said();
       lines.close();
       view.close();
     },
