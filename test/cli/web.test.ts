@@ -59,6 +59,23 @@ describe.concurrent('web', () => {
     await Promise.all([web.kill('SIGTERM'), second.kill('SIGTERM')]);
   });
 
+  it('changes nothing with --read-only, also if a session asks for it', async ({ world }) => {
+    world.plan('p', { tickets: { a: {} } });
+    const web = world.invoke(['web', '--port', '0', '--read-only', '--json']);
+    await web.says('"web:start"');
+    const [{ url } = { url: '' }] = startIn(web.soFar);
+    const answer = await fetch(`${url}api/v1/plans/p/tickets/a/pause`, {
+      method: 'POST',
+      headers: {
+        ...{ authorization: `Bearer ${token(world)}`, origin: url.slice(0, -1) },
+        ...{ 'content-type': 'application/json', 'x-signalbox': '1' },
+      },
+      body: '{}',
+    });
+    expect(await answer.json()).toMatchObject({ error: { code: 'web/read-only' } });
+    await web.kill('SIGTERM');
+  });
+
   it('shows the address of one that is served already', async ({ world }) => {
     const web = world.start(['web']);
     await web.says('The page is at');

@@ -76,8 +76,11 @@ describe('every page', () => {
         const overflow = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
         expect(overflow, `${path} ${look}`).toBeLessThanOrEqual(0);
         // A chart is drawn again for a phone, so that its texts can be read.
-        for (const text of await page.locator('.chart .axis').all())
-          expect((await text.boundingBox())?.height, `${path} ${look}`).toBeGreaterThan(9);
+        await page.waitForFunction(() =>
+          [...document.querySelectorAll('.chart .axis')].every(
+            (text) => text.getBoundingClientRect().height > 9,
+          ),
+        );
         if (look === 'phone' && !CHECKED_ON_PHONE.has(name)) continue;
         expect(await findings(page, rules), `${path} ${look}`).toEqual([]);
       }
