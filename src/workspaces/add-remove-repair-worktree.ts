@@ -20,7 +20,7 @@ import { isInside } from '../machine/paths-and-user-home.ts';
 import { processesIn } from '../machine/process-identity-and-signals.ts';
 import { orError, shortageOf, WorkspaceError } from '../model/errors.ts';
 import { commitsOnlyHere } from './find-work-lost-with-worktree.ts';
-import { pathTaken, refuseInside } from './find-worktree-obstacles.ts';
+import { MADE_MEANWHILE, pathTaken, refuseInside } from './find-worktree-obstacles.ts';
 import { canonical, makePath, noPlace } from './resolve-symlinks-make-and-remove-directories.ts';
 import { type Owner, readOwner, writeOwner } from './workspace-owner.ts';
 
@@ -49,6 +49,7 @@ export async function addWorktree(
   await refuseInside(repo, path, spec.worktreeRoot);
   const before = await find(repo.git, path);
   const kind = 'kind' in before ? before.kind : 'worktree';
+  if (kind === 'worktree') throw pathTaken(path, kind, MADE_MEANWHILE);
   if (kind !== 'absent' && kind !== 'empty') throw pathTaken(path, kind);
   makePath(dirname(path));
   if (kind === 'empty') rmSync(join(path, '.git'), { force: true });

@@ -15,7 +15,7 @@ import {
 } from './add-remove-repair-worktree.ts';
 import { refuseTrunk } from './delete-branches-and-protect-trunk.ts';
 import { findStart, moveToStart, type Start } from './find-start-and-merge-prerequisites.ts';
-import { pathTaken, refuseInside } from './find-worktree-obstacles.ts';
+import { MADE_MEANWHILE, pathTaken, refuseInside } from './find-worktree-obstacles.ts';
 import { canonical, realDirectory } from './resolve-symlinks-make-and-remove-directories.ts';
 import { endSetup, refreshSetup, setUp } from './setup/set-up-worktree.ts';
 import { checkOutWarm, discardWarm, refuseOwnState, type Taken, takeWarm } from './warm/warm-worktrees.ts';
@@ -63,7 +63,8 @@ async function ensureAt(repo: Repository, spec: WorkspaceSpec): Promise<Ensured>
   if (found.kind === 'absent' || found.kind === 'empty') return create(repo, spec);
   if (found.kind !== 'worktree') throw pathTaken(spec.path, found.kind);
   const { worktree } = found;
-  if (worktree.commonDir !== repo.commonDir) throw pathTaken(spec.path, 'a worktree of another repository');
+  if (worktree.commonDir !== repo.commonDir)
+    throw pathTaken(spec.path, 'a worktree of another repository', MADE_MEANWHILE);
   // Another engine may be creating it now. Under the lock it is either complete, with its owner, or was left unfinished.
   const recorded =
     readOwner(worktree.gitDir) ??

@@ -140,6 +140,10 @@ const PATH_CONTENT: Record<Exclude<Found['kind'], 'absent'>, string> = {
   checkout: 'another git repository',
 };
 
+/** It was not there when the path was chosen. */
+export const MADE_MEANWHILE =
+  'If nobody set this path, try again: another one is chosen. Else set `worktree` of the ticket to another place.';
+
 export function pathTaken(path: string, what: Found['kind'] | string, hint?: string): WorkspaceError {
   const content = what in PATH_CONTENT ? PATH_CONTENT[what as keyof typeof PATH_CONTENT] : what;
   return new WorkspaceError('workspace/path-taken', `The worktree path ${path} is taken by ${content}.`, {

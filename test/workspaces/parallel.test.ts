@@ -68,7 +68,9 @@ it('gives a path that two repositories want at once to one of them', { tags: 'fu
     const ends = await Promise.allSettled(made);
     const first = ends.findIndex(({ status }) => status === 'fulfilled') ? 1 : 0;
     await engines[first].verify(specs[first]);
-    expect(ends[1 - first]).toMatchObject({ reason: { code: 'workspace/path-taken' } });
+    expect(ends[1 - first]).toMatchObject({
+      reason: { code: 'workspace/path-taken', hint: expect.stringContaining('try again') },
+    });
     expect(git(first ? repo : all.repo, 'rev-parse', `ticket/${id}`)).toBe(all.first);
   }
 });
