@@ -5,7 +5,7 @@ import { grants } from '../../src/store/postgres/grants.ts';
 import { openPostgres } from '../../src/store/postgres/open-postgres.ts';
 import type { Store } from '../../src/store/store-interface.ts';
 import { says } from '../support/cli.ts';
-import { type Database, scratchDatabase } from '../support/postgres.ts';
+import { asOwner, type Database, scratchDatabase } from '../support/postgres.ts';
 import { World } from '../support/world.ts';
 
 let database: Database;
@@ -239,6 +239,25 @@ describe('plans of a home', () => {
     expect(await fleet('fleet', 'export', 'p')).toMatchObject({ code: 0 });
     expect(world.readPlan('p').status).toBe('active');
     expect(world.ticket('p', 'b')).toMatchObject({ title: 'Title of b', status: 'queued' });
+  });
+
+  it('stay where they are, with an archived copy, where a move is interrupted, and the next try moves them', async () => {
+    world.config({ repos: { 'acme/api': world.repo } });
+    world.plan('p', { repo: world.repo, tickets: { a: {} } });
+    expect(await fleet('fleet', 'import', 'p')).toMatchObject({ code: 0 });
+    rmSync(world.stateDir, { recursive: true });
+    const setReadOnly = (how: string) =>
+      asOwner(database.server, 'postgres', (query) =>
+        query(`alter database ${database.name} set default_transaction_read_only = ${how}`),
+      );
+    await setReadOnly('on');
+    expect(await fleet('fleet', 'export', 'p')).toMatchObject({ code: 1 });
+    expect(world.readPlan('p').status).toBe('archived');
+    await setReadOnly('off');
+    expect((await store()).plan('p').status).toBe('active');
+    expect(await fleet('fleet', 'export', 'p')).toMatchObject({ code: 0, err: '' });
+    expect(world.readPlan('p')).toMatchObject({ status: 'active' });
+    expect(world.readPlan('p').movedTo).toBeUndefined();
   });
 
   it('are driven by workers, and doctor says which Node those need', async () => {

@@ -122,9 +122,11 @@ async function movePlan(
   // What is left where a plan was moved away from, and now comes back to.
   if (to.hasPlan(id) && isLeftBy(from, to, id)) await to.deletePlan(id);
   const { movedTo: _, ...moved } = plan;
-  await to.create(moved, tickets);
+  // Archived until it is archived where it was: if this is interrupted, no two of it can run.
+  await to.create({ ...moved, status: 'archived', movedTo: from.location() }, tickets);
   for (const event of from.events(id)) await to.append(id, event);
   await from.updatePlan(id, (latest) => ({ ...latest, status: 'archived', movedTo: to.location() }));
+  await to.updatePlan(id, ({ movedTo: _from, ...latest }) => ({ ...latest, status: plan.status }));
 }
 
 function isLeftBy(from: Store, to: Store, id: string): boolean {
