@@ -6,7 +6,7 @@ import { localTrunk, originTrunk } from '../git/fetch-and-find-trunk.ts';
 import { mergeBase, stepsTo } from '../git/history.ts';
 import type { Worktree } from '../git/inspect-worktrees.ts';
 import type { GitLocation } from '../git/locate-git-directories.ts';
-import { branchRef, checkBranch, isOid } from '../git/refs.ts';
+import { checkBranch, isOid, requireTip } from '../git/refs.ts';
 import { NO_DIFF_PROGRAMS } from '../git/run-git.ts';
 import { clearMarks, readStatus, withScratchIndex } from '../git/status-and-index-marks.ts';
 import { WorkspaceError } from '../model/errors.ts';
@@ -136,7 +136,7 @@ export async function diffWork(
   }
   const tree = await openTree(repo.git, spec.path, spec.branch);
   const here = tree?.commonDir === repo.commonDir ? tree : undefined;
-  if (here?.head.branch !== spec.branch) return diff(repo, [branchRef(spec.branch)]);
+  if (here?.head.branch !== spec.branch) return diff(repo, [await requireTip(repo, spec.branch)]);
   const status = await readStatus(repo.git, here, { all: true });
   const fresh = await withoutCopies(here.workTree, status.untracked, readOwner(here.gitDir)?.copied ?? {});
   if (fresh.length + status.hidden.length === 0) return diff(here, []);

@@ -339,7 +339,7 @@ describe('the board of a fleet in tmux', () => {
       { command: 'resume', door: 'top' },
     ]);
     await fleet.setReachable(false);
-    await shows(/^Not up to date: this is from [\s\S]*✗ a /m);
+    await shows(/^Not up to date: [\s\S]*✗ a /m);
     await fleet.setReachable(true);
     await waitFor('a board that is current', () => !text().includes('Not up to date'), { state: text });
     type('q');
@@ -360,7 +360,7 @@ describe.concurrent('a board whose state directory is moved away', () => {
     await shows(/^▸ ✗ a /m);
     const away = `${world.stateDir}-away`;
     renameSync(world.stateDir, away);
-    await shows(/^Not up to date: this is from [\s\S]*is missing\.[\s\S]*^▸ ✗ a /m);
+    await shows(/^Not up to date: [\s\S]*is missing\.[\s\S]*^▸ ✗ a /m);
     for (const keys of [['Enter'], ['r', 'y']]) {
       server.tmux('send-keys', '-t', 'run', ...keys);
       await shows(/^The directory .* is missing\.$/m);

@@ -168,12 +168,14 @@ describe('diff', () => {
     expect(git(path, 'status', '--porcelain')).toBe(before);
   });
 
-  it('shows the branch when the worktree is gone', async () => {
-    const { workspaces, one, path, base } = await opened();
+  it('shows the branch when the worktree is gone, and says when that does not exist', async () => {
+    const { workspaces, one, path, base, repo } = await opened();
     commit(path, { committed: 'C\n' });
     await workspaces.release(one);
     expect(await workspaces.diff(one, base)).toContain('+C');
     expect(await workspaces.diff(one, base, 'stat')).toContain('1 file changed');
+    git(repo, 'branch', '-D', one.branch);
+    await expect(workspaces.diff(one, base)).rejects.toThrow(`The branch ${one.branch} does not exist in`);
   });
 
   it('is the same whatever the user configured for his own eyes', async () => {

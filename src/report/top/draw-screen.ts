@@ -71,7 +71,7 @@ function headLines({ board, state, stale }: ScreenInput, frame: ScreenFrame): st
     ? [
         style.yellow(
           cut(
-            `Not up to date: this is from ${clock(new Date(stale.since).toISOString(), now)}, ${waitTime(now - stale.since)} ago. ${oneLine(stale.message, 300)}`,
+            `Not up to date: ${waitTime(now - stale.since)} old, from ${clock(new Date(stale.since).toISOString(), now)}. ${oneLine(stale.message, 300)}`,
             columns,
           ),
         ),

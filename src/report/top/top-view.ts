@@ -60,6 +60,8 @@ export class TopView {
   #stale: Stale | null = null;
   #list: { board: Board; shown: Shown; columns: number; made: Listing } | undefined;
   #tail: readonly string[] = [];
+  /** The ticket whose log it is. */
+  #tailOf: string | null = null;
   #scroll = 0;
   #page = 1;
   #timer: NodeJS.Timeout | undefined;
@@ -160,7 +162,10 @@ export class TopView {
     const list = this.#listing();
     this.#state = afterBoardChange(this.#state, list.rows, this.#board, this.#options.whyClosed);
     const selected = list.rows[this.#state.place];
+    const of = this.#state.selected;
     if (!this.#stale) this.#tail = selected ? this.#options.logTail(selected) : [];
+    else if (of !== this.#tailOf) this.#tail = [];
+    this.#tailOf = of;
     const { lines, scroll } = drawScreen(
       {
         board: this.#board,

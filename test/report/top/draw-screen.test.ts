@@ -201,9 +201,9 @@ describe('the screen of the board', () => {
     const stale = { message: 'The store does not answer.', since: now - 65_000 };
     const { lines } = draw(BUSY, { stale, columns: 120 });
     expect(lines[0]).toMatch(
-      /^Not up to date: this is from \d\d:\d\d:\d\d, 1 m 5 s ago\. The store does not answer\.$/,
+      /^Not up to date: 1 m 5 s old, from \d\d:\d\d:\d\d\. The store does not answer\.$/,
     );
-    expect(draw(BUSY, { stale, rows: 5 }).lines[0]).toContain('1 m 5 s ago');
+    expect(draw(BUSY, { stale, rows: 5, columns: 30 }).lines[0]).toContain('1 m 5 s old');
   });
 
   it('says why no row is shown', () => {

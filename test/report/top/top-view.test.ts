@@ -38,7 +38,7 @@ function open(first: Board, { columns = 80, rows = 24 } = {}) {
       return world.board;
     },
     answeredAt: () => Date.now(),
-    logTail: () => [],
+    logTail: ({ ticketId }) => [`log of ${ticketId}`],
     whyClosed: () => undefined,
     act: (effect) => void world.effects.push(effect),
     empty: [],
@@ -116,7 +116,7 @@ describe('the live board', () => {
     view.changed();
     vi.advanceTimersByTime(12_000);
     const said = world.writes.join('\n');
-    expect(said).toMatch(/Not up to date: this is from \d\d:\d\d:\d\d, 12 s ago\. no connection/);
+    expect(said).toMatch(/Not up to date: 12 s old, from \d\d:\d\d:\d\d\. no connection/);
     world.problem = undefined;
     view.changed();
     world.writes.length = 0;
@@ -125,6 +125,20 @@ describe('the live board', () => {
     world.writes.length = 0;
     vi.advanceTimersByTime(4000);
     expect(world.writes).toEqual([]);
+  });
+
+  it('shows no log of another ticket while the store cannot be read', () => {
+    const { world, view } = open(board([row('a'), row('b')]));
+    expect(world.writes.join('')).toContain('log of a');
+    world.problem = new Error('no connection');
+    view.changed();
+    vi.advanceTimersByTime(1000);
+    world.writes.length = 0;
+    view.keys('j');
+    view.resized();
+    const last = world.writes.at(-1);
+    expect(last).toContain('── p/b');
+    expect(last).not.toContain('log of');
   });
 
   it('leaves the screen as it was, and writes nothing until it comes back', () => {
