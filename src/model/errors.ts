@@ -41,7 +41,8 @@ export function explained(error: unknown): string {
 const SHORTAGES: ReadonlyArray<readonly [RegExp, string]> = [
   [/\bE[MN]FILE\b|too many open files/i, 'too many files are open'],
   [/\bEAGAIN\b|resource temporarily unavailable|cannot fork/i, 'no further process can be started'],
-  [/\bENOMEM\b|cannot allocate memory|out of memory/i, 'there is not enough memory'],
+  // The limit of a program's own heap stays the same, however long is waited.
+  [/\bENOMEM\b|cannot allocate memory|(?<!heap )out of memory/i, 'there is not enough memory'],
   [/\b(?:ENOSPC|EDQUOT)\b|no space left on device|disk quota exceeded/i, 'the disk is full'],
   // Git says no more than this when a file that it has opened cannot be filled.
   [

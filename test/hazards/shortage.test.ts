@@ -295,6 +295,7 @@ describe('a shortage', () => {
       ['spawn /bin/sh EAGAIN', 'no further process can be started'],
       ['sh: 0: Cannot fork', 'no further process can be started'],
       ['ENOMEM: not enough memory, read', 'there is not enough memory'],
+      ['fatal: Out of memory, malloc failed', 'there is not enough memory'],
       ['error: unable to write file x: No space left on device', 'the disk is full'],
       ['error: unable to write file x', 'the disk is full'],
       ['fatal: unable to write new index file', 'the disk is full'],
@@ -303,7 +304,11 @@ describe('a shortage', () => {
       for (const error of [new Error(said), cause, new Error('outer', { cause })])
         expect(shortageOf(error)).toBe(`${what}: ${error.message}`);
     }
-    for (const other of ['fatal: not a git repository', 'error: unable to write file x: Permission denied'])
+    for (const other of [
+      'fatal: not a git repository',
+      'error: unable to write file x: Permission denied',
+      'FATAL ERROR: Reached heap limit Allocation failed - JavaScript heap out of memory',
+    ])
       expect(shortageOf(new Error(other))).toBeUndefined();
   });
 });
