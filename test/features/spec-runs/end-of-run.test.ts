@@ -11,7 +11,8 @@ describe.concurrent('the end of a run of a spec', () => {
     const { code, out } = await world.cli('spec', dir, ...flags);
     expect(code).toBe(0);
     const command = `git -C ${world.repo} merge spec/limits`;
-    expect(out).toContain(`Branch: spec/limits\nMerge it with: ${command}`);
+    const look = 'To look at it: signalbox diff spec-limits 1';
+    expect(out).toContain(`Branch: spec/limits\n${look}\nMerge it with: ${command}`);
     expect(progressFile(world)).toContain(`- Merge: ${command}`);
     git(world.repo, ...command.split(' ').slice(3), '--quiet');
     expect(work(world)).toEqual([]);
