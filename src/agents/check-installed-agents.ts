@@ -16,7 +16,7 @@ import { allowedEnvironment } from '../model/text/allowed-environment.ts';
 import { asRecord, asText } from '../model/text/values-of-unknown-type.ts';
 import { supportsOf } from './adapter-abilities-table.ts';
 import { ADAPTERS, adapterFor } from './adapters-and-agent-problems.ts';
-import { ownDirectories, ownVariables } from './directories-and-variables.ts';
+import { ownDirectories, ownVariables } from './directories-and-variables-of-clis.ts';
 import { installCommand, outdated, rangeText, standing, versionIn } from './program-versions.ts';
 
 /** One agent as it is found on this machine. */

@@ -8,7 +8,7 @@ import type {
 } from '../model/agent-and-adapter-types.ts';
 import { can } from '../model/agent-and-adapter-types.ts';
 import { InputError } from '../model/errors.ts';
-import { requestEnv } from './directories-and-variables.ts';
+import { requestEnv } from './directories-and-variables-of-clis.ts';
 import {
   classifyWords,
   errorOf,

@@ -9,7 +9,7 @@ import { can } from '../model/agent-and-adapter-types.ts';
 import { asString, type JsonObject } from '../model/text/values-of-unknown-type.ts';
 import { ERROR_CLASSES, type Json } from '../model/ticket.ts';
 import { flagged, sessionArgs } from './command-flags.ts';
-import { requestEnv } from './directories-and-variables.ts';
+import { requestEnv } from './directories-and-variables-of-clis.ts';
 import type { Exit } from './reading/classify-errors.ts';
 import { fingerprintOf, isoOf, StreamReader, shortLine, toolEnd, usageOf } from './reading/stream-reader.ts';
 

@@ -4,7 +4,7 @@ import type { Command } from 'commander';
 import { z } from 'zod';
 import { SUPPORT_COLUMNS, supportsOf } from '../agents/adapter-abilities-table.ts';
 import { ADAPTERS } from '../agents/adapters-and-agent-problems.ts';
-import { ownDirectories } from '../agents/directories-and-variables.ts';
+import { ownDirectories } from '../agents/directories-and-variables-of-clis.ts';
 import { rangeText } from '../agents/program-versions.ts';
 import { settingsDocRows, settingsJsonSchema } from '../config/settings-schema-docs-and-list.ts';
 import { ACTION_NAMES, ACTIONS, PULL_WAITS } from '../model/actions.ts';

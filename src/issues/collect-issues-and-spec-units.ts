@@ -1,9 +1,9 @@
 import { basename } from 'node:path';
 import type { GhOptions } from '../github/gh/run-gh.ts';
 import { type Unit, type Units, unitsOf } from '../kiro/group-tasks-into-units.ts';
-import { promptParts } from '../kiro/prompt-parts.ts';
 import { readSpec, type Spec } from '../kiro/read-spec.ts';
 import { isWork } from '../kiro/task-and-problem-types.ts';
+import { promptParts } from '../kiro/texts-for-unit-prompt.ts';
 import { InputError } from '../model/errors.ts';
 import { idProblem, slug } from '../model/ids-and-branch-names.ts';
 import { cleanLine, cleanText } from '../model/text/clean-escape-quote-plural.ts';

@@ -1,4 +1,4 @@
-import { ownVariables } from '../agents/directories-and-variables.ts';
+import { ownVariables } from '../agents/directories-and-variables-of-clis.ts';
 import type { AgentConfig } from '../model/agent-and-adapter-types.ts';
 import { allowedEnvironment } from '../model/text/allowed-environment.ts';
 import type { Attempt, Ticket } from '../model/ticket.ts';

@@ -1,7 +1,7 @@
 import { lstatSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { userInfo } from 'node:os';
 import { basename, dirname, isAbsolute, join, relative } from 'node:path';
-import { ownDirectories, type Seed } from '../agents/directories-and-variables.ts';
+import { ownDirectories, type Seed } from '../agents/directories-and-variables-of-clis.ts';
 import { ifPossible, removeTree, unlessCode } from '../machine/files/read-and-remove-files.ts';
 
 interface SandboxHome {

@@ -1,7 +1,7 @@
 import { lstatSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { gunzipSync, gzipSync } from 'node:zlib';
-import { ownDirectories } from '../agents/directories-and-variables.ts';
+import { ownDirectories } from '../agents/directories-and-variables-of-clis.ts';
 
 const MAX_BYTES = 16 * 1024 * 1024;
 

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { ADAPTERS } from '../../src/agents/adapters-and-agent-problems.ts';
-import { ownVariables } from '../../src/agents/directories-and-variables.ts';
+import { ownVariables } from '../../src/agents/directories-and-variables-of-clis.ts';
 import { request } from './support.ts';
 
 const argvOf = (name: string, more: Parameters<typeof request>[0]) => {

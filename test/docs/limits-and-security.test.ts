@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
-import { ownVariables } from '../../src/agents/directories-and-variables.ts';
+import { ownVariables } from '../../src/agents/directories-and-variables-of-clis.ts';
 import { Budget } from '../../src/model/ticket-schema.ts';
 import { codes, firstColumn, ROOT, tables } from './markdown.ts';
 

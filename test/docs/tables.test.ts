@@ -166,7 +166,7 @@ describe('workflow reference', () => {
   it('has every variable that scripts and agents get', () => {
     const set = [
       'src/phases/attempt-variables-and-environment.ts',
-      'src/agents/directories-and-variables.ts',
+      'src/agents/directories-and-variables-of-clis.ts',
     ].flatMap((file) => variablesIn(source(file)));
     const marker = /MARKER = '(\w+)'/.exec(source('src/machine/jobs/start-and-read-job.ts'))?.[1] ?? '';
     expect(sorted(firstColumn(WORKFLOWS, 'Variable'))).toEqual(sorted(new Set([...set, marker])));

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { unitsOf } from '../../src/kiro/group-tasks-into-units.ts';
-import { promptParts } from '../../src/kiro/prompt-parts.ts';
 import { readSpec } from '../../src/kiro/read-spec.ts';
+import { promptParts } from '../../src/kiro/texts-for-unit-prompt.ts';
 import { scratch, write } from '../issues/scratch.ts';
 
 const TASKS = `# Plan

@@ -6,7 +6,7 @@ import { messageOf, orError, WorkspaceError } from '../../model/errors.ts';
 import { plural } from '../../model/text/clean-escape-quote-plural.ts';
 import { isSuperseded } from '../../model/ticket.ts';
 import { type BranchSpec, whyKeepBranch } from '../../workspaces/workspaces.ts';
-import { type StaleWorktrees, staleWorktrees } from './stale-worktrees.ts';
+import { type StaleWorktrees, staleWorktrees } from './find-stale-worktrees.ts';
 import type { Found, Inventory, InventoryTicket, Stale } from './what-is-still-needed.ts';
 import { isCovered, needsBranch, sayDone, stale, takeInventory } from './what-is-still-needed.ts';
 

@@ -1,9 +1,9 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Unit } from '../../kiro/group-tasks-into-units.ts';
-import { promptParts } from '../../kiro/prompt-parts.ts';
 import type { Spec } from '../../kiro/read-spec.ts';
 import type { Assignment } from '../../kiro/state-file-formats.ts';
 import { isWork, withDescendants } from '../../kiro/task-and-problem-types.ts';
+import { promptParts } from '../../kiro/texts-for-unit-prompt.ts';
 import { identityOf, type TaskIdentity } from '../../kiro/tick-and-merge-tasks.ts';
 import { parseKeepingExtra } from '../../model/extra-fields.ts';
 import { digest, idProblem, slug } from '../../model/ids-and-branch-names.ts';
