@@ -146,7 +146,7 @@ export function specSummary(result: SpecResult, colors: Style, columns?: number)
   }));
   const rows = foldSummary(all, 'unit', columns);
   const facts = [
-    `${counts.complete - counts.partly} of ${counts.units} units done`,
+    `${counts.complete - counts.partly} of ${plural(counts.units, 'unit')} done`,
     ...unfinished(counts),
     `${plural(counts.attempts, 'attempt')} in this run`,
     duration(ms),

@@ -178,7 +178,7 @@ export function workLine(plan: Plan, tickets: readonly Ticket[]): string[] {
   const onBranches = tickets.filter((ticket) => isOneByOne && whereWorkIs(ticket)?.kind === 'branch');
   const below = [...pages, ...onBranches.map(({ ticketId }) => `→ signalbox integrate ${id} ${ticketId}`)];
   const hidden = below.length - MAX_IDS;
-  const merge = workspace ? mergeOfSpec(plan) : `signalbox merge ${id}${pulls > 0 ? ' --pr' : ''}`;
+  const merge = mergeCommand(plan, pulls > 0 ? ' --pr' : '');
   const isMerged = isGivenUp(plan) || pulls + branches === 0;
   return [
     isMerged || !merge ? work : `${work} → ${merge}`,
@@ -187,8 +187,9 @@ export function workLine(plan: Plan, tickets: readonly Ticket[]): string[] {
   ];
 }
 
-/** What merges the branch of a complete spec, as its last run found. `merge` takes no branch that tickets share. */
-export function mergeOfSpec({ ended }: Plan): string | undefined {
+/** What merges the work of a plan. `merge` takes no branch that tickets share: git merges that of a complete spec, as its last run found. */
+export function mergeCommand({ id, workspace, ended }: Plan, flag = ''): string | undefined {
+  if (!workspace) return `signalbox merge ${id}${flag}`;
   const line = ended?.lines.find((each) => each.startsWith('Merge: '));
   return line && oneLine(line.slice('Merge: '.length), 1000);
 }

@@ -10,7 +10,7 @@ import { type Attempt, inStateSince, isOver, openAttempt, type Ticket } from '..
 import { unchecked, verdictOf } from '../model/verdict-criteria-and-missing-checks.ts';
 import { isIn, type PlanStatus, type TicketStatus } from './plan-and-ticket-status.ts';
 import { oneLine } from './printable-text.ts';
-import { mergeOfSpec, nextSteps, whereWorkIs } from './status-text.ts';
+import { mergeCommand, nextSteps, whereWorkIs } from './status-text.ts';
 import { clock, type Style, untilNote, usageOfAttempts, waitTime, withOffset } from './style-and-phrases.ts';
 import type { Report } from './view-schemas.ts';
 
@@ -102,7 +102,7 @@ export function workReport(input: ReportInput): Report {
     const open = own.filter(({ ticket }) => whereWorkIs(ticket)?.kind === 'branch');
     const [first] = open;
     if (!first || first.plan.status === 'archived') continue;
-    const merge = first.plan.workspace ? mergeOfSpec(first.plan) : `signalbox merge ${planId}`;
+    const merge = mergeCommand(first.plan);
     if (merge) items.ready.push(item(`To merge all of ${planId}`, [], { commands: [merge] }));
   }
   return {

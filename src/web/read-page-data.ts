@@ -21,7 +21,7 @@ import { enginesIn } from '../report/engines-of-tickets.ts';
 import { makeReport, periodOf, timeOf } from '../report/gather-plans-and-write-reports.ts';
 import { type OutputSource, outputOf } from '../report/plan-and-ticket-log.ts';
 import { allStatusJson, type PlanStatus, statusJson, statusOf } from '../report/plan-and-ticket-status.ts';
-import { whereWorkIs } from '../report/status-text.ts';
+import { mergeCommand, whereWorkIs } from '../report/status-text.ts';
 import { openAndOnePlan, type Store, type StoreView } from '../store/store-interface.ts';
 import { resolveWorkflow } from '../workflows/find-and-check-workflow.ts';
 import type { Costs, PlanPage, TicketPage } from './api-schemas.ts';
@@ -199,10 +199,10 @@ function attemptFacts(
 }
 
 /** What can be done with a ticket on the command line only. */
-function ticketCommands(ticket: Ticket, { id }: Plan): TicketPage['commands'] {
-  const names = `${id} ${ticket.ticketId}`;
+function ticketCommands(ticket: Ticket, plan: Plan): TicketPage['commands'] {
+  const names = `${plan.id} ${ticket.ticketId}`;
   const hasSession = ticket.phaseHistory.some(({ sessionId }) => sessionId !== null);
-  const work = whereWorkIs(ticket);
+  const merge = whereWorkIs(ticket)?.kind === 'branch' && mergeCommand(plan);
   return [
     { about: 'Follow its log', command: `signalbox logs ${names} -f` },
     ...(ticket.base ? [{ about: 'Show its diff', command: `signalbox diff ${names}` }] : []),
@@ -212,7 +212,7 @@ function ticketCommands(ticket: Ticket, { id }: Plan): TicketPage['commands'] {
     ...(ticket.worktree && existsSync(ticket.worktree)
       ? [{ about: 'Open a shell in its worktree', command: `cd ${shellWord(ticket.worktree)}` }]
       : []),
-    ...(work?.kind === 'branch' ? [{ about: 'Merge it', command: `signalbox merge ${id}` }] : []),
+    ...(merge ? [{ about: 'Merge it', command: merge }] : []),
   ];
 }
 

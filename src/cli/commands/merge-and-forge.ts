@@ -26,7 +26,7 @@ import { latestPlan } from '../../model/plans/latest-plans-and-unknown-name-erro
 import { shellWord } from '../../model/text/quote-values-for-shell.ts';
 import { isOver, saysStatus, type Ticket } from '../../model/ticket.ts';
 import { oneLine } from '../../report/printable-text.ts';
-import { mergeOfSpec } from '../../report/status-text.ts';
+import { mergeCommand } from '../../report/status-text.ts';
 import { clock } from '../../report/style-and-phrases.ts';
 import { planOrTicketNamed, plansHere } from '../find-named-plans-and-tickets.ts';
 import { type Io, outJson, outWrapped } from '../io.ts';
@@ -101,7 +101,8 @@ async function run(
   const ok = results.every(({ returned, left }) => returned.length + left.length === 0);
   if (options.json) outJson(io, { ok, trains: results });
   else if (results.length === 0) {
-    const merge = planId && mergeOfSpec(engine.store.plan(planId));
+    const plan = planId === undefined ? undefined : engine.store.plan(planId);
+    const merge = plan?.workspace && mergeCommand(plan);
     io.out(merge ? `The branch of a spec is merged by git: ${merge}` : 'Nothing to merge.');
   }
   const local = results.flatMap(({ landed }) => landed.filter(({ pullRequest }) => pullRequest === null));

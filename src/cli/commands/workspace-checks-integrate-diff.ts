@@ -6,7 +6,7 @@ import type { TicketRef } from '../../model/ids-and-branch-names.ts';
 import { LAST } from '../../model/plans/latest-plans-and-unknown-name-errors.ts';
 import { answerCommands } from '../../model/state/explain-ticket.ts';
 import { NO_CHECKS, NO_RELATED_TESTS_RAN } from '../../model/verdict-criteria-and-missing-checks.ts';
-import { mergeOfSpec, whereWorkIs } from '../../report/status-text.ts';
+import { mergeCommand, whereWorkIs } from '../../report/status-text.ts';
 import type { Style } from '../../report/style-and-phrases.ts';
 import { ticketNamed } from '../find-named-plans-and-tickets.ts';
 import { answer, type Io, outJson } from '../io.ts';
@@ -153,8 +153,8 @@ function whatNext({ store }: EngineContext, ref: TicketRef): string[] {
   if (work && work.kind !== 'branch')
     return [`The work is ${work.kind === 'merged' ? '' : 'in '}${work.text}`];
   if (ticket.status === 'complete') {
-    const merges = plan.status === 'archived' || plan.workspace ? `integrate ${names}` : `merge ${plan.id}`;
-    const merge = plan.kind === 'spec' ? mergeOfSpec(plan) : `signalbox ${merges}`;
+    const isAlone = plan.status === 'archived' || (plan.workspace && plan.kind !== 'spec');
+    const merge = isAlone ? `signalbox integrate ${names}` : mergeCommand(plan);
     return merge ? [`Merge: ${merge}`] : [];
   }
   if (ticket.hold?.kind === 'gate') return answerCommands(ticket, plan).map((each) => `Decide: ${each}`);
