@@ -220,9 +220,9 @@ export const TABLE = {
     'What to notify about: tickets that need attention, tickets that failed, plans that are complete.',
   ),
   'web.publicUrl': row(
-    maybe({ is: 'url' }),
+    maybe({ is: 'origin' }),
     null,
-    'Address of the page of `signalbox web` behind a reverse proxy or VPN, without a path. Notifications link to it.',
+    'Address of the page of `signalbox web` behind a reverse proxy or VPN. Notifications link to it.',
     { runs: true },
   ),
   'web.linkInPullRequests': row(

@@ -19,6 +19,7 @@ interface TextKind {
 
 const isPath = (value: string) => !/^~[^/]/.test(value);
 const expanded = (value: string, { base, userHome }: Bases) => expandPath(value, base, userHome);
+const ORIGIN = '^[Hh][Tt][Tt][Pp][Ss]?://[^/?#@\\s]+/?$';
 /** The characters of a ref name. Git refuses more than this; an option or an expression is refused here. */
 const REF = '^[^-\\s~^:?*[\\\\][^\\s~^:?*[\\\\]*$';
 
@@ -58,6 +59,12 @@ export const TEXT_KINDS = {
     allowed: 'an address that begins with http:// or https://',
     schema: { pattern: '^[Hh][Tt][Tt][Pp][Ss]?://' },
     read: (value) => (/^https?:\/\//i.test(value) && URL.canParse(value) ? value : undefined),
+  },
+  /** The address of a whole site, which is shown. */
+  origin: {
+    allowed: 'an address that begins with http:// or https:// and has no path',
+    schema: { pattern: ORIGIN },
+    read: (value) => (new RegExp(ORIGIN).test(value) && URL.canParse(value) ? value : undefined),
   },
   ref: {
     allowed: 'the name of a branch',

@@ -244,6 +244,10 @@ describe('bad settings', () => {
     ],
     ['agents: {x: {command: y, env: {A: 1}}}', '1:35: agents.x.env.A: found 1; allowed is text.'],
     ['mcpServers:\n  linear: {args: []}', '2:3: mcpServers.linear has no "command".'],
+    [
+      'web: {publicUrl: https://box.example.org/signalbox}',
+      '1:18: web.publicUrl: found the text "https://box.example.org/signalbox"; allowed is an address that begins with http:// or https:// and has no path.',
+    ],
     ['maxConcurrency: 0', '1:17: maxConcurrency: found 0; allowed is a whole number of at least 1.'],
     ['maxConcurrency: 1.5', '1:17: maxConcurrency: found 1.5; allowed is a whole number of at least 1.'],
     [
