@@ -116,8 +116,9 @@ export function checkRunnable(
   for (const ticketId of ticketIds ?? []) engine.store.ticket({ planId, ticketId });
   const problems = planProblems(plan, engine.store.glance());
   if (problems.length > 0) {
-    const shown = problems.slice(0, MAX_PROBLEMS).map((problem) => problem.message);
-    const more = problems.length - shown.length;
+    const messages = [...new Set(problems.map((problem) => problem.message))];
+    const shown = messages.slice(0, MAX_PROBLEMS);
+    const more = messages.length - shown.length;
     if (more > 0) shown.push(`And ${more} more.`);
     throw new InputError('plan/dependencies', shown.join(' '), {
       hint: `Correct the plan's files; see all problems with: signalbox plan check ${planId}`,

@@ -141,6 +141,12 @@ describe.concurrent('a plan file that cannot be used holds back that plan alone'
     expect(told + out).not.toContain('\u001b');
   });
 
+  it('when a blocker is listed many times, which is said once', async ({ world }) => {
+    setUp(world, 'commit', { a: {}, b: { blockedBy: Array.from({ length: 30 }, () => 'a') } });
+    const said = refusal(await world.cli('run', 'p'));
+    expect(said.split('\n')[0]).toBe('❌ Ticket "b" lists "a" twice in blockedBy.');
+  });
+
   it('when its tickets wait for each other, or for nothing there is', async ({ world }) => {
     setUp(world, 'commit', {});
     world.plan('loop', { tickets: { a: { blockedBy: ['b'] }, b: { blockedBy: ['a'] } } });
