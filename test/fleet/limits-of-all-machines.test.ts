@@ -64,25 +64,29 @@ it('a budget of the day counts what all machines have used', { tags: 'full' }, a
   expect(fleet.store.ticket({ planId: 'p', ticketId: 'b' }).phaseHistory).toEqual([]);
 });
 
-it('all names of a repository count as one for maxPerRepository', { tags: 'full' }, async () => {
-  const fleet = await FleetWorld.open();
-  const { world } = fleet;
-  world.config({ maxPerRepository: 1 });
-  world.workflow('work', [{ id: 'build', type: 'agent', prompt: 'Build it.' }]);
-  world.agent('agent', 'commit');
-  const elsewhere = '/home/anna/scratch';
-  const names = ['acme/scratch', 'https://github.com/Acme/scratch.git', world.repo, elsewhere];
-  const repositories = { [elsewhere]: 'git@github.com:acme/scratch.git' };
-  const plans = names.map((_, index) => `p${index}`);
-  for (const [index, repo] of names.entries())
-    world.plan(`p${index}`, { repo, repositories, tickets: { a: {} } });
-  await fleet.upload(...plans);
-  const workers = [fleet.machine(), fleet.machine()].map((home) => fleet.worker(home, ['--slots', '4']));
-  for (const id of plans) await fleet.reaches(id, 'a', 'complete');
-  const order = world.calls().map(({ what }) => what);
-  expect(order).toEqual(plans.flatMap(() => ['start', 'end']));
-  for (const worker of workers) await (await worker).kill('SIGINT');
-});
+it.each([{ maxPerRepository: 1 }, { fleet: { maxConcurrency: 1 } }])(
+  '%j holds on all machines, by whatever name plans call their repository',
+  { tags: 'full' },
+  async (limit) => {
+    const fleet = await FleetWorld.open();
+    const { world } = fleet;
+    world.config(limit);
+    world.workflow('work', [{ id: 'build', type: 'agent', prompt: 'Build it.' }]);
+    world.agent('agent', 'commit');
+    const elsewhere = '/home/anna/scratch';
+    const names = ['acme/scratch', 'https://github.com/Acme/scratch.git', world.repo, elsewhere];
+    const repositories = { [elsewhere]: 'git@github.com:acme/scratch.git' };
+    const plans = names.map((_, index) => `p${index}`);
+    for (const [index, repo] of names.entries())
+      world.plan(`p${index}`, { repo, repositories, tickets: { a: {} } });
+    await fleet.upload(...plans);
+    const workers = [fleet.machine(), fleet.machine()].map((home) => fleet.worker(home, ['--slots', '4']));
+    for (const id of plans) await fleet.reaches(id, 'a', 'complete');
+    const order = world.calls().map(({ what }) => what);
+    expect(order).toEqual(plans.flatMap(() => ['start', 'end']));
+    for (const worker of workers) await (await worker).kill('SIGINT');
+  },
+);
 
 it('two workers that start agents at the same moment do not pass a budget of launches', async () => {
   const fleet = await FleetWorld.open();
