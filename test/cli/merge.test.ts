@@ -135,6 +135,16 @@ describe('merge', () => {
     expect((JSON.parse(checked.out) as Said<TrainResult>).trains[0]?.unchecked).toBeNull();
   });
 
+  it('names the pull request of what it merges here', async ({ world }) => {
+    const url = 'https://github.com/acme/web/pull/3';
+    complete(world, {
+      a: { files: { a: '1' }, more: { context: { pr_url: url } } },
+      b: { files: { b: '1' } },
+    });
+    const { out } = await world.cli('merge', 'p');
+    expect(out.match(/^Pull request.*/gm)).toEqual([`Pull request of p/a, which is complete: ${url}`]);
+  });
+
   it('shows the next command for the checkout that it is called in; after that the work counts as merged', async ({
     world,
   }) => {
