@@ -1,5 +1,6 @@
 import type { EngineContext } from '../engine/context.ts';
 import { refKey } from '../model/ids-and-branch-names.ts';
+import { isAtWork } from '../model/place-tickets-on-workers.ts';
 import { runCommand } from '../model/state/explain-ticket.ts';
 import type { Ticket } from '../model/ticket.ts';
 
@@ -20,7 +21,7 @@ function hasMore({ store }: Context, { planId }: Ticket): boolean {
   return store.tickets(planId).some(({ status }) => status === 'ready' || status === 'queued');
 }
 
-/** What continues a plan: the daemon or run that has it, or a command. `it`: what is called so. */
+/** What continues a plan: the run that has it, the daemon or a worker, or a command. `it`: what is called so. */
 export function nextStep(engine: Context, planId: string, it = 'it'): string {
   const plan = engine.store.plan(planId);
   const { claim, status } = plan;
@@ -28,5 +29,6 @@ export function nextStep(engine: Context, planId: string, it = 'it'): string {
   if (claim && engine.holder.isLive(claim)) return ` Its run (pid ${claim.pid}) continues ${it}.`;
   const daemon = engine.holder.daemon();
   if (daemon) return ` Daemon ${daemon.pid} continues ${it}.`;
+  if (engine.store.fleet?.workers().some(isAtWork)) return ` A worker of the fleet continues ${it}.`;
   return ` ${plan.kind === undefined ? `Run ${it}` : 'Continue'} with: ${runCommand(plan)}`;
 }

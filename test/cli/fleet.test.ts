@@ -159,6 +159,10 @@ describe('commands on the store', () => {
     await kept.fleet?.join(holder, place);
     expect(await reasons()).toContain('none of 1 worker has the repository');
     expect((await fleet('top')).out).toContain('1 engine: worker · 0 of 2 running');
+    await fleet('pause', 'sprint', 'A-1');
+    expect((await fleet('resume', 'sprint', 'A-1')).out).toBe(
+      'sprint/A-1 is ready. A worker of the fleet continues it.\n',
+    );
   });
 
   it('are held by a run of a task for as long as the settings say', { tags: 'full' }, async () => {
