@@ -1,6 +1,6 @@
 import { ACCESS, type AgentAdapter } from '../model/agent-and-adapter-types.ts';
 
-/** `told` (a stored value): the agent gets it in its environment and may ignore it. */
+/** `passed on`: the agent gets it in its environment and may ignore it. */
 type Honoured = 'yes' | 'no' | 'passed on';
 
 const NONE = '–';

@@ -24,7 +24,10 @@ import {
   numberOf,
   storedRun,
 } from '../features/issue-runs/results/stored-run-time-and-issue-names.ts';
-import { isTaken, startIssueRun } from '../features/issue-runs/write-plan-and-create-workspaces.ts';
+import {
+  isTaken,
+  startIssueRun,
+} from '../features/issue-runs/write-plan-supersede-earlier-and-create-workspaces.ts';
 import { forecast } from '../features/preflight/find-start-problems-and-forecast.ts';
 import { parseReference } from '../issues/issue-references.ts';
 import { issueInFile } from '../issues/markdown-issues.ts';

@@ -3,7 +3,7 @@ import { refKey } from '../model/ids-and-branch-names.ts';
 import { type Needs, needsOf, Placement } from '../model/place-tickets-on-workers.ts';
 import type { Plan } from '../model/plan.ts';
 import type { Decision, Limits } from '../model/state/eligible.ts';
-import { lastInTree } from '../model/state/shared-workspace-turns.ts';
+import { lastInTree } from '../model/state/turns-in-shared-workspace-start-limit-and-pauses.ts';
 import type { Ticket } from '../model/ticket.ts';
 import { type Fleet, type Order, SCHEDULER } from '../store/store-interface.ts';
 import { workIndex } from './claimed-tickets-and-counted-usage.ts';

@@ -6,10 +6,16 @@ import { realOf } from '../machine/files/read-and-remove-files.ts';
 import { findExecutable } from '../machine/find-and-probe-program.ts';
 import { run } from '../machine/run-process.ts';
 import { shortageIn, shortageOf, WorkspaceError } from '../model/errors.ts';
-import { gitEnv, withConfig } from './environment.ts';
+import {
+  CONFIG_KEYS,
+  type ConfigEntry,
+  gitEnv,
+  parseConfigList,
+  withConfig,
+} from './environment-and-config.ts';
 import { createNameResolver } from './find-objects-by-name.ts';
 import { type GitLocation, gitDirOf, pipeIn } from './locate-git-directories.ts';
-import { CONFIG_KEYS, type ConfigEntry, createConfigGuard } from './turn-off-untrusted-drivers.ts';
+import { createConfigGuard } from './turn-off-drivers-added-by-agents.ts';
 
 /** Keeps a diff from running programs that the repository's config and attributes name. */
 export const NO_DIFF_PROGRAMS = ['--no-ext-diff', '--no-textconv'] as const;
@@ -76,7 +82,7 @@ export interface Git {
   discover(args: readonly string[], cwd: string): Promise<GitResult>;
   /** The git directories of a checkout; undefined when the directory is none. */
   locate(workTree: string): Promise<GitLocation | undefined>;
-  /** Marks a repository as the user's own; see turn-off-untrusted-drivers.ts. */
+  /** Marks a repository as the user's own; see turn-off-drivers-added-by-agents.ts. */
   adopt(commonDir: string): void;
   /** The config, as far as CONFIG_KEYS names it. */
   config(at: GitLocation): Promise<readonly ConfigEntry[]>;
@@ -120,7 +126,7 @@ export function createGit(options: CreateGit): Git {
       limits,
     });
     if (result.code > 1) throw new GitError(args, result);
-    return result.stdout;
+    return parseConfigList(result.stdout);
   };
   const guard = createConfigGuard(listConfig, options);
   const readObjects = createNameResolver(command, reading);

@@ -138,3 +138,7 @@ export function noLongerAsks(ref: TicketRef, gate: Attempt | undefined, key = ''
     : 'does not ask any more';
   return `Gate "${gate?.phase ?? key}" of ${refKey(ref)} ${end}.`;
 }
+
+export function sameHold(a: Hold | null, b: Hold | null): boolean {
+  return a?.kind === b?.kind && a?.reason === b?.reason && a?.until === b?.until;
+}

@@ -25,7 +25,7 @@ export interface Turn extends Pick<StreamOptions, 'adapter' | 'usageBefore' | 'w
   /** What earlier turns of the same attempt have used. */
   spent?: Usage | null;
   /** A closing turn: budgets do not apply, only this many seconds. */
-  windsUp?: number;
+  closingSeconds?: number;
   /** Kept beside the job, for an engine that adopts it. */
   files: Record<string, string>;
 }
@@ -42,10 +42,10 @@ export async function takeTurn(context: Context, turn: Turn): Promise<TurnEnd> {
   const { phase, settings } = context;
   const { adapter, usageBefore, wantsData, spent = null } = turn;
   const longest = phase.timeoutSeconds ?? settings.timeouts.agentSeconds;
-  const wallSeconds = Math.min(longest, turn.windsUp ?? longest);
+  const wallSeconds = Math.min(longest, turn.closingSeconds ?? longest);
   const idleSeconds = phase.idleSeconds ?? settings.timeouts.agentIdleSeconds;
   const overBudget = (usage: Usage | null) =>
-    (turn.windsUp === undefined ? context.allowance?.over(usage) : null) ?? null;
+    (turn.closingSeconds === undefined ? context.allowance?.over(usage) : null) ?? null;
   const stream = new AgentStream(context, {
     adapter,
     file: join(turn.dir, 'stdout'),

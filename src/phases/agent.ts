@@ -27,7 +27,11 @@ import { type Ask, AttemptConfigError, type Turn, type TurnEnd, takeTurn } from 
 import { cutShortBy, variablesOf } from './attempt-variables-and-environment.ts';
 import { excerpt } from './capture-values-and-excerpt-output.ts';
 import { TIP_BEFORE, tipBefore } from './check-evidence.ts';
-import { commitAndEnd, hasBegunClosingTurn, nativeCap, ownBudget } from './handle-used-up-budget.ts';
+import {
+  budgetHold,
+  commitAndEnd,
+  hasBegunClosingTurn,
+} from './commit-in-closing-turn-when-budget-is-used-up.ts';
 import {
   FINGERPRINT_FILE,
   factsOf,
@@ -114,12 +118,12 @@ async function work(context: Context, agent: AgentConfig, adapter: AgentAdapter)
     if (turn.broke) return commitAndEnd(context, first, ask, turn.broke, turn.end);
     // The budget was raised meanwhile.
     if (turn.end.type === 'parked' && hasBegunClosingTurn(context, first))
-      return commitAndEnd(context, first, ask, ownBudget('it was asked to stop'), turn.end);
+      return commitAndEnd(context, first, ask, budgetHold('it was asked to stop'), turn.end);
     return turn.limit ? holdUntilLimitResets(context, turn.limit, turn.end) : turn.end;
   }
   let { result } = turn;
   if (result.error?.class === 'budget' && context.allowance) {
-    const hold = context.allowance.over(result.usage) ?? ownBudget(result.error.message);
+    const hold = context.allowance.over(result.usage) ?? budgetHold(result.error.message);
     return commitAndEnd(context, first, ask, hold, factsOf(result));
   }
   if (result.ok && schema && asked) {
@@ -136,6 +140,11 @@ async function work(context: Context, agent: AgentConfig, adapter: AgentAdapter)
     }
   }
   return judge(context, result, schema, before);
+}
+
+/** The limit for the CLI itself, plus what its session had used before, since it counts the whole session. */
+function nativeCap({ allowance }: PhaseContext<PhaseOf<'agent'>>, usageBefore: Usage | null): number | null {
+  return allowance?.usd == null ? null : allowance.usd + (usageBefore?.costUsd ?? 0);
 }
 
 const CONTINUE =

@@ -1,7 +1,7 @@
 import { comparableName } from '../issues/find-issue-checkouts.ts';
 import { ifUsable } from '../model/errors.ts';
 import { needsOf, whyNoWorker } from '../model/place-tickets-on-workers.ts';
-import { lastInTree } from '../model/state/shared-workspace-turns.ts';
+import { lastInTree } from '../model/state/turns-in-shared-workspace-start-limit-and-pauses.ts';
 import type { Workflow } from '../model/workflow.ts';
 import type { Holder, Store } from '../store/store-interface.ts';
 import { readPinned } from '../workflows/pin-workflow-and-render-prompts.ts';

@@ -12,7 +12,7 @@ import {
 } from '../model/state/blockers-and-stop-on-failure.ts';
 import type { Explanation } from '../model/state/explain-ticket.ts';
 import { asShown, currentHold, explain } from '../model/state/explain-ticket.ts';
-import { waitsForTicketInTree } from '../model/state/shared-workspace-turns.ts';
+import { waitsForTicketInTree } from '../model/state/turns-in-shared-workspace-start-limit-and-pauses.ts';
 import { isCancelled, newerRunOf, type Ticket } from '../model/ticket.ts';
 import type { Holder, StoreProblem, StoreView } from '../store/store-interface.ts';
 
@@ -31,7 +31,7 @@ export interface StatusInput {
   holder: Pick<Holder, 'isLive' | 'leaseLeft'>;
   daemon: boolean;
   now: number;
-  /** Plans to explain; the others only explain why tickets wait. Default: all. */
+  /** The plans to report; the others are only read for why tickets wait. Default: all. */
   isWanted?: ((plan: Plan) => boolean) | undefined;
   /** On a fleet: why no worker can take a ticket that may start. */
   whyNoWorker?: ((plan: Plan, ticket: Ticket) => string | undefined) | undefined;
@@ -44,12 +44,12 @@ export function statusOf(input: StatusInput): PlanStatus[] {
   const { holder, daemon, now, isWanted = () => true, whyNoWorker } = input;
   const view = withShownGates(input.view, holder);
   const newer = newerRuns(view);
-  const sound = new Set<string>();
+  const knownAcyclic = new Set<string>();
   const failureOf = failuresIn(view);
   const stuckBlocker = stuckBlockers(view);
   const problemsOf = groupBy(view.problems, ({ planId }) => planId);
   return view.plans.filter(isWanted).map((plan) => {
-    const broken = planProblems(plan, view, sound);
+    const broken = planProblems(plan, view, knownAcyclic);
     const brokenTickets = new Map(broken.toReversed().map((problem) => [problem.ticketId, problem]));
     const failed = failureOf(plan);
     const engine = daemon || (plan.claim !== null && holder.isLive(plan.claim));
@@ -174,7 +174,7 @@ export function isIn(section: BoardSection, ticket: Ticket): boolean {
   return sectionOf(ticket) === section;
 }
 
-/** What was given up needs no one any more. */
+/** A cancelled ticket is done: no person has to act on it. */
 export function sectionOf(ticket: Ticket): BoardSection {
   return SECTION_BY_STATUS[isCancelled(ticket) ? 'complete' : ticket.status];
 }

@@ -121,24 +121,26 @@ export class FinishedPlans {
   }
 
   /**
-   * Notes a check of all plans. The file is written anew once many were found to be finished that it does not name, and where
+   * Records a check of all plans. The file is written anew once many were found to be finished that it does not name, and where
    * it names others or another process wrote it.
    */
-  note(began: number, isMeant: (id: string) => boolean): void {
+  recordCheck(began: number, belongsInFile: (id: string) => boolean): void {
     const now = Date.now();
     const isOld = (ms: number) => now - ms > (ms % 1000 === 0 ? UNSETTLED_SECONDS_MS : UNSETTLED_MS);
     const isSettled = (place: number) =>
       isOld(this.#stamps[place * STAMP_NUMBERS + 2] ?? now) &&
       isOld(this.#stamps[place * STAMP_NUMBERS + 3] ?? now);
     const isNew = (id: string, place: number) =>
-      place !== this.#noted.get(id) && isSettled(place) && isMeant(id);
+      place !== this.#noted.get(id) && isSettled(place) && belongsInFile(id);
     let fresh = 0;
     for (const [id, place] of this.#places) if (isNew(id, place)) fresh += 1;
     if (fresh < MANY_UNNOTED && !this.#head) return;
     const isStale = [...this.#noted.keys()].some((id) => !this.#places.has(id));
     if (fresh < MANY_UNNOTED && !isStale && writeChecked(this.#path, began, this.#head)) return;
     const isWhole = (id: string) => this.ticketIds(id) !== undefined;
-    const known = [...this.#places].filter(([id, place]) => isSettled(place) && isMeant(id) && isWhole(id));
+    const known = [...this.#places].filter(
+      ([id, place]) => isSettled(place) && belongsInFile(id) && isWhole(id),
+    );
     const stamps = new Float64Array(known.length * STAMP_NUMBERS);
     for (const [at, [, place]] of known.entries())
       stamps.set(
@@ -221,9 +223,9 @@ function writeChecked(path: string, at: number | undefined, head?: string): bool
     file = openSync(path, 'r+');
     const found = Buffer.alloc(CHECKED_AT);
     readSync(file, found, 0, CHECKED_AT, 0);
-    const isMeant = head === undefined || found.toString('latin1') === head;
-    if (isMeant) writeSync(file, checkedText(at), CHECKED_AT);
-    return isMeant;
+    const isSameFile = head === undefined || found.toString('latin1') === head;
+    if (isSameFile) writeSync(file, checkedText(at), CHECKED_AT);
+    return isSameFile;
   } catch {
     // There is no such file, or the disk is read-only: the next process checks the plans, too.
     return false;

@@ -198,7 +198,7 @@ export class ViewInMemory {
 
   /** `began`: when the check of all finished plans began. */
   #noteFinished(began: number): void {
-    this.#finished.note(began, (id) => !this.#ofOtherKinds.has(id));
+    this.#finished.recordCheck(began, (id) => !this.#ofOtherKinds.has(id));
   }
 
   readonly #finishedPlans: NonNullable<StoreView['finished']> = {

@@ -36,7 +36,7 @@ import {
   takeOverWork,
 } from './hand-over-work-by-origin.ts';
 import { integrateBranch } from './integrate-branch.ts';
-import { examineWorktree, listWorktrees } from './list-and-examine-worktrees.ts';
+import { examineWorktree, listWorktrees } from './list-owned-worktrees-and-what-removal-loses.ts';
 import { openTrains, withTrainLock } from './merge-and-land-trains.ts';
 import { closeEnclave, openEnclave } from './private-git-directory.ts';
 import { pushBranch, pushUrl, remoteTips } from './push-branch.ts';
@@ -58,7 +58,7 @@ export { isSpecStateFile } from './evidence-and-diff.ts';
 export type { Whereabouts } from './find-work-in-base.ts';
 export type { HandOverRefs } from './hand-over-work-by-origin.ts';
 export type { Integrated } from './integrate-branch.ts';
-export type { KnownWorktree } from './list-and-examine-worktrees.ts';
+export type { KnownWorktree } from './list-owned-worktrees-and-what-removal-loses.ts';
 export type { Track, TrackSpec, Trains } from './merge-and-land-trains.ts';
 export type { Pushed } from './push-branch.ts';
 export type { ReleaseSpec } from './release-workspace.ts';

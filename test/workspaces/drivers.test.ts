@@ -1,7 +1,7 @@
 import { chmodSync, existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { isOutsideProgram } from '../../src/git/turn-off-untrusted-drivers.ts';
+import { isOutsideProgram } from '../../src/git/turn-off-drivers-added-by-agents.ts';
 import { createWorkspaces } from '../../src/workspaces/workspaces.ts';
 import { bench, commit, git, read, write } from './helpers.ts';
 

@@ -22,7 +22,7 @@ import {
   workflowChangesOf,
 } from './options/execution-config-and-workflow-changes.ts';
 import { branchOfItem, type Candidate, type PreparedRun, planIssues, WORKFLOW } from './plan-issues.ts';
-import { redoUnstackedIssues, stopAtRefused } from './redo-or-refuse-chained-issues.ts';
+import { redoUnstackedIssues, stopAtRefused } from './redo-unstacked-issues-and-stop-behind-refused.ts';
 import { refuseOpenDependencies } from './refuse-issues-with-open-dependencies.ts';
 import type { IssueRunRequest, Refused } from './request-and-result-types.ts';
 

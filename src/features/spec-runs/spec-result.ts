@@ -8,7 +8,7 @@ import { identityOf, withTicks } from '../../kiro/tick-and-merge-tasks.ts';
 import { countUnpriced, totalUsage } from '../../model/limits/usage-cost-and-estimate.ts';
 import type { Plan } from '../../model/plan.ts';
 import { isOverload } from '../../model/state/attempt-end-types-and-waits.ts';
-import { lastInTree } from '../../model/state/shared-workspace-turns.ts';
+import { lastInTree } from '../../model/state/turns-in-shared-workspace-start-limit-and-pauses.ts';
 import { shellWord } from '../../model/text/quote-values-for-shell.ts';
 import { isMarkedBlocked, openTasksOf, type Ticket } from '../../model/ticket.ts';
 import { tickedUnchecked } from './checkpoints-without-checks.ts';

@@ -14,7 +14,7 @@ import { HeldError, IllegalMoveError, InputError } from '../../model/errors.ts';
 import type { Claim } from '../../model/lease-and-claim-messages.ts';
 import type { Plan, PlanSpec } from '../../model/plan.ts';
 import { snapshotOf } from '../../model/plans/plans-view.ts';
-import { ticketInTree } from '../../model/state/shared-workspace-turns.ts';
+import { ticketInTree } from '../../model/state/turns-in-shared-workspace-start-limit-and-pauses.ts';
 import { isMarkedBlocked, openAttempt, type Ticket } from '../../model/ticket.ts';
 import { bringSpec, excludeFiles } from './bring-spec-into-worktree.ts';
 import type { PreparedSpec } from './prepare-spec-run.ts';

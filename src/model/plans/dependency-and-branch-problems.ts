@@ -5,9 +5,9 @@ import type { Ticket } from '../ticket.ts';
 import { orderByDependencies } from './dependency-order.ts';
 import { type PlansView, planOf, ticketsOf } from './plans-view.ts';
 
-/** What makes a plan impossible to run as it is written. `sound` as in `dependencyProblems`. */
-export function planProblems(plan: Plan, known: PlansView, sound?: Set<string>): PlanProblem[] {
-  return [...dependencyProblems(plan, known, sound), ...placeProblems(plan, known)];
+/** What makes a plan impossible to run as it is written. `knownAcyclic` as in `dependencyProblems`. */
+export function planProblems(plan: Plan, known: PlansView, knownAcyclic?: Set<string>): PlanProblem[] {
+  return [...dependencyProblems(plan, known, knownAcyclic), ...placeProblems(plan, known)];
 }
 
 /** What is wrong with the branches and worktrees that its tickets name. */
@@ -65,13 +65,13 @@ export interface PlanProblem {
 }
 
 /**
- * What makes a plan impossible to run: duplicates, unknown blockers, a ticket that waits for itself. `sound` has tickets that are
- * known not to lead to a cycle, and gets more of them: for callers that ask about many plans.
+ * What makes a plan impossible to run: duplicates, unknown blockers, a ticket that waits for itself. `knownAcyclic` has tickets
+ * that do not lead to a cycle, and gets more of them: for callers that ask about many plans.
  */
 export function dependencyProblems(
   plan: Plan,
   view: Pick<PlansView, 'plans' | 'finished'>,
-  sound = new Set<string>(),
+  knownAcyclic = new Set<string>(),
 ): PlanProblem[] {
   const problems: PlanProblem[] = [];
   const note = (ticketId: string | null, message: string, path: string) =>
@@ -108,7 +108,7 @@ export function dependencyProblems(
     const message = `There is no plan "${id}" that can be read, and ${ids.join(', ')} ${wait} for its tickets.`;
     note(ticketId, message, path);
   }
-  for (const cycle of cycles(plan, waitsIn, sound)) {
+  for (const cycle of cycles(plan, waitsIn, knownAcyclic)) {
     const ticketId = cycle[0]?.ticketId ?? null;
     const path = [...cycle, cycle[0]].map((ref) =>
       ref?.planId === plan.id ? ref.ticketId : ref && refKey(ref),
@@ -138,7 +138,7 @@ function waitsOf({ id, tickets }: Plan): Waits {
 function cycles(
   plan: Plan,
   waitsIn: (planId: string) => Waits | undefined,
-  sound: Set<string>,
+  knownAcyclic: Set<string>,
 ): TicketRef[][] {
   if (plan.tickets.every((entry) => entry.blockedBy.length === 0)) return [];
   // Only what its tickets lead to can be in a cycle with them. A cycle begins with the item that was given first.
@@ -147,12 +147,12 @@ function cycles(
   let allKnown = true;
   for (const key of keys) {
     const { planId, ticketId } = parseRef(key, plan.id);
-    const dependsOn = sound.has(key) ? [] : waitsIn(planId)?.get(ticketId);
+    const dependsOn = knownAcyclic.has(key) ? [] : waitsIn(planId)?.get(ticketId);
     allKnown &&= dependsOn !== undefined;
     items.push({ key, dependsOn: dependsOn ?? [] });
     for (const on of dependsOn ?? []) keys.add(on);
   }
   const found = orderByDependencies(items).cycles.map((cycle) => cycle.map((key) => parseRef(key, plan.id)));
-  if (found.length === 0 && allKnown) for (const key of keys) sound.add(key);
+  if (found.length === 0 && allKnown) for (const key of keys) knownAcyclic.add(key);
   return found.filter(([first]) => first?.planId === plan.id);
 }

@@ -53,8 +53,8 @@ export class KeptProblems {
           placed.add(planId);
       }
     }
-    const sound = new Set<string>();
-    for (const id of written) this.#read(view, id, sound);
+    const knownAcyclic = new Set<string>();
+    for (const id of written) this.#read(view, id, knownAcyclic);
     for (const id of new Set([...written, ...placed])) this.#conclude(view, id);
   }
 
@@ -71,10 +71,10 @@ export class KeptProblems {
     return new Set([...changed, ...concerned]);
   }
 
-  #read(view: PlansView, id: string, sound: Set<string>): void {
+  #read(view: PlansView, id: string, knownAcyclic: Set<string>): void {
     const plan = this.#options.isWanted(id) ? planOf({ plans: view.plans }, id) : undefined;
     if (plan?.status !== 'active') return void this.#plans.delete(id);
-    const written = this.#options.first(plan) ?? dependencyProblems(plan, view, sound)[0];
+    const written = this.#options.first(plan) ?? dependencyProblems(plan, view, knownAcyclic)[0];
     this.#follow(view, id);
     const places = new Places(plan);
     for (const ticket of ticketsOf(view, plan)) places.put(ticket.ticketId, ticket);

@@ -122,7 +122,3 @@ export function haltedHold(failed: string): Hold {
     until: null,
   };
 }
-
-export function sameHold(a: Hold | null, b: Hold | null): boolean {
-  return a?.kind === b?.kind && a?.reason === b?.reason && a?.until === b?.until;
-}

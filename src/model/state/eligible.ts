@@ -1,12 +1,12 @@
 import { parseRef, refKey, refOf, type TicketRef } from '../ids-and-branch-names.ts';
 import { type Plan, type PlanEntry, sharesWorkspace } from '../plan.ts';
 import { entryOf, type PlansView, planOf, ticketOf, ticketsOf } from '../plans/plans-view.ts';
-import type { Hold, Ticket } from '../ticket.ts';
-import { blockedBy, failuresIn, haltedHold, sameHold } from './blockers-and-stop-on-failure.ts';
+import { type Hold, sameHold, type Ticket } from '../ticket.ts';
+import { blockedBy, failuresIn, haltedHold } from './blockers-and-stop-on-failure.ts';
 import { settle } from './enter-and-leave-phases.ts';
 import { type ReadyTurns, type Shortlist, waitsForBlockers } from './keep-shortlist-of-movable-tickets.ts';
 import { isBrieflyPaused, isDue, movesByItself } from './next-step-or-rest.ts';
-import { isYetToBegin, turnsOf } from './shared-workspace-turns.ts';
+import { isYetToBegin, turnsOf } from './turns-in-shared-workspace-start-limit-and-pauses.ts';
 
 export { blockedBy };
 

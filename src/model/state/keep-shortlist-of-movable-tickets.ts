@@ -2,8 +2,8 @@ import { type Changed, parseRef, refKey } from '../ids-and-branch-names.ts';
 import { type Plan, type PlanEntry, sharesWorkspace } from '../plan.ts';
 import { firstIndex } from '../plans/dependency-order.ts';
 import { type PlansView, planOf } from '../plans/plans-view.ts';
-import type { Ticket } from '../ticket.ts';
-import { blockedBy, haltedHold, isFailure, sameHold } from './blockers-and-stop-on-failure.ts';
+import { sameHold, type Ticket } from '../ticket.ts';
+import { blockedBy, haltedHold, isFailure } from './blockers-and-stop-on-failure.ts';
 import { movesByItself } from './next-step-or-rest.ts';
 
 /** It cannot be read, or only a person moves it. */

@@ -1,5 +1,5 @@
 import type { Context, Repository } from '../../git/context-and-locks.ts';
-import { cleanEnv } from '../../git/environment.ts';
+import { cleanEnv } from '../../git/environment-and-config.ts';
 import type { GitLocation } from '../../git/locate-git-directories.ts';
 import { realOf, statOf } from '../../machine/files/read-and-remove-files.ts';
 import {

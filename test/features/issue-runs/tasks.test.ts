@@ -4,7 +4,7 @@ import { resolveRunOptions } from '../../../src/api/orchestrator-arguments.ts';
 import { releasePlanClaim } from '../../../src/engine/claim-and-complete-plan.ts';
 import { buildExecutionConfig } from '../../../src/features/issue-runs/options/execution-config-and-workflow-changes.ts';
 import { prepareIssueRun } from '../../../src/features/issue-runs/prepare-issue-run.ts';
-import { startIssueRun } from '../../../src/features/issue-runs/write-plan-and-create-workspaces.ts';
+import { startIssueRun } from '../../../src/features/issue-runs/write-plan-supersede-earlier-and-create-workspaces.ts';
 import { emptyTextError, itemFromText } from '../../../src/issues/issues-and-tasks-from-caller.ts';
 import { CliCall } from '../../support/cli-call.ts';
 import { commitsOf, EXEC, EXEC_FLAGS, git, IssueWorld, inCode, it, refusal, settingsOf } from './support.ts';

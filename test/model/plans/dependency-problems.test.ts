@@ -154,9 +154,9 @@ describe('dependencyProblems', () => {
 
   it('looks through two thousand plans that wait for each other in no time', { tags: 'full' }, () => {
     const plans = many(2000, (n) => planOf(`p${n}`, n < 1999 ? `a<p${n + 1}/a` : 'a', 'b<a'));
-    const sound = new Set<string>();
+    const knownAcyclic = new Set<string>();
     const began = performance.now();
-    for (const each of plans) expect(dependencyProblems(each, { plans }, sound)).toEqual([]);
+    for (const each of plans) expect(dependencyProblems(each, { plans }, knownAcyclic)).toEqual([]);
     expect(performance.now() - began).toBeLessThan(within(1000));
   });
 });

@@ -5,21 +5,11 @@ import { writeAtomic } from '../machine/files/write-atomic-and-note-facts.ts';
 import { digest } from '../model/ids-and-branch-names.ts';
 import { parseJson } from '../model/text/parse-json-and-find-places.ts';
 import { asArray, asRecord } from '../model/text/values-of-unknown-type.ts';
+import type { ConfigEntry } from './environment-and-config.ts';
 import { fileStamp, type GitLocation } from './locate-git-directories.ts';
 
 type Entries = ReadonlyArray<readonly [key: string, value: string]>;
 
-/** Programs that git runs when it reads, writes or merges files (a repository may need them, as for LFS); and what `config` gives. */
-export const CONFIG_KEYS = `^(${[
-  'filter\\..*\\.(clean|smudge|process|required)',
-  'merge\\..*\\.driver',
-  'remote\\..*\\.(uploadpack|receivepack)',
-  'include(if\\..*)?\\.path',
-  'core\\.(filemode|sshcommand)',
-  'remote\\.origin\\.url',
-  'credential\\..*',
-  '(user|author|committer)\\.(name|email)',
-].join('|')})$`;
 /** How long a list of the config is used: the user's own config may change without a change of the repository's. */
 const LISTED_MS = 10_000;
 
@@ -37,14 +27,14 @@ interface Answer {
  * has changed, or after a while.
  */
 export function createConfigGuard<Limits>(
-  list: (at: GitLocation, limits: Limits) => Promise<string>,
+  list: (at: GitLocation, limits: Limits) => Promise<ConfigEntry[]>,
   { memory, protectsGit = false }: { memory?: string | undefined; protectsGit?: boolean | undefined },
 ) {
   const adopted = new Set<string>();
   const known = new Map<string, { at: number; stamp: string; answer: Promise<Answer> }>();
 
   const ask = async (at: GitLocation, limits: Limits): Promise<Answer> => {
-    const listed = parseListing(await list(at, limits));
+    const listed = await list(at, limits);
     const drivers = listed.filter(isDriver);
     const first = adopted.has(at.commonDir) ? drivers : undefined;
     const trusted = new Set(memory === undefined ? [] : knownDrivers(memory, at.commonDir, first));
@@ -88,28 +78,6 @@ export function createConfigGuard<Limits>(
     isAdopted: (commonDir: string) => adopted.has(commonDir),
     config: async (at: GitLocation, limits: Limits) => (await answerFor(at, limits)).listed,
   };
-}
-
-export interface ConfigEntry {
-  /** Of the repository or worktree, and not of the user or the system. */
-  own: boolean;
-  /** Of the user or the system, and not of the environment either. */
-  users: boolean;
-  key: string;
-  value: string;
-}
-
-function parseListing(text: string): ConfigEntry[] {
-  const fields = text.split('\0');
-  const listed: ConfigEntry[] = [];
-  for (let index = 0; index + 1 < fields.length; index += 2) {
-    const scope = fields[index];
-    const [key = '', ...value] = (fields[index + 1] ?? '').split('\n');
-    const own = scope === 'local' || scope === 'worktree';
-    const users = scope === 'system' || scope === 'global';
-    listed.push({ own, users, key, value: value.join('\n') });
-  }
-  return listed;
 }
 
 const isInclude = ({ key }: ConfigEntry) => key.startsWith('include');

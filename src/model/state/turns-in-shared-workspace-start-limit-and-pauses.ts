@@ -44,7 +44,7 @@ export function turnsOf(
 
 function turnOf(picture: PlansView, plan: Plan, now: string): (ticket: Ticket) => Hold | null | undefined {
   const before = ticketInTree(picture, plan);
-  const hold = before ? stuck(before) : overBudget(picture, plan);
+  const hold = before ? stuck(before) : startLimit(picture, plan);
   if (hold !== undefined) return () => hold;
   const last = plan.delaySeconds ? lastEnd(picture, plan) : undefined;
   const pause = last && pauseBetweenUnits(plan, last, now);
@@ -67,7 +67,7 @@ function stuck({ status, ticketId }: Ticket): Hold | null {
   };
 }
 
-function overBudget(picture: PlansView, plan: Plan): Hold | undefined {
+function startLimit(picture: PlansView, plan: Plan): Hold | undefined {
   const { starts } = plan;
   if (!starts) return undefined;
   const since = Date.parse(starts.since);

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { Plan } from '../../../src/model/plan-schema.ts';
 import { eligible, type WorkView } from '../../../src/model/state/eligible.ts';
-import { waitsForTicketInTree } from '../../../src/model/state/shared-workspace-turns.ts';
+import { waitsForTicketInTree } from '../../../src/model/state/turns-in-shared-workspace-start-limit-and-pauses.ts';
 import type { Ticket } from '../../../src/model/ticket.ts';
 import { Ticket as TicketSchema } from '../../../src/model/ticket-schema.ts';
 

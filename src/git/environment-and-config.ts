@@ -31,7 +31,10 @@ const REMOVED_VARIABLES = [
 
 const EVENTS = ['post-checkout', 'post-index-change', 'reference-transaction', 'pre-auto-gc'];
 
-/** Config that overrides the shared one, which an agent can write. For filter and merge drivers, see turn-off-untrusted-drivers.ts. */
+/**
+ * Config that overrides the shared one, which an agent can write. For filter and merge drivers, see
+ * turn-off-drivers-added-by-agents.ts.
+ */
 const FORCED_CONFIG: ReadonlyArray<readonly [string, string]> = [
   ['core.hooksPath', '/dev/null'],
   ...EVENTS.map((event) => [`hook.${event}.enabled`, 'false'] as const),
@@ -93,4 +96,42 @@ export function withConfig(
   }
   result.GIT_CONFIG_COUNT = String(count);
   return result;
+}
+
+/**
+ * The config that is listed: programs that git runs when it reads, writes or merges files (a repository may need them, as for
+ * LFS), and what callers of `Git.config` use.
+ */
+export const CONFIG_KEYS = `^(${[
+  'filter\\..*\\.(clean|smudge|process|required)',
+  'merge\\..*\\.driver',
+  'remote\\..*\\.(uploadpack|receivepack)',
+  'include(if\\..*)?\\.path',
+  'core\\.(filemode|sshcommand)',
+  'remote\\.origin\\.url',
+  'credential\\..*',
+  '(user|author|committer)\\.(name|email)',
+].join('|')})$`;
+
+export interface ConfigEntry {
+  /** Of the repository or worktree, and not of the user or the system. */
+  own: boolean;
+  /** Of the user or the system, and not of the environment either. */
+  users: boolean;
+  key: string;
+  value: string;
+}
+
+/** Parses what `git config -z --show-scope --get-regexp` prints. */
+export function parseConfigList(text: string): ConfigEntry[] {
+  const fields = text.split('\0');
+  const listed: ConfigEntry[] = [];
+  for (let index = 0; index + 1 < fields.length; index += 2) {
+    const scope = fields[index];
+    const [key = '', ...value] = (fields[index + 1] ?? '').split('\n');
+    const own = scope === 'local' || scope === 'worktree';
+    const users = scope === 'system' || scope === 'global';
+    listed.push({ own, users, key, value: value.join('\n') });
+  }
+  return listed;
 }

@@ -49,7 +49,7 @@ export async function commitAndEnd(
       dir,
       files: {},
       wantsData: false,
-      windsUp: SECONDS,
+      closingSeconds: SECONDS,
       spent: facts.usage ?? null,
       usageBefore: totalUsage([first.usageBefore, facts.usage ?? null]),
       request: async () => ({
@@ -81,15 +81,7 @@ async function hasUncommitted({
   return seen.dirty.length > 0;
 }
 
-/** The limit for the CLI itself, plus what its session had used before, since it counts the whole session. */
-export function nativeCap(
-  { allowance }: PhaseContext<PhaseOf<'agent'>>,
-  usageBefore: Usage | null,
-): number | null {
-  return allowance?.usd == null ? null : allowance.usd + (usageBefore?.costUsd ?? 0);
-}
-
 /** The CLI stopped by itself before the usage that it reported reached the budget. */
-export function ownBudget(message: string): Hold {
+export function budgetHold(message: string): Hold {
   return { kind: 'budget', reason: `its budget is used up: ${message}`, until: null };
 }
