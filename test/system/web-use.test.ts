@@ -91,9 +91,9 @@ describe('decisions', () => {
     // An answer for which the page waits is not given up when something changes meanwhile.
     const cut: string[] = [];
     page.on('requestfailed', (request) => cut.push(request.url()));
-    await page.route('**/api/v1/plans/auth', async (route) => {
-      await page.waitForFunction(() => document.title.startsWith('('));
-      await route.continue();
+    const isCounted = () => page.waitForFunction(() => document.title.startsWith('('));
+    await page.route('**/api/v1/plans/auth', (route) => isCounted().then(() => route.continue()), {
+      times: 1,
     });
     await page.goto(`${site.server.url}plans/auth`);
     await page.getByRole('heading', { name: 'Dependencies' }).waitFor();
