@@ -1,7 +1,7 @@
 import type { AttemptRef, EngineEvent } from '../model/events.ts';
 import { remembered } from '../model/group-and-remember.ts';
 import { refKey, refOf } from '../model/ids-and-branch-names.ts';
-import { dollars, timesMedian } from '../model/limits/usage-cost-and-estimate.ts';
+import { dollars, medianCost, timesMedian } from '../model/limits/usage-cost-and-estimate.ts';
 import type { Attempt, Ticket } from '../model/ticket.ts';
 import { whyUnchecked } from '../model/verdict-criteria-and-missing-checks.ts';
 import { type EngineContext, emit } from './context.ts';
@@ -43,7 +43,7 @@ function reportUnusualCost(engine: EngineContext, closed: Attempt, about: Attemp
   const cost = closed.usage?.costUsd ?? 0;
   if (cost <= 0) return;
   const costs = costsOfPhase(engine, about, cost);
-  const times = timesMedian(cost, costs);
+  const times = timesMedian(cost, medianCost(costs));
   if (times === null) return;
   const text = `${about.phase} cost ${dollars(cost)}, ${Math.round(times * 10) / 10} times the median of its ${costs.length} attempts`;
   emit(engine, { type: 'attempt:text', text, notice: true, ...about });

@@ -2,7 +2,7 @@ import { escapeProse } from '../github/escape-markdown.ts';
 import type { StoredEvent } from '../model/events.ts';
 import { groupBy } from '../model/group-and-remember.ts';
 import { refKey, type TicketRef } from '../model/ids-and-branch-names.ts';
-import { dollars, totalUsage } from '../model/limits/usage-cost-and-estimate.ts';
+import { dollars, medianCost, timesMedian, totalUsage } from '../model/limits/usage-cost-and-estimate.ts';
 import type { Plan } from '../model/plan.ts';
 import { isToRetry, sayOutcome } from '../model/state/explain-ticket.ts';
 import { plural } from '../model/text/clean-escape-quote-plural.ts';
@@ -237,17 +237,16 @@ function dearest(all: readonly { ticket: Ticket; attempts: readonly Attempt[] }[
 
 /** A phase that was entered this often is worth a look. */
 const MANY_VISITS = 4;
-/** From so many attempts of a phase on, a median says something. */
-const MIN_ATTEMPTS = 5;
-const TIMES_MEDIAN = 3;
 
 function oddities(tickets: readonly Ticket[], isNew: (time: string | null) => boolean): Item[] {
-  const priced = tickets.flatMap(({ phaseHistory }) => phaseHistory).filter(({ usage }) => usage?.costUsd);
+  const ended = tickets
+    .flatMap(({ phaseHistory }) => phaseHistory)
+    .filter((each) => each.completedAt !== null);
   const medians = new Map(
-    [...groupBy(priced, ({ phase }) => phase)].flatMap(([phase, same]) => {
-      const costs = same.map(({ usage }) => usage?.costUsd ?? 0).sort((a, b) => a - b);
-      return same.length >= MIN_ATTEMPTS ? [[phase, costs[Math.floor(costs.length / 2)] ?? 0]] : [];
-    }),
+    [...groupBy(ended, ({ phase }) => phase)].map(([phase, same]) => [
+      phase,
+      medianCost(same.flatMap(({ usage }) => usage?.costUsd ?? [])),
+    ]),
   );
   let lostMs = 0;
   const odd: Item[] = [];
@@ -258,9 +257,9 @@ function oddities(tickets: readonly Ticket[], isNew: (time: string | null) => bo
       if (visits >= MANY_VISITS)
         odd.push(item(`${key}: ${oneLine(phase)} was entered ${visits} times`, [ticket]));
     for (const [at, attempt] of ticket.phaseHistory.entries()) {
-      const median = medians.get(attempt.phase);
+      const median = medians.get(attempt.phase) ?? null;
       const cost = attempt.usage?.costUsd ?? 0;
-      if (median !== undefined && isNew(attempt.startedAt) && cost > TIMES_MEDIAN * median)
+      if (median !== null && isNew(attempt.startedAt) && timesMedian(cost, median) !== null)
         odd.push(
           item(`${key}: ${oneLine(attempt.phase)} cost ${dollars(cost)}, the median is ${dollars(median)}`, [
             ticket,

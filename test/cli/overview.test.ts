@@ -5,7 +5,7 @@ import { CliCall } from '../support/cli-call.ts';
 import { git, it, type World } from './support.ts';
 
 /** `signalbox` alone on a terminal of 80 columns, without colours. */
-async function overview({ env, repo }: World, cwd = repo): Promise<string> {
+async function overview({ env, repo }: Pick<World, 'env' | 'repo'>, cwd = repo): Promise<string> {
   const place = { cwd, env: { ...env, NO_COLOR: '1' }, terminal: true, columns: 80 };
   const { code, out, err } = await new CliCall([], place).ended;
   expect({ code, err }).toEqual({ code: 0, err: '' });
@@ -98,6 +98,15 @@ describe.concurrent('signalbox without a command, on a terminal', () => {
     const out = await overview(world);
     expect(out.replace(/\s+/g, ' ')).toContain('"checks" decides what is run, and you have not trusted');
     expect(out).toMatch(/^ +signalbox config trust /m);
+    expect(out).not.toContain('signalbox run');
+    expect(out).toContain('\n  Set up  signalbox doctor\n');
+  });
+
+  it('says that the store of a fleet is out of reach, beside what it found here', async ({ world }) => {
+    const away = { ...world.env, SIGNALBOX_STORE: 'postgres://ann@127.0.0.1:1/signalbox' };
+    const out = await overview({ repo: world.repo, env: away });
+    expect(out).toContain(`\n  Repository  ${world.repo}\n`);
+    expect(out).toContain('\n  Plans       Cannot reach the store postgres://ann@127.0.0.1:1/signalbox');
     expect(out).not.toContain('signalbox run');
     expect(out).toContain('\n  Set up  signalbox doctor\n');
   });

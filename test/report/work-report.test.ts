@@ -149,6 +149,13 @@ describe('the report', () => {
     expect(text).not.toContain('p/old');
   });
 
+  it('calls a cost unusual where the lines of a run do: the median is that of all attempts that have ended', () => {
+    const running = spent('exec', 0.01, { status: 'running', completedAt: null });
+    const history = [...[1, 1, 1, 3, 3, 9].map((cost) => spent('exec', cost)), running];
+    const odd = made([{ ticket: ticket({ ticketId: 'a', phaseHistory: history }), why: '', next: '' }]);
+    expect(reportText(odd, style(false)).join('\n')).toContain('p/a: exec cost $9.00, the median is $2.00');
+  });
+
   it('shows titles and reasons of others without effect', async () => {
     const report = await made();
     const html = reportHtml(report).join('\n');

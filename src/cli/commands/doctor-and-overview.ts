@@ -152,6 +152,9 @@ export async function overview(io: Io): Promise<void> {
     .filter((agent) => agent.adapter !== 'rehearsal' && !missingProgram({ settings, env: io.env }, agent))
     .map(({ name }) => name);
   const specs = top === null ? [] : specsIn(join(top, SPECS)).map((dir) => relative(io.cwd, dir));
+  // The store of a fleet may be out of reach.
+  const read = configError ?? (await orError(SignalboxError, () => openWork(io)));
+  const [open, problem] = read instanceof SignalboxError ? [[], read] : [read, null];
   const facts = [
     ['Agents', agents.join(', ') || 'none found; the agent "rehearsal" needs neither key nor network'],
     ...(top === null
@@ -162,12 +165,11 @@ export async function overview(io: Io): Promise<void> {
           ...(configError ? [] : [['Checks', await orReason(checksHere(settings, top))]]),
           ['Specs', specs.join(', ') || 'none'],
         ]),
-    ...(configError ? [['Settings', configError.message]] : []),
-    ...(configError?.hint ? [['', configError.hint]] : []),
+    ...(problem ? [[configError ? 'Settings' : 'Plans', problem.message]] : []),
+    ...(problem?.hint ? [['', problem.hint]] : []),
   ];
-  const open = configError ? [] : await openWork(io);
   const agent = agents.length > 0 ? '' : ' --agent rehearsal';
-  const runs = top !== null && !configError;
+  const runs = top !== null && !problem;
   const next = [
     ...(open.length > 0 ? [['Look', 'signalbox status']] : []),
     ...(runs ? [['Run', `signalbox run --task "Fix the typo in README"${agent}`]] : []),

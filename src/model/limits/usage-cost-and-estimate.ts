@@ -63,13 +63,17 @@ export function dollars(usd: number): string {
 const MIN_ATTEMPTS_FOR_MEDIAN = 5;
 const DEAR_FROM = 3;
 
-/** How many times the median of these costs an attempt cost, where that is unusual. */
-export function timesMedian(cost: number, costs: readonly number[]): number | null {
+/** The median of what attempts cost; null where they are too few for it to say something. */
+export function medianCost(costs: readonly number[]): number | null {
   if (costs.length < MIN_ATTEMPTS_FOR_MEDIAN) return null;
   const sorted = [...costs].sort((a, b) => a - b);
   const middle = sorted.length / 2;
-  const median = ((sorted[Math.ceil(middle) - 1] ?? 0) + (sorted[Math.floor(middle)] ?? 0)) / 2;
-  return median > 0 && cost > DEAR_FROM * median ? cost / median : null;
+  return ((sorted[Math.ceil(middle) - 1] ?? 0) + (sorted[Math.floor(middle)] ?? 0)) / 2;
+}
+
+/** How many times the median an attempt cost, where that is unusual. */
+export function timesMedian(cost: number, median: number | null): number | null {
+  return median && cost > DEAR_FROM * median ? cost / median : null;
 }
 
 /** What one run used, out of a session's running total. A total below the earlier one means that the CLI started counting again. */
