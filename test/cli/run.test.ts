@@ -226,9 +226,10 @@ describe.concurrent('a name that is no plan', () => {
 
   it('is a slip in that of an issue file where there is one', async ({ world }) => {
     mkdirSync(join(world.repo, 'issues'));
-    writeFileSync(join(world.repo, 'issues', 'alpha.md'), '# Alpha\n');
-    const { err } = await world.invoke(['run', 'alpha'], {}, world.repo).ended;
-    expect(err).toContain('Did you mean: signalbox run issues/alpha.md\n');
+    writeFileSync(join(world.repo, 'issues', 'alpha-1.md'), '# Alpha\n');
+    const { err } = await world.invoke(['run', 'alpha-1'], {}, world.repo).ended;
+    // The key of a tracker that looks like it was not meant.
+    expect(err).toMatch(/ issue reference\.\n {3}Did you mean: signalbox run issues\/alpha-1\.md\n/);
   });
 
   it('shows the plans that there are, also before names of tickets', async ({ world }) => {

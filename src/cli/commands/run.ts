@@ -92,13 +92,12 @@ async function refuseUnknown(text: string, plans: () => readonly { id: string }[
     if (!(error instanceof InputError)) throw error;
     const ids = plans().map(({ id }) => id);
     const near = nearest(text, ids);
-    const message =
-      near === undefined
-        ? error.message.replace('is not an issue', 'is neither a plan nor an issue')
-        : `${quoted(text)} is neither a plan nor an issue reference. Did you mean the plan ${quoted(near)}?`;
     const file = ['', 'issues/', 'docs/issues/']
       .map((dir) => `${dir}${text}.md`)
       .find((path) => existsSync(resolve(io.cwd, path)));
+    const said = `${quoted(text)} is neither a plan nor an issue reference.`;
+    const other = file ? said : error.message.replace('is not an issue', 'is neither a plan nor an issue');
+    const message = near === undefined ? other : `${said} Did you mean the plan ${quoted(near)}?`;
     const known = file ? `Did you mean: signalbox run ${shellWord(file)}` : namedPlans(ids);
     throw new InputError(error.code, message, { hint: `${known}\n${error.hint}`, cause: error });
   }
