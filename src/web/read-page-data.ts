@@ -18,8 +18,8 @@ import { type Attempt, attemptKey, openAttempt, type Ticket } from '../model/tic
 import { decisionsOf, phaseOf, type Workflow } from '../model/workflow.ts';
 import type { BoardReader } from '../report/board/read-board.ts';
 import { enginesIn } from '../report/engines-of-tickets.ts';
+import { type OutputSource, outputOf } from '../report/find-attempt-output.ts';
 import { makeReport, periodOf, timeOf } from '../report/gather-plans-and-write-reports.ts';
-import { type OutputSource, outputOf } from '../report/plan-and-ticket-log.ts';
 import { allStatusJson, type PlanStatus, statusJson, statusOf } from '../report/plan-and-ticket-status.ts';
 import { mergeCommand, whereWorkIs } from '../report/status-text.ts';
 import { openAndOnePlan, type Store, type StoreView } from '../store/store-interface.ts';

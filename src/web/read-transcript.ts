@@ -6,7 +6,7 @@ import type { AgentEvent } from '../model/agent-and-adapter-types.ts';
 import { endOfCharacter } from '../model/text/clean-escape-quote-plural.ts';
 import { lineRedactor, type Redact } from '../model/text/find-and-redact-secrets.ts';
 import type { Attempt } from '../model/ticket.ts';
-import type { OutputSource } from '../report/plan-and-ticket-log.ts';
+import type { OutputSource } from '../report/find-attempt-output.ts';
 import type { TextWindow, Transcript, TranscriptEntry } from './api-schemas.ts';
 
 /** Which part of a file: the one that ends before an offset (default: its end), or the one that begins at an offset. */

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
 import { machineIn } from '../../src/machine/machine-files-and-locks.ts';
-import { createLog } from '../../src/report/plan-and-ticket-log.ts';
+import { createLog } from '../../src/report/plan-ticket-and-attempt-log.ts';
 import { style } from '../../src/report/style-and-phrases.ts';
 import { attempt, plan, ticket } from '../model/build.ts';
 import { MemoryStore } from '../support/memory-store.ts';

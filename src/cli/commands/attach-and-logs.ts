@@ -11,7 +11,7 @@ import { InputError } from '../../model/errors.ts';
 import { latestFinished } from '../../model/plans/latest-plans-and-unknown-name-errors.ts';
 import { rests } from '../../model/state/next-step-or-rest.ts';
 import type { Redact } from '../../model/text/find-and-redact-secrets.ts';
-import { createLog, restLine } from '../../report/plan-and-ticket-log.ts';
+import { createLog, restLine } from '../../report/plan-ticket-and-attempt-log.ts';
 import { wrapLines } from '../../report/tables-and-text-wrapping.ts';
 import { readerRedactor } from '../../sandbox/secret-redactors-and-fingerprints.ts';
 import { loadSchemas } from '../../store/open-for-reading.ts';

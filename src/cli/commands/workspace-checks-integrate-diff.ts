@@ -12,7 +12,7 @@ import { ticketNamed } from '../find-named-plans-and-tickets.ts';
 import { answer, type Io, outJson } from '../io.ts';
 import type { GlobalOptions } from '../open-settings-store-and-engine.ts';
 import { openEngine, openSettings } from '../open-settings-store-and-engine.ts';
-import { pageLines } from '../show-in-pager.ts';
+import { pageLines } from '../show-in-pager-or-browser.ts';
 
 export async function checks(io: Io, options: GlobalOptions & { related?: boolean }): Promise<void> {
   const cwd = io.env.SIGNALBOX_WORKTREE ?? io.cwd;

@@ -4,7 +4,8 @@ import type { AgentEvent } from '../../model/agent-and-adapter-types.ts';
 import { SignalboxError } from '../../model/errors.ts';
 import type { Redact } from '../../model/text/find-and-redact-secrets.ts';
 import type { Attempt } from '../../model/ticket.ts';
-import { attemptLog, type OutputSource } from '../plan-and-ticket-log.ts';
+import type { OutputSource } from '../find-attempt-output.ts';
+import { attemptLog } from '../plan-ticket-and-attempt-log.ts';
 import { oneLine } from '../printable-text.ts';
 import { style } from '../style-and-phrases.ts';
 

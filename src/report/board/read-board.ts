@@ -14,7 +14,7 @@ import { phaseOf, type Workflow } from '../../model/workflow.ts';
 import type { Holder, Store, StoreView } from '../../store/store-interface.ts';
 import { readableTicket, withPlans } from '../../store/store-interface.ts';
 import { enginesIn, pinnedIn } from '../engines-of-tickets.ts';
-import { outputOf, outputOfPieces } from '../plan-and-ticket-log.ts';
+import { outputOf, outputOfPieces } from '../find-attempt-output.ts';
 import type { Board, BoardRow } from '../view-schemas.ts';
 import { AttemptTail } from './attempt-tail.ts';
 import { boardOf, type KeptRows, type SeenOutput } from './make-board.ts';

@@ -6,8 +6,7 @@ import type { Board, BoardRow } from '../view-schemas.ts';
 import { type Listing, listing } from './draw-board.ts';
 import { drawScreen, type Stale } from './draw-screen.ts';
 import type { Shown } from './filter-and-group-rows.ts';
-import { ChangedLines } from './rewrite-changed-lines.ts';
-import { KeySplitter } from './split-keys.ts';
+import { ChangedLines, KeySplitter } from './split-keys-and-rewrite-changed-lines.ts';
 import {
   afterBoardChange,
   type Effect,

@@ -2,7 +2,7 @@ import { appendFileSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect } from 'vitest';
 import { AttemptTail } from '../../../src/report/board/attempt-tail.ts';
-import { outputInFiles } from '../../../src/report/plan-and-ticket-log.ts';
+import { outputInFiles } from '../../../src/report/find-attempt-output.ts';
 import { attempt, NOW } from '../../model/build.ts';
 import { it } from '../../support/index.ts';
 
