@@ -116,8 +116,8 @@ it('a fleet loses, doubles and exceeds nothing through kills, stops, cuts and re
     await fleet.store.refresh();
     return ticketsIn(fleet).every(({ status, claim }) => status === 'complete' && !claim);
   };
-  // The verdict names those that are stuck.
-  const isStuck = await waitFor('the end of all tickets', isDone, { timeoutMs: 90_000 }).then(
+  // The tickets of the last repository run two at a time to the end. The verdict names those that are stuck.
+  const isStuck = await waitFor('the end of all tickets', isDone, { timeoutMs: 240_000 }).then(
     () => false,
     () => true,
   );
