@@ -142,10 +142,15 @@ function tailLines({ list, state, tail }: ScreenInput, frame: ScreenFrame, heigh
 }
 
 /** What is being asked or said, then the keys. */
-function footLines({ board, list, state }: ScreenInput, { columns, style }: ScreenFrame): string[] {
+function footLines({ board, list, state }: ScreenInput, { columns, rows, style }: ScreenFrame): string[] {
   const { mode, notice } = state;
   const wrap = (text: string) => fold(text, columns).map((line) => cut(line, columns));
   const said = (notice?.lines ?? []).flatMap(wrap).slice(0, MAX_NOTICE_LINES);
+  /** A question begins with the name of its ticket: on a low terminal its end is left out. */
+  const asked = (text: string, linesBelow: number) => {
+    const most = Math.max(1, Math.min(MAX_NOTICE_LINES, rows - 2 - linesBelow));
+    return wrap(text).slice(0, most).map(style.yellow);
+  };
   const news = said.map(notice?.isProblem ? style.red : style.green);
   switch (mode.kind) {
     case 'board': {
@@ -160,22 +165,19 @@ function footLines({ board, list, state }: ScreenInput, { columns, style }: Scre
         style.dim(cut(FILTER_KEYS, columns)),
       ];
     case 'confirm':
-      return [...wrap(mode.question).map(style.yellow), style.bold('y yes · any other key: no')];
+      return [...asked(mode.question, 1), style.bold(cut('y yes · any other key: no', columns))];
     case 'phase': {
       const choices = mode.phases.map((phase) => (phase === mode.chosen ? `[${phase}]` : ` ${phase} `));
+      const below = [...wrap(choices.join(' ')), ...news];
       return [
-        ...wrap(`Skip: continue ${refKey(mode.ref)} at which phase?`).map(style.yellow),
-        ...wrap(choices.join(' ')),
-        ...news,
+        ...asked(`Skip: continue ${refKey(mode.ref)} at which phase?`, below.length + 1),
+        ...below,
         style.dim(cut('← → choose · Enter continues there · Esc leaves', columns)),
       ];
     }
     case 'answer': {
-      const lines = boxLines(mode.box, openQuestions(board), mode.box.key, columns);
-      return lines.flatMap((line, at) => {
-        const text = at === 0 ? wrap(line).slice(0, MAX_NOTICE_LINES) : [cut(line, columns)];
-        return at === 0 ? text.map(style.yellow) : text;
-      });
+      const [question = '', ...box] = boxLines(mode.box, openQuestions(board), mode.box.key, columns);
+      return [...asked(question, box.length), ...box.map((line) => cut(line, columns))];
     }
     case 'too late':
       return [
@@ -199,7 +201,7 @@ function keyLine(row: BoardRow | undefined, columns: number): string {
     ...(can('skip') ? ['s skip'] : []),
     ...(row ? ['Enter log', 'd diff'] : []),
     ...(row?.pullRequest ? ['o pull request'] : []),
-    ...(row ? ['w shell', 'e session'] : []),
+    ...(row?.machine === null ? ['w shell', 'e session'] : []),
     '/ filter',
     'f failures',
     'g group',

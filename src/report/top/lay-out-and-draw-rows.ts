@@ -130,7 +130,9 @@ export function drawRow(
     `${isSelected ? '▸' : ' '} ${mark} ${isSelected ? called : style.bold(called)}`,
     ...parts,
   ].join(GAP);
-  return isSelected ? style.inverse(padOrCut(line, width)) : line.trimEnd();
+  if (!isSelected) return line.trimEnd();
+  const whole = style.inverse(padOrCut(line, width));
+  return isSilent ? style.yellow(whole) : whole;
 }
 
 const PLAIN = style(false);

@@ -111,10 +111,10 @@ describe('the screen of the board', () => {
   });
 
   it('paints a ticket yellow that is silent for more than a third of its idle limit', () => {
-    const line = (idleSeconds: number) => {
+    const line = (idleSeconds: number, isSelected = false) => {
       const busy = board([row('T-0'), row('T-2', { ...BUSY.rows[1], idleSeconds })]);
       const { layout, nameOf, rows } = listing(busy, startState().shown, 80, now);
-      const options = { nameOf, now, style: style(true), isSelected: false, width: 80 };
+      const options = { nameOf, now, style: style(true), isSelected, width: 80 };
       return rows.map((each) => drawRow(each, layout, options)).find((each) => each.includes('T-2'));
     };
     const { yellow } = style(true);
@@ -122,6 +122,9 @@ describe('the screen of the board', () => {
       expect(line(59)).toContain(text);
       expect(line(61)).not.toContain(text);
     }
+    const [start = ''] = yellow('|').split('|');
+    expect(line(59, true)?.startsWith(start)).toBe(true);
+    expect(line(61, true)).not.toContain(start);
   });
 
   it('counts the silence of an agent that has printed nothing from the beginning of its phase', () => {
@@ -228,6 +231,42 @@ describe('the screen of the board', () => {
       ' review  [done]',
       '← → choose · Enter continues there · Esc leaves',
     ]);
+  });
+
+  it('keeps the name of the ticket and the keys of a question on a low terminal', () => {
+    const title = 'A title that takes several lines on a terminal as narrow as this one is';
+    const asks = row('T-1', {
+      section: 'need you',
+      status: 'needs_attention',
+      phase: 'ask',
+      decisions: ['yes', 'no'],
+      hold: { kind: 'gate', reason: `${title} and a prompt that is even longer?`.repeat(3), until: null },
+    });
+    const ref = { planId: 'p', ticketId: 'T-1' };
+    const box = { key: 'p/T-1', decision: undefined, message: '', isSending: false, problem: '' };
+    const question = `Retry p/T-1 (${title})? It starts again at ask.`;
+    const modes = [
+      ['Answer p/T-1: ', { kind: 'answer', box, attempt: 'ask#1#1' }, '  ← → choose ·…'],
+      ['Retry p/T-1', { kind: 'confirm', ref, question, wish: { type: 'retry' } }, 'y yes · any other…'],
+      [
+        'Skip: continue p/T-1',
+        { kind: 'phase', ref, phases: ['a', 'b'], chosen: 'a' },
+        '← → choose · Enter…',
+      ],
+    ] as const;
+    for (const rows of [6, 8, 12])
+      for (const [first, mode, keys] of modes) {
+        const { lines } = draw(board([asks]), { columns: 20, rows, state: { mode } });
+        expect(lines).toContainEqual(expect.stringContaining(first));
+        expect(lines.at(-1)).toBe(keys);
+        for (const line of lines) expect(cells(line)).toBeLessThanOrEqual(20);
+      }
+  });
+
+  it('offers a shell and a session only for a ticket of this machine', () => {
+    const keys = (machine: string | null) => draw(board([row('T-1', { machine })])).lines.at(-1);
+    expect(keys(null)).toContain('w shell · e session');
+    expect(keys('build-2')).not.toMatch(/shell|session/);
   });
 
   it('keeps what agents printed inside its row', () => {
