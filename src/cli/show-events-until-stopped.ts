@@ -90,12 +90,14 @@ function lineView(io: Io, options: ViewOptions): EventView {
 
 async function liveView(io: Io, terminal: Terminal, options: ViewOptions): Promise<EventView> {
   const { withPlan, called, verbose = false, silent = false } = options;
-  const [{ Live: LiveBlock }, { ticketsIn }, { spentOfBudgets }] = await Promise.all([
-    import('../report/live/live-view.ts'),
-    import('../report/live/live-state.ts'),
-    import('../engine/claimed-tickets-and-counted-usage.ts'),
-  ]);
-  let tickets: () => ReturnType<typeof ticketsIn> = () => [];
+  const [{ Live: LiveBlock }, { ticketsIn }, { spentOfBudgets }, { pinnedIn, withMissingWorkers }] =
+    await Promise.all([
+      import('../report/live/live-view.ts'),
+      import('../report/live/live-state.ts'),
+      import('../engine/claimed-tickets-and-counted-usage.ts'),
+      import('../report/engines-of-tickets.ts'),
+    ]);
+  let tickets: LiveOptions['tickets'] = () => [];
   let spent: LiveOptions['spent'];
   let watched: Watched | undefined;
   let watch: (() => () => void) | undefined;
@@ -138,7 +140,8 @@ async function liveView(io: Io, terminal: Terminal, options: ViewOptions): Promi
       const { store } = engine;
       watched = engine;
       spent = () => spentOfBudgets(engine, scope?.planId ?? null);
-      tickets = () => ticketsIn(store.glance(), scope ?? null);
+      const pinned = pinnedIn(store);
+      tickets = () => withMissingWorkers(store, ticketsIn(store.glance(), scope ?? null), pinned);
       watch = () => store.watch(() => live.changed());
     },
     answered: (signal) => live.answered(signal),

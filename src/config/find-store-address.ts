@@ -46,7 +46,7 @@ export function privateText(file: string): string {
   }
   if ((mode & 0o077) !== 0)
     throw new InputError('store/address', `${file} may contain a password, and other users can read it.`, {
-      hint: `Take that right away: chmod 600 ${file}`,
+      hint: `Remove that permission: chmod 600 ${file}`,
     });
   return text;
 }

@@ -1,5 +1,4 @@
 import type { Plan } from './plan.ts';
-import { plural } from './text/clean-escape-quote-plural.ts';
 import type { Ticket } from './ticket.ts';
 import type { Workflow } from './workflow.ts';
 
@@ -110,7 +109,7 @@ export function whyNoWorker(workers: readonly Worker[], needs: Needs): string | 
   }
   const has = live.filter((worker) => hasRepository(worker, repos));
   if (has.length === 0)
-    return `none of ${plural(live.length, 'worker')} has the repository ${repos.at(-1)}. Name it under "repos" in the settings of a worker`;
+    return `no worker has the repository ${repos.at(-1)}. Name it under "repos" in the settings of a worker`;
   const { host, home } = needs;
   if (host !== null && !has.some((worker) => hasWork(worker, needs)))
     return `only a worker on ${host} can continue it${home ? ` (${home})` : ''}, since its work could not be handed over. Start it there: signalbox worker`;

@@ -1,11 +1,14 @@
 import { comparableName } from '../issues/find-issue-checkouts.ts';
 import { ifUsable } from '../model/errors.ts';
 import { needsOf, whyNoWorker } from '../model/place-tickets-on-workers.ts';
+import type { Plan } from '../model/plan.ts';
+import { planOf } from '../model/plans/plans-view.ts';
 import { lastInTree } from '../model/state/turns-in-shared-workspace-start-limit-and-pauses.ts';
+import type { Ticket } from '../model/ticket.ts';
 import type { Workflow } from '../model/workflow.ts';
-import type { Holder, Store } from '../store/store-interface.ts';
+import type { Fleet, Holder, Store } from '../store/store-interface.ts';
 import { readPinned } from '../workflows/pin-workflow-and-render-prompts.ts';
-import type { StatusInput } from './plan-and-ticket-status.ts';
+import { MAY_START, type StatusInput } from './plan-and-ticket-status.ts';
 
 /** Reads the workflows that tickets have started with, each once. */
 export function pinnedIn(store: Pick<Store, 'pinned'>): (hash: string | null) => Workflow | undefined {
@@ -31,13 +34,34 @@ export function enginesIn(
   if (!workers) return { daemon: holder.daemon() !== undefined };
   return {
     daemon: workers.some(({ leaseLeft }) => leaseLeft > 0),
-    whyNoWorker(plan, ticket) {
-      const before = lastInTree(store.glance(), plan);
-      const workflow = workflowOf(ticket.workflowHash);
-      return whyNoWorker(
-        workers,
-        needsOf(plan, ticket, { workflow, repositoryName: comparableName, before }),
-      );
-    },
+    whyNoWorker: (plan, ticket) => missingWorker(store, workers, { plan, ticket, workflowOf }),
   };
+}
+
+function missingWorker(
+  store: Store,
+  workers: ReturnType<Fleet['workers']>,
+  { plan, ticket, workflowOf }: { plan: Plan; ticket: Ticket; workflowOf: ReturnType<typeof pinnedIn> },
+): string | undefined {
+  const before = lastInTree(store.glance(), plan);
+  const workflow = workflowOf(ticket.workflowHash);
+  return whyNoWorker(workers, needsOf(plan, ticket, { workflow, repositoryName: comparableName, before }));
+}
+
+/** Makes tickets that no worker of a fleet can take say so as their hold. */
+export function withMissingWorkers(
+  store: Store,
+  tickets: readonly Ticket[],
+  workflowOf: ReturnType<typeof pinnedIn>,
+): readonly Ticket[] {
+  const workers = store.fleet?.workers();
+  if (!workers) return tickets;
+  const view = store.glance();
+  return tickets.map((ticket) => {
+    const plan = planOf(view, ticket.planId);
+    if (plan?.status !== 'active' || !MAY_START.has(ticket.status) || ticket.hold || ticket.claim)
+      return ticket;
+    const reason = missingWorker(store, workers, { plan, ticket, workflowOf });
+    return reason === undefined ? ticket : { ...ticket, hold: { kind: 'blocked', reason, until: null } };
+  });
 }

@@ -37,7 +37,7 @@ export interface StatusInput {
   whyNoWorker?: ((plan: Plan, ticket: Ticket) => string | undefined) | undefined;
 }
 
-const MAY_START: ReadonlySet<Ticket['status']> = new Set(['queued', 'ready']);
+export const MAY_START: ReadonlySet<Ticket['status']> = new Set(['queued', 'ready']);
 
 /** Plans with their tickets in order, each with the reason why it waits and the next command. */
 export function statusOf(input: StatusInput): PlanStatus[] {

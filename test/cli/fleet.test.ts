@@ -5,6 +5,7 @@ import { grants } from '../../src/store/postgres/grants.ts';
 import { openPostgres } from '../../src/store/postgres/open-postgres.ts';
 import type { Store } from '../../src/store/store-interface.ts';
 import { says } from '../support/cli.ts';
+import { CliCall } from '../support/cli-call.ts';
 import { asOwner, type Database, scratchDatabase } from '../support/postgres.ts';
 import { World } from '../support/world.ts';
 
@@ -157,12 +158,25 @@ describe('commands on the store', () => {
     await holder.start();
     const place = { id: 'w', host: 'here', version: '1', slots: 2, labels: [], repos: [] };
     await kept.fleet?.join(holder, place);
-    expect(await reasons()).toContain('none of 1 worker has the repository');
+    expect(await reasons()).toContain('no worker has the repository');
     expect((await fleet('top')).out).toContain('1 engine: worker · 0 of 2 running');
     await fleet('pause', 'sprint', 'A-1');
     expect((await fleet('resume', 'sprint', 'A-1')).out).toBe(
       'sprint/A-1 is ready. A worker of the fleet continues it.\n',
     );
+  });
+
+  it('wait in the live block of a worker for the same reason, too', async () => {
+    world.config({ repos: { 'acme/scratch': world.repo } });
+    await fleet('plan', 'new', 'sprint', '--repo', world.repo);
+    await fleet('plan', 'add', 'sprint', 'A-1', '--title', 'First');
+    await fleet('plan', 'add', 'sprint', 'A-2', '--title', 'Second', '--worker-labels', 'gpu');
+    await fleet('plan', 'approve', 'sprint');
+    const env = { ...world.env, SIGNALBOX_STORE: database.address, NO_COLOR: '1' };
+    const worker = new CliCall(['worker'], { cwd: world.dir, env, terminal: true, columns: 120 });
+    await says(worker, /◌ sprint\/A-2 +queued +\d+s +no worker with that repository has the labels gpu\./);
+    worker.kill('SIGINT');
+    expect((await worker.ended).out).not.toContain('free slot');
   });
 
   it('are held by a run of a task for as long as the settings say', { tags: 'full' }, async () => {
