@@ -184,6 +184,7 @@ describe.concurrent('the flags of a run of issues', () => {
   it.for([
     ['run', '12'],
     ['run', '12', '--plain'],
+    ['run', '12', '--detach'],
     ['plan', 'new', 'p', '--from', '12'],
     ['import', '12'],
   ])(

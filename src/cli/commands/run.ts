@@ -251,8 +251,8 @@ async function runIssues(what: readonly string[], given: IssueOptions, io: Io): 
   const { task } = options;
   if (task) options.task = tasksOf(task, io);
   const { RunOrchestrator } = await import('../../api/run-orchestrator.ts');
-  const { verbose = false, quiet = options.detach ?? false } = options;
-  const view = { ...globals, verbose, quiet };
+  const { verbose = false, quiet = false, detach = false } = options;
+  const view = { ...globals, verbose, quiet, detach };
   await watched(io, settings, view, (init) => RunOrchestrator.run({ ...init, options, named: 'flag' }, what));
 }
 
@@ -286,6 +286,7 @@ interface ViewOptions extends GlobalOptions {
   plain?: boolean;
   verbose: boolean;
   quiet: boolean;
+  detach?: boolean;
 }
 
 /** Shows a run and its result, and sets the exit code. */
@@ -295,7 +296,8 @@ async function watched(
   options: ViewOptions,
   work: (init: ResumeInit) => Promise<RunResult>,
 ): Promise<void> {
-  const { json = false, plain = false, quiet, verbose } = options;
+  const { json = false, plain = false, verbose } = options;
+  const quiet = options.quiet || options.detach === true;
   const [{ runOutput }, store] = await Promise.all([
     import('../../report/issue-runs/summary-and-dry-run.ts'),
     openLiveStore(io, options, settings),
@@ -308,7 +310,7 @@ async function watched(
   const view = await eventView(io, {
     json,
     plain,
-    quiet,
+    quiet: options.quiet,
     verbose,
     withPlan: false,
     called,
