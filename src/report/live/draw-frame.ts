@@ -81,7 +81,8 @@ function linesOfWidth(width: number, state: LiveState, view: FrameView, now: num
   );
   const name = rows.reduce((widest, row) => Math.max(widest, cells(row.name)), 0);
   const box = answerLines(state, view, width);
-  const below = rows.reduce((sum, row) => sum + (row.below?.length ?? 0), 0);
+  const answersOf = (row: LiveRow | undefined) => row?.below?.map((each) => foldAnswer(each, width)) ?? [];
+  const below = rows.flatMap((row) => answersOf(row).flat()).length;
   const lines = rows.length + below + box.length + 3;
   const height = Math.min(lines, Math.max(1, Math.floor((view.rows - 1) / 2)));
   const rule = height >= Math.min(3, lines) ? ['─'.repeat(width)] : [];
@@ -97,9 +98,11 @@ function linesOfWidth(width: number, state: LiveState, view: FrameView, now: num
   );
   let spare = Math.max(0, height - (lines - below));
   const belowRow = (at: number) => {
-    const fitting = (kept[at]?.below ?? []).slice(0, spare);
+    const answers = answersOf(kept[at]);
+    const tooMuch = answers.findIndex((_, last) => answers.slice(0, last + 1).flat().length > spare);
+    const fitting = answers.slice(0, tooMuch < 0 ? answers.length : tooMuch).flat();
     spare -= fitting.length;
-    return fitting.map((each) => style.dim(cut(`    ${each}`, width)));
+    return fitting.map((each) => style.dim(cut(each, width)));
   };
   return [
     ...rule.map(style.dim),
@@ -108,6 +111,15 @@ function linesOfWidth(width: number, state: LiveState, view: FrameView, now: num
     ...box.slice(0, free).map((line) => cut(line, width)),
     ...footer.map(style.bold),
   ];
+}
+
+/** How to answer a gate, in lines of this width. A command that does not fit into one can still be copied. */
+function foldAnswer(text: string, width: number): string[] {
+  const whole = `    ${text}`;
+  if (cells(whole) <= width) return [whole];
+  const lines = fold(text, width - 8);
+  const more = text.startsWith('→ ') ? ' \\' : '';
+  return lines.map((line, at) => `${at > 0 ? '      ' : '    '}${line}${at < lines.length - 1 ? more : ''}`);
 }
 
 /** The answer that is being written, or that there is a key for it. */

@@ -159,6 +159,10 @@ describe('frame', () => {
       '◌ b  queued       0s  waits for a free slot',
     ]);
     expect(frame(state, { ...view, rows: 12 }, START)).toHaveLength(5);
+    const narrow = (rows: number) => frame(state, { ...view, columns: 33, rows }, START).slice(2, -3);
+    const url = ['    Pull request:', '      https://github.com/o/r/pu…'];
+    expect(narrow(24)).toEqual([...url, '    → signalbox respond tea \\', '      a yes']);
+    expect(narrow(17)).toEqual(url);
   });
 
   it('has an answer that is being written below the rows, and says that there is a key for it', () => {
