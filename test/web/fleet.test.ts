@@ -111,6 +111,8 @@ describe('on the store of a fleet, the page', () => {
     await seen('Reading the code.');
     const { printedAt } = reader.read(Date.now()).rows[0] ?? {};
     expect(Math.abs(Date.now() - Date.parse(printedAt ?? ''))).toBeLessThan(within(10_000));
+    // A store that does not answer would block this process while it is asked for a log.
+    await new Promise<void>((more) => void expect(reader.logTail(REF, more)).toEqual([]));
     expect(reader.logTail(REF).join('\n')).toContain('Reading the code.');
     const printed = await fleet.cli('top', '--json');
     expect(JSON.parse(printed.out)).toMatchObject({

@@ -73,7 +73,7 @@ class LiveTop {
         return board;
       },
       answeredAt: () => this.#connection.answeredAt,
-      logTail: (ref) => reader.logTail(ref),
+      logTail: (ref) => reader.logTail(ref, () => this.#view.changed()),
       whyClosed: (ref, attempt) => {
         const says = reader.whyClosed(ref, attempt);
         return says && inLocalTime(says);

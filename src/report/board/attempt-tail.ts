@@ -46,6 +46,11 @@ export class AttemptTail {
     return this.#said ?? this.lines.findLast((line) => !line.startsWith('── ')) ?? null;
   }
 
+  /** Whether output on another machine may be asked for again. */
+  get isDue(): boolean {
+    return performance.now() - this.#askedAt >= ASK_MS;
+  }
+
   update(attempt: Attempt): void {
     const { dir } = this.#source;
     if (dir === null) {
@@ -64,7 +69,7 @@ export class AttemptTail {
 
   /** A store that does not answer leaves what is known; the board says how old that is. */
   #ask(attempt: Attempt): void {
-    if (performance.now() - this.#askedAt < ASK_MS) return;
+    if (!this.isDue) return;
     try {
       this.#read(attempt);
     } catch (error) {

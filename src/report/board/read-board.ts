@@ -18,6 +18,7 @@ import { outputOf, outputOfPieces } from '../find-attempt-output.ts';
 import type { Board, BoardRow } from '../view-schemas.ts';
 import { AttemptTail } from './attempt-tail.ts';
 import { boardOf, type KeptRows, type SeenOutput } from './make-board.ts';
+import { refreshSoon } from './notice-lost-store.ts';
 
 export interface BoardSource {
   store: Store;
@@ -49,6 +50,7 @@ export class BoardReader {
   #asking: Promise<void> | undefined;
   #askedAt = Number.NEGATIVE_INFINITY;
   #shownTail: string | undefined;
+  #isAskingForTail = false;
   readonly #workflowOf: (hash: string | null) => Workflow | undefined;
   readonly #finished = new Map<string, StoreView>();
   readonly #rows: KeptRows = new Map();
@@ -134,15 +136,28 @@ export class BoardReader {
     }
   }
 
-  /** The last lines of a ticket's log. */
-  logTail(ref: TicketRef): readonly string[] {
+  /** The last lines of a ticket's log; of one on another machine, what is known. `onMore` is called when that has changed. */
+  logTail(ref: TicketRef, onMore: () => void = () => undefined): readonly string[] {
     const ticket = readableTicket(this.#source.store, ref);
     const attempt = ticket && (openAttempt(ticket) ?? ticket.phaseHistory.at(-1));
     if (!ticket || !attempt) return [];
     this.#shownTail = tailKey(ticket, attempt);
     const tail = this.#tail(ticket, attempt);
-    tail.update(attempt);
+    if (!tail.isElsewhere) tail.update(attempt);
+    else if (tail.isDue && !this.#isAskingForTail)
+      this.#askForTail(tail, attempt).then(onMore, () => undefined);
     return tail.lines;
+  }
+
+  /** Asking for a log blocks this process: only a store that has just answered is asked. */
+  async #askForTail(tail: AttemptTail, attempt: Attempt): Promise<void> {
+    this.#isAskingForTail = true;
+    try {
+      await refreshSoon(this.#source.store);
+      tail.update(attempt);
+    } finally {
+      this.#isAskingForTail = false;
+    }
   }
 
   /** Says who answered a gate; undefined unless someone did. */
