@@ -10,6 +10,7 @@ async function overview({ env, repo }: Pick<World, 'env' | 'repo'>, cwd = repo):
   const { code, out, err } = await new CliCall([], place).ended;
   expect({ code, err }).toEqual({ code: 0, err: '' });
   for (const line of out.split('\n')) expect(line.length, line).toBeLessThanOrEqual(80);
+  expect([2, 3]).toContain(out.trimEnd().split('\nNext\n')[1]?.split('\n').length);
   return out;
 }
 
@@ -41,7 +42,7 @@ describe.concurrent('signalbox without a command, on a terminal', () => {
     expect(out).toContain('\nOpen\n  sprint: 4 tickets need you: ');
     expect(out).toContain('\n    → signalbox retry --failed sprint\n');
     expect(out).toContain('\n  1 running or waiting\n    → signalbox run sprint\n');
-    expect(out).toContain('\n  Look    signalbox status\n');
+    expect(out).toContain('\n  Look  signalbox status\n');
   });
 
   it('says what continues a stopped run, and which finished work is not merged', async ({ world }) => {

@@ -143,6 +143,7 @@ function loginText({ path, login }: SurveyedAgent): string {
 
 const SPECS = join('.kiro', 'specs');
 const MAX_LISTED = 3;
+const MAX_NEXT = 3;
 
 /** What `signalbox` alone shows on a terminal: what is here, what needs a person, and what to type next. Writes nothing. */
 export async function overview(io: Io): Promise<void> {
@@ -176,9 +177,9 @@ export async function overview(io: Io): Promise<void> {
     ...specs
       .slice(0, runs ? 1 : 0)
       .map((dir) => ['Spec', `signalbox spec ${shellWord(dir)}${agent.replace('agent', 'backend')}`]),
-    ['Set up', 'signalbox doctor'],
+    ...(open.length > 0 ? [] : [['Set up', 'signalbox doctor']]),
     ['Help', 'signalbox --help'],
-  ];
+  ].slice(0, MAX_NEXT);
   const lines = [
     'Runs coding agents on your tasks and issues, each in its own git worktree.',
     '',
