@@ -40,6 +40,8 @@ export function tokensText(tokens: number | null): string {
 export interface Day {
   day: string;
   usd: number;
+  /** How many attempts have an unknown cost. */
+  unpriced: number;
   parts: { name: string; usd: number }[];
 }
 
@@ -54,9 +56,11 @@ export function byDay(
   const first = from ?? [...days.keys()].sort()[0] ?? to;
   const all: Day[] = [];
   for (let day = first; day <= to && all.length < 3_660; day = dayAfter(day)) {
-    const sums = new Map(sumsBy(days.get(day) ?? [], by).map((sum) => [sum.name, sum.usd]));
+    const own = days.get(day) ?? [];
+    const sums = new Map(sumsBy(own, by).map((sum) => [sum.name, sum.usd]));
     const parts = names.map((name) => ({ name, usd: sums.get(name) ?? 0 }));
-    all.push({ day, usd: parts.reduce((sum, { usd }) => sum + usd, 0), parts });
+    const [{ usd, unpriced } = { usd: 0, unpriced: 0 }] = sumsBy(own, 'day');
+    all.push({ day, usd, unpriced, parts });
   }
   return all;
 }

@@ -1,5 +1,5 @@
 import { signal } from '@preact/signals';
-import { costText, dollars } from '../../src/model/limits/usage-cost-and-estimate.ts';
+import { costText } from '../../src/model/limits/usage-cost-and-estimate.ts';
 import { rounded, wholeSeconds } from '../../src/report/style-and-phrases.ts';
 import { type Day, roundTop, type Sum } from '../logic/add-up-costs.ts';
 import { Empty } from './small.tsx';
@@ -37,12 +37,12 @@ export function DayChart({ days, about }: { days: readonly Day[]; about: string 
             </text>
           </g>
         ))}
-        {days.map(({ day, parts, usd }, index) => {
+        {days.map(({ day, parts, usd, unpriced }, index) => {
           let below = 0;
           const x = LEFT + index * step + (step - bar) / 2;
           return (
             <g key={day}>
-              <title>{`${day}: ${dollars(usd)}`}</title>
+              <title>{`${day}: ${costText(usd, unpriced)}`}</title>
               <rect class="hit" x={LEFT + index * step} y={0} width={step} height={HEIGHT - BELOW} />
               {parts.map((part, at) => {
                 if (part.usd === 0) return null;

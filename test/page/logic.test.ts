@@ -286,11 +286,11 @@ describe('costs', () => {
 
   it('have every day, also those without any', () => {
     const days = byDay(rows, 'agent', { to: '2026-03-02' });
-    expect(days.map(({ day, usd }) => [day, usd])).toEqual([
-      ['2026-02-27', 1],
-      ['2026-02-28', 0],
-      ['2026-03-01', 3],
-      ['2026-03-02', 0],
+    expect(days.map(({ day, usd, unpriced }) => [day, usd, unpriced])).toEqual([
+      ['2026-02-27', 1, 0],
+      ['2026-02-28', 0, 0],
+      ['2026-03-01', 3, 1],
+      ['2026-03-02', 0, 0],
     ]);
   });
 
