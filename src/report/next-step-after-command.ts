@@ -27,8 +27,10 @@ export function nextStep(engine: Context, planId: string, it = 'it'): string {
   const { claim, status } = plan;
   if (status === 'paused') return ` Its plan is paused. Continue with: signalbox resume ${planId}`;
   if (claim && engine.holder.isLive(claim)) return ` Its run (pid ${claim.pid}) continues ${it}.`;
-  const daemon = engine.holder.daemon();
+  const workers = engine.store.fleet?.workers();
+  if (workers?.some(isAtWork)) return ` A worker of the fleet continues ${it}.`;
+  // On a fleet it drives no tickets.
+  const daemon = workers ? undefined : engine.holder.daemon();
   if (daemon) return ` Daemon ${daemon.pid} continues ${it}.`;
-  if (engine.store.fleet?.workers().some(isAtWork)) return ` A worker of the fleet continues ${it}.`;
   return ` ${plan.kind === undefined ? `Run ${it}` : 'Continue'} with: ${runCommand(plan)}`;
 }

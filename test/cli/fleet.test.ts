@@ -160,6 +160,14 @@ describe('commands on the store', () => {
     await kept.fleet?.join(holder, place);
     expect(await reasons()).toContain('no worker has the repository');
     expect((await fleet('top')).out).toContain('1 engine: worker · 0 of 2 running');
+    const env = { ...world.env, SIGNALBOX_STORE: database.address, NO_COLOR: '1' };
+    const overview = await new CliCall([], { cwd: world.repo, env, terminal: true, columns: 80 }).ended;
+    expect(overview.out).toContain('1 running or waiting');
+    expect(overview.out).not.toContain('signalbox run sprint');
+    // A daemon drives no tickets here.
+    const daemon = kept.holder('daemon');
+    await daemon.start();
+    await daemon.claimDaemon(new Date().toISOString());
     await fleet('pause', 'sprint', 'A-1');
     expect((await fleet('resume', 'sprint', 'A-1')).out).toBe(
       'sprint/A-1 is ready. A worker of the fleet continues it.\n',

@@ -20,6 +20,7 @@ import { isToRetry } from '../../model/state/explain-ticket.ts';
 import { plural } from '../../model/text/clean-escape-quote-plural.ts';
 import { shellWord } from '../../model/text/quote-values-for-shell.ts';
 import { isCancelled, isOver } from '../../model/ticket.ts';
+import { enginesIn } from '../../report/engines-of-tickets.ts';
 import { statusOf } from '../../report/plan-and-ticket-status.ts';
 import { oneLine } from '../../report/printable-text.ts';
 import { nextSteps, workLine } from '../../report/status-text.ts';
@@ -233,9 +234,9 @@ function orReason(fact: Promise<string>): Promise<string> {
 async function openWork(io: Io): Promise<string[]> {
   const { store, view } = await openState(io, {}, (state) => state.glance());
   const holder = store.holder('status');
-  const daemon = holder.daemon() !== undefined;
   const isHere = plansHere(io, store) ?? (() => true);
-  const here = statusOf({ view, holder, daemon, now: Date.now(), isWanted: isHere });
+  const drivers = enginesIn(store, holder);
+  const here = statusOf({ view, holder, now: Date.now(), isWanted: isHere, ...drivers });
   const tickets = here.flatMap(({ plan, tickets: own }) => own.map((each) => ({ ...each, plan })));
   const shown = here.map(({ plan }) => plan);
   const elsewhere = countHidden(view, shown).open;

@@ -37,9 +37,12 @@ export function sayPlan({ name }: Plan): string {
   return `spec "${name}"`;
 }
 
-/** Refuses a plan that a daemon runs. A daemon claims tickets, not plans: it runs every active plan without another holder. */
-export function refuseDaemon({ holder }: EngineContext, plan: Plan, tickets: readonly Ticket[]): void {
-  const daemon = holder.daemon();
+/**
+ * Refuses a plan that a daemon runs. A daemon claims tickets, not plans: it runs every active plan without another holder. On a fleet it
+ * drives no tickets.
+ */
+export function refuseDaemon({ holder, store }: EngineContext, plan: Plan, tickets: readonly Ticket[]): void {
+  const daemon = store.fleet ? undefined : holder.daemon();
   const claim = tickets.flatMap(({ claim }) => claim ?? []).find((each) => holder.isLive(each));
   const isStuck = tickets.some(
     (ticket) =>
