@@ -28,7 +28,12 @@ export function ticketWish(ref: Ref, name: Name, phases: readonly string[] = [])
     case 'stop':
       return { name: 'Stop', question: `Stop ${who}? Its agent is stopped, and everything is kept.`, path };
     case 'cancel':
-      return { name: 'Cancel', question: `Give up ${who}? Its branch stays.`, path, isGrave: true };
+      return {
+        name: 'Cancel',
+        question: `Give up ${who}? Uncommitted work is kept on a ref, and its branch stays.`,
+        path,
+        isGrave: true,
+      };
   }
 }
 
@@ -52,7 +57,7 @@ export const PLAN_WISHES: Record<string, (plan: string) => Wish> = {
   resume: (plan) => ({ name: 'Resume', question: `Resume plan ${plan}?`, path: at('plans', plan, 'resume') }),
   cancel: (plan) => ({
     name: 'Cancel',
-    question: `Give up plan ${plan} with all that is not done?`,
+    question: `Give up plan ${plan} with all that is not done? Uncommitted work is kept on a ref, and branches stay.`,
     path: at('plans', plan, 'cancel'),
     isGrave: true,
   }),

@@ -49,7 +49,10 @@ export function Timeline({ tickets }: { tickets: readonly Ticket[] }) {
                     href={`${ticketAddress(ticket)}?attempt=${encodeURIComponent(key)}`}
                     title={text}
                     aria-label={`${ticket.ticketId}: ${text}`}
-                    style={{ left: percent(start), width: `calc(${percent(from + end - start)} + 2px)` }}
+                    style={{
+                      left: `min(${percent(start)}, 100% - 3px)`,
+                      right: `calc(100% - ${percent(end)})`,
+                    }}
                   >
                     <span>{attempt.phase}</span>
                   </a>

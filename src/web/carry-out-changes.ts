@@ -1,7 +1,12 @@
 import { resumeElsewhere } from '../api/resume-plan-without-terminal.ts';
 import type { EngineContext } from '../engine/context.ts';
 import { carryOutCommand, pausePlan } from '../engine/control-tickets-and-plans.ts';
-import { approvePlan, cancelPlan, cancelTicket } from '../features/plans/approve-archive-cancel-delete.ts';
+import {
+  approvePlan,
+  cancelPlan,
+  cancelTicket,
+  isOnlyTicket,
+} from '../features/plans/approve-archive-cancel-delete.ts';
 import { IllegalMoveError } from '../model/errors.ts';
 import { refKey, type TicketRef } from '../model/ids-and-branch-names.ts';
 import type { Plan } from '../model/plan.ts';
@@ -27,7 +32,9 @@ export async function changeTicket(
 ): Promise<{ ticket: Ticket; text: string }> {
   if (wish.type === 'cancel') {
     await cancelTicket(engine, ref);
-    return { ticket: engine.store.ticket(ref), text: `${refKey(ref)} is cancelled.` };
+    const isWhole = isOnlyTicket(engine.store.plan(ref.planId));
+    const text = isWhole ? planCancelled(ref.planId) : `${refKey(ref)} is cancelled.`;
+    return { ticket: engine.store.ticket(ref), text };
   }
   const clean = wish.type === 'respond' ? { ...wish, message: cleanText(wish.message) } : wish;
   const ticket = await carryOutCommand(engine, ref, clean, 'a person');
@@ -56,9 +63,11 @@ export async function changePlan(
     }
     case 'cancel':
       await cancelPlan(engine, planId);
-      return { plan: engine.store.plan(planId), text: `Plan ${planId} is cancelled and archived.` };
+      return { plan: engine.store.plan(planId), text: planCancelled(planId) };
   }
 }
+
+const planCancelled = (planId: string) => `Plan ${planId} is cancelled and archived.`;
 
 function needsTerminal(plan: Plan): IllegalMoveError {
   return new IllegalMoveError(

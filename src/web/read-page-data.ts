@@ -11,10 +11,10 @@ import { addUsage, isUnpriced, noUsage } from '../model/limits/usage-cost-and-es
 import type { Plan } from '../model/plan.ts';
 import { ticketsOf } from '../model/plans/plans-view.ts';
 import { legalCommands } from '../model/state/commands.ts';
-import { asShown } from '../model/state/explain-ticket.ts';
+import { asShown, runCommand } from '../model/state/explain-ticket.ts';
 import { endOfCharacter } from '../model/text/clean-escape-quote-plural.ts';
 import { shellWord } from '../model/text/quote-values-for-shell.ts';
-import { type Attempt, attemptKey, openAttempt, type Ticket } from '../model/ticket.ts';
+import { type Attempt, attemptKey, isCancelled, openAttempt, type Ticket } from '../model/ticket.ts';
 import { decisionsOf, phaseOf, type Workflow } from '../model/workflow.ts';
 import type { BoardReader } from '../report/board/read-board.ts';
 import { enginesIn } from '../report/engines-of-tickets.ts';
@@ -110,18 +110,21 @@ export function planPage(engine: EngineContext, planId: string, board: BoardRead
       ...(isOpen && isPaused ? (['resume'] as const) : []),
       ...(isOpen ? (['cancel'] as const) : []),
     ],
-    commands: planCommands(plan),
+    commands: planCommands(status),
   };
 }
 
 /** What can be done with a plan on the command line only. */
-function planCommands({ id, status, kind }: Plan): PlanPage['commands'] {
-  const run = kind === undefined ? `signalbox run ${id}` : `signalbox resume ${id}`;
+function planCommands({ plan, tickets }: PlanStatus): PlanPage['commands'] {
+  const { id, status } = plan;
+  const isPaused = status === 'paused';
+  const run = isPaused ? `signalbox resume ${id}` : runCommand(plan);
+  const merge = tickets.some(({ ticket }) => ticket.status === 'complete') && mergeCommand(plan);
   return [
-    ...(status === 'active' || status === 'paused' ? [{ about: 'Run it in a terminal', command: run }] : []),
-    { about: 'Merge what is finished', command: `signalbox merge ${id}` },
+    ...(isPaused || status === 'active' ? [{ about: 'Continue it in a terminal', command: run }] : []),
+    ...(merge ? [{ about: 'Merge what is finished', command: merge }] : []),
     { about: 'Check it', command: `signalbox plan check ${id}` },
-    { about: 'Remove what is left over of finished work', command: 'signalbox clean' },
+    { about: 'Remove leftovers of finished work', command: 'signalbox clean' },
     { about: 'Delete it', command: `signalbox plan delete ${id}` },
   ];
 }
@@ -155,11 +158,14 @@ export async function ticketPage(
       ...others.map((id) => ({ id, type: 'unknown', attempts: keysOf(id) })),
     ],
     attempts: stored.phaseHistory.map((attempt) => attemptFacts(engine, ref, attempt)),
-    legal: [...legalCommands(ticket), ...(ticket.status === 'complete' ? [] : (['cancel'] as const))],
+    legal: [...legalCommands(ticket), ...(canCancel(ticket, plan) ? (['cancel'] as const) : [])],
     gate: gateOf(ticket, workflow),
     commands: ticketCommands(ticket, plan),
   };
 }
+
+const canCancel = (ticket: Ticket, { status }: Plan) =>
+  ticket.status !== 'complete' && status !== 'draft' && !isCancelled(ticket);
 
 /** The workflow that a ticket started with, or would start with; undefined where it cannot be read. Nothing is stored. */
 async function workflowOf(engine: EngineContext, ticket: Ticket, plan: Plan): Promise<Workflow | undefined> {

@@ -16,6 +16,7 @@ const PAGES = [
   ['board', '/', 'Need you'],
   ['plans', '/plans', 'Sign-in rework'],
   ['plan', '/plans/auth', 'Dependencies'],
+  ['plan-days', '/plans/chores', 'Timeline'],
   ['ticket-gate', '/plans/auth/tickets/AUTH-3', 'It asks you'],
   ['ticket-failed', '/plans/auth/tickets/AUTH-2', '2 tests failed'],
   ['ticket-diff', '/plans/auth/tickets/AUTH-3?view=diff', 'lifetime.ts'],

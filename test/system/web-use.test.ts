@@ -294,9 +294,9 @@ describe('a person', () => {
     await page.waitForFunction(() => document.querySelectorAll('main .row').length === 1);
     expect(new URL(page.url()).searchParams.get('q')).toBe('typos synonyms');
     await page.goto(`${site.server.url}plans/draft`);
-    await page.getByRole('button', { name: 'Copy: signalbox merge draft' }).click();
+    await page.getByRole('button', { name: 'Copy: signalbox plan check draft' }).click();
     await page.getByText('copied').waitFor();
-    expect(await page.evaluate(() => navigator.clipboard.readText())).toBe('signalbox merge draft');
+    expect(await page.evaluate(() => navigator.clipboard.readText())).toBe('signalbox plan check draft');
     await page.getByLabel('Settings').click();
     await page.getByLabel('dark').check();
     await page.getByLabel('Your name').fill('Grace');
@@ -442,6 +442,13 @@ describe('what agents print', () => {
     const more = `${JSON.stringify({ type: 'assistant', message: { content: [{ type: 'text', text: 'One more thing.' }] } })}\n`;
     appendFileSync(join(world.stateDir, 'jobs', 'auth', 'AUTH-5', 'implement.1.1', 'stdout'), more);
     await transcript.getByText('One more thing.').waitFor();
+    // An empty line is a line.
+    await page.goto(`${site.server.url}plans/auth/tickets/AUTH-2`);
+    await transcript.getByText('48 passed').waitFor();
+    const heights = await transcript
+      .locator('.entry')
+      .evaluateAll((all) => all.map((entry) => entry.clientHeight));
+    expect(Math.min(...heights)).toBeGreaterThan(10);
     await page.goto(`${site.server.url}plans/draft`);
     await page.locator('.ticket-link', { hasText: 'D-2' }).waitFor();
     expect(await page.title()).toContain('draft');

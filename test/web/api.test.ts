@@ -181,7 +181,21 @@ describe.concurrent('every read', () => {
     expect(spawnSync('sh', ['-c', `${cd} && pwd`]).stdout.toString()).toBe(`${worktree}\n`);
     const plan = await site.get<PlanPage>('/plans/p');
     expect(plan.legal).toEqual(['pause', 'cancel']);
-    expect(plan.commands.map(({ command }) => command)).toContain('signalbox merge p');
+    const commands = ({ commands: all }: PlanPage) => all.map(({ command }) => command);
+    expect(commands(plan)).toEqual([
+      'signalbox run p',
+      'signalbox plan check p',
+      'signalbox clean',
+      'signalbox plan delete p',
+    ]);
+    expect((await world.cli('pause-plan', 'p')).code).toBe(0);
+    world.writeTicket('p', 'b', { ...world.ticket('p', 'b'), status: 'complete' });
+    expect(commands(await site.get<PlanPage>('/plans/p')).slice(0, 2)).toEqual([
+      'signalbox resume p',
+      'signalbox merge p',
+    ]);
+    world.plan('d', { status: 'draft', tickets: { x: {} } });
+    expect((await site.get<TicketPage>('/plans/d/tickets/x')).legal).not.toContain('cancel');
     await site.close();
   });
 
@@ -293,6 +307,13 @@ describe.concurrent('a decision', () => {
     expect(await does('/plans/p/cancel', {})).toMatchObject({ plan: { status: 'archived' } });
     world.plan('q', { status: 'draft', tickets: { c: {} } });
     expect(await does('/plans/q/approve', {})).toMatchObject({ plan: { status: 'active' } });
+    // Its only ticket: the plan would stay open for ever.
+    expect(await does('/plans/q/tickets/c/cancel', {})).toMatchObject({
+      ticket: { status: 'failed' },
+      text: 'Plan q is cancelled and archived.',
+    });
+    expect(world.readPlan('q').status).toBe('archived');
+    expect((await site.get<TicketPage>('/plans/q/tickets/c')).legal).not.toContain('cancel');
     expect(site.errors).toEqual([]);
     await site.close();
   });

@@ -33,16 +33,15 @@ export async function cancel(
   const { store } = engine;
   const { planId, ticketId } = planOrTicketNamed(io, store, 'cancel', [first, second]);
   const named = ticketId === undefined ? undefined : { planId, ticketId };
-  // A plan without its only ticket would stay open for ever.
-  const ref = store.plan(planId).tickets.length === 1 ? undefined : named;
+  const { cancelPlan, cancelTicket, isOnlyTicket, refuseComplete, refuseDraftOrComplete } = await import(
+    '../../features/plans/approve-archive-cancel-delete.ts'
+  );
+  const ref = isOnlyTicket(store.plan(planId)) ? undefined : named;
   const open = store.tickets(planId).filter((ticket) => !isOver(ticket));
   const running = open.filter(({ status }) => status === 'running').length;
   const what = ref
     ? refKey(ref)
     : `plan ${planId}, ${plural(open.length, 'open ticket')}, ${running} running`;
-  const { cancelPlan, cancelTicket, refuseComplete, refuseDraftOrComplete } = await import(
-    '../../features/plans/approve-archive-cancel-delete.ts'
-  );
   if (named) refuseComplete(engine, named);
   if (!ref) refuseDraftOrComplete(engine, planId);
   if (!options.yes && io.tty) io.out('Uncommitted work is kept on a ref; branches and pull requests stay.');
@@ -50,9 +49,7 @@ export async function cancel(
     throw new InputError('usage', `Nothing was cancelled: ${what}.`, {
       hint: `Cancel with: signalbox cancel ${ref ? `${planId} ${ref.ticketId}` : planId} --yes`,
     });
-  // First the ticket: where that is refused, its plan stays as it is.
-  const cancelled = named && [await cancelTicket(engine, named)];
-  const tickets = (ref && cancelled) || (await cancelPlan(engine, planId)).tickets;
+  const tickets = named ? await cancelTicket(engine, named) : (await cancelPlan(engine, planId)).tickets;
   const plan = store.plan(planId);
   const done = ref ? `${refKey(ref)} is cancelled.` : `Plan ${planId} is cancelled and archived.`;
   const kept = store.tickets(plan).filter(({ status }) => status === 'complete').length;

@@ -56,12 +56,18 @@ export interface Remains {
   pullRequest: string | null;
 }
 
-/** Gives a ticket up that is not complete. */
-export async function cancelTicket(engine: EngineContext, ref: TicketRef): Promise<Remains> {
+/** Gives a ticket up that is not complete, and with it the plan whose only ticket it is: that would stay open for ever. */
+export async function cancelTicket(engine: EngineContext, ref: TicketRef): Promise<Remains[]> {
   refuseInsideJob(engine);
   refuseComplete(engine, ref);
-  return giveUp(engine, ref);
+  const isOnly = isOnlyTicket(engine.store.plan(ref.planId));
+  if (isOnly) refuseDraftOrComplete(engine, ref.planId);
+  // First the ticket: where that is refused, its plan stays as it is.
+  const remains = await giveUp(engine, ref);
+  return isOnly ? (await cancelPlan(engine, ref.planId)).tickets : [remains];
 }
+
+export const isOnlyTicket = ({ tickets }: Plan) => tickets.length === 1;
 
 export function refuseDraftOrComplete({ store }: EngineContext, planId: string): void {
   const plan = store.plan(planId);
