@@ -187,6 +187,17 @@ describe('commands on the store', () => {
     expect((await worker.ended).out).not.toContain('free slot');
   });
 
+  it('say that a run which is left to the workers has none', async () => {
+    const task = ['run', '--task', 'Fix it', '--phases', 'exec', '--detach'];
+    const run = await world.invoke(task, { SIGNALBOX_STORE: database.address }, world.repo).ended;
+    expect(run).toMatchObject({
+      code: 0,
+      out: expect.stringContaining(
+        'waits: no worker is running. Start one (signalbox worker). Watch it with:',
+      ),
+    });
+  });
+
   it('are held by a run of a task for as long as the settings say', { tags: 'full' }, async () => {
     world.config({ fleet: { leaseSeconds: 25 } });
     const task = ['run', '--task', 'Fix the typo', '--plain'];

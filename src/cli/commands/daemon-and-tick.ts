@@ -9,8 +9,9 @@ import { assertWritable } from '../../machine/files/make-directory-and-handle-st
 import { isAlive } from '../../machine/process-identity-and-signals.ts';
 import { HeldError, InputError, SignalboxError } from '../../model/errors.ts';
 import { type Claim, daemonHeld, onceLeaseIsOver } from '../../model/lease-and-claim-messages.ts';
+import { isAtWork } from '../../model/place-tickets-on-workers.ts';
 import { safeJson } from '../../report/printable-text.ts';
-import type { Store } from '../../store/store-interface.ts';
+import type { Fleet, Store } from '../../store/store-interface.ts';
 import { positiveInteger } from '../check-option-values.ts';
 import { answer, type Io } from '../io.ts';
 import { type KeptPage, keepPageServed } from '../keep-page-served.ts';
@@ -204,10 +205,15 @@ export async function continueInBackground(
   io: Io,
   options: GlobalOptions,
   planId: string,
-  { isFleet, watch = 'status --plan', leastCode }: { isFleet: boolean; watch?: string; leastCode?: number },
+  { fleet, watch = 'status --plan', leastCode }: { fleet?: Fleet; watch?: string; leastCode?: number },
 ): Promise<{ daemon: number | null; text: string } | undefined> {
   const next = `Watch it with: signalbox ${watch} ${planId}`;
-  if (isFleet) return { daemon: null, text: `The workers of the fleet continue ${planId}. ${next}` };
+  if (fleet) {
+    const text = fleet.workers().some(isAtWork)
+      ? `The workers of the fleet continue ${planId}. `
+      : `${planId} waits: no worker is running. Start one (signalbox worker). `;
+    return { daemon: null, text: `${text}${next}` };
+  }
   const { claim, unlessGone } = await findDaemon(io, options);
   const args = ['daemon', ...(options.config ? ['--config', options.config] : [])];
   const orElse = `   No daemon continues ${planId}. Run it with: signalbox resume ${planId}`;

@@ -195,8 +195,8 @@ async function detach(
 ): Promise<void> {
   const { TMUX, TMUX_TMPDIR } = io.env;
   const session = sessionOf(options, name);
-  const isFleet = engine.store.fleet !== undefined;
-  const shown = options.tmux !== false && !tmuxOff(io.env) && !isFleet;
+  const { fleet } = engine.store;
+  const shown = options.tmux !== false && !tmuxOff(io.env) && !fleet;
   const renamed = renamedText(session);
   if (shown && options.tmuxSession && renamed) io.err(`tmux: ${renamed}`);
   const windows = shown ? { session, cwd: io.cwd, env: { TMUX, TMUX_TMPDIR } } : null;
@@ -210,7 +210,7 @@ async function detach(
   await releasePlanClaim(engine, planId);
   await engine.flush(planId);
   const watch = windows ? 'attach' : 'status --plan';
-  const left = await continueInBackground(io, options, planId, { isFleet, watch, leastCode: 5 });
+  const left = await continueInBackground(io, options, planId, { fleet, watch, leastCode: 5 });
   if (!left) return;
   const { daemon, text } = left;
   io.out(options.json ? safeJson({ type: 'result', ok: true, planId, detached: true, daemon }) : text);

@@ -350,8 +350,8 @@ async function watched(
     // Stopped while issues were still being read: there is no run to show.
     if (signal.aborted && result.planId === null && !json) return io.err('Stopped before anything started.');
     const run = result.detached ? result.planId : null;
-    const isFleet = store.fleet !== undefined;
-    const left = run === null ? undefined : await continueInBackground(io, options, run, { isFleet });
+    const { fleet } = store;
+    const left = run === null ? undefined : await continueInBackground(io, options, run, { fleet });
     if (json) io.out(resultLine(result, left?.daemon));
     else if (left) io.out(left.text);
     else lines.end(result);
