@@ -1,4 +1,6 @@
+import { once } from 'node:events';
 import { mkdirSync, readdirSync, writeFileSync } from 'node:fs';
+import { type AddressInfo, createServer } from 'node:net';
 import { join } from 'node:path';
 import { describe, expect } from 'vitest';
 import { CliCall } from '../support/cli-call.ts';
@@ -110,6 +112,16 @@ describe.concurrent('signalbox without a command, on a terminal', () => {
     expect(out).toContain('\n  Plans       Cannot reach the store postgres://ann@127.0.0.1:1/signalbox');
     expect(out).not.toContain('signalbox run');
     expect(out).toContain('\n  Set up  signalbox doctor\n');
+  });
+
+  it('does not wait for the store of a fleet that is silent', async ({ world }) => {
+    const silent = createServer().listen(0, '127.0.0.1');
+    await once(silent, 'listening');
+    const { port } = silent.address() as AddressInfo;
+    const SIGNALBOX_STORE = `postgres://ann@127.0.0.1:${port}/signalbox`;
+    const out = await overview({ repo: world.repo, env: { ...world.env, SIGNALBOX_STORE } });
+    expect(out).toContain('\n  Plans       The store of the fleet has not answered yet.\n');
+    silent.close();
   });
 
   it('says so outside a repository', async ({ world }) => {

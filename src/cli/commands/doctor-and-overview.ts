@@ -1,5 +1,6 @@
 import { existsSync, readdirSync } from 'node:fs';
 import { join, relative } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
 import { SUPPORT_COLUMNS, supportsOf } from '../../agents/adapter-abilities-table.ts';
 import { ADAPTERS } from '../../agents/adapters-and-agent-problems.ts';
 import { agentFindings, type SurveyedAgent, surveyAgents } from '../../agents/check-installed-agents.ts';
@@ -13,7 +14,7 @@ import type { Settings } from '../../config/settings-table.ts';
 import { checksOf } from '../../features/checks/find-and-run-checks.ts';
 import { identityFindings } from '../../features/preflight/find-start-problems-and-forecast.ts';
 import { findExecutable } from '../../machine/find-and-probe-program.ts';
-import { ignoring, orError, SignalboxError } from '../../model/errors.ts';
+import { ifUsable, ignoring, orError, SignalboxError } from '../../model/errors.ts';
 import { groupBy } from '../../model/group-and-remember.ts';
 import { countHidden, latestFinished } from '../../model/plans/latest-plans-and-unknown-name-errors.ts';
 import { isToRetry } from '../../model/state/explain-ticket.ts';
@@ -154,8 +155,7 @@ export async function overview(io: Io): Promise<void> {
     .filter((agent) => agent.adapter !== 'rehearsal' && !missingProgram({ settings, env: io.env }, agent))
     .map(({ name }) => name);
   const specs = top === null ? [] : specsIn(join(top, SPECS)).map((dir) => relative(io.cwd, dir));
-  // The store of a fleet may be out of reach.
-  const read = configError ?? (await orError(SignalboxError, () => openWork(io)));
+  const read = configError ?? (await openWorkInTime(io));
   const [open, problem] = read instanceof SignalboxError ? [[], read] : [read, null];
   const facts = [
     ['Agents', agents.join(', ') || 'none found; the agent "rehearsal" needs neither key nor network'],
@@ -191,6 +191,22 @@ export async function overview(io: Io): Promise<void> {
     ...pairs(next, io.columns?.()),
   ];
   outWrapped(io, lines);
+  // A connection that is still being made would keep the process.
+  if (problem === LATE) io.leave(0);
+}
+
+/** This screen comes within a second, also where the store of a fleet does not answer. */
+const MAX_WAIT_MS = 600;
+const LATE = new SignalboxError('store/late', 'The store of the fleet has not answered yet.', {
+  hint: 'signalbox status waits for it.',
+});
+
+async function openWorkInTime(io: Io): Promise<string[] | SignalboxError> {
+  const work = orError(SignalboxError, () => openWork(io));
+  if (!ifUsable(() => storeAddress(io, {}))) return work;
+  const timer = new AbortController();
+  const late = delay(MAX_WAIT_MS, LATE, timer).catch(() => LATE);
+  return Promise.race([work, late]).finally(() => timer.abort());
 }
 
 function pairs(rows: readonly (readonly string[])[], columns = Number.POSITIVE_INFINITY): string[] {
