@@ -133,7 +133,7 @@ export function checkRunnable(
   const fix: Partial<Record<Plan['status'], string>> = {
     draft: `Review it, then: signalbox plan approve ${planId}`,
     paused: `Continue with: signalbox resume ${planId}`,
-    archived: 'An archived plan cannot be run.',
+    archived: plan.movedTo ? `It was moved to ${plan.movedTo}.` : 'An archived plan cannot be run.',
   };
   const hint = fix[plan.status];
   if (hint) throw new IllegalMoveError('plan/status', `Plan "${planId}" is ${plan.status}.`, { hint });

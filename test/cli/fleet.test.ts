@@ -263,6 +263,10 @@ describe('plans of a home', () => {
     expect(moved).toMatchObject({ code: 0, err: '' });
     expect(moved.out).toContain('1 plan moved to postgres://');
     expect(world.readPlan('p').status).toBe('archived');
+    expect((await world.cli('status', 'p')).out).toContain(
+      `the plan is archived: it was moved to ${shown()}`,
+    );
+    expect((await world.cli('run', 'p')).err).toContain(`It was moved to ${shown()}.`);
     const there = await store();
     expect(there.plan('p')).toMatchObject({
       status: 'active',

@@ -186,7 +186,8 @@ function waiting(ticket: Ticket, plan: Plan, around: Surroundings): Explanation 
       paused: `signalbox resume ${plan.id}`,
     };
     const status = plan.status === 'draft' ? 'a draft' : plan.status;
-    return { why: `the plan is ${status}`, next: fix[plan.status] ?? '' };
+    const moved = plan.movedTo === undefined ? '' : `: it was moved to ${plan.movedTo}`;
+    return { why: `the plan is ${status}${moved}`, next: fix[plan.status] ?? '' };
   }
   if (hold?.unpriced)
     return {
