@@ -56,7 +56,7 @@ export function lineOf(event: EngineEvent, options: LineOptions): string | undef
     case 'attempt:end':
       return endLine(event, at, style);
     case 'attempt:text':
-      if (event.notice) return `${style.yellow('●')} ${at} ${oneLine(event.text)}`;
+      if (event.notice) return `${style.yellow('!')} ${at} ${oneLine(event.text)}`;
       return options.verbose ? style.dim(`  ${name}${pad} │ ${oneLine(event.text)}`) : undefined;
     case 'attempt:tool':
       return options.verbose && !event.done

@@ -81,8 +81,8 @@ describe('a budget', () => {
     expect(code).toBe(0);
     const notices = out.split('\n').filter((line) => / of the |of its /.test(line));
     expect(notices).toEqual([
-      '● f: 82 % of the plan’s budget is used: $1.40 of $1.70',
-      '● f: build cost $0.90, 9 times the median of its 6 attempts',
+      '! f: 82 % of the plan’s budget is used: $1.40 of $1.70',
+      '! f: build cost $0.90, 9 times the median of its 6 attempts',
     ]);
   });
 

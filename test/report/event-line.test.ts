@@ -30,6 +30,7 @@ const LINES: [EngineEvent, string | undefined][] = [
   [implement.end({ status: 'limit' }), '● parser: implement usage limit (1.2s)'],
   [implement.end({ status: 'interrupted' }), '● parser: implement interrupted (1.2s)'],
   [implement.text('hello'), undefined],
+  [{ ...implement.text('little is left'), notice: true } as EngineEvent, '! parser: little is left'],
   [implement.tool('read', 'a'), undefined],
   [implement.usage(usage(1)), undefined],
   [status('parser', 'complete'), '✓ parser complete'],
