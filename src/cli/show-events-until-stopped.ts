@@ -157,13 +157,13 @@ async function liveView(io: Io, terminal: Terminal, options: ViewOptions): Promi
 }
 
 /** Answers a gate as `signalbox respond` does. */
-async function answerGate(io: Io, options: GlobalOptions, { decision, message, ...ref }: Answer) {
+async function answerGate(io: Io, options: GlobalOptions, { decision, message, attempt, ...ref }: Answer) {
   const [{ openEngine }, { carryOutCommand }] = await Promise.all([
     import('./open-settings-store-and-engine.ts'),
     import('../engine/control-tickets-and-plans.ts'),
   ]);
   const engine = await openEngine(io, options, 'respond');
-  await carryOutCommand(engine, ref, { type: 'respond', decision, message }, 'a person');
+  await carryOutCommand(engine, ref, { type: 'respond', decision, message, attempt }, 'a person');
 }
 
 /** How to answer the gate that an event is about, a line each. */

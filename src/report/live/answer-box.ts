@@ -1,6 +1,6 @@
 import { refKey, type TicketRef } from '../../model/ids-and-branch-names.ts';
 import { plural } from '../../model/text/clean-escape-quote-plural.ts';
-import type { Hold } from '../../model/ticket.ts';
+import { attemptKey, type Hold } from '../../model/ticket.ts';
 import { oneLine } from '../printable-text.ts';
 import { cells } from '../tables-and-text-wrapping.ts';
 
@@ -8,35 +8,49 @@ import { cells } from '../tables-and-text-wrapping.ts';
 export interface Question extends TicketRef {
   text: string;
   decisions: readonly string[];
+  /** By attemptKey: the same ticket may ask another question later. */
+  attempt: string;
 }
 
 /** The questions that tickets ask. */
-export function questionsIn(
-  tickets: readonly (Omit<Question, 'text'> & { hold: Hold | null })[],
-): Question[] {
-  return tickets.map(({ planId, ticketId, decisions, hold }) => ({
+export function questionsIn(tickets: readonly Asking[]): Question[] {
+  return tickets.map(({ planId, ticketId, decisions, hold, phase, visit, attempt }) => ({
     planId,
     ticketId,
     decisions,
     text: hold?.reason ?? '',
+    attempt: phase === null ? '' : attemptKey({ phase, visit, attempt }),
   }));
+}
+
+interface Asking extends TicketRef {
+  decisions: readonly string[];
+  hold: Hold | null;
+  phase: string | null;
+  visit: number;
+  attempt: number;
 }
 
 /** The answer that a person is writing to a gate. */
 export interface AnswerBox {
   /** The gate's ticket, by refKey. */
   key: string;
+  /** The question that the person reads while they type. */
+  attempt: string;
   /** Undefined until one is chosen: no single key decides. */
   decision: string | undefined;
   message: string;
   isSending: boolean;
   /** Why nothing was sent. */
   problem: string;
+  /** Why the question is no longer open. What was typed stays until the person has seen that, and no key is a command. */
+  closed: string;
 }
 
 export interface Answer extends TicketRef {
   decision: string;
   message: string;
+  attempt: string;
 }
 
 const KEYS = {
@@ -76,7 +90,13 @@ export function beside<T>(items: readonly T[], chosen: T | undefined, step: 1 | 
 export function emptyBox(question: Question): AnswerBox {
   const { decisions } = question;
   const decision = decisions.length === 1 ? decisions[0] : undefined;
-  return { key: refKey(question), decision, message: '', isSending: false, problem: '' };
+  const { attempt } = question;
+  return { key: refKey(question), attempt, decision, message: '', isSending: false, problem: '', closed: '' };
+}
+
+/** The question that is being answered, while it is open. */
+export function questionOf(box: AnswerBox, questions: readonly Question[]): Question | undefined {
+  return questions.find((each) => refKey(each) === box.key && each.attempt === box.attempt);
 }
 
 /** Applies a key to the answer of a question. `box` is null when the person leaves it; `send` is what is to be sent. */
@@ -85,10 +105,10 @@ export function pressInBox(
   keys: string,
   questions: readonly Question[],
 ): { box: AnswerBox | null; send?: Answer } {
-  const question = questions.find((each) => refKey(each) === box.key);
-  if (!question) return { box: null };
-  if (box.isSending) return { box };
-  const { decisions, planId, ticketId } = question;
+  if (box.closed) return { box: isKey('esc', keys) || isKey('enter', keys) ? null : box };
+  const question = questionOf(box, questions);
+  if (!question || box.isSending) return { box };
+  const { decisions, planId, ticketId, attempt } = question;
   const calm = { ...box, problem: '' };
   if (isKey('esc', keys)) return { box: null };
   if (isKey('right', keys)) return { box: { ...calm, decision: beside(decisions, box.decision, 1) } };
@@ -100,7 +120,7 @@ export function pressInBox(
   if (decision === undefined) return { box: { ...calm, problem: 'Choose a decision first, with ← and →.' } };
   return {
     box: { ...calm, isSending: true },
-    send: { planId, ticketId, decision, message: box.message.trim() },
+    send: { planId, ticketId, decision, message: box.message.trim(), attempt },
   };
 }
 
@@ -115,14 +135,20 @@ function endOf(text: string, most: number): string {
   return `…${kept.join('')}`;
 }
 
-/** The question, the decisions and the message, a line each. */
+/** The question, the decisions and the message, a line each; where the question is closed, why, and what was typed. */
 export function boxLines(
   box: AnswerBox,
   questions: readonly Question[],
   name: string,
   columns: number,
 ): string[] {
-  const question = questions.find((each) => refKey(each) === box.key);
+  if (box.closed)
+    return [
+      box.closed,
+      ...(box.message.trim() ? [`${INDENT}Not sent: ${oneLine(box.message, 1000)}`] : []),
+      `${INDENT}Esc or Enter leaves this.`,
+    ];
+  const question = questionOf(box, questions);
   if (!question) return [];
   const more = questions.length - 1;
   const choices = question.decisions.map((each) => (each === box.decision ? `[${each}]` : ` ${each} `));

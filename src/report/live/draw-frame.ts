@@ -14,7 +14,7 @@ import { oneLine } from '../printable-text.ts';
 import { type Style, untilText, usageText, waitTime, whichAttempt } from '../style-and-phrases.ts';
 import { cells, cut, fold, padOrCut, rowsOf } from '../tables-and-text-wrapping.ts';
 import { boxLines } from './answer-box.ts';
-import { answeredGate, type LiveState, type LiveTicket, openGates, questionsOf } from './live-state.ts';
+import { isAnswering, type LiveState, type LiveTicket, openGates, questionsOf } from './live-state.ts';
 
 interface FrameView extends Naming {
   columns: number;
@@ -124,10 +124,12 @@ function foldAnswer(text: string, width: number): string[] {
 
 /** The answer that is being written, or that there is a key for it. */
 function answerLines(state: LiveState, view: FrameView, width: number): string[] {
-  const gate = answeredGate(state);
+  const isOpen = isAnswering(state);
   const { box } = state;
-  if (gate && box) {
-    const [question = '', ...answer] = boxLines(box, questionsOf(state), nameOf(gate, view), width);
+  if (box && (isOpen || box.closed)) {
+    const gate = state.tickets.get(box.key);
+    const name = gate ? nameOf(gate, view) : box.key;
+    const [question = '', ...answer] = boxLines(box, questionsOf(state), name, width);
     const most = Math.max(1, Math.floor(view.rows / ROWS_PER_QUESTION_LINE));
     return [...fold(question, width).slice(0, most), ...answer];
   }

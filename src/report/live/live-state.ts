@@ -17,6 +17,7 @@ import {
   emptyBox,
   pressInBox,
   type Question,
+  questionOf,
   questionsIn,
 } from './answer-box.ts';
 
@@ -127,11 +128,13 @@ export function openGates(state: LiveState): LiveTicket[] {
   );
 }
 
-/** The gate that is being answered. A box without one is closed: the question was answered elsewhere. */
-export function answeredGate(state: LiveState): LiveTicket | undefined {
-  const gate = openGates(state).find((each) => refKey(each) === state.box?.key);
-  if (!gate) state.box = null;
-  return gate;
+/** Whether the question that is being answered is open. If not, it was answered elsewhere. */
+export function isAnswering(state: LiveState): boolean {
+  const { box } = state;
+  if (!box) return false;
+  const isOpen = questionOf(box, questionsOf(state)) !== undefined;
+  if (!isOpen && !box.isSending) box.closed ||= box.problem || `${box.key} no longer asks.`;
+  return isOpen;
 }
 
 /** Gates as questions. */
@@ -143,7 +146,8 @@ export function questionsOf(state: LiveState): Question[] {
 export function pressKeys(state: LiveState, keys: string): Answer | undefined {
   const questions = questionsOf(state);
   const [first] = questions;
-  if (!answeredGate(state) || !state.box) {
+  isAnswering(state);
+  if (!state.box) {
     if (keys === 'a' && first) state.box = emptyBox(first);
     if (keys === 'q') state.isAsking = false;
     return undefined;

@@ -5,12 +5,12 @@ import type { SpentDollars } from '../../model/limits/budget.ts';
 import { type Naming, nameOf } from '../../model/state/explain-ticket.ts';
 import type { Ticket } from '../../model/ticket.ts';
 import { lineOf, ReportedWaits } from '../event-line.ts';
-import type { Lines } from '../printable-text.ts';
+import { type Lines, oneLine } from '../printable-text.ts';
 import type { Style } from '../style-and-phrases.ts';
 import { cells, rowsOf, wrapLines } from '../tables-and-text-wrapping.ts';
 import type { Answer } from './answer-box.ts';
 import { frame } from './draw-frame.ts';
-import { answeredGate, liveState, observe, openGates, pressKeys, refresh } from './live-state.ts';
+import { isAnswering, liveState, observe, openGates, pressKeys, refresh } from './live-state.ts';
 
 /** The terminal: its size now, and a way to write to it. */
 export interface Screen {
@@ -176,7 +176,9 @@ export class Live {
 
   #isAsking(): boolean {
     const state = this.#state;
-    return answeredGate(state) !== undefined || (state.isAsking && openGates(state).length > 0);
+    // The store may show the answer before it is known to have been sent.
+    if (state.box?.isSending) return true;
+    return isAnswering(state) || (state.isAsking && openGates(state).length > 0);
   }
 
   /** The terminal's size has changed. */
@@ -220,6 +222,8 @@ export class Live {
   /** Keeps the lines and removes the block. */
   close(): void {
     if (this.#closed) return;
+    const { box } = this.#state;
+    if (box?.message.trim()) this.print(`Not sent to ${box.key}: ${oneLine(box.message)}`);
     this.#closed = true;
     clearTimeout(this.#timer);
     this.#put([]);
@@ -260,7 +264,8 @@ export class Live {
     this.#takeOver();
     const above = this.#left + this.#lines.length;
     const spent = this.#spentNow();
-    const keys = this.#options.readKeys?.(openGates(this.#state).length > 0) ?? false;
+    const wantsKeys = openGates(this.#state).length > 0 || this.#state.box !== null;
+    const keys = this.#options.readKeys?.(wantsKeys) ?? false;
     // In the background no key can be read.
     if (!keys) this.#state.isAsking = false;
     if (!this.#isAsking()) this.#wakeWaiting();

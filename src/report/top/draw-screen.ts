@@ -147,9 +147,9 @@ function footLines({ board, list, state }: ScreenInput, { columns, rows, style }
   const wrap = (text: string) => fold(text, columns).map((line) => cut(line, columns));
   const said = (notice?.lines ?? []).flatMap(wrap).slice(0, MAX_NOTICE_LINES);
   /** A question begins with the name of its ticket: on a low terminal its end is left out. */
-  const asked = (text: string, linesBelow: number) => {
+  const asked = (text: string, linesBelow: number, paint = style.yellow) => {
     const most = Math.max(1, Math.min(MAX_NOTICE_LINES, rows - 2 - linesBelow));
-    return wrap(text).slice(0, most).map(style.yellow);
+    return wrap(text).slice(0, most).map(paint);
   };
   const news = said.map(notice?.isProblem ? style.red : style.green);
   switch (mode.kind) {
@@ -177,14 +177,9 @@ function footLines({ board, list, state }: ScreenInput, { columns, rows, style }
     }
     case 'answer': {
       const [question = '', ...box] = boxLines(mode.box, openQuestions(board), mode.box.key, columns);
-      return [...asked(question, box.length), ...box.map((line) => cut(line, columns))];
+      const paint = mode.box.closed ? style.red : style.yellow;
+      return [...asked(question, box.length, paint), ...box.map((line) => cut(line, columns))];
     }
-    case 'too late':
-      return [
-        ...wrap(mode.says).slice(0, MAX_NOTICE_LINES).map(style.red),
-        ...(mode.box.message.trim() ? [cut(`  Not sent: ${oneLine(mode.box.message, 1000)}`, columns)] : []),
-        style.dim(cut('Esc or Enter returns to the board.', columns)),
-      ];
   }
 }
 

@@ -1,9 +1,8 @@
 import { refKey, type TicketRef } from '../../model/ids-and-branch-names.ts';
 import { illegal, type TicketCommand } from '../../model/state/commands.ts';
 import { capital } from '../../model/text/clean-escape-quote-plural.ts';
-import { attemptKey } from '../../model/ticket.ts';
 import type { AnswerBox, Question } from '../live/answer-box.ts';
-import { beside, emptyBox, isKey, pressInBox, questionsIn, typed } from '../live/answer-box.ts';
+import { beside, emptyBox, isKey, pressInBox, questionOf, questionsIn, typed } from '../live/answer-box.ts';
 import { oneLine } from '../printable-text.ts';
 import type { Board, BoardRow } from '../view-schemas.ts';
 import { GROUPINGS, type Shown } from './filter-and-group-rows.ts';
@@ -25,10 +24,7 @@ type Mode =
   | { kind: 'filter'; before: string }
   | { kind: 'confirm'; ref: TicketRef; question: string; wish: Wish }
   | { kind: 'phase'; ref: TicketRef; phases: readonly string[]; chosen: string | undefined }
-  /** `attempt`: the gate that the person reads while they type. */
-  | { kind: 'answer'; box: AnswerBox; attempt: string }
-  /** The question was answered elsewhere: what was typed stays until the person has seen who was first. */
-  | { kind: 'too late'; box: AnswerBox; says: string };
+  | { kind: 'answer'; box: AnswerBox };
 
 /** What happened to the last key. */
 interface Notice {
@@ -87,22 +83,17 @@ export function afterBoardChange(
   const selected = rows[place];
   const next = { ...state, selected: selected ? refKey(selected) : null, place };
   const { mode } = next;
-  if (mode.kind !== 'answer' || mode.box.isSending) return next;
-  const { box, attempt } = mode;
+  if (mode.kind !== 'answer' || mode.box.isSending || mode.box.closed) return next;
+  const { box } = mode;
+  if (questionOf(box, openQuestions(board))) return next;
   const row = board.rows.find((each) => refKey(each) === box.key);
-  if (row && row.decisions.length > 0 && attemptOf(row) === attempt) return next;
   const why = row?.why ? `: ${oneLine(row.why, 200)}` : '.';
-  const says = box.problem || (row && whyClosed(row, attempt)) || `${box.key} no longer asks${why}`;
-  return { ...next, mode: { kind: 'too late', box, says } };
+  const closed = box.problem || (row && whyClosed(row, box.attempt)) || `${box.key} no longer asks${why}`;
+  return { ...next, mode: { kind: 'answer', box: { ...box, closed } } };
 }
 
 /** Who answered a gate. */
 export type WhyClosed = (ref: TicketRef, attempt: string) => string | undefined;
-
-/** The gate that a row is at. */
-function attemptOf({ phase, visit, attempt }: BoardRow): string {
-  return phase === null ? '' : attemptKey({ phase, visit, attempt });
-}
 
 /** Gates that can be answered here. */
 export function openQuestions({ rows }: Pick<Board, 'rows'>): Question[] {
@@ -143,9 +134,7 @@ export function pressKey(state: TopState, key: string, around: Around): Pressed 
     case 'phase':
       return pressInPhases(state, mode, key);
     case 'answer':
-      return pressInAnswer(state, mode, key, around);
-    case 'too late':
-      return { state: isKey('esc', key) || isKey('enter', key) ? toBoard(state) : state };
+      return pressInAnswer(state, mode.box, key, around);
   }
 }
 
@@ -260,12 +249,11 @@ function openAnswer(state: TopState, row: BoardRow, board: Board): Pressed {
   const questions = openQuestions(board);
   const question = questions.find((each) => refKey(each) === refKey(row)) ?? questions[0];
   if (!question) return refuse(state, row, 'respond');
-  return { state: answering(state, emptyBox(question), board) };
+  return { state: answering(state, emptyBox(question)) };
 }
 
-function answering(state: TopState, box: AnswerBox, board: Board): TopState {
-  const gate = board.rows.find((each) => refKey(each) === box.key);
-  return { ...state, selected: box.key, mode: { kind: 'answer', box, attempt: gate ? attemptOf(gate) : '' } };
+function answering(state: TopState, box: AnswerBox): TopState {
+  return { ...state, selected: box.key, mode: { kind: 'answer', box } };
 }
 
 function pressInFilter(state: TopState, before: string, key: string): Pressed {
@@ -295,20 +283,12 @@ function pressInPhases(state: TopState, mode: Extract<Mode, { kind: 'phase' }>, 
   return { state: toBoard({ ...state, notice: null }), effect: { type: 'command', ref, wish } };
 }
 
-function pressInAnswer(
-  state: TopState,
-  mode: Extract<Mode, { kind: 'answer' }>,
-  key: string,
-  { board }: Around,
-): Pressed {
-  if (mode.box.isSending) return { state };
-  const { box, send } = pressInBox(mode.box, key, openQuestions(board));
+function pressInAnswer(state: TopState, before: AnswerBox, key: string, { board }: Around): Pressed {
+  const { box, send } = pressInBox(before, key, openQuestions(board));
   if (!box) return { state: toBoard(state) };
-  if (box.key !== mode.box.key) return { state: answering(state, box, board) };
-  const { attempt } = mode;
-  const next: TopState = { ...state, selected: box.key, mode: { kind: 'answer', box, attempt } };
+  const next = answering(state, box);
   if (!send) return { state: next };
-  const { decision, message, ...ref } = send;
+  const { decision, message, attempt, ...ref } = send;
   return {
     state: next,
     effect: { type: 'command', ref, wish: { type: 'respond', decision, message, attempt } },

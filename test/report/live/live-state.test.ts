@@ -218,7 +218,8 @@ describe('an answer to a gate', () => {
   const asks = (id: string, ...decisions: string[]) => {
     const attempt = { phase: 'ask', status: 'running', startedAt: new Date(START).toISOString(), decisions };
     const hold = { kind: 'gate', reason: 'ok?', until: null } as const;
-    return ticket(id, { status: 'needs_attention', hold, phaseHistory: [Attempt.parse(attempt)] });
+    const phaseHistory = [Attempt.parse(attempt)];
+    return ticket(id, { status: 'needs_attention', currentPhase: 'ask', hold, phaseHistory });
   };
   const open = (...tickets: Ticket[]) => {
     const state = liveState(START);
@@ -239,6 +240,7 @@ describe('an answer to a gate', () => {
       ticketId: 'a',
       decision: 'reject',
       message: '',
+      attempt: 'ask#1#1',
     });
     // It is sent once.
     expect(type(ENTER)).toBeUndefined();
@@ -254,7 +256,7 @@ describe('an answer to a gate', () => {
     expect(state.box).toBeNull();
   });
 
-  it('goes to the next question, needs no choice where there is none, and ends when another has answered', () => {
+  it('goes to the next question, needs no choice where there is none, and is sent once', () => {
     const { state, type } = open(asks('a', 'approve', 'reject'), asks('b', 'answer'));
     expect(type('a', RIGHT, 'x', DOWN, 'Use tabs.', ENTER)).toMatchObject({
       ticketId: 'b',
@@ -263,6 +265,19 @@ describe('an answer to a gate', () => {
     });
     refresh(state, [asks('a', 'approve'), ticket('b', { status: 'complete' })], START);
     expect(type('z')).toBeUndefined();
+    expect(state.box).toMatchObject({ isSending: true, message: 'Use tabs.' });
+  });
+
+  it('is for the question that was read: when another has answered that, the text stays and no key is a command', () => {
+    const { state, type } = open(asks('a', 'answer'), asks('b', 'answer'));
+    type('a', 'Use ');
+    const [again] = asks('a', 'answer').phaseHistory;
+    const second = { ...asks('a', 'answer'), phaseHistory: [{ ...again, visit: 2 }] } as Ticket;
+    refresh(state, [second, asks('b', 'answer')], START);
+    expect(type('t', 'a', 'bs', 'q')).toBeUndefined();
+    expect(state.box).toMatchObject({ key: 'tea/a', message: 'Use ', closed: 'tea/a no longer asks.' });
+    expect(type(ENTER)).toBeUndefined();
     expect(state.box).toBeNull();
+    expect(type('a', ENTER)).toMatchObject({ ticketId: 'a', attempt: 'ask#2#1' });
   });
 });

@@ -215,7 +215,8 @@ describe('the live view', () => {
       readKeys: (on) => wanted.push(on) > 0 && on,
     });
     const { signal } = new AbortController();
-    store(ticket('parser', { status: 'needs_attention', hold: asks, phaseHistory }), ticket('docs'));
+    const gate = { status: 'needs_attention', currentPhase: 'ask', hold: asks, phaseHistory } as const;
+    store(ticket('parser', gate), ticket('docs'));
     live.event(status('parser', 'needs_attention', { hold: asks, phase: 'ask' }));
     await vi.advanceTimersByTimeAsync(200);
     expect(terminal.lines).toContain('  Press a to answer here.');
@@ -230,7 +231,8 @@ describe('the live view', () => {
     const answered = live.answered(signal);
     for (const keys of ['\u001b[Cfi', 'ne', '\r', '\r']) live.keys(keys);
     expect(await answered).toBe(true);
-    expect(sent).toEqual([{ planId: 'tea', ticketId: 'parser', decision: 'yes', message: 'fine' }]);
+    const ref = { planId: 'tea', ticketId: 'parser' };
+    expect(sent).toEqual([{ ...ref, decision: 'yes', message: 'fine', attempt: 'ask#1#1' }]);
     await vi.advanceTimersByTimeAsync(1200);
     expect(wanted.at(-1)).toBe(false);
     live.close();
@@ -262,6 +264,45 @@ describe('the live view', () => {
     await vi.advanceTimersByTimeAsync(1200);
     expect(await away).toBe(false);
     live.close();
+  });
+
+  it('waits until an answer is sent, also where the store shows it before', async () => {
+    const asks = { kind: 'gate', reason: 'ok?', until: null } as const;
+    const attempt = { phase: 'ask', status: 'running', startedAt: new Date(START).toISOString() };
+    const phaseHistory = [Attempt.parse({ ...attempt, decisions: ['yes'] })];
+    const answer = async () => {
+      store(ticket('parser', { status: 'ready' }));
+      live.changed();
+      await new Promise((sent) => setTimeout(sent, 500));
+    };
+    const { live, store } = open({ answer, readKeys: (wanted) => wanted });
+    store(ticket('parser', { status: 'needs_attention', currentPhase: 'ask', hold: asks, phaseHistory }));
+    live.changed();
+    const answered = live.answered(new AbortController().signal);
+    for (const keys of ['a', '\r']) live.keys(keys);
+    await vi.advanceTimersByTimeAsync(1000);
+    expect(await answered).toBe(true);
+    live.close();
+  });
+
+  it('keeps a message whose question is answered elsewhere', async () => {
+    const asks = { kind: 'gate', reason: 'ok?', until: null } as const;
+    const attempt = { phase: 'ask', status: 'running', startedAt: new Date(START).toISOString() };
+    const phaseHistory = [Attempt.parse({ ...attempt, decisions: ['yes', 'no'] })];
+    let isReading = false;
+    const readKeys = (wanted: boolean) => (isReading = wanted);
+    const { live, terminal, store } = open({ answer: async () => undefined, readKeys });
+    store(ticket('parser', { status: 'needs_attention', currentPhase: 'ask', hold: asks, phaseHistory }));
+    live.changed();
+    for (const keys of ['a', 'a draft']) live.keys(keys);
+    store(ticket('parser', { status: 'complete' }));
+    live.changed();
+    await vi.advanceTimersByTimeAsync(200);
+    expect(terminal.lines).toContain('tea/parser no longer asks.');
+    expect(terminal.lines).toContain('  Not sent: a draft');
+    expect(isReading).toBe(true);
+    live.close();
+    expect(terminal.lines).toContain('Not sent to tea/parser: a draft');
   });
 
   it('asks at the end of a run also what the store has not reported yet', async () => {

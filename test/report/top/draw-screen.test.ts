@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { emptyBox } from '../../../src/report/live/answer-box.ts';
 import { style } from '../../../src/report/style-and-phrases.ts';
 import { cells } from '../../../src/report/tables-and-text-wrapping.ts';
 import { listing } from '../../../src/report/top/draw-board.ts';
@@ -243,10 +244,10 @@ describe('the screen of the board', () => {
       hold: { kind: 'gate', reason: `${title} and a prompt that is even longer?`.repeat(3), until: null },
     });
     const ref = { planId: 'p', ticketId: 'T-1' };
-    const box = { key: 'p/T-1', decision: undefined, message: '', isSending: false, problem: '' };
+    const box = emptyBox({ ...ref, text: '', decisions: ['yes', 'no'], attempt: 'ask#1#1' });
     const question = `Retry p/T-1 (${title})? It starts again at ask.`;
     const modes = [
-      ['Answer p/T-1: ', { kind: 'answer', box, attempt: 'ask#1#1' }, '  ← → choose ·…'],
+      ['Answer p/T-1: ', { kind: 'answer', box }, '  ← → choose ·…'],
       ['Retry p/T-1', { kind: 'confirm', ref, question, wish: { type: 'retry' } }, 'y yes · any other…'],
       [
         'Skip: continue p/T-1',

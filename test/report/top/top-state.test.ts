@@ -168,7 +168,7 @@ describe('keys of the board', () => {
     const typed = press(['p', 'y', 'q', 'p\ny'], later, late);
     expect(typed).toMatchObject({
       effects: [],
-      state: { mode: { kind: 'too late', box: { message: 'ok' }, says: 'ask#1#1 was answered by bob.' } },
+      state: { mode: { kind: 'answer', box: { message: 'ok', closed: 'ask#1#1 was answered by bob.' } } },
     });
     const { lines } = drawScreen(
       {
@@ -182,12 +182,12 @@ describe('keys of the board', () => {
     expect(lines.slice(-3)).toEqual([
       'ask#1#1 was answered by bob.',
       '  Not sent: ok',
-      'Esc or Enter returns to the board.',
+      '  Esc or Enter leaves this.',
     ]);
     for (const key of [ESC, '\r'])
       expect(press([key], later, late)).toMatchObject({ effects: [], state: { mode: { kind: 'board' } } });
     expect(afterBoardChange(state, later.rows, later).mode).toMatchObject({
-      says: 'p/b no longer asks: builds',
+      box: { closed: 'p/b no longer asks: builds' },
     });
   });
 
@@ -207,8 +207,8 @@ describe('keys of the board', () => {
       state: { mode: { kind: 'answer', box: { isSending: true } } },
     });
     expect(afterBoardChange(answerEnded(state, 'bob was first.'), later.rows, later).mode).toMatchObject({
-      kind: 'too late',
-      says: 'bob was first.',
+      kind: 'answer',
+      box: { isSending: false, closed: 'bob was first.' },
     });
   });
 
