@@ -11,6 +11,7 @@ import { run } from '../../machine/run-process.ts';
 import { InputError, messageOf } from '../../model/errors.ts';
 import { safeJson } from '../../report/printable-text.ts';
 import { qrLines } from '../../report/qr-code.ts';
+import { wrapLines } from '../../report/tables-and-text-wrapping.ts';
 import { readerRedactor } from '../../sandbox/secret-redactors-and-fingerprints.ts';
 import { type RunningServer, serve } from '../../web/serve.ts';
 import { replaceToken, TokenKeeper, tokenFile } from '../../web/token-and-sessions.ts';
@@ -115,7 +116,7 @@ async function listen(
   const ports =
     port === undefined ? Array.from({ length: MORE_PORTS }, (_, at) => DEFAULT_PORT + at) : [port];
   const warn = (used: number) => {
-    if (!isLoopback(host)) io.err(openWarning(host, used));
+    if (!isLoopback(host)) io.err(wrapLines(openWarning(host, used), io.columns?.()));
   };
   for (const [at, each] of ports.entries())
     try {
