@@ -35,6 +35,7 @@ export async function fleetInit(io: Io, options: GlobalOptions, given: string | 
     ]),
     '',
     'Then, for each member, in psql: create role anna login in role signalbox_person;',
+    '  (signalbox_worker if that login also runs a worker or daemon)',
     '  and, so that no argument or log has the password: \\password anna',
     'Use the store with SIGNALBOX_STORE, or with a file that only you can read:',
     `  (umask 077; cat > ~/.signalbox/store-address)   # one line: postgres://anna:password@host/database`,

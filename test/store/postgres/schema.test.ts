@@ -111,6 +111,8 @@ describe('the three roles', () => {
     expect(delivery).toMatchObject({ ...REF, number: 1 });
     await worker.store.fleet.endJob('w', delivery?.job ?? '');
     await worker.store.fleet.tidyQueue();
+    // One login may be a person's and a worker's.
+    await worker.store.create(planOf('q', 't'), [ticketOf('q', 't')]);
     await viewer.store.refresh();
     expect(viewer.store.ticket(REF).claim?.token).toBe(holder.token);
     expect(viewer.store.events('p')).toHaveLength(1);
