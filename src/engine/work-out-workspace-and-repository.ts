@@ -10,7 +10,7 @@ import { remembered } from '../model/group-and-remember.ts';
 import { branchProblem, defaultBranch, digest, refKey } from '../model/ids-and-branch-names.ts';
 import { type Plan, removedTickets, sharesWorkspace } from '../model/plan.ts';
 import { blockersOf, endedInBase, type PlansView, planOf } from '../model/plans/plans-view.ts';
-import { isMadeAt, type Ticket, tipOf } from '../model/ticket.ts';
+import { isMadeAt, type Ticket, tipOrHandedOver } from '../model/ticket.ts';
 import type { WorkPlace } from '../model/ticket-schema.ts';
 import type { Store } from '../store/store-interface.ts';
 import type { WorkspaceSpec, Workspaces } from '../workspaces/workspaces.ts';
@@ -227,6 +227,6 @@ function prerequisites(
   return blockersOf(view, ticket, plan).flatMap((blocker) => {
     const owner = planOf(view, blocker.planId);
     if (!blocker.branch || !owner || repoOf(blocker, owner, settings) !== repo) return [];
-    return [{ branch: blocker.branch, tip: tipOf(blocker), merged: endedInBase(blocker, view) }];
+    return [{ branch: blocker.branch, tip: tipOrHandedOver(blocker), merged: endedInBase(blocker, view) }];
   });
 }

@@ -105,6 +105,11 @@ export function tipOf({ tip }: Ticket): string | null {
   return typeof tip === 'string' ? tip : null;
 }
 
+/** The same, also of a ticket that has handed its work over and is not released yet. */
+export function tipOrHandedOver(ticket: Ticket): string | null {
+  return tipOf(ticket) ?? ticket.handOver?.commits ?? null;
+}
+
 /** The hold of a ticket whose issue a newer run has. */
 export function supersededHold(run: string): Hold {
   return { kind: 'stopped', reason: `superseded by ${run}`, until: null, supersededBy: run };

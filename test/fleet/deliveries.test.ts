@@ -1,3 +1,4 @@
+import { join } from 'node:path';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { openEngine } from '../../src/api/open-engine-with-features.ts';
 import { loadSettings } from '../../src/config/load-settings.ts';
@@ -5,6 +6,7 @@ import type { PlanHooks } from '../../src/engine/plan-hooks-interface.ts';
 import { runWorker } from '../../src/engine/run-daemon-tick-and-worker.ts';
 import { storeAt } from '../store/postgres/support.ts';
 import { FleetWorld } from '../support/fleet.ts';
+import { commitsOf } from '../support/repo.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { story } from '../support/world.ts';
 
@@ -192,4 +194,24 @@ it('a ticket that meets a usage limit three times gets a new number each time, a
   expect(story(ticketOf(fleet))).toEqual(['build limit', 'build limit', 'build limit', 'build success']);
   expect([dispatch?.number, dispatch?.at, retries.build ?? 0]).toEqual([4, null, 0]);
   expect(await worker.kill('SIGINT')).toMatchObject({ code: 0 });
+});
+
+it('a ticket starts from what another machine has finished a moment ago', { tags: 'full' }, async () => {
+  const fleet = await fleetWith('commit');
+  const ids = ['a', 'b', 'c', 'd', 'e', 'f'];
+  const tickets = ids.map((id, index) => {
+    const blockedBy = ids.slice(Math.max(0, index - 1), index);
+    return [id, { blockedBy, labels: [index % 2 ? 'gpu' : 'linux'] }] as const;
+  });
+  fleet.world.plan('p', { repo: 'acme/scratch', tickets: Object.fromEntries(tickets) });
+  await fleet.upload('p');
+  const homes = [fleet.machineWithClone(), fleet.machineWithClone()];
+  const [linux, gpu] = homes.map((home, index) => fleet.worker(home, ['--labels', index ? 'gpu' : 'linux']));
+  const workers = [await linux, await gpu];
+  await fleet.reaches('p', 'f', 'complete');
+  const origin = join(fleet.world.dir, 'origin.git');
+  expect(commitsOf(origin, 'refs/signalbox/p/f')).toHaveLength(
+    commitsOf(fleet.world.repo, 'main').length + ids.length,
+  );
+  for (const worker of workers) expect(await worker?.kill('SIGINT')).toMatchObject({ code: 0 });
 });

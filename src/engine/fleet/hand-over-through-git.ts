@@ -4,7 +4,7 @@ import { HeldError, InputError, messageOf, orError, WorkspaceError } from '../..
 import { refKey, refOf, type TicketRef } from '../../model/ids-and-branch-names.ts';
 import { type Plan, sharesWorkspace } from '../../model/plan.ts';
 import { blockersOf, planOf } from '../../model/plans/plans-view.ts';
-import { isMadeAt, type Ticket, tipOf } from '../../model/ticket.ts';
+import { isMadeAt, type Ticket, tipOrHandedOver } from '../../model/ticket.ts';
 import type { HandedOver, WorkPlace } from '../../model/ticket-schema.ts';
 import type { HandOverRefs } from '../../workspaces/workspaces.ts';
 import { type EngineContext, emit, type HandOver, type TicketPlace } from '../context.ts';
@@ -194,7 +194,7 @@ export class HandOverThroughGit implements HandOver {
     const view = this.#engine.store.glance();
     const wanted = blockersOf(view, ticket, plan).flatMap((blocker) => {
       const owner = planOf(view, blocker.planId);
-      const commit = tipOf(blocker) ?? blocker.handOver?.commits ?? null;
+      const commit = tipOrHandedOver(blocker);
       const isThere = owner && commit !== null && blocker.handOver && blocker.handOver.commits !== null;
       return isThere ? [{ name: nameOf(owner, blocker), commit }] : [];
     });
