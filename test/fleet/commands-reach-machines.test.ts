@@ -121,6 +121,11 @@ it('a pause of an agent of a machine that was killed says when its lease ends', 
   const paused = await fleet.cli('pause', 'p', 'a');
   expect(paused).toMatchObject({ code: 3, err: expect.stringMatching(/has not answered[\s\S]*lease/) });
   const [{ id } = { id: '' }] = fleet.store.fleet.workers();
+  // Its process is gone, but its agent may run until then.
+  expect(await fleet.cli('fleet', 'remove', id)).toMatchObject({
+    code: 3,
+    err: expect.stringContaining('may still run agents'),
+  });
   await waitFor('its removal', async () => (await fleet.cli('fleet', 'remove', id)).code === 0);
   await fleet.until('no worker in the list', ({ fleet: { workers } }) => workers().length === 0);
 });

@@ -1,5 +1,5 @@
 import { findStoreAddress } from '../../config/find-store-address.ts';
-import { HeldError, InputError } from '../../model/errors.ts';
+import { InputError } from '../../model/errors.ts';
 import { refKey } from '../../model/ids-and-branch-names.ts';
 import { plural } from '../../model/text/clean-escape-quote-plural.ts';
 import { table } from '../../report/tables-and-text-wrapping.ts';
@@ -99,15 +99,7 @@ export async function fleetDrain(io: Io, options: GlobalOptions, id: string): Pr
 /** Forgets a worker that is gone. Its tickets can be taken at once. */
 export async function fleetRemove(io: Io, options: GlobalOptions, id: string): Promise<void> {
   const { fleet } = await openFleet(io, options);
-  const worker = fleet.workers().find((each) => each.id === id);
-  if (!worker) throw unknownWorker(id, fleet.workers());
-  if (worker.leaseLeft > 0)
-    throw new HeldError(
-      'worker/live',
-      `Worker ${id} may still run agents: its lease ends in ${Math.ceil(worker.leaseLeft / 1000)} s.`,
-      { hint: `Let it end first: signalbox fleet drain ${id}` },
-    );
-  await fleet.remove(id);
+  if (!(await fleet.remove(id))) throw unknownWorker(id, fleet.workers());
   answer(io, options, { id, removed: true }, `Worker ${id} is forgotten.`);
 }
 

@@ -69,6 +69,15 @@ export function pgFleet(
       }),
     remove: (id) =>
       command('remove', id, async (query) => {
+        const found = await query<{ id: string; left: number | null }>(WORKERS);
+        const left = found.find((each) => each.id === id)?.left ?? 0;
+        // Also where its process is seen to be gone: its agents may run until then.
+        if (left > 0)
+          throw new HeldError(
+            'worker/live',
+            `Worker ${id} may still run agents: its lease ends in ${Math.ceil(left / 1000)} s.`,
+            { hint: `Let it end first: signalbox fleet drain ${id}` },
+          );
         const remove = `delete from ${SCHEMA}.workers where id = $1 returning token`;
         const removed = await query<{ token: string }>(remove, [id]);
         for (const { token } of removed)
