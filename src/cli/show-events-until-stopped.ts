@@ -122,7 +122,10 @@ async function liveView(io: Io, terminal: Terminal, options: ViewOptions): Promi
       keys.stop();
       live.leave();
     },
-    back: () => live.back(),
+    back() {
+      readSizeAgain(io.signals);
+      live.back();
+    },
   };
   const unhooks = [
     terminal.onResize(() => live.resized()),
@@ -212,6 +215,11 @@ export function hideWhileSuspended(live: Pick<Live, 'leave' | 'back'>, signals: 
     clearTimeout(timer);
     unhook();
   };
+}
+
+/** A terminal reports another size only to the processes in its foreground. */
+export function readSizeAgain(signals: Signals): void {
+  signals.raise('SIGWINCH');
 }
 
 /** The exit code that shells report for a process that a signal ended. */

@@ -236,8 +236,9 @@ describe.concurrent('the keys of the board in tmux', () => {
     await shows(/^The agent of p\/works continues to work in [\s\S]*prompt>$/m);
     type('git branch --show-current', 'Enter');
     await shows(/^ticket\/p\/works$/m);
+    server.tmux('resize-window', '-t', 'run', '-x', '100', '-y', '30');
     type('exit', 'Enter');
-    await shows(/^▸ ● works /m);
+    await shows(/^▸ ● works [\s\S]*^── p\/works · Work · agent ─{70,}$/m);
     type('d');
     await shows(/^p\/works has changed nothing yet\.$/m);
     type('e');
@@ -434,8 +435,9 @@ describe.concurrent('a board that ends', () => {
     await waitFor('a board that stops in the background', isStopped);
     type('jobs', 'Enter');
     await shows(/jobs\n.*Stopped/);
+    server.tmux('resize-window', '-t', 'run', '-x', '100', '-y', '30');
     type('fg', 'Enter');
-    await shows(/2 need you/);
+    await shows(/2 need you[\s\S]*^── p\/asks · Ask first ─{70,}$[\s\S]*q quit$/m);
     type('j');
     await shows(/^▸ ✗ breaks /m);
     type('q');

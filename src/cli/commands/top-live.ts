@@ -19,7 +19,7 @@ import type { BoardRow } from '../../report/view-schemas.ts';
 import type { Store } from '../../store/store-interface.ts';
 import { exitOf, type Io, inherited, type Terminal } from '../io.ts';
 import { type GlobalOptions, openEngine } from '../open-settings-store-and-engine.ts';
-import { hideWhileSuspended, keyReader, signalCode } from '../show-events-until-stopped.ts';
+import { hideWhileSuspended, keyReader, readSizeAgain, signalCode } from '../show-events-until-stopped.ts';
 import { openInBrowser, pageLines, pagerOf } from '../show-in-pager-or-browser.ts';
 import { logs } from './attach-and-logs.ts';
 import { resumeSession, runWithClaim } from './list-and-resume-sessions.ts';
@@ -126,6 +126,7 @@ class LiveTop {
       await delay(BACKGROUND_MS);
     }
     if (this.#isOver || this.#isBusy) return;
+    readSizeAgain(this.#io.signals);
     this.#view.enter();
     this.#keys.read(true);
   }
