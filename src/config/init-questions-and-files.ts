@@ -27,7 +27,7 @@ export interface InitFacts {
   project?: {
     /** Commands that are found in the project if no setting names them. */
     checks: readonly string[];
-    /** Whether pull requests can be opened: there is a remote called origin, and gh. */
+    /** Whether pull requests can be opened: origin is on GitHub, and gh is logged in. */
     forge: boolean;
   };
 }
@@ -37,7 +37,8 @@ export interface InitChoices {
   sandbox: boolean;
   /** Null: those that are found in the project at each run. */
   checks: readonly string[] | null;
-  finish: 'pull request' | 'merge' | 'branch';
+  /** Null: as runs do it without a setting. */
+  finish: 'pull request' | 'merge' | 'branch' | null;
 }
 
 /** The default of `defaultAgent`. */
@@ -49,7 +50,7 @@ export function defaultChoices({ agents, project }: InitFacts): InitChoices {
     agent: agents[0] ?? DEFAULT_AGENT,
     sandbox: false,
     checks: null,
-    finish: project?.forge ? 'pull request' : 'branch',
+    finish: project?.forge ? 'pull request' : null,
   };
 }
 
@@ -63,11 +64,11 @@ export interface Question {
 
 export function initQuestions(facts: InitFacts): Question[] {
   const { home, agents, sandbox, project } = facts;
-  const { agent, finish } = defaultChoices(facts);
+  const { agent } = defaultChoices(facts);
   return [
     ...(home && agents.length > 1 ? [agentQuestion(agents, agent)] : []),
     ...(home && sandbox && agents.length > 0 ? [sandboxQuestion()] : []),
-    ...(project ? [checksQuestion(project.checks), finishQuestion(project.forge, finish)] : []),
+    ...(project ? [checksQuestion(project.checks), finishQuestion(project.forge)] : []),
   ];
 }
 
@@ -116,15 +117,16 @@ function checksQuestion(found: readonly string[]): Question {
 
 const FINISHES = ['pull request', 'merge', 'branch'] as const;
 
-function finishQuestion(forge: boolean, preset: InitChoices['finish']): Question {
+function finishQuestion(forge: boolean): Question {
+  const preset = forge ? 'pull request' : 'branch';
   return {
     lines: [
       '',
       'When work is done:',
       ...numbered([
-        `open a pull request${forge ? '' : ' (needs a remote called origin, and gh)'}`,
+        `open a pull request${forge ? '' : ' (needs origin on GitHub, and gh with a login)'}`,
         'merge it into the base branch on this machine',
-        'leave it on its branch',
+        'leave it on its branch (the workflow of a plan may merge it)',
       ]),
     ],
     prompt: `What should happen? [${FINISHES.indexOf(preset) + 1}]`,
@@ -178,6 +180,7 @@ export function projectSettings({ checks, finish }: Pick<InitChoices, 'checks' |
     version: 1,
     ...(checks ? { checks } : {}),
     ...(finish === 'pull request' ? { defaultWorkflow: 'standard', run: { pr: true } } : {}),
+    ...(finish === 'branch' ? { run: { pr: false } } : {}),
     ...(finish === 'merge' ? { defaultWorkflow: 'local', run: { pr: false, integrate: true } } : {}),
   };
 }

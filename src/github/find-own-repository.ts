@@ -15,7 +15,7 @@ const HINT = 'Write owner/repo#12 instead of the number, or name Markdown files,
  * The repository that a plain number means: $GH_REPO, what `gh repo set-default` recorded, or origin. gh itself is
  * only asked when the remotes do not name one, and once for an address where `memory` is given.
  */
-export async function ownRepository(options: GhOptions, memory?: KnownRepositories): Promise<RepositoryName> {
+export async function ownRepository(options: GhOptions, memory?: Memory): Promise<RepositoryName> {
   const given = options.env.GH_REPO;
   if (given) {
     const repository = parseRepository(given, defaultHost(options));
@@ -80,6 +80,14 @@ async function askGh(options: GhOptions): Promise<RepositoryName> {
 function unknown(message: string): InputError {
   return new InputError('source/no-repository', message, { hint: HINT });
 }
+
+type Memory = Pick<KnownRepositories, 'get' | 'set'>;
+
+/** Takes addresses that do not say it themselves for GitHub's, so that gh asks no network. */
+export const UNASKED: Memory = {
+  get: () => ({ host: GITHUB, owner: '', name: '' }),
+  set: () => undefined,
+};
 
 /** The repositories of addresses that do not say it themselves, kept for all processes in one file. */
 export class KnownRepositories {

@@ -12,7 +12,7 @@ async function overview({ env, repo }: Pick<World, 'env' | 'repo'>, cwd = repo):
   const { code, out, err } = await new CliCall([], place).ended;
   expect({ code, err }).toEqual({ code: 0, err: '' });
   for (const line of out.split('\n')) expect(line.length, line).toBeLessThanOrEqual(80);
-  expect([2, 3]).toContain(out.trimEnd().split('\nNext\n')[1]?.split('\n').length);
+  expect([2, 3]).toContain(out.split('\nNext\n')[1]?.match(/^ {2}\w/gm)?.length);
   return out;
 }
 
@@ -67,6 +67,14 @@ describe.concurrent('signalbox without a command, on a terminal', () => {
     expect(out).toContain('\n  1 open plan of other repositories: signalbox status --all\n');
   });
 
+  it('names the flag that a run needs where no pull request can be opened', async ({ world }) => {
+    git(world.repo, 'remote', 'add', 'origin', 'https://gitlab.com/acme/web.git');
+    const out = await overview(world);
+    const words = out.replace(/\s+/g, ' ');
+    expect(words).toContain(' is not on GitHub, so no pull request can be opened Checks ');
+    expect(words).toMatch(/ Run signalbox run --task "Fix the typo in README"( --agent rehearsal)? --no-pr /);
+  });
+
   it('says that a repository has no commit', async ({ world }) => {
     const fresh = join(world.dir, 'fresh');
     git(world.dir, 'init', '--quiet', fresh);
@@ -109,7 +117,10 @@ describe.concurrent('signalbox without a command, on a terminal', () => {
     const away = { ...world.env, SIGNALBOX_STORE: 'postgres://ann@127.0.0.1:1/signalbox' };
     const out = await overview({ repo: world.repo, env: away });
     expect(out).toContain(`\n  Repository  ${world.repo}\n`);
-    expect(out).toContain('\n  Plans       Cannot reach the store postgres://ann@127.0.0.1:1/signalbox');
+    // On a busy machine even a refusal comes late.
+    expect(out).toMatch(
+      /\n {2}Plans {7}(Cannot reach the store postgres:|The store of the fleet has not answered)/,
+    );
     expect(out).not.toContain('signalbox run');
     expect(out).toContain('\n  Set up  signalbox doctor\n');
   });

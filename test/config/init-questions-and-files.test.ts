@@ -106,8 +106,11 @@ describe('the questions of init', () => {
   });
 
   it.each([
-    [{ checks: null, finish: 'branch' }, {}],
-    [{ checks: ['make'], finish: 'branch' }, { checks: ['make'] }],
+    [{ checks: null, finish: null }, {}],
+    [
+      { checks: ['make'], finish: 'branch' },
+      { checks: ['make'], run: { pr: false } },
+    ],
     [
       { checks: null, finish: 'merge' },
       { defaultWorkflow: 'local', run: { pr: false, integrate: true } },

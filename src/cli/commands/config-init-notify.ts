@@ -22,6 +22,8 @@ import { listSettings } from '../../config/settings-schema-docs-and-list.ts';
 import { isTrusted, trust } from '../../config/trusted-directories.ts';
 import { refuseInsideJob } from '../../engine/control-tickets-and-plans.ts';
 import { checksOf } from '../../features/checks/find-and-run-checks.ts';
+import { githubFindings } from '../../features/preflight/find-start-problems-and-forecast.ts';
+import { UNASKED } from '../../github/find-own-repository.ts';
 import {
   asStorageError,
   makeDirectory,
@@ -141,10 +143,12 @@ async function projectFacts({ env }: Io, top: string): Promise<NonNullable<InitF
     };
   };
   const checks = await checksOf(null, top).catch(or([]));
-  const hasRemote = await createWorkspaces({ env }).hasRemote(top).catch(or(false));
+  const workspaces = createWorkspaces({ env });
+  const settings = { ghCommand: 'gh' };
+  const forge = await githubFindings({ workspaces, settings, env }, top, UNASKED).catch(or(null));
   return {
     checks: checks.map(({ command }) => command),
-    forge: hasRemote && findExecutable('gh', env) !== undefined,
+    forge: forge?.length === 0,
   };
 }
 

@@ -12,8 +12,11 @@ import { packageDir, repositoryOf } from '../../config/find-config-and-state.ts'
 import { loadSettings } from '../../config/load-settings.ts';
 import type { Settings } from '../../config/settings-table.ts';
 import { checksOf } from '../../features/checks/find-and-run-checks.ts';
-import { identityFindings } from '../../features/preflight/find-start-problems-and-forecast.ts';
-import { findExecutable } from '../../machine/find-and-probe-program.ts';
+import {
+  githubFindings,
+  identityFindings,
+} from '../../features/preflight/find-start-problems-and-forecast.ts';
+import { UNASKED } from '../../github/find-own-repository.ts';
 import { ifUsable, ignoring, orError, SignalboxError } from '../../model/errors.ts';
 import { groupBy } from '../../model/group-and-remember.ts';
 import { countHidden, latestFinished } from '../../model/plans/latest-plans-and-unknown-name-errors.ts';
@@ -157,14 +160,18 @@ export async function overview(io: Io): Promise<void> {
   const specs = top === null ? [] : specsIn(join(top, SPECS)).map((dir) => relative(io.cwd, dir));
   const read = configError ?? (await openWorkInTime(io));
   const [open, problem] = read instanceof SignalboxError ? [[], read] : [read, null];
+  const forge =
+    top === null
+      ? undefined
+      : await forgeOf(io, settings, top).catch((error: unknown) => ({ text: reasonOf(error), flag: '' }));
   const facts = [
     ['Agents', agents.join(', ') || 'none found; the agent "rehearsal" needs neither key nor network'],
     ...(top === null
       ? [['Repository', 'none here; Signalbox works on a git repository']]
       : [
           ['Repository', top],
-          ['Forge', await orReason(forgeOf(io, settings, top))],
-          ...(configError ? [] : [['Checks', await orReason(checksHere(settings, top))]]),
+          ['Forge', forge?.text ?? ''],
+          ...(configError ? [] : [['Checks', await checksHere(settings, top).catch(reasonOf)]]),
           ['Specs', specs.join(', ') || 'none'],
         ]),
     ...(problem ? [[configError ? 'Settings' : 'Plans', problem.message]] : []),
@@ -174,7 +181,7 @@ export async function overview(io: Io): Promise<void> {
   const runs = top !== null && !problem;
   const next = [
     ...(open.length > 0 ? [['Look', 'signalbox status']] : []),
-    ...(runs ? [['Run', `signalbox run --task "Fix the typo in README"${agent}`]] : []),
+    ...(runs ? [['Run', `signalbox run --task "Fix the typo in README"${agent}${forge?.flag}`]] : []),
     ...specs
       .slice(0, runs ? 1 : 0)
       .map((dir) => ['Spec', `signalbox spec ${shellWord(dir)}${agent.replace('agent', 'backend')}`]),
@@ -225,12 +232,14 @@ function specsIn(dir: string): string[] {
     .filter((path) => existsSync(join(path, 'tasks.md')));
 }
 
-async function forgeOf(io: Io, { ghCommand }: Settings, repo: string): Promise<string> {
-  const stays = 'work stays on its branch';
-  if (!(await createWorkspaces({ env: io.env }).hasRemote(repo))) return `no remote called origin: ${stays}`;
-  return findExecutable(ghCommand, io.env)
-    ? 'origin, and gh for pull requests'
-    : `origin, but no gh: ${stays}`;
+/** Whether runs open pull requests, and what a run needs where they cannot. */
+async function forgeOf({ env }: Io, { ghCommand, run }: Settings, repo: string) {
+  const workspaces = createWorkspaces({ env });
+  if (!(await workspaces.hasRemote(repo)))
+    return { text: 'no remote called origin: work stays on its branch', flag: '' };
+  const [problem] = await githubFindings({ workspaces, settings: { ghCommand }, env }, repo, UNASKED);
+  if (!problem) return { text: 'origin, and gh for pull requests', flag: '' };
+  return { text: problem.detail, flag: run.pr ? ' --no-pr' : '' };
 }
 
 async function checksHere({ checks }: Settings, repo: string): Promise<string> {
@@ -238,12 +247,10 @@ async function checksHere({ checks }: Settings, repo: string): Promise<string> {
   return found.map(({ command }) => command).join(', ') || 'none found';
 }
 
-/** A fact, or why it is not known: a repository without commits, a package.json that cannot be read. */
-function orReason(fact: Promise<string>): Promise<string> {
-  return fact.catch((error: unknown) => {
-    if (error instanceof SignalboxError) return error.message;
-    throw error;
-  });
+/** Why a fact is not known: a repository without commits, a package.json that cannot be read. */
+function reasonOf(error: unknown): string {
+  if (error instanceof SignalboxError) return error.message;
+  throw error;
 }
 
 /** Tickets of this repository that need a person, then how many others are open, here and elsewhere. */

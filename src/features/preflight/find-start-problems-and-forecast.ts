@@ -9,6 +9,7 @@ import { knownPinned, workflowNameOf } from '../../engine/pinned-workflow.ts';
 import { type TicketWorkspace, workspaceFor } from '../../engine/work-out-workspace-and-repository.ts';
 import { KnownRepositories, ownRepository } from '../../github/find-own-repository.ts';
 import { GhError, requireLogin } from '../../github/gh/run-gh.ts';
+import type { Env } from '../../machine/paths-and-user-home.ts';
 import { ACTIONS, type ActionName, scriptInstead } from '../../model/actions.ts';
 import { InputError, ifUsable, SignalboxError, WorkspaceError } from '../../model/errors.ts';
 import { groupBy } from '../../model/group-and-remember.ts';
@@ -225,7 +226,7 @@ async function repositoryFindings(
   const onGithub = works.some(({ phases, stepOf }) => phases.some((phase) => isOnGithub(stepOf(phase))));
   const found = await Promise.all([
     writes ? identityFindings(engine, repo) : [],
-    onGithub ? githubFindings(engine, repo) : [],
+    onGithub ? githubFindings(engine, repo, new KnownRepositories(engine.machine.githubCache)) : [],
     worktreePathFindings(engine, works),
   ]);
   return found.flat();
@@ -244,15 +245,24 @@ export async function identityFindings(
 
 const NO_PULL_REQUESTS = 'or use a workflow without pull requests (issue runs: --no-pr)';
 
-async function githubFindings(engine: EngineContext, repo: string): Promise<DoctorFinding[]> {
-  const { workspaces, settings, env, machine } = engine;
+interface GithubPlace extends Pick<EngineContext, 'workspaces'> {
+  settings: { ghCommand: string };
+  env: Env;
+}
+
+/** Why no pull request can be opened. */
+export async function githubFindings(
+  { workspaces, settings, env }: GithubPlace,
+  repo: string,
+  memory: Parameters<typeof ownRepository>[1],
+): Promise<DoctorFinding[]> {
   if (!(await workspaces.hasRemote(repo))) {
     const fix = `Add it: git -C ${repo} remote add origin <address>, ${NO_PULL_REQUESTS}.`;
     return [finding('bad', 'origin', `${repo} has no remote called origin to push to`, fix)];
   }
   const options = { gh: settings.ghCommand, cwd: repo, env };
   try {
-    const { host } = await ownRepository(options, new KnownRepositories(machine.githubCache));
+    const { host } = await ownRepository(options, memory);
     await requireLogin(host, options);
     return [];
   } catch (error) {
