@@ -170,3 +170,26 @@ it('a command has at most two connections', { tags: 'full' }, async () => {
     expect(most - before, args.join(' ')).toBeLessThanOrEqual(2);
   }
 });
+
+it('a worker in the background is started once per state directory, with at most two connections', {
+  tags: 'full',
+}, async () => {
+  const fleet = await FleetWorld.open();
+  const before = await mostConnections(fleet, 'postgres', () => fleet.store.refresh());
+  const start = () => fleet.cli('worker', '--detach', '--slots', '1');
+  let started: Awaited<ReturnType<typeof start>> | undefined;
+  const most = await mostConnections(fleet, 'postgres', async () => {
+    started = await start();
+  });
+  onTestFinished(async () => {
+    await fleet.store.refresh();
+    const [worker] = fleet.store.fleet.workers();
+    if (worker) process.kill(worker.pid, 'SIGTERM');
+  });
+  expect(started).toMatchObject({ code: 0, err: '' });
+  // Two, and up to three of the worker that starts.
+  expect(most - before).toBeLessThanOrEqual(5);
+  expect(await start()).toMatchObject({ code: 3, err: expect.stringContaining('is already running') });
+  await fleet.store.refresh();
+  expect(fleet.store.fleet.workers()).toHaveLength(1);
+});

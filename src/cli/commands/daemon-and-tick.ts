@@ -189,7 +189,9 @@ async function findDaemon(io: Io, options: GlobalOptions) {
 
 /** Starts the same command again without a terminal. */
 async function detach(options: Options, io: Io): Promise<void> {
-  await openRunner(io, options, 'daemon', { flags: flagsOf(options) });
+  const { store } = await openRunner(io, options, 'daemon', { flags: flagsOf(options) });
+  // A command has few connections to the store of a fleet.
+  await store.close();
   const { claim, leaseMs } = await findDaemon(io, options);
   if (claim) throw daemonHeld('is already running here', claim, leaseMs);
   const started = await startInBackground(io, options, DAEMON);
@@ -230,8 +232,8 @@ export async function continueInBackground(
 
 interface Background<T> {
   name: string;
-  /** What shows that it is at work. */
-  find(store: Store): T | undefined;
+  /** What shows that it is at work; `pid` is the process that was started. */
+  find(store: Store, pid: number | undefined): T | undefined;
   /** Default: the words of this command, without --detach. */
   args?: readonly string[];
   /** Printed where it did not start. */
@@ -246,9 +248,10 @@ export async function startInBackground<T>(
   { name, find, args = io.argv.filter((arg) => arg !== '--detach'), orElse, leastCode = 1 }: Background<T>,
 ): Promise<{ found: T; log: string } | undefined> {
   const { stateDir, logDir } = await openSettings(io, options);
+  const { store } = await openNamedStore(io, options, { stateDir }, () => undefined);
   const look = async () => {
-    const { store } = await openNamedStore(io, options, { stateDir }, () => undefined);
-    return find(store);
+    await store.refresh();
+    return find(store, child.pid);
   };
   // Checked here: a daemon that cannot write its state cannot write the reason to its log either.
   const assertRoom = () => {

@@ -109,15 +109,14 @@ async function untilDrained(
 
 async function detach(io: Io, options: Options): Promise<void> {
   const { workerId } = await import('../../engine/join-fleet-and-renew-lease.ts');
-  const { settings } = await openRunner(io, options, 'worker');
+  const { settings, store: opened } = await openRunner(io, options, 'worker');
+  // A command has few connections to the store of a fleet.
+  await opened.close();
   const started = await startInBackground(io, options, {
     name: 'worker',
-    find: (store) => {
-      const own = store.fleet
-        ?.workers()
-        .find(({ id, leaseLeft }) => id === workerId(settings) && leaseLeft > 0);
-      return own?.id;
-    },
+    // Not one that was running before, or was killed a moment ago.
+    find: (store, started) =>
+      store.fleet?.workers().find(({ id, pid }) => id === workerId(settings) && pid === started)?.id,
   });
   if (!started) return;
   const { found: id, log } = started;
