@@ -90,12 +90,13 @@ export class ClaudeReader extends StreamReader {
     if (result && isPositive(result)) return null;
     if (!result && !this.#rejection) return this.unfinished(exit);
     const message = messageIn(result);
-    const status = asNumber(result?.api_error_status) ?? null;
+    const said = /^API Error: (\d{3})\b/.exec(message)?.[1];
+    const status = asNumber(result?.api_error_status) ?? (said ? Number(said) : null);
     const kind = reasonOf(result) ?? (this.#rejection ? 'limit' : classify(message, status));
     if (kind !== 'limit' || !this.#rejection) return this.error(kind ?? 'crash', message);
     const { resetAt, message: announced } = this.#rejection;
-    const said = this.error('limit', message || announced);
-    return resetAt ? { ...said, resetAt, sure: true } : said;
+    const error = this.error('limit', message || announced);
+    return resetAt ? { ...error, resetAt, sure: true } : error;
   }
 
   #system(event: JsonObject): AgentEvent[] {

@@ -16,6 +16,7 @@ describe('the claude reader', () => {
     [{ api_error_status: 400, result: 'Prompt is too long' }, 'context'],
     [{ api_error_status: 404, result: 'model: nonsense' }, 'config'],
     [{ api_error_status: null, result: 'API Error: Request timed out.' }, 'overloaded'],
+    [{ result: 'API Error: 503 no healthy upstream' }, 'overloaded'],
     [{ api_error_status: null, result: 'Something else' }, 'crash'],
     [{ terminal_reason: 'constructor', result: 'Something else' }, 'crash'],
     [{ terminal_reason: 'max_turns' }, 'turns'],

@@ -34,6 +34,7 @@ describe('the custom reader', () => {
 
   it.each([
     ['Error: 429 Too Many Requests\nretry-after: 20', 'limit', 20],
+    ['\u001b[33mHTTP 429\nretry-after: \u001b[0m20', 'limit', 20],
     ['rate limited, try again in 2 minutes', 'limit', 120],
     ['usage limit reached', 'limit', null],
     ['{"error":{"type":"rate_limit_error"}}', 'limit', null],

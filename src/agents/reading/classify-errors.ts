@@ -1,3 +1,4 @@
+import { stripVTControlCharacters } from 'node:util';
 import type { AgentError, AgentEvent, AgentExit as Exit } from '../../model/agent-and-adapter-types.ts';
 import type { ErrorClass } from '../../model/ticket.ts';
 import { namesWait, resetFromProse } from './reset-time.ts';
@@ -154,8 +155,10 @@ export function tooLong(cli: string, file: string): AgentError {
   };
 }
 
-/** The end of stderr, without lines that a CLI prints on every run. */
+/** The end of stderr, without colours and without lines that a CLI prints on every run. */
 export function stderrText(tail: string): string {
-  const lines = tail.split('\n').filter((line) => line.trim() !== '' && !NOISE.test(line));
+  const lines = stripVTControlCharacters(tail)
+    .split('\n')
+    .filter((line) => line.trim() !== '' && !NOISE.test(line));
   return lines.join('\n').trim().slice(-2000);
 }

@@ -1,19 +1,44 @@
 const MONTHS = ['jan', 'feb', 'mar', 'apr', 'may', 'jun', 'jul', 'aug', 'sep', 'oct', 'nov', 'dec'];
 const MINUTE = 60_000;
-const UNITS: Record<string, number> = { d: 24 * 60 * MINUTE, h: 60 * MINUTE, m: MINUTE, s: 1000, ms: 1 };
+const UNITS: Record<string, number> = {
+  d: 24 * 60 * MINUTE,
+  h: 60 * MINUTE,
+  m: MINUTE,
+  s: 1000,
+  ms: 1,
+  milli: 1,
+};
 
-const EPOCH = /\|(\d{10})\b/;
-const AFTER =
-  /(?:(?:again|retry|reset)[^.\n]{0,40}?\b(?:in|after)|\bwait(?: for)?) (?:about |around )?((?:\d+(?:\.\d+)?\s*[a-z]+[\s,]*(?:and )?){1,4})/i;
+/** `usage limit reached|1794773222`, `x-ratelimit-reset: 1794773222`; some give milliseconds. */
+const EPOCH = /(?:\||ratelimit-reset[\s"':=]+)(\d{10}|\d{13})\b/i;
+const UNIT =
+  '(?:ms|millis(?:econds?)?|s(?:ec(?:ond)?s?)?|m(?:in(?:ute)?s?)?|h(?:(?:ou)?rs?)?|d(?:ays?)?)(?![a-z])';
+const NUMBER = '\\d+(?:\\.\\d+)?';
+const AFTER = new RegExp(
+  `(?:(?:again|retry|reset)[^.\\n]{0,40}?\\b(?:in|after)|\\bwait(?: for)?) (?:about |around )?((?:${NUMBER}[ \\t]*${UNIT}[ \\t,]*(?:and )?){1,4})`,
+  'i',
+);
 const ONE = /an? (?=(?:second|minute|hour|day)\b)/gi;
-/** As a header or field: `retry-after: 20`, `retry_after_ms=900`, `"retryDelay": "20s"`. Without a unit it is seconds. */
-const FIELD =
-  /retry[-_ ]?(?:after|delay)(?:(.?ms)|[-_]?sec(?:ond)?s?)?[\s"':=]+(\d+(?:\.\d+)?)(?!\d|[:.]\d)\s*([a-z]*)/i;
+/**
+ * As a header or field: `retry-after: 20`, `retry_after_ms=900`, `"retryDelay": "20s"`. Without a unit it is seconds, but
+ * `retry after 3 attempts` names no time.
+ */
+const FIELD = new RegExp(
+  `(?:retry|resets?)[-_ ]?(?:after|delay|in)(?:(.?ms)|[-_]?sec(?:ond)?s?)?[\\s"'[:=]+(${NUMBER})(?!\\d|[:.-]\\d)(?:[ \\t]*(${UNIT})|(?<=[:="'[]\\s*${NUMBER})|(?![ \\t]*[a-z]))`,
+  'i',
+);
+const ISO =
+  '\\d{4}-\\d\\d-\\d\\d[T ]\\d\\d:\\d\\d(?::\\d\\d(?:\\.\\d+)?)?(?: ?(?:Z|UTC|GMT|[+-]\\d\\d:?\\d\\d)\\b)?';
 /** The other form of that header: `retry-after: Sun, 15 Nov 2026 18:40:00 GMT`. */
-const DATE = /retry-after[\s"':=]+([a-z]{3}, \d{1,2} [a-z]{3} \d{4} \d\d:\d\d:\d\d GMT)/i;
+const DATE = new RegExp(
+  `retry[-_ ]?after[\\s"'[:=]+([a-z]{3}, \\d{1,2} [a-z]{3} \\d{4} \\d\\d:\\d\\d:\\d\\d GMT|${ISO})`,
+  'i',
+);
+/** `resets at 2026-11-15T20:07:00Z`, `"resets_at":"…"`; without a zone, in the machine's. */
+const TIME = new RegExp(`(?:again|resets?|until)(?:[ _-]?(?:at|on))?[\\s"':=]+(${ISO})`, 'i');
 /** `x-ratelimit-reset-requests: 6s`. Several may be there, and which of them is used up is not said. */
 const RATE_LIMIT = /ratelimit-reset-[a-z]+[\s"':=]+((?:\d+(?:\.\d+)?(?:ms|[dhms]))+)/gi;
-const AMOUNT = /(\d+(?:\.\d+)?)\s*(ms|[dhms])/gi;
+const AMOUNT = new RegExp(`(${NUMBER})[ \\t]*(ms|milli|[dhms])`, 'gi');
 const CLOCK =
   /(?:again|resets?|until) (?:(?:at|on) )?(?:([a-z]{3,9}) (\d{1,2})(?:[a-z]{2})?(?:, (\d{4}))?,? (?:at )?)?(\d{1,2})(?::(\d{2}))? ?([ap]m)?\b(?: \((\S{1,40})\))?/i;
 
@@ -29,11 +54,13 @@ export function resetFromProse(
   const start = Date.parse(now);
   if (Number.isNaN(start)) return null;
   const epoch = EPOCH.exec(text)?.[1];
-  if (epoch) return toIso(Number(epoch) * 1000);
+  if (epoch) return isoFromEpoch(Number(epoch));
   const date = Date.parse(DATE.exec(text)?.[1] ?? '');
   if (date > start) return toIso(date);
   const wait = waitIn(text);
   if (wait > 0) return toIso(start + wait);
+  const time = Date.parse(TIME.exec(text)?.[1] ?? '');
+  if (time > start) return toIso(time);
   const clock = CLOCK.exec(text);
   return clock ? nextClock(clock, start, zone) : null;
 }
@@ -84,10 +111,16 @@ function hourOf(hour: number, half: string | undefined): number | null {
   return (hour % 12) + (half.toLowerCase() === 'pm' ? 12 : 0);
 }
 
+/** `1 h 20 m`; an amount of the same or a larger unit is about something else. */
 function duration(text: string): number {
   let total = 0;
-  for (const [, amount, unit] of text.matchAll(AMOUNT))
-    total += Number(amount) * (UNITS[(unit ?? '').toLowerCase()] ?? 0);
+  let last = Number.POSITIVE_INFINITY;
+  for (const [, amount, name = ''] of text.matchAll(AMOUNT)) {
+    const unit = UNITS[name.toLowerCase()] ?? 0;
+    if (unit >= last) break;
+    total += Number(amount) * unit;
+    last = unit;
+  }
   return total;
 }
 
