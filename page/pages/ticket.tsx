@@ -20,6 +20,7 @@ import {
   Loading,
   localTimes,
   Mark,
+  Printed,
   Problem,
   Since,
   TimeOfDay,
@@ -86,6 +87,7 @@ function TicketHead({ page, row }: { page: Page; row: BoardRow }) {
   const { why, next } = ticket;
   const names = phases.map(({ id }) => id);
   const isGate = page.gate !== null;
+  const isOver = row.status === 'complete' || row.status === 'failed';
   const controls = (['retry', 'resume', 'pause', 'stop', 'skip', 'cancel'] as const).filter((name) =>
     legal.includes(name),
   );
@@ -100,11 +102,12 @@ function TicketHead({ page, row }: { page: Page; row: BoardRow }) {
       </h1>
       <p class="state">
         <b>{row.status.replace('_', ' ')}</b>
-        {row.phase && ` in ${row.phase}`}
+        {row.phase && row.phase !== row.status && ` in ${row.phase}`}
         {row.since && (
           <>
-            {' for '}
+            {isOver ? ' ' : ' for '}
             <Since time={row.since} about="since" />
+            {isOver && ' ago'}
           </>
         )}
         {row.usage && ` · ${usageText(row.usage, row.unpriced)}`}
@@ -292,10 +295,11 @@ function Phases({ page, row, path }: { page: Page; row: BoardRow; path: string }
           {page.phases.map((phase) => {
             const attempts = phase.attempts.flatMap((key) => byKey.get(key) ?? []);
             const last = attempts.at(-1)?.attempt;
+            const isEnd = row.status === 'complete' && row.phase === phase.id;
             return (
-              <li key={phase.id} class={`phase-item is-${last?.status ?? 'none'}`}>
+              <li key={phase.id} class={`phase-item is-${last?.status ?? (isEnd ? 'complete' : 'none')}`}>
                 <div class="phase-name">
-                  <AttemptMark attempt={last} />
+                  {isEnd ? <Mark status="complete" /> : <AttemptMark attempt={last} />}
                   <b>{phase.id}</b>
                   <small>{phase.type === 'unknown' ? '' : phase.type}</small>
                 </div>
@@ -324,7 +328,9 @@ function lengthOf({ startedAt, completedAt }: AttemptFacts['attempt']): string {
 
 function AttemptLink({ facts, path, isChosen }: { facts: AttemptFacts; path: string; isChosen: boolean }) {
   const { key, attempt } = facts;
-  const name = `visit ${attempt.visit}${attempt.attempt > 1 ? `, attempt ${attempt.attempt}` : ''}`;
+  const { visit, attempt: count, status, outcome } = attempt;
+  const verdict = outcome && outcome !== status ? ` → ${outcome}` : '';
+  const name = `visit ${visit}${count > 1 ? `, attempt ${count}` : ''}${verdict}`;
   return (
     <li>
       <a
@@ -360,6 +366,7 @@ function AttemptPanel({
     name === 'prompt' ? hasPrompt : name === 'stderr' ? stderrBytes > 0 : true,
   );
   const isGate = attempt.asks !== undefined;
+  const hasVerdict = !!attempt.output && !!attempt.outcome && !/^(success|failure)$/.test(attempt.outcome);
   const show = outputs.find(([name]) => name === wanted)?.[0] ?? 'transcript';
   const base = `${path}/attempts/${encodeURIComponent(key)}`;
   const phase = page.phases.find(({ id }) => id === attempt.phase);
@@ -396,6 +403,12 @@ function AttemptPanel({
             Answered by {attempt.answeredBy.by ?? 'a person'} ({attempt.answeredBy.door ?? 'unknown door'})
             {attempt.output && <>: {attempt.output}</>}
           </p>
+        )}
+        {hasVerdict && !attempt.answeredBy && (
+          // biome-ignore lint/a11y/noNoninteractiveTabindex: a region that scrolls must be reachable by keyboard
+          <section class="verdict" tabIndex={0} aria-label="Verdict">
+            <Printed text={attempt.output ?? ''} />
+          </section>
         )}
         {canRetry && (
           <div class="buttons">

@@ -19,7 +19,8 @@ narrow.addEventListener('change', ({ matches }) => {
 /** Dollars per day, as bars of parts. */
 export function DayChart({ days, about }: { days: readonly Day[]; about: string }) {
   const top = roundTop(Math.max(...days.map(({ usd }) => usd)));
-  if (days.every(({ usd }) => usd === 0)) return <Empty>No attempt with a known cost in this time.</Empty>;
+  if (days.every(({ usd }) => usd === 0))
+    return <Empty>There are no known costs above $0 in this time.</Empty>;
   const { width, names: most } = isNarrow.value ? NARROW : WIDE;
   const step = (width - LEFT) / days.length;
   const bar = Math.min(48, Math.max(2, step * 0.72));

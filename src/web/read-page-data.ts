@@ -124,7 +124,7 @@ function planCommands({ plan, tickets }: PlanStatus): PlanPage['commands'] {
     ...(isPaused || status === 'active' ? [{ about: 'Continue it in a terminal', command: run }] : []),
     ...(merge ? [{ about: 'Merge what is finished', command: merge }] : []),
     { about: 'Check it', command: `signalbox plan check ${id}` },
-    { about: 'Remove leftovers of finished work', command: 'signalbox clean' },
+    { about: 'Remove what is left over', command: 'signalbox clean' },
     { about: 'Delete it', command: `signalbox plan delete ${id}` },
   ];
 }
@@ -200,7 +200,7 @@ function attemptFacts(
     attempt,
     stdoutBytes: size('stdout'),
     stderrBytes: size('stderr'),
-    hasPrompt: existsSync(join(dir, 'prompt.md')),
+    hasPrompt: size('prompt.md') > 0,
   };
 }
 

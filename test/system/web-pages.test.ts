@@ -19,6 +19,7 @@ const PAGES = [
   ['plan-days', '/plans/chores', 'Timeline'],
   ['ticket-gate', '/plans/auth/tickets/AUTH-3', 'It asks you'],
   ['ticket-failed', '/plans/auth/tickets/AUTH-2', '2 tests failed'],
+  ['ticket-verdict', '/plans/auth/tickets/AUTH-1?attempt=review%231%231', 'Clear, and tested.'],
   ['ticket-diff', '/plans/auth/tickets/AUTH-3?view=diff', 'lifetime.ts'],
   ['ticket-about', '/plans/auth/tickets/AUTH-3?view=about', 'Acceptance criteria'],
   ['ticket-prompt', '/plans/auth/tickets/AUTH-3?attempt=implement%231%231&show=prompt', 'One place creates'],

@@ -166,6 +166,9 @@ describe.concurrent('every read', () => {
     const worktree = join(world.dir, "Ada's tree");
     mkdirSync(worktree);
     world.writeTicket('p', 'a', { ...world.ticket('p', 'a'), worktree });
+    const empty = join(world.stateDir, 'jobs', 'p', 'a', 'ask.1.1');
+    mkdirSync(empty);
+    writeFileSync(join(empty, 'prompt.md'), '');
     const page = await site.get<TicketPage>(TICKET);
     expect(page.phases.map(({ id, attempts }) => [id, attempts])).toEqual([
       ['build', ['build#1#1']],
@@ -176,6 +179,7 @@ describe.concurrent('every read', () => {
     expect(page.gate).toEqual({ key: 'ask#1#1', asks: 'Go on?', decisions: ['approve', 'reject'] });
     expect(page.legal).toEqual(['respond', 'retry', 'skip', 'pause', 'cancel']);
     expect(page.attempts[0]).toMatchObject({ key: 'build#1#1', hasPrompt: true });
+    expect(page.attempts[1]).toMatchObject({ key: 'ask#1#1', hasPrompt: false });
     expect(page.commands.map(({ command }) => command)).toContain('signalbox logs p a -f');
     const { command: cd = '' } = page.commands.find(({ command }) => command.startsWith('cd ')) ?? {};
     expect(spawnSync('sh', ['-c', `${cd} && pwd`]).stdout.toString()).toBe(`${worktree}\n`);

@@ -172,7 +172,14 @@ export function fillRichly(world: World): void {
         phaseHistory: [
           attempt({ phase: 'implement', began: 330, took: 42, usd: 1.9 }),
           attempt({ phase: 'checks', began: 288, took: 6, agent: null }),
-          attempt({ phase: 'review', began: 282, took: 9, usd: 0.35, agent: 'codex' }),
+          attempt({
+            phase: 'review',
+            began: 282,
+            took: 9,
+            usd: 0.35,
+            agent: 'codex',
+            more: { outcome: 'pass', output: 'Clear, and tested.\n\n- The name could be shorter.' },
+          }),
           attempt({ phase: 'merge', began: 206, took: 1, agent: null }),
         ],
       },
