@@ -383,6 +383,23 @@ describe('merge', () => {
     expect(refusal(await cliIn(world, fresh, ['merge']))).toContain('has no commit to start from');
   });
 
+  it('leaves out work that has no base branch to merge into, and names its branch where there is nothing else', async ({
+    world,
+  }) => {
+    check(world, 'true');
+    const commit = git(world.repo, 'rev-parse', 'HEAD');
+    const noBranch = { base: { ref: commit, commit } };
+    complete(world, { a: { files: { a: '1' }, more: noBranch } }, { id: 'p' });
+    const refused = await cliIn(world, world.repo, ['merge', '--all']);
+    expect(refused.code).toBe(1);
+    expect(refused.err).toContain('The branch: git merge ticket/p/a\n');
+    complete(world, { b: { files: { b: '1' } } }, { id: 'q' });
+    const merged = await cliIn(world, world.repo, ['merge', '--all']);
+    expect(merged.out).toContain('✓ q/b  ticket/q/b\n');
+    expect(merged.out).toContain('- p/a  The work started from a commit on no branch');
+    expect(merged.code).toBe(1);
+  });
+
   it('needs a name, and lists what can be merged without one', async ({ world }) => {
     const here = (...words: string[]) => cliIn(world, world.repo, ['merge', ...words]);
     expect(await here()).toMatchObject({ code: 0, out: 'Nothing to merge.\n' });

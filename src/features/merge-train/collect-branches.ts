@@ -2,7 +2,7 @@ import type { EngineContext } from '../../engine/context.ts';
 import { knownPinned } from '../../engine/pinned-workflow.ts';
 import { workspaceFor } from '../../engine/work-out-workspace-and-repository.ts';
 import { scriptInstead } from '../../model/actions.ts';
-import { IllegalMoveError, InputError, SignalboxError, WorkspaceError } from '../../model/errors.ts';
+import { IllegalMoveError, InputError, orError, SignalboxError, WorkspaceError } from '../../model/errors.ts';
 import { groupBy } from '../../model/group-and-remember.ts';
 import { parseRef, refKey, refOf, type TicketRef } from '../../model/ids-and-branch-names.ts';
 import { type Plan, stoppedTogether } from '../../model/plan.ts';
@@ -10,6 +10,7 @@ import { orderByDependencies } from '../../model/plans/dependency-order.ts';
 import { LAST, newestFirst } from '../../model/plans/latest-plans-and-unknown-name-errors.ts';
 import { entryOf, planOf, ticketOf, ticketsOf } from '../../model/plans/plans-view.ts';
 import { plural } from '../../model/text/clean-escape-quote-plural.ts';
+import { shellWord } from '../../model/text/quote-values-for-shell.ts';
 import { isOver, isSuperseded, saysStatus, type Ticket } from '../../model/ticket.ts';
 import { openAndOnePlan, type StoreView } from '../../store/store-interface.ts';
 import type { WorkspaceSpec } from '../../workspaces/workspaces.ts';
@@ -82,26 +83,41 @@ export async function loadTrains(
     found.push(...(await readyIn(engine, plan, view, only)).filter(({ tickets }) => tickets.some(isNamed)));
   const loads = new Map<string, Trainload>();
   const branches = new Map<string, string>();
+  const withoutBase: { error: WorkspaceError; left: LeftOut }[] = [];
   for (const ready of newest(found)) {
     for (const ticket of ready.tickets) branches.set(refKey(ticket), ready.spec.branch);
     const { plan, spec, tickets } = ready;
     const trains = await engine.workspaces.trains(spec.repo);
-    const base = await trains.baseName({ base: plan.base, recordedBase: spec.recordedBase ?? null });
+    const wanted = { base: plan.base, recordedBase: spec.recordedBase ?? null };
+    const base = await orError(WorkspaceError, () => trains.baseName(wanted));
+    const ref = refOf(tickets.at(-1) as Ticket);
+    const { branch } = spec;
+    if (base instanceof WorkspaceError) {
+      withoutBase.push({ error: base, left: { ...ref, branch, reason: base.message } });
+      continue;
+    }
     const key = `${ready.commonDir}\n${base}`;
     const load = loads.get(key) ?? { repo: spec.repo, base, cars: [], left: [], already: [] };
     loads.set(key, load);
     const reason = whyNotReady(engine, ready, view);
-    const ref = refOf(tickets.at(-1) as Ticket);
     const already = reason ? null : await alreadyIn(engine, spec, tickets);
-    const { branch } = spec;
     if (reason) load.left.push({ ...ref, branch, reason });
     else if (already) load.already.push({ ...ref, branch, into: already.where });
     else load.cars.push(carOf(ready, ref, view));
   }
   for (const load of loads.values()) await orderCars(engine, load, view, branches);
+  const [some] = loads.values();
+  if (some) some.left.push(...withoutBase.map(({ left }) => left));
+  else if (withoutBase[0]) throw withBranch(withoutBase[0]);
   return [...loads.values()].filter(
     ({ cars, left, already }) => cars.length + left.length + already.length > 0,
   );
+}
+
+/** The error of a base, with the command that merges the branch elsewhere. */
+function withBranch({ error, left }: { error: WorkspaceError; left: LeftOut }): WorkspaceError {
+  const hint = `${error.hint ?? ''}\nThe branch: git merge ${shellWord(left.branch)}`.trim();
+  return new WorkspaceError(error.code, error.message, { hint, details: error.details, cause: error });
 }
 
 /** More commands than these are not listed. */
