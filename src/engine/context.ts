@@ -71,6 +71,8 @@ export interface HandOver {
    * has to record, or undefined where nothing is new. Throws a HeldError where another machine has the ticket.
    */
   publish(plan: Plan, at: TicketPlace): Promise<HandedOver | undefined>;
+  /** The same for a plan that is being moved into the store. No machine has its tickets yet, so what origin has from before is replaced. */
+  publishImported(plan: Plan, at: TicketPlace): Promise<HandedOver | undefined>;
   /**
    * Called before a workspace is prepared. Where another machine worked on the ticket last, its commits are fetched, and `finish` restores
    * the uncommitted work once the worktree is there.

@@ -63,3 +63,29 @@ it('a plan with work under way on another machine is exported there alone', { ta
     err: '',
   });
 });
+
+it('a plan that another machine finished, and that was exported, can be imported again', {
+  tags: 'full',
+}, async () => {
+  const fleet = await FleetWorld.open();
+  const { world } = fleet;
+  world.workflow('work', [{ id: 'build', type: 'agent', prompt: 'Build it.' }]);
+  world.agent('agent', 'commit');
+  world.plan('p', { repo: 'acme/scratch', tickets: { a: {} } });
+  await fleet.upload('p');
+  const worker = await fleet.worker(fleet.machineWithClone());
+  await fleet.reaches('p', 'a', 'complete');
+  await worker.kill('SIGINT');
+  await world.cli('plan', 'delete', 'p', '--force');
+  expect(await fleet.cli('fleet', 'export', 'p')).toMatchObject({ code: 0, err: '' });
+
+  expect(await fleet.cli('fleet', 'import', 'p')).toMatchObject({ code: 0, err: '' });
+  await fleet.store.refresh();
+  const { handOver } = fleet.store.ticket({ planId: 'p', ticketId: 'a' });
+  expect(handOver?.commits).toBe(git(world.repo, 'rev-parse', 'ticket/p/a').trim());
+
+  // Also where nothing of the plan is left in the store.
+  expect(await fleet.cli('fleet', 'export', 'p')).toMatchObject({ code: 0, err: '' });
+  expect(await fleet.cli('plan', 'delete', 'p', '--force')).toMatchObject({ code: 0 });
+  expect(await fleet.cli('fleet', 'import', 'p')).toMatchObject({ code: 0, err: '' });
+});

@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs';
 import { parseRepository } from '../../github/gh/repository-name.ts';
-import { HeldError, InputError, messageOf, orError, WorkspaceError } from '../../model/errors.ts';
+import { HeldError, InputError, ignoring, messageOf, orError, WorkspaceError } from '../../model/errors.ts';
 import { refKey, refOf, type TicketRef } from '../../model/ids-and-branch-names.ts';
 import { type Plan, sharesWorkspace } from '../../model/plan.ts';
 import { blockersOf, planOf } from '../../model/plans/plans-view.ts';
@@ -36,6 +36,13 @@ export class HandOverThroughGit implements HandOver {
     if (handed.onlyHere !== undefined && handed.onlyHere !== ticket.handOver?.onlyHere)
       this.#problem(ticket, `No other machine can continue this ticket: ${handed.onlyHere}.`, workspace.path);
     return isSame(handed, ticket.handOver) ? undefined : handed;
+  }
+
+  async publishImported(plan: Plan, at: TicketPlace): Promise<HandedOver | undefined> {
+    const spec = specOf(plan, at.ticket, at.workspace);
+    const there = await ignoring(WorkspaceError, () => this.#engine.workspaces.originHandOver(spec));
+    if (there) this.#remember(at.ticket, there);
+    return this.publish(plan, at);
   }
 
   async #tryToPublish(plan: Plan, at: TicketPlace): Promise<HandedOver> {

@@ -51,7 +51,7 @@ export async function handOverBegun(
         onlyHere: 'its plan was moved into the store after it had begun',
       };
       const handed = await ignoring(WorkspaceError, () =>
-        handOver.publish(plan, { engine, ticket, workspace }),
+        handOver.publishImported(plan, { engine, ticket, workspace }),
       );
       return { ...ticket, machine, handOver: handed ?? none };
     }),
