@@ -19,7 +19,7 @@ interface Pen {
 
 const PLAIN: Pen = { colour: '', back: '', bold: false, dim: false, italic: false, underline: false };
 
-/** Splits text with ANSI colours. Colours that are not of the sixteen are shown as the default one. */
+/** Splits text with ANSI colours. Colours that are not of the sixteen are shown as the nearest one, which can be read in both themes. */
 export function coloured(text: string): Coloured[] {
   const pieces: Coloured[] = [];
   let pen = PLAIN;
@@ -57,13 +57,28 @@ function after(pen: Pen, codes: string): Pen {
     // 38;5;n and 38;2;r;g;b
     if (code === 38 || code === 48) {
       const isIndexed = all[at + 1] === 5;
-      const index = all[at + 2] ?? 0;
-      const name = isIndexed && index < 16 ? (COLOURS[index % 8] ?? '') : '';
+      const [first = 0, green = 0, blue = 0] = all.slice(at + 2);
+      const name = isIndexed ? indexed(first) : nearest(first, green, blue);
       next = code === 38 ? { ...next, colour: name } : { ...next, back: name };
       at += isIndexed ? 2 : 4;
     } else next = withCode(next, code);
   }
   return next;
+}
+
+/** The sixteen, a cube of six steps for each of red, green and blue, and greys. */
+function indexed(index: number): string {
+  if (index < 16) return COLOURS[index % 8] ?? '';
+  const step = (size: number) => (Math.floor((index - 16) / size) % 6) * 51;
+  return index < 232 ? nearest(step(36), step(6), step(1)) : '';
+}
+
+/** The colour whose red, green and blue are on where these are strong; none for greys. */
+function nearest(...channels: [red: number, green: number, blue: number]): string {
+  const [least, most] = [Math.min(...channels), Math.max(...channels)];
+  if (most - least < 50) return '';
+  const bits = channels.map((each, at) => (each > (least + most) / 2 ? 1 << at : 0));
+  return COLOURS[bits.reduce((sum, bit) => sum + bit, 0)] ?? '';
 }
 
 function withCode(pen: Pen, code: number): Pen {

@@ -130,6 +130,16 @@ describe('colours of agents', () => {
       { text: 'x', classes: '' },
       { text: 'y', classes: 'b-blue' },
     ]);
+    const near = ['5;208', '5;220', '5;51', '5;245', '2;40;200;90', '2;200;80;210', '2;90;90;100'];
+    expect(near.map((code) => coloured(`\u001b[38;${code}mx`)[0]?.classes)).toEqual([
+      'c-red',
+      'c-yellow',
+      'c-cyan',
+      '',
+      'c-green',
+      'c-magenta',
+      '',
+    ]);
   });
 
   it('lose no text', () => {
