@@ -82,7 +82,12 @@ export async function openEngine(
   io: Io,
   options: GlobalOptions,
   by: string,
-  more: { flags?: Record<string, unknown>; listen?: (event: EngineEvent) => void } = {},
+  more: {
+    flags?: Record<string, unknown>;
+    listen?: (event: EngineEvent) => void;
+    /** A store that is open: that of a fleet is used, since a command has two connections at most. */
+    opened?: Store | undefined;
+  } = {},
 ): Promise<EngineContext> {
   const [settings, engine] = await Promise.all([
     openSettings(io, options, more.flags),
@@ -91,7 +96,8 @@ export async function openEngine(
   const bell = io.tty ? () => io.stderr.write('\u0007') : undefined;
   const address = storeAddress(io, options);
   const command = DRIVERS.has(by) ? undefined : commandName(io);
-  const store = address && (await fleetStore(io, address, settings, command));
+  const shared = more.opened?.fleet ? more.opened : undefined;
+  const store = shared ?? (address && (await fleetStore(io, address, settings, command)));
   const opened = engine.openEngine({
     settings,
     env: io.env,
@@ -102,7 +108,7 @@ export async function openEngine(
     handsOver: address !== undefined,
     ...(more.listen ? { listen: more.listen } : {}),
   });
-  if (address) io.atEnd(() => opened.store.close());
+  if (address && !shared) io.atEnd(() => opened.store.close());
   await opened.store.refresh();
   return opened;
 }

@@ -8,7 +8,7 @@ import type { Answer } from '../report/live/answer-box.ts';
 import type { Live, LiveOptions } from '../report/live/live-view.ts';
 import { type Lines, printable, safeJson } from '../report/printable-text.ts';
 import type { Style } from '../report/style-and-phrases.ts';
-import { readableTicket } from '../store/store-interface.ts';
+import { readableTicket, type Store } from '../store/store-interface.ts';
 import { type Io, type Signals, saySoon, type Terminal } from './io.ts';
 import type { GlobalOptions } from './open-settings-store-and-engine.ts';
 
@@ -114,7 +114,7 @@ async function liveView(io: Io, terminal: Terminal, options: ViewOptions): Promi
     tickets: () => tickets(),
     refresh: async () => watched?.store.refresh(),
     spent: () => spent?.() ?? [],
-    answer: (answer) => answerGate(io, options, answer),
+    answer: (answer) => answerGate(io, options, answer, watched?.store),
     readKeys: (wanted) => keys.read(wanted),
   });
   const suspended = {
@@ -160,12 +160,17 @@ async function liveView(io: Io, terminal: Terminal, options: ViewOptions): Promi
 }
 
 /** Answers a gate as `signalbox respond` does. */
-async function answerGate(io: Io, options: GlobalOptions, { decision, message, attempt, ...ref }: Answer) {
+async function answerGate(
+  io: Io,
+  options: GlobalOptions,
+  { decision, message, attempt, ...ref }: Answer,
+  opened: Store | undefined,
+) {
   const [{ openEngine }, { carryOutCommand }] = await Promise.all([
     import('./open-settings-store-and-engine.ts'),
     import('../engine/control-tickets-and-plans.ts'),
   ]);
-  const engine = await openEngine(io, options, 'respond');
+  const engine = await openEngine(io, options, 'respond', { opened });
   await carryOutCommand(engine, ref, { type: 'respond', decision, message, attempt }, 'a person');
 }
 

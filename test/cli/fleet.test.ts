@@ -1,11 +1,13 @@
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
+import { openEngine } from '../../src/cli/open-settings-store-and-engine.ts';
 import { grants } from '../../src/store/postgres/grants.ts';
 import { openPostgres } from '../../src/store/postgres/open-postgres.ts';
 import type { Store } from '../../src/store/store-interface.ts';
 import { says } from '../support/cli.ts';
 import { CliCall } from '../support/cli-call.ts';
+import { testIo } from '../support/io.ts';
 import { asOwner, type Database, scratchDatabase } from '../support/postgres.ts';
 import { World } from '../support/world.ts';
 
@@ -185,6 +187,12 @@ describe('commands on the store', () => {
     await says(worker, /◌ sprint\/A-2 +queued +\d+s +no worker with that repository has the labels gpu\./);
     worker.kill('SIGINT');
     expect((await worker.ended).out).not.toContain('free slot');
+  });
+
+  it('share the connections of a view that is open', async () => {
+    const opened = await store();
+    const { io } = testIo({ env: { ...world.env, SIGNALBOX_STORE: database.address }, cwd: world.repo });
+    expect((await openEngine(io, {}, 'respond', { opened })).store).toBe(opened);
   });
 
   it('say that a run which is left to the workers has none', async () => {

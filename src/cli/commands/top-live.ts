@@ -163,7 +163,7 @@ class LiveTop {
 
   async #opened(): Promise<EngineContext> {
     this.#connection.refuseIfLost();
-    this.#engine ??= openEngine(this.#io, this.#options, 'top');
+    this.#engine ??= openEngine(this.#io, this.#options, 'top', { opened: this.#shown.store });
     try {
       const engine = await this.#engine;
       await refreshSoon(engine.store);
@@ -278,7 +278,7 @@ class LiveTop {
       new InputError('shell/missing', `${argv[0]} cannot be started (${error.message}).`);
     return this.#withTerminal(
       async (io) => {
-        const engine = await openEngine(io, this.#options, 'session');
+        const engine = await openEngine(io, this.#options, 'session', { opened: this.#shown.store });
         await runWithClaim({ ...io, out: this.#io.out }, engine, row, { cwd, argv, env, says, failed });
       },
       { isSeen },
