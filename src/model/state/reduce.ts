@@ -118,12 +118,16 @@ function claim(workflow: Workflow, ticket: Ticket, event: EventOf<'claim'>, now:
   if (isOver(ticket) || ticket.status === 'paused') return ticket;
   if (ticket.status === 'needs_attention' && ticket.hold?.kind !== 'gate') return ticket;
   const { claim, workflowHash } = event;
-  const taken = ticket.dispatch ? { dispatch: { ...ticket.dispatch, at: null } } : {};
-  const begun = begin(workflow, { ...ticket, claim, workflowHash, ...taken }, now);
+  const begun = begin(workflow, { ...answered(ticket), claim, workflowHash }, now);
   // A ticket that starts at a terminal, or at an unknown phase, has nothing to run.
   const idle = phaseOf(workflow, begun.currentPhase ?? '')?.type === 'terminal';
   if (idle || isOver(begun) || begun.hold?.kind === 'broken') return { ...begun, claim: null };
   return settle(begun, now, { status: 'running' });
+}
+
+/** On a fleet: its worker took it or could not, so it is no longer on its way there. */
+function answered(ticket: Ticket): Ticket {
+  return ticket.dispatch ? { ...ticket, dispatch: { ...ticket.dispatch, at: null } } : ticket;
 }
 
 /** Releases a ticket; one that can continue at once is ready again. */
@@ -141,7 +145,7 @@ function asked(ticket: Ticket, reason: string, now: string): Ticket {
 /** Holds a ticket that cannot be driven. Needs no workflow, which may be broken. Finished and paused tickets do not change. */
 export function broken(ticket: Ticket, reason: string, now: string): Ticket {
   const closed = editOpen(ticket, (attempt) => ({ ...attempt, status: 'interrupted', completedAt: now }));
-  const free = { ...closed, claim: null };
+  const free = { ...answered(closed), claim: null };
   if (isOver(ticket)) return free;
   return ticket.status === 'paused' ? { ...free, error: reason } : asked(free, reason, now);
 }

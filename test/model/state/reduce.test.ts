@@ -501,6 +501,11 @@ describe('broken', () => {
     expect(history(after)).toEqual(['a#1#1 interrupted']);
   });
 
+  it('is no longer on its way to a worker, so no run waits for it and no slot is kept', () => {
+    const dispatch = { number: 3, at: NOW, to: 'build-1', slot: true };
+    expect(apply(ticket({ dispatch }), event).dispatch).toEqual({ ...dispatch, at: null });
+  });
+
   it('leaves what a person paused paused, and what is over as it is', () => {
     const hold = { kind: 'stopped', reason: 'paused by me', until: null };
     expect(apply(open('a', { status: 'paused', hold }), event)).toMatchObject({
