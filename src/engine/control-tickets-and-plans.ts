@@ -126,13 +126,17 @@ async function reopen(engine: EngineContext, { id: planId }: Plan): Promise<void
  * Decisions are for people: an agent must not answer its own gate. Its processes carry the mark of their job, or descend from one that
  * does, unless it takes care to get away; a job of another state directory decides here like any program.
  */
-export function refuseInsideJob({ job, machine: { stateDir } }: InsideJob): void {
-  const isMarked = job !== undefined && (realOf(job) ?? job).startsWith(`${realOf(stateDir) ?? stateDir}/`);
-  if (!isMarked && !isBelowJob(stateDir)) return;
+export function refuseInsideJob(engine: InsideJob): void {
+  if (!isInsideJob(engine)) return;
   throw new IllegalMoveError('job/decides', 'A job cannot decide about tickets and plans.', {
     hint: 'Decisions are for people: run this in a terminal of your own, or use the page.',
-    details: { job },
+    details: { job: engine.job },
   });
+}
+
+export function isInsideJob({ job, machine: { stateDir } }: InsideJob): boolean {
+  const isMarked = job !== undefined && (realOf(job) ?? job).startsWith(`${realOf(stateDir) ?? stateDir}/`);
+  return isMarked || isBelowJob(stateDir);
 }
 
 /** What tells whether this process belongs to a job. */

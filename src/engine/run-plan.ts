@@ -6,7 +6,8 @@ import { isAllComplete } from '../model/state/eligible.ts';
 import { heldBy } from '../model/state/explain-ticket.ts';
 import type { Ticket } from '../model/ticket.ts';
 import { claimPlan, completePlan, releasePlanClaim } from './claim-and-complete-plan.ts';
-import { type EngineContext, emit, hooksOf, isFatal, isOthers } from './context.ts';
+import { decider, type EngineContext, emit, hooksOf, isFatal, isOthers } from './context.ts';
+import { isInsideJob } from './control-tickets-and-plans.ts';
 import { Engine, type EngineOptions } from './engine.ts';
 import { statusEvent } from './report-status-changes.ts';
 import { requireReady, startableTickets } from './require-preflight-or-hold-plan.ts';
@@ -30,7 +31,7 @@ export interface RunOptions {
   planId: string;
   ticketIds?: readonly string[];
   maxConcurrency: number;
-  /** Aborting stops the agents and leaves the plan paused, for `resume`. */
+  /** Aborting stops the agents and leaves the plan paused, for `resume`; inside a job only this run ends. */
   signal: AbortSignal;
   /** Interval of checks when nothing wakes the engine; default: the setting `pollInterval`. */
   checkEveryMs?: number | undefined;
@@ -75,6 +76,8 @@ async function checkAndRun(engine: EngineContext, options: RunOptions): Promise<
   const by = () => stopperOf(options.signal.reason);
   let pausing: Promise<void> | undefined;
   const interrupt = () => {
+    // A job cannot pause a plan, which would also stop agents of other engines: only what this run has started ends.
+    if (isInsideJob(engine)) return loop instanceof FleetRun ? undefined : void loop.stop('leave', by());
     const stopping = loop instanceof FleetRun ? loop.stop(by()) : void loop.stop('pause', by());
     // At once, so that no daemon continues the plan if this process is killed while agents end.
     pausing = Promise.resolve(stopping)
@@ -193,13 +196,14 @@ async function endStopped(engine: EngineContext, planId: string, by: string): Pr
 
 /** Pauses an active plan. */
 async function pausePlan(engine: EngineContext, planId: string, by: string): Promise<void> {
+  if (isInsideJob(engine)) return;
   const { store, holder, now } = engine;
   let paused = false;
   await store.updatePlan(planId, (latest) => {
     paused = latest.claim?.token === holder.token && latest.status === 'active';
     return paused ? { ...latest, status: 'paused', pausedBy: by, pausedAt: now() } : latest;
   });
-  if (paused) emit(engine, { type: 'plan:status', planId, status: 'paused' });
+  if (paused) emit(engine, { type: 'plan:status', planId, status: 'paused', ...decider(engine) });
 }
 
 function resultOf(

@@ -35,7 +35,7 @@ export class FleetRun {
   readonly #reported = new Set<string>();
   #last = 0;
   #waitingSince: number | undefined;
-  #stoppedAt = 0;
+  #stoppedAt: number | undefined;
   readonly #rest = wakeableSleep();
 
   constructor(engine: EngineContext, fleet: Fleet, watched: Watched) {
@@ -61,7 +61,7 @@ export class FleetRun {
         await this.#showEvents();
         await this.#changed();
       }
-      if (signal.aborted) await this.#untilStopped();
+      if (this.#stoppedAt !== undefined) await this.#untilStopped(this.#stoppedAt);
       await this.#showLastEvents();
     } finally {
       machine.storage.end();
@@ -173,13 +173,13 @@ export class FleetRun {
   }
 
   /** Waits until their machines have ended them, and reports those that do not answer. */
-  async #untilStopped(): Promise<void> {
+  async #untilStopped(stoppedAt: number): Promise<void> {
     const { listen, machine, store } = this.#engine;
     const { planId } = this.#watched;
     const held = this.#tickets().filter(({ claim }) => claim !== null && claim.by !== 'session');
     for (const ticket of held) {
       const left = await machine.storage.write(() =>
-        orError(HeldError, () => waitUntilStopped(this.#engine, ticket, this.#stoppedAt)),
+        orError(HeldError, () => waitUntilStopped(this.#engine, ticket, stoppedAt)),
       );
       if (left instanceof HeldError) {
         listen({ type: 'problem', planId, ticketId: null, message: explained(left), path: null });

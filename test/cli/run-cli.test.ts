@@ -49,6 +49,10 @@ describe('runCli', () => {
     await world.call('working', { ticket: 'p/a' });
     await world.call('working', { ticket: 'q/b' });
     expect(await stopped.kill('SIGINT')).toMatchObject({ code: 130 });
+    expect(world.events('p').findLast(({ type }) => type === 'plan:status')).toMatchObject({
+      status: 'paused',
+      door: 'cli',
+    });
     expect(world.ticket('q', 'b').status).toBe('running');
     world.go();
     expect(await other.ended).toMatchObject({ code: 0 });

@@ -1,4 +1,5 @@
 import { execFileSync } from 'node:child_process';
+import { join } from 'node:path';
 import { describe, expect } from 'vitest';
 import { isRunning, it, story, type World, waitFor } from '../support/index.ts';
 
@@ -73,6 +74,25 @@ describe('the end of an engine', () => {
       expect(world.calls('end', { ticket: `p/${id}` }), id).toHaveLength(1);
     expect(story(world.ticket('p', 'a'))).toEqual(['build interrupted', 'build success']);
     expect(world.calls('clash')).toEqual([]);
+  });
+
+  it.concurrent('a signal to a run inside a job ends that run alone: its plan and agents of others continue', async ({
+    world,
+  }) => {
+    prepare(world);
+    world.plan('p', { tickets: { a: {} } });
+    const daemon = world.invoke(['daemon']);
+    const { pid } = await world.call('at');
+    const job = { SIGNALBOX_JOB: join(world.stateDir, 'jobs', 'p', 'a', 'build.1.1') };
+    const run = world.invoke(['run', 'p'], job);
+    await waitFor('the claim of the run', () => world.readPlan('p').claim);
+    expect(await run.kill('SIGINT')).toMatchObject({ code: 130 });
+    expect(world.readPlan('p')).toMatchObject({ status: 'active', claim: null });
+    expect(isRunning(pid)).toBe(true);
+    world.go();
+    await world.reaches('p', 'a', 'complete');
+    expect(story(world.ticket('p', 'a'))).toEqual(['build success']);
+    await daemon.kill('SIGTERM');
   });
 
   it.concurrent('a killed engine leaves no shell that started git for it', async ({ world }) => {

@@ -325,12 +325,14 @@ describe.concurrent('a decision', () => {
   it('of a job is refused, on the command line and on the page', async ({ world }) => {
     const site = await atGate(world);
     const job = { SIGNALBOX_JOB: join(world.stateDir, 'jobs', 'p', 'a', 'build.1.1') };
+    world.plan('issues', { kind: 'run', status: 'paused', repo: world.repo, tickets: { i: {} } });
     for (const words of [
       ['respond', 'p', 'a', 'approve'],
       ['retry', 'p', 'a'],
       ['skip', 'p', 'a', 'done'],
       ['pause', 'p', 'a'],
       ['resume', 'p'],
+      ['resume', 'issues'],
       ['resume-plan', 'p'],
       ['pause-plan', 'p'],
       ['stop', 'p'],

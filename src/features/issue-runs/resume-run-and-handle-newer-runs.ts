@@ -1,6 +1,6 @@
 import { claimToResume, completePlan, releasePlanClaim } from '../../engine/claim-and-complete-plan.ts';
-import { type EngineContext, emit } from '../../engine/context.ts';
-import { carryOutCommand, stoppedIn } from '../../engine/control-tickets-and-plans.ts';
+import { decider, type EngineContext, emit } from '../../engine/context.ts';
+import { carryOutCommand, refuseInsideJob, stoppedIn } from '../../engine/control-tickets-and-plans.ts';
 import { explained, InputError, SignalboxError } from '../../model/errors.ts';
 import { parseRef } from '../../model/ids-and-branch-names.ts';
 import type { Plan } from '../../model/plan.ts';
@@ -13,6 +13,7 @@ import { EarlierIssues, finishedWork, sourceKey } from './earlier-work-on-issues
 
 /** Claims an issue run that was stopped, or whose process is gone, and resumes its stopped tickets. */
 export async function claimAndResumeRun(engine: EngineContext, planId: string): Promise<Plan> {
+  refuseInsideJob(engine);
   if (engine.store.plan(planId).kind !== 'run')
     throw new InputError('run/plan', `"${planId}" is a plan, not a run of issues.`, {
       hint: `Run it with: signalbox run ${planId}`,
@@ -20,7 +21,7 @@ export async function claimAndResumeRun(engine: EngineContext, planId: string): 
   const plan = await claimToResume(engine, planId, { called: ({ id }) => `run "${id}"` });
   try {
     await adoptFinished(engine, planId);
-    emit(engine, { type: 'plan:status', planId, status: plan.status });
+    emit(engine, { type: 'plan:status', planId, status: plan.status, ...decider(engine) });
     for (const ticket of stoppedIn(engine, planId))
       await carryOutCommand(engine, { planId, ticketId: ticket.ticketId }, { type: 'resume' }, 'a person');
   } catch (error) {

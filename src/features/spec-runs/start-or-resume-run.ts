@@ -2,8 +2,8 @@ import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { claimToResume, releasePlanClaim } from '../../engine/claim-and-complete-plan.ts';
 import { keepUsage } from '../../engine/claimed-tickets-and-counted-usage.ts';
-import { type EngineContext, emit } from '../../engine/context.ts';
-import { carryOutCommand } from '../../engine/control-tickets-and-plans.ts';
+import { decider, type EngineContext, emit } from '../../engine/context.ts';
+import { carryOutCommand, refuseInsideJob } from '../../engine/control-tickets-and-plans.ts';
 import { releaseWorkspace } from '../../engine/create-release-and-diff-ticket-workspace.ts';
 import { putBack, takeOut } from '../../engine/share-worktree-between-tickets.ts';
 import { keepUsersCommits } from '../../engine/users-changes-in-checkout.ts';
@@ -208,6 +208,7 @@ export async function answerHalt(engine: EngineContext, planId: string, answer: 
 
 /** Claims the plan of a spec to continue it in this process. With `leave`, the engine that has it continues. */
 export async function takeSpec(engine: EngineContext, planId: string, { leave = false } = {}): Promise<Plan> {
+  refuseInsideJob(engine);
   const { store } = engine;
   await refuseChanged(engine, specPlan(engine, planId));
   const plan = await claimToResume(engine, planId, { called: sayPlan, leave });
@@ -217,7 +218,7 @@ export async function takeSpec(engine: EngineContext, planId: string, { leave = 
     if (place && !leave) await lockSpec(engine, planId, place);
     if (plan.workspace === 'checkout') await keepUsersCommits(engine, planId);
     await continueTickets(engine, planId, null);
-    emit(engine, { type: 'plan:status', planId, status: plan.status });
+    emit(engine, { type: 'plan:status', planId, status: plan.status, ...decider(engine) });
   } catch (error) {
     await releasePlanClaim(engine, planId);
     throw error;
