@@ -28,10 +28,32 @@ export async function pageLines(io: Io, lines: readonly string[]): Promise<void>
   if ((await exitOf(child)) === missing) io.out(lines);
 }
 
-/** Opens an address in the browser of this desktop; false where there is none, such as over ssh. */
-export async function openInBrowser({ env, cwd }: Pick<Io, 'env' | 'cwd'>, url: string): Promise<boolean> {
-  const isMac = process.platform === 'darwin';
-  if (!isMac && !env.DISPLAY && !env.WAYLAND_DISPLAY) return false;
-  const { code } = await run(isMac ? 'open' : 'xdg-open', [url], { cwd, env });
-  return code === 0;
+const OPENER = process.platform === 'darwin' ? 'open' : 'xdg-open';
+
+/** Whether this is a desktop. Over ssh, a browser of text might take the terminal. */
+export function hasDesktop({ env }: Pick<Io, 'env'>): boolean {
+  return OPENER === 'open' || Boolean(env.DISPLAY || env.WAYLAND_DISPLAY);
+}
+
+/**
+ * Opens an address or a file in a browser. Returns why that failed. The browser may be a child of the program that opens it, which
+ * then may run for as long as the browser: it is not stopped, and after a while it is taken to have opened one.
+ */
+export function openInBrowser(
+  { env, cwd }: Pick<Io, 'env' | 'cwd'>,
+  address: string,
+  waitMs = 5000,
+): Promise<string | undefined> {
+  const child = spawn(OPENER, [address], { cwd, env, detached: true, stdio: 'ignore' });
+  child.unref();
+  return new Promise((resolve) => {
+    const timer = setTimeout(() => resolve(undefined), waitMs);
+    const end = (why?: string) => {
+      clearTimeout(timer);
+      resolve(why);
+    };
+    const failed = `No browser could be opened by ${OPENER}`;
+    child.once('error', ({ message }) => end(`${failed} (${message}).`));
+    child.once('exit', (code) => end(code === 0 ? undefined : `${failed}.`));
+  });
 }

@@ -20,7 +20,7 @@ import type { Store } from '../../store/store-interface.ts';
 import { exitOf, type Io, inherited, type Terminal } from '../io.ts';
 import { type GlobalOptions, openEngine } from '../open-settings-store-and-engine.ts';
 import { hideWhileSuspended, keyReader, readSizeAgain, signalCode } from '../show-events-until-stopped.ts';
-import { openInBrowser, pageLines, pagerOf } from '../show-in-pager-or-browser.ts';
+import { hasDesktop, openInBrowser, pageLines, pagerOf } from '../show-in-pager-or-browser.ts';
 import { logs } from './attach-and-logs.ts';
 import { resumeSession, runWithClaim } from './list-and-resume-sessions.ts';
 import { diff } from './workspace-checks-integrate-diff.ts';
@@ -218,8 +218,8 @@ class LiveTop {
   async #openPullRequest(row: BoardRow): Promise<void> {
     const { pullRequest: url } = row;
     if (url === null) return this.#say(`${refKey(row)} has no pull request.`, true);
-    const isOpen = await openInBrowser(this.#io, url);
-    this.#say(isOpen ? `Opened ${url}` : [`The pull request of ${refKey(row)}: ${url}`, NO_BROWSER]);
+    const problem = hasDesktop(this.#io) ? await openInBrowser(this.#io, url) : NO_BROWSER;
+    this.#say(problem ? [`The pull request of ${refKey(row)}: ${url}`, problem] : `Opened ${url}`);
   }
 
   #showLog({ planId, ticketId }: BoardRow): Promise<void> {

@@ -7,7 +7,6 @@ import { makeDirectory } from '../../machine/files/make-directory-and-handle-sto
 import { ifPossible } from '../../machine/files/read-and-remove-files.ts';
 import { writeAtomic } from '../../machine/files/write-atomic-and-note-facts.ts';
 import { isAlive, ownIdentity, type ProcessIdentity } from '../../machine/process-identity-and-signals.ts';
-import { run } from '../../machine/run-process.ts';
 import { InputError, messageOf } from '../../model/errors.ts';
 import { safeJson } from '../../report/printable-text.ts';
 import { qrLines } from '../../report/qr-code.ts';
@@ -19,6 +18,7 @@ import { invalid } from '../check-option-values.ts';
 import type { Io } from '../io.ts';
 import { OF_DAEMON } from '../keep-page-served.ts';
 import { type GlobalOptions, openEngine } from '../open-settings-store-and-engine.ts';
+import { openInBrowser } from '../show-in-pager-or-browser.ts';
 
 declare const __VERSION__: string;
 
@@ -48,7 +48,7 @@ export async function web(io: Io, options: WebOptions): Promise<void> {
   const running = isPlain ? runningServer(machine.webServer) : undefined;
   if (running) {
     show(io, options, engine, { ...running, isOther: true });
-    if (options.open) await openInBrowser(io, settings.home, running.url);
+    if (options.open) await openWithToken(io, settings.home, running.url);
     return;
   }
   const { host = LOOPBACK } = options;
@@ -69,7 +69,7 @@ export async function web(io: Io, options: WebOptions): Promise<void> {
         .on('end', resolve)
         .resume();
   });
-  if (options.open) await openInBrowser(io, settings.home, url);
+  if (options.open) await openWithToken(io, settings.home, url);
   await stopped;
   await server.close();
 }
@@ -203,25 +203,16 @@ const OPENED_MS = 20_000;
  * Opens the link in the person's browser. Arguments of programs can be seen by other users, so the link is in a file for its owner
  * alone, which leads there.
  */
-async function openInBrowser(io: Io, home: string, url: string): Promise<void> {
+async function openWithToken(io: Io, home: string, url: string): Promise<void> {
   const file = join(home, 'web-open.html');
   const link = `${url}?token=${new TokenKeeper(home).current()}`;
   writeAtomic(
     file,
     `<!doctype html><meta http-equiv="refresh" content="0;url=${link}"><title>Signalbox</title>\n`,
   );
-  const program = process.platform === 'darwin' ? 'open' : 'xdg-open';
-  const { code, error } = await run(program, [file], {
-    cwd: home,
-    env: io.env,
-    timeoutMs: 10_000,
-    leftovers: 'keep',
-  });
-  if (code !== 0)
-    io.err(
-      `! No browser could be opened by ${program}${error ? ` (${error.message})` : ''}. Open the link yourself.`,
-    );
+  const problem = await openInBrowser({ env: io.env, cwd: home }, file);
+  if (problem) io.err(`! ${problem} Open the link yourself.`);
   const remove = () => rmSync(file, { force: true });
-  setTimeout(remove, code === 0 ? OPENED_MS : 0).unref();
+  setTimeout(remove, problem ? 0 : OPENED_MS).unref();
   io.atEnd(async () => remove());
 }
