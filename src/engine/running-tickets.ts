@@ -2,6 +2,7 @@ import {
   asStorageErrorIn,
   assertWritable,
 } from '../machine/files/make-directory-and-handle-storage-errors.ts';
+import { ifPossible } from '../machine/files/read-and-remove-files.ts';
 import { readJob } from '../machine/jobs/start-and-read-job.ts';
 import { stopJob } from '../machine/jobs/stop-job.ts';
 import { messageOf, type SignalboxError, shortageOf } from '../model/errors.ts';
@@ -229,12 +230,12 @@ export class RunningTickets {
     );
   }
 
-  /** Names of the attempts whose processes run now. */
+  /** Names of the attempts whose processes run now, as far as a file can be opened to see it. */
   atWork(): string[] {
     const { machine } = this.#engine;
     return [...this.#tickets.values()].flatMap(({ writer, ref }) => {
       const open = writer && openAttempt(writer.ticket);
-      const job = open && readJob(machine.job(ref, open));
+      const job = open && ifPossible(() => readJob(machine.job(ref, open)));
       return job?.state === 'running' ? [`${refKey(ref)} ${open?.phase} (pid ${job.identity.pid})`] : [];
     });
   }

@@ -78,9 +78,14 @@ export class MemoryWatch {
   }
 
   #later(ms: number): NodeJS.Timeout {
-    return setTimeout(() => void this.#measure(), ms).unref();
+    const measure = () => this.#measure().catch(() => undefined);
+    const again = () => {
+      this.#timer = this.#watched.size > 0 ? this.#later(EVERY_MS) : undefined;
+    };
+    return setTimeout(() => void measure().then(again), ms).unref();
   }
 
+  /** Fails if no file can be opened at the moment. */
   async #measure(): Promise<void> {
     const roots = new Map<number, Watched>();
     for (const each of this.#watched.values()) {
@@ -93,16 +98,17 @@ export class MemoryWatch {
       each.now = sizes.get(pid) ?? null;
       each.peak = Math.max(each.peak, each.now ?? 0);
     }
-    this.#timer = this.#watched.size > 0 ? this.#later(EVERY_MS) : undefined;
   }
 
   /** Stores a peak. A single large value decays over time. */
   #keep(agent: string, peak: number): void {
-    const peaks = this.#read();
-    const before = Object.hasOwn(peaks, agent) ? (peaks[agent] ?? 0) : 0;
-    this.#peaks = { ...peaks, [agent]: Math.ceil(Math.max(peak, before * 0.9)) };
     // A lost measurement does no harm, and writes of the state report a full disk.
-    ifPossible(() => writeAtomic(this.#file, `${JSON.stringify(this.#peaks, null, 2)}\n`));
+    ifPossible(() => {
+      const peaks = this.#read();
+      const before = Object.hasOwn(peaks, agent) ? (peaks[agent] ?? 0) : 0;
+      this.#peaks = { ...peaks, [agent]: Math.ceil(Math.max(peak, before * 0.9)) };
+      writeAtomic(this.#file, `${JSON.stringify(this.#peaks, null, 2)}\n`);
+    });
   }
 
   #read(): Record<string, number> {

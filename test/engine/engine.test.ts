@@ -1,6 +1,9 @@
+import { rmSync } from 'node:fs';
+import { join } from 'node:path';
 import { describe, expect, vi } from 'vitest';
 import { driveTicket } from '../../src/engine/drive-ticket.ts';
 import { Engine } from '../../src/engine/engine.ts';
+import { SignalboxError } from '../../src/model/errors.ts';
 import type { EngineEvent } from '../../src/model/events.ts';
 import { Plan } from '../../src/model/plan-schema.ts';
 import { Ticket } from '../../src/model/ticket-schema.ts';
@@ -29,6 +32,26 @@ describe('the engine', () => {
     expect(engine.inFlight).toBe(0);
     expect(world.calls()).toEqual([]);
     expect(world.ticket('p', 'a').claim).toBeNull();
+  });
+
+  it.concurrent('can be stopped when no file can be opened to see what still runs', async ({ world }) => {
+    world.agent('agent', 'note working; go; commit');
+    world.workflow('work', [{ id: 'build', type: 'agent', prompt: 'Build.' }]);
+    // The error about a missing file names it, and looks like one about open files.
+    world.plan('EMFILE', { tickets: { a: {} } });
+    const parts = await partsOf(world);
+    const { stateDir, storage } = parts.machine;
+    const engine = new Engine(parts, { ...OPTIONS, mode: 'until-idle', scope: { planId: 'EMFILE' } });
+    const running = engine.run().catch((error: unknown) => error);
+    await world.call('working');
+    const full = new SignalboxError('state/storage', 'Too many files are open.');
+    void storage.write(() => Promise.reject(full)).catch(() => undefined);
+    await waitFor('trouble', () => storage.trouble);
+    rmSync(join(stateDir, 'jobs', 'EMFILE'), { recursive: true });
+    await engine.stop('leave', 'the test');
+    expect(await running).toBe(full);
+    world.go();
+    await world.call('end');
   });
 
   it.concurrent('looks at claimed tickets and not at all of them, when it takes a slot beside another engine', {
