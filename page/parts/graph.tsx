@@ -6,7 +6,9 @@ import { Empty, ticketAddress } from './small.tsx';
 const [WIDTH, HEIGHT, GAP_X, GAP_Y, PAD] = [190, 52, 56, 14, 8];
 /** A drawing with more nodes helps no one. */
 const MAX_NODES = 400;
-const [MAX_ID_CHARS, MAX_TITLE_CHARS] = [20, 24];
+const [MAX_ID_CHARS, MAX_TITLE_CHARS] = [18, 24];
+/** The end of a long id, which often has its number. */
+const ID_END_CHARS = 8;
 
 const shortened = (text: string, most: number) => (text.length > most ? `${text.slice(0, most - 1)}…` : text);
 
@@ -62,7 +64,9 @@ export function Graph({ nodes, rows }: { nodes: readonly GraphNode[]; rows: Read
                 <rect width={WIDTH} height={HEIGHT} rx="8" />
                 <rect class="stripe" width="5" height={HEIGHT} rx="2" />
                 <text x="15" y="22" class="node-id">
-                  {shortened(id, MAX_ID_CHARS)}
+                  {id.length > MAX_ID_CHARS
+                    ? `${shortened(id, MAX_ID_CHARS - ID_END_CHARS)}${id.slice(-ID_END_CHARS)}`
+                    : id}
                 </text>
                 <text x="15" y="40" class="node-title">
                   {shortened(title, MAX_TITLE_CHARS)}
