@@ -13,8 +13,6 @@ export const KNOWN = {
   [`src/agents/custom.ts: -TAIL → TAIL in ${CUT}`]: MEMORY,
   'src/agents/reading/result-block-and-signal.ts: 0 → 1 in const [, ...parts] = text.slice(0, Math.max(0, text.lastIndexOf(CLOSE))).split(OPEN);':
     'The first character of a text is no opening tag.',
-  "src/agents/reading/reset-time.ts: 0 → 1 in total += Number(amount) * (UNITS[(unit ?? '').toLowerCase()] ?? 0);":
-    ALWAYS_THERE,
   'src/agents/reading/reset-time.ts: …Math.max([0, ]...[...text.matchAll(RATE_LIMI… → []':
     'Without it a text that names no wait gives minus infinity, which is no wait either.',
   'src/agents/reading/reset-time.ts: 0 → 1 in const get = (type: Intl.DateTimeFormatPartTypes) => parts.get(type) ?? 0;':

@@ -1,44 +1,31 @@
 const MONTHS = ['jan', 'feb', 'mar', 'apr', 'may', 'jun', 'jul', 'aug', 'sep', 'oct', 'nov', 'dec'];
 const MINUTE = 60_000;
-const UNITS: Record<string, number> = {
-  d: 24 * 60 * MINUTE,
-  h: 60 * MINUTE,
-  m: MINUTE,
-  s: 1000,
-  ms: 1,
-  milli: 1,
-};
+const UNITS = new Map(
+  Object.entries({
+    'd day days': 24 * 60 * MINUTE,
+    'h hr hrs hour hours': 60 * MINUTE,
+    'm min mins minute minutes': MINUTE,
+    's sec secs second seconds': 1000,
+    'ms millisecond milliseconds': 1,
+  }).flatMap(([words, ms]) => words.split(' ').map((word) => [word, ms] as const)),
+);
 
 /** `usage limit reached|1794773222`, `x-ratelimit-reset: 1794773222`; some give milliseconds. */
 const EPOCH = /(?:\||ratelimit-reset[\s"':=]+)(\d{10}|\d{13})\b/i;
-const UNIT =
-  '(?:ms|millis(?:econds?)?|s(?:ec(?:ond)?s?)?|m(?:in(?:ute)?s?)?|h(?:(?:ou)?rs?)?|d(?:ays?)?)(?![a-z])';
-const NUMBER = '\\d+(?:\\.\\d+)?';
-const AFTER = new RegExp(
-  `(?:(?:again|retry|reset)[^.\\n]{0,40}?\\b(?:in|after)|\\bwait(?: for)?) (?:about |around )?((?:${NUMBER}[ \\t]*${UNIT}[ \\t,]*(?:and )?){1,4})`,
-  'i',
-);
-const ONE = /an? (?=(?:second|minute|hour|day)\b)/gi;
-/**
- * As a header or field: `retry-after: 20`, `retry_after_ms=900`, `"retryDelay": "20s"`. Without a unit it is seconds, but
- * `retry after 3 attempts` names no time.
- */
-const FIELD = new RegExp(
-  `(?:retry|resets?)[-_ ]?(?:after|delay|in)(?:(.?ms)|[-_]?sec(?:ond)?s?)?[\\s"'[:=]+(${NUMBER})(?!\\d|[:.-]\\d)(?:[ \\t]*(${UNIT})|(?<=[:="'[]\\s*${NUMBER})|(?![ \\t]*[a-z]))`,
-  'i',
-);
-const ISO =
-  '\\d{4}-\\d\\d-\\d\\d[T ]\\d\\d:\\d\\d(?::\\d\\d(?:\\.\\d+)?)?(?: ?(?:Z|UTC|GMT|[+-]\\d\\d:?\\d\\d)\\b)?';
+const AFTER =
+  /(?:(?:again|retry|reset)[^.\n]{0,40}?\b(?:in|after)|\bwait(?: for)?) (?:about |around )?((?:\d+(?:\.\d+)?[ \t]*[a-z]+[ ,]*(?:and )?){1,4})/i;
+const ONE = /an? /gi;
+/** As a header or field: `retry-after: 20`, `retry_after_ms=900`, `"retryDelay": "20s"`. */
+const FIELD =
+  /(?:retry|resets?)[-_ ]?(?:after|delay|in)(?:(.?ms)|[-_]?sec(?:ond)?s?)?[\s"'[:=]+(\d+(?:\.\d+)?)(?!\d|[:.-]\d)[ \t]*([a-z]*)/i;
 /** The other form of that header: `retry-after: Sun, 15 Nov 2026 18:40:00 GMT`. */
-const DATE = new RegExp(
-  `retry[-_ ]?after[\\s"'[:=]+([a-z]{3}, \\d{1,2} [a-z]{3} \\d{4} \\d\\d:\\d\\d:\\d\\d GMT|${ISO})`,
-  'i',
-);
-/** `resets at 2026-11-15T20:07:00Z`, `"resets_at":"…"`; without a zone, in the machine's. */
-const TIME = new RegExp(`(?:again|resets?|until)(?:[ _-]?(?:at|on))?[\\s"':=]+(${ISO})`, 'i');
+const DATE = /retry-after[\s"':=]+([a-z]{3}, \d{1,2} [a-z]{3} \d{4} \d\d:\d\d:\d\d GMT)/i;
+/** `resets at 2026-11-15T20:07:00Z`, `"resets_at":"…"`. */
+const TIME =
+  /(?:after|again|resets?|until)(?:[ _]?(?:at|on))?[\s"':=]+(\d{4}-\d\d-\d\d[T ][\d:.]+(?:Z| UTC|[+-][\d:]+))/i;
 /** `x-ratelimit-reset-requests: 6s`. Several may be there, and which of them is used up is not said. */
 const RATE_LIMIT = /ratelimit-reset-[a-z]+[\s"':=]+((?:\d+(?:\.\d+)?(?:ms|[dhms]))+)/gi;
-const AMOUNT = new RegExp(`(${NUMBER})[ \\t]*(ms|milli|[dhms])`, 'gi');
+const AMOUNT = /(\d+(?:\.\d+)?)[ \t]*([a-z]+)/gi;
 const CLOCK =
   /(?:again|resets?|until) (?:(?:at|on) )?(?:([a-z]{3,9}) (\d{1,2})(?:[a-z]{2})?(?:, (\d{4}))?,? (?:at )?)?(\d{1,2})(?::(\d{2}))? ?([ap]m)?\b(?: \((\S{1,40})\))?/i;
 
@@ -74,8 +61,10 @@ export function namesWait(text: string, leastMs = 1): boolean {
 function waitIn(text: string): number {
   const after = AFTER.exec(text.replace(ONE, '1 '))?.[1];
   if (after) return duration(after);
-  const [field, isMs, amount, unit = ''] = FIELD.exec(text) ?? [];
-  if (field) return duration(`${amount}${isMs ? 'ms' : unit || 's'}`);
+  const [, isMs, amount, word = ''] = FIELD.exec(text) ?? [];
+  // Behind `retry-after: 20` anything may follow.
+  const isUnit = UNITS.has(word.toLowerCase());
+  if (amount) return duration(`${amount} ${isMs ? 'ms' : isUnit ? word : 's'}`);
   return Math.max(0, ...[...text.matchAll(RATE_LIMIT)].map(([, amounts = '']) => duration(amounts)));
 }
 
@@ -111,15 +100,15 @@ function hourOf(hour: number, half: string | undefined): number | null {
   return (hour % 12) + (half.toLowerCase() === 'pm' ? 12 : 0);
 }
 
-/** `1 h 20 m`; an amount of the same or a larger unit is about something else. */
+/** `1 h 20 m`; what follows with another word, or with the same or a larger unit, is about something else. */
 function duration(text: string): number {
   let total = 0;
   let last = Number.POSITIVE_INFINITY;
-  for (const [, amount, name = ''] of text.matchAll(AMOUNT)) {
-    const unit = UNITS[name.toLowerCase()] ?? 0;
-    if (unit >= last) break;
-    total += Number(amount) * unit;
-    last = unit;
+  for (const [, amount, word = ''] of text.matchAll(AMOUNT)) {
+    const size = UNITS.get(word.toLowerCase());
+    if (size === undefined || size >= last) break;
+    total += Number(amount) * size;
+    last = size;
   }
   return total;
 }
