@@ -13,8 +13,9 @@ export type Link =
 
 export type News = { snapshot: Board } | { change: Change } | { link: Link };
 
-/** The server sends a beat every 15 seconds; a connection without one is dead, whatever the browser thinks. */
-const SILENT_MS = 40_000;
+/** The server sends a beat every 5 seconds. Without one the connection is dead or the server hangs, whatever the browser thinks. */
+const SILENT_MS = 12_000;
+const CHECK_EVERY_MS = 1_000;
 const RETRY_MS = 1_500;
 /** A server that answers with errors is asked less and less often. */
 const MAX_RETRY_MS = 20_000;
@@ -49,7 +50,7 @@ export class LiveSource {
     if (this.#link.kind === 'ended') this.#say({ kind: 'connecting' });
     const stream = new EventSource(`/api/v1/live?lastEventId=${encodeURIComponent(this.#lastId)}`);
     this.#stream = stream;
-    this.#watch = setInterval(() => this.#check(), 5_000);
+    this.#watch = setInterval(() => this.#check(), CHECK_EVERY_MS);
     stream.addEventListener('snapshot', ({ data, lastEventId }) => {
       const snapshot = parseJson<Board>(data);
       this.#state = fromSnapshot(snapshot);

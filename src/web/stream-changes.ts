@@ -3,8 +3,8 @@ import { jsonText } from '../model/extra-fields.ts';
 import type { LiveBoard } from './live-board.ts';
 import type { News } from './numbered-board-changes.ts';
 
-/** Something now and then keeps proxies from closing the connection, finds readers that are gone, and shows them that we are not. */
-const KEEP_ALIVE_MS = 15_000;
+/** Keeps proxies from closing the connection, finds readers that are gone, and shows the others that this server does not hang. */
+const BEAT_MS = 5_000;
 /** A reader that takes nothing for this long is cut off. Its browser connects again. */
 const MAX_STALL_MS = 60_000;
 /** How soon a browser connects again. */
@@ -66,7 +66,7 @@ export function streamChanges(
     'x-accel-buffering': 'no',
   });
   response.write(`retry: ${RETRY_MS}\n\n`);
-  const beat = setInterval(() => isReady && sendBeat(), KEEP_ALIVE_MS).unref();
+  const beat = setInterval(() => isReady && sendBeat(), BEAT_MS).unref();
   response.on('drain', () => {
     isReady = true;
     clearTimeout(stall);

@@ -7,6 +7,7 @@ import { afterAll, beforeAll, describe, expect } from 'vitest';
 import { NO_CHECKS } from '../../src/model/verdict-criteria-and-missing-checks.ts';
 import { replaceToken } from '../../src/web/token-and-sessions.ts';
 import { it, type World, waitFor } from '../support/index.ts';
+import { within } from '../support/within.ts';
 import { fillRichly, HTML, TRANSCRIPT } from '../web/rich-world.ts';
 import { TestSite } from '../web/site.ts';
 import { openBrowser, REBOUND, VERSION, visit } from './browser.ts';
@@ -331,6 +332,22 @@ describe('a connection', () => {
     expect(await page.getByText('No connection').count()).toBe(0);
     await page.context().close();
     await again.close();
+  });
+
+  it('to a server that hangs is not called live for longer than 13 seconds', async ({ world }) => {
+    const site = await rich(world);
+    const { page } = await visit(browser, site);
+    // The clock of the page does not move in a worker.
+    await page.addInitScript(() => Object.assign(window, { SharedWorker: undefined }));
+    await page.clock.install();
+    await page.goto(site.server.url);
+    await page.locator('.connection.is-live').waitFor();
+    await page.route('**/api/v1/live*', () => undefined);
+    await page.clock.fastForward(13_000);
+    await page.getByText('No connection: this is from').waitFor({ timeout: within(5_000) });
+    expect(await page.getByRole('button', { name: 'Retry', exact: true }).isDisabled()).toBe(true);
+    await page.context().close();
+    await site.close();
   });
 
   it('to a server that cannot read its state is said with its time, also in a new tab', async ({ world }) => {
