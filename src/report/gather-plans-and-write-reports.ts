@@ -22,7 +22,7 @@ import { actionOf, commandOf, type Phase } from '../model/workflow.ts';
 import { readableTicket, withPlans } from '../store/store-interface.ts';
 import { enginesIn } from './engines-of-tickets.ts';
 import { type PlanStatus, statusOf } from './plan-and-ticket-status.ts';
-import { whereWorkIs } from './status-text.ts';
+import { asGitHasIt, whereWorkIs } from './status-text.ts';
 import { clock } from './style-and-phrases.ts';
 import type { Report } from './view-schemas.ts';
 import { reportMarkdown, workReport } from './work-report.ts';
@@ -104,8 +104,9 @@ export async function makeReport(
     now,
     isWanted: (plan) => plan.status !== 'draft' && isIn(plan),
   });
-  const unmerged = await unmergedBefore(engine, found, since);
-  const plans = found.filter(
+  const known = await asGitHasIt(found, async () => engine.workspaces);
+  const unmerged = await unmergedBefore(engine, known, since);
+  const plans = known.filter(
     ({ plan, tickets }) =>
       !olderIds.has(plan.id) || tickets.some(({ ticket }) => unmerged.has(refKey(ticket))),
   );

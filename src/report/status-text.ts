@@ -1,11 +1,14 @@
 import { existsSync } from 'node:fs';
+import { isAbsolute } from 'node:path';
+import { ignoring, SignalboxError } from '../model/errors.ts';
 import { groupBy } from '../model/group-and-remember.ts';
-import { refKey } from '../model/ids-and-branch-names.ts';
-import { isGivenUp, type Plan } from '../model/plan.ts';
+import { integrationBranch, refKey } from '../model/ids-and-branch-names.ts';
+import { isGivenUp, type Plan, sharesWorkspace } from '../model/plan.ts';
 import { answerCommands, answerTo, isToRetry } from '../model/state/explain-ticket.ts';
 import { plural } from '../model/text/clean-escape-quote-plural.ts';
 import { endedMerged, inStateSince, openAttempt, openTasksOf, type Ticket, tipOf } from '../model/ticket.ts';
 import { notMerged, whyUnchecked } from '../model/verdict-criteria-and-missing-checks.ts';
+import type { Workspaces } from '../workspaces/workspaces.ts';
 import {
   BOARD_SECTIONS,
   type BoardSection,
@@ -145,9 +148,51 @@ export function whereWorkIs(
   if (url) return { kind: 'pull request', text: `pull request ${url}` };
   const last = ticket.phaseHistory.findLast(({ phase }) => phase === 'integrate');
   if (last?.status === 'success' && notMerged(last.output) === undefined)
-    return { kind: 'merged', text: `merged into ${oneLine(base.ref)}` };
+    return { kind: 'merged', text: 'merged' };
   if (!branch || changedNothing(ticket)) return null;
   return { kind: 'branch', text: `on branch ${oneLine(branch)}` };
+}
+
+/** The branch beside its base, which is checked out, that the work was merged into and that the base does not have yet. */
+function gatheredOn({ landed, base }: Ticket): string | undefined {
+  const beside = base && integrationBranch(base.ref.replace(/^origin\//, ''));
+  return landed && landed.into === beside ? beside : undefined;
+}
+
+/**
+ * The same plans, where git says so of finished work: merged, by whomever, or no longer on a branch, because that was deleted. Where git
+ * cannot be asked, everything stays as it was recorded.
+ */
+export async function asGitHasIt(
+  plans: readonly PlanStatus[],
+  workspaces: () => Promise<Pick<Workspaces, 'placesOfWork'>>,
+): Promise<PlanStatus[]> {
+  const works = plans.flatMap(({ plan, tickets }) =>
+    tickets.flatMap(({ ticket }) => {
+      const { branch, base, machine, landed } = ticket;
+      const kind = whereWorkIs(ticket)?.kind;
+      const repo = ticket.repo ?? plan.repo;
+      // On a fleet, the branch may be on another machine.
+      if (!branch || !base || !repo || machine || sharesWorkspace(plan) || !isAbsolute(repo)) return [];
+      const isOpen = kind === 'branch' || (kind === 'merged' && (!landed || gatheredOn(ticket)));
+      return isOpen ? [{ repo, base: base.ref, branch, start: base.commit, tip: tipOf(ticket), ticket }] : [];
+    }),
+  );
+  const known = new Map<Ticket, Ticket>();
+  for (const own of groupBy(works, ({ repo, base }) => `${repo}\n${base}`).values())
+    await ignoring(SignalboxError, async () => {
+      const [{ repo, base } = { repo: '', base: '' }] = own;
+      const places = await (await workspaces()).placesOfWork({ repo, base, works: own });
+      for (const [at, { ticket, tip }] of own.entries()) {
+        const into = places[at];
+        if (into === null) known.set(ticket, { ...ticket, branch: null });
+        else if (into !== undefined) known.set(ticket, { ...ticket, landed: { into, tip } });
+      }
+    });
+  return plans.map((each) => ({
+    ...each,
+    tickets: each.tickets.map((one) => ({ ...one, ticket: known.get(one.ticket) ?? one.ticket })),
+  }));
 }
 
 /** Whether a complete ticket's branch ends where it began. */
@@ -164,8 +209,12 @@ export function workLine(plan: Plan, tickets: readonly Ticket[]): string[] {
   );
   const count = (kind: 'merged' | 'pull request' | 'branch') => kinds.get(kind)?.length ?? 0;
   const [merged, pulls, branches] = [count('merged'), count('pull request'), count('branch')];
+  const gathered = tickets.filter((ticket) => whereWorkIs(ticket)?.kind === 'merged' && gatheredOn(ticket));
+  const beside = gathered[0] && gatheredOn(gathered[0]);
+  const inBase = merged - gathered.length;
   const facts = [
-    ...(merged > 0 ? [`${merged} merged`] : []),
+    ...(inBase > 0 ? [`${inBase} merged`] : []),
+    ...(beside ? [`${gathered.length} merged into ${beside}`] : []),
     ...(pulls > 0 ? [plural(pulls, 'pull request')] : []),
     ...(branches > 0
       ? [workspace ? 'on one branch' : `${branches} on ${branches === 1 ? 'its branch' : 'their branches'}`]
@@ -179,7 +228,7 @@ export function workLine(plan: Plan, tickets: readonly Ticket[]): string[] {
   const below = [...pages, ...onBranches.map(({ ticketId }) => `→ signalbox integrate ${id} ${ticketId}`)];
   const hidden = below.length - MAX_IDS;
   const merge = mergeCommand(plan, pulls > 0 ? ' --pr' : '');
-  const isMerged = isGivenUp(plan) || pulls + branches === 0;
+  const isMerged = isGivenUp(plan) || pulls + branches + gathered.length === 0;
   return [
     isMerged || !merge ? work : `${work} → ${merge}`,
     ...below.slice(0, MAX_IDS).map((line) => `  ${line}`),

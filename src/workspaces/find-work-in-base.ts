@@ -50,6 +50,54 @@ export async function findWorkInBase(
   return (await isReachable(repo, tip)) ? 'kept' : 'gone';
 }
 
+/** Finished work: its branch, where that began, and its last commit, if known. */
+interface Finished {
+  branch: string;
+  start: string;
+  tip: string | null;
+}
+
+/**
+ * Where finished work is by now, if it is not on its branch alone: the base or its integration branch, by name, or null where the
+ * branch was deleted. Undefined for the others, and in a clone that has not even the commit where the work began.
+ */
+export async function placesOfWork(
+  repo: Repository,
+  { base, works }: { base: string; works: readonly Finished[] },
+): Promise<(string | null | undefined)[]> {
+  const name = base.replace(/^origin\//, '');
+  const places = [
+    [name, branchRef(name)],
+    [`origin/${name}`, originRef(name)],
+    [integrationBranch(name), branchRef(integrationBranch(name))],
+  ] as const;
+  const own = works.flatMap(({ branch }) => [branchRef(branch), originRef(branch)]);
+  const refs = await readRefs(repo, [...places.map(([, ref]) => ref), ...own]);
+  const holders: { place: string; own: string; commit: string; merged: Set<string> }[] = [];
+  for (const [place, ref] of places) {
+    const commit = refs.get(ref);
+    if (commit === undefined) continue;
+    const below = ['refs/heads', 'refs/remotes/origin'];
+    const args = ['for-each-ref', `--merged=${commit}`, '--format=%(refname)', ...below];
+    const merged = new Set((await repo.git(args, { at: repo })).stdout.split('\n'));
+    holders.push({ place, own: ref, commit, merged });
+  }
+  const found: (string | null | undefined)[] = [];
+  for (const { branch, start, tip } of works) {
+    const ref = [branchRef(branch), originRef(branch)].find((each) => refs.has(each));
+    if (ref !== undefined) {
+      found.push(holders.find(({ own: holder, merged }) => holder !== ref && merged.has(ref))?.place);
+      continue;
+    }
+    let place: string | null | undefined = (await isCommit(repo, start)) ? null : undefined;
+    if (place === null && tip !== null && (await isCommit(repo, tip)))
+      for (const holder of holders)
+        if (place === null && (await contains(repo, holder.commit, tip))) place = holder.place;
+    found.push(place);
+  }
+  return found;
+}
+
 /**
  * The branch that has a branch's changes although it lacks its commits, as after a squash or a rebase: the base, here or on
  * origin, or its integration branch. Null where nothing shows that.

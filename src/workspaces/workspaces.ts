@@ -24,7 +24,7 @@ import {
   takeFingerprint,
 } from './evidence-and-diff.ts';
 import { originBranch } from './find-start-and-merge-prerequisites.ts';
-import { baseHas, branchWithSameChanges, findWorkInBase } from './find-work-in-base.ts';
+import { baseHas, branchWithSameChanges, findWorkInBase, placesOfWork } from './find-work-in-base.ts';
 import { findObstacles } from './find-worktree-obstacles.ts';
 import {
   fetchHandedOver,
@@ -254,6 +254,10 @@ function callsOf(context: Context) {
     catchUp: inRepo(catchUp),
     branchAhead: inRepo(branchAhead),
     findWorkInBase: inRepo(findWorkInBase),
+    placesOfWork: inRepo(
+      (repo, spec: { repo: string; base: string; works: Parameters<typeof placesOfWork>[1]['works'] }) =>
+        placesOfWork(repo, spec),
+    ),
     branchHas: inRepo(branchHas),
     checkBase: inRepo(checkBase),
     basedOn: inRepo(basedOn),

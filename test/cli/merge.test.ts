@@ -153,9 +153,42 @@ describe('merge', () => {
     const { out } = await new CliCall(['merge', 'p'], place).ended;
     expect(out).toContain('\nTo bring it into your checkout:\n  git merge --ff-only signalbox/main\n');
     expect(out.split('\n').filter((line) => line.length > 60)).toEqual([]);
-    expect((await world.cli('status', 'p')).out).toContain('\n  Work: 1 merged\n');
+    const work = async () => (await world.cli('status', 'p')).out.split('\n').at(-2);
+    expect(await work()).toBe('  Work: 1 merged into signalbox/main → signalbox merge p');
+    // A commit of one's own: that command would not be a fast-forward any more.
+    git(world.repo, 'commit', '--quiet', '--allow-empty', '-m', 'Own');
+    const again = (await world.cli('merge', 'p')).out;
+    expect(again).toContain('Nothing to merge.\nTo bring it into your checkout: ');
+    git(world.repo, 'merge', '--quiet', '--ff-only', 'signalbox/main');
+    expect((await world.cli('merge', 'p')).out).toBe('Nothing to merge.\n');
+    expect(await work()).toBe('  Work: 1 merged');
     const { sections } = await world.json<Report>('report', '--plan', 'p');
     expect(sections.map(({ name }) => name)).toEqual(['merged', 'decided']);
+  });
+
+  it('is not offered for work that a person merged, whose branch was deleted, or that a phase merged', async ({
+    world,
+  }) => {
+    const names = ['a', 'b', 'c', 'd'];
+    const work = (id: string) => [id, { files: { [id]: '1' } }] as const;
+    complete(world, Object.fromEntries(names.map(work)));
+    const phaseHistory = [{ phase: 'integrate', visit: 1, attempt: 1, status: 'success', startedAt: 'x' }];
+    complete(world, { e: { files: { e: '1' }, more: { phaseHistory } } }, { id: 'q' });
+    git(world.repo, 'merge', '--quiet', 'ticket/p/a');
+    git(world.repo, 'branch', '--force', 'signalbox/main', 'ticket/q/e');
+    git(world.repo, 'branch', '-D', 'ticket/p/b');
+    git(world.repo, 'merge', '--quiet', '--squash', 'ticket/p/d');
+    git(world.repo, 'commit', '--quiet', '-m', 'Squashed');
+    const status = async (...words: string[]) => (await world.cli('status', ...words)).out;
+    expect(await status('p')).toContain('\n  Work: 1 merged, 2 on their branches → signalbox merge p\n');
+    expect(await status('e')).toContain('merged into signalbox/main\n');
+    expect((await world.cli('merge', 'p', '--dry-run')).out).toMatch(
+      / 1\. p\/c .*\n {2}= p\/d {2}already in main\n$/,
+    );
+    await world.cli('merge', 'p');
+    expect(await status('p')).toMatch(
+      /\n {2}Work: 2 merged, 1 merged into signalbox\/main → signalbox merge p\n$/,
+    );
   });
 
   it('is not held up by a stopped run whose issue it has, and finds the newer one by the id', async ({

@@ -26,7 +26,7 @@ describe.concurrent('report', () => {
     expect((await world.cli('report')).out).toMatch(/\nNothing happened, and nothing needs you\.\n$/);
     expect((await world.cli('report', '--since', '1h')).out).toContain('1 of 1 done');
     const json = await world.json<Report>('report', '--plan', 'p');
-    expect(json).toMatchObject({ period: 'plan p', sections: [{ name: 'ready' }] });
+    expect(json).toMatchObject({ period: 'plan p', sections: [{ name: 'merged' }] });
     expect((await world.cli('report', '--since', 'noon')).err).toContain('--since 18:00');
     expect((await world.cli('report', '--html', '--plan', 'p')).out).toMatch(/^<!doctype html>\n/);
   });

@@ -27,7 +27,7 @@ import { isCancelled, isOver } from '../../model/ticket.ts';
 import { enginesIn } from '../../report/engines-of-tickets.ts';
 import { statusOf } from '../../report/plan-and-ticket-status.ts';
 import { oneLine } from '../../report/printable-text.ts';
-import { nextSteps, workLine } from '../../report/status-text.ts';
+import { asGitHasIt, nextSteps, workLine } from '../../report/status-text.ts';
 import type { Style } from '../../report/style-and-phrases.ts';
 import { fittingTable, foldProse } from '../../report/tables-and-text-wrapping.ts';
 import { checkAll } from '../../workflows/check/check-workflow.ts';
@@ -289,10 +289,17 @@ async function openWork(io: Io): Promise<string[]> {
     ...(hidden > 0 ? [`${hidden} more ${hidden === 1 ? 'needs' : 'need'} you`] : []),
     ...(rest.length > 0 ? [`${rest.length} running or waiting`] : []),
   ];
-  const unmerged = latestFinished(view, (plan) => plan.status === 'complete' && isHere(plan))
-    .slice(0, MAX_LISTED)
-    .flatMap((plan) =>
-      workLine(plan, store.tickets(plan))
+  const finished = latestFinished(view, (plan) => plan.status === 'complete' && isHere(plan));
+  const done = finished.slice(0, MAX_LISTED).map((plan) => {
+    const own = store.tickets(plan).map((ticket) => ({ ticket, why: '', next: '' }));
+    return { plan, tickets: own, problems: [] };
+  });
+  const unmerged = (await asGitHasIt(done, async () => createWorkspaces({ env: io.env })))
+    .flatMap(({ plan, tickets: own }) =>
+      workLine(
+        plan,
+        own.map(({ ticket }) => ticket),
+      )
         .slice(0, 1)
         .map((line) => `  ${plan.id}: ${line}`),
     )

@@ -11,7 +11,7 @@ import {
   type Trainload,
 } from '../../features/merge-train/collect-branches.ts';
 import type { Preview, TrainResult } from '../../features/merge-train/run-merge-train.ts';
-import { previewTrain, runTrain } from '../../features/merge-train/run-merge-train.ts';
+import { bringGathered, previewTrain, runTrain } from '../../features/merge-train/run-merge-train.ts';
 import { commentOnPull } from '../../features/pull-requests/answer-review.ts';
 import type { ForgeStep } from '../../features/pull-requests/pull-request-actions.ts';
 import { forgeStep, waitingForTrouble } from '../../features/pull-requests/pull-request-actions.ts';
@@ -104,6 +104,8 @@ async function run(
     const plan = planId === undefined ? undefined : engine.store.plan(planId);
     const merge = plan?.workspace && mergeCommand(plan);
     io.out(merge ? `The branch of a spec is merged by git: ${merge}` : 'Nothing to merge.');
+    for (const command of await bringGathered(engine, meantPlans(io, engine, planId)))
+      outWrapped(io, [bringLine(command, repositoryOf(io.cwd) ?? '')]);
   }
   const local = results.flatMap(({ landed }) => landed.filter(({ pullRequest }) => pullRequest === null));
   const shown = results.length === 0 ? openTickets(io, engine, planId) : local;
@@ -115,11 +117,19 @@ async function run(
   if (!ok) io.exit(1);
 }
 
-function openTickets(io: Io, { store }: EngineContext, planId: string | undefined): TicketRef[] {
-  const isHere = plansHere(io, store) ?? (() => true);
-  const isMeant = (plan: Plan) => (planId === undefined ? isHere(plan) : plan.id === planId);
-  const plans = store.glance().plans.filter(isMeant);
-  return plans.flatMap((plan) => store.tickets(plan)).filter((ticket) => !isOver(ticket));
+function openTickets(io: Io, engine: EngineContext, planId: string | undefined): TicketRef[] {
+  const plans = meantPlans(io, engine, planId);
+  return plans.flatMap((plan) => engine.store.tickets(plan)).filter((ticket) => !isOver(ticket));
+}
+
+/** The named plan, or all of this repository. */
+function meantPlans(io: Io, { store }: EngineContext, planId: string | undefined): Plan[] {
+  if (planId !== undefined) return [store.plan(planId)];
+  return store.view().plans.filter(plansHere(io, store) ?? (() => true));
+}
+
+function bringLine(fastForward: string, here: string): string {
+  return `To bring it into your checkout: ${fastForward.replace(`-C ${shellWord(here)} `, '')}`;
 }
 
 /** Where the pull request of a ticket is, and what merges it if the ticket only waits for that. */
@@ -167,8 +177,7 @@ function trainText(result: TrainResult, { trusted, here }: { trusted: boolean; h
         ? []
         : [`Checks in signalbox.yaml need your trust: signalbox config trust ${shellWord(result.repo)}`]),
     );
-  if (fastForward)
-    lines.push(`To bring it into your checkout: ${fastForward.replace(`-C ${shellWord(here)} `, '')}`);
+  if (fastForward) lines.push(bringLine(fastForward, here));
   for (const planId of plansOf(left.filter(({ pending }) => pending)))
     lines.push(`Once the checks are done: signalbox merge ${planId} --pr`);
   for (const planId of plansOf(returned.filter(({ phase }) => phase !== null)))

@@ -9,12 +9,13 @@ import { plural } from '../../model/text/clean-escape-quote-plural.ts';
 import {
   allStatusJson,
   isIn,
+  type PlanStatus,
   problemsWithoutPlan,
   statusJson,
   statusOf,
 } from '../../report/plan-and-ticket-status.ts';
 import { type Lines, oneLine, printable } from '../../report/printable-text.ts';
-import { planLines, ticketLines } from '../../report/status-text.ts';
+import { asGitHasIt, planLines, ticketLines } from '../../report/status-text.ts';
 import { sayProblem } from '../../report/style-and-phrases.ts';
 import { openAndOnePlan } from '../../store/store-interface.ts';
 import { planOrTicketNamed, plansHere } from '../find-named-plans-and-tickets.ts';
@@ -108,13 +109,20 @@ async function show(io: Io, options: StatusOptions, words: readonly (string | un
   if (options.json && named) return outJson(io, first && statusJson(tickets ? { ...first, tickets } : first));
   if (options.json) return outJson(io, allStatusJson(wanted, view));
   const out = (text: Lines) => outWrapped(io, text);
-  if (tickets && first) return out(tickets.flatMap((each) => ticketLines(each, first.plan, io.style, now)));
+  const inGit = (plans: readonly PlanStatus[]) =>
+    asGitHasIt(plans, async () =>
+      (await import('../../workspaces/workspaces.ts')).createWorkspaces({ env: io.env }),
+    );
+  if (tickets && first) {
+    const [known = first] = await inGit([{ ...first, tickets }]);
+    return out(known.tickets.flatMap((each) => ticketLines(each, first.plan, io.style, now)));
+  }
   const isHere = named || options.all ? undefined : plansHere(io, store);
   const here = isHere ? wanted.filter(({ plan }) => isHere(plan)) : wanted;
   const only = options.failed ? 'need you' : options.waiting ? 'waiting' : undefined;
   const shown = only ? here.filter((each) => each.tickets.some(({ ticket }) => isIn(only, ticket))) : here;
   if (!named) shown.sort((a, b) => newestFirst(a.plan, b.plan));
-  const lines = shown.flatMap((each, index) => [
+  const lines = (await inGit(shown)).flatMap((each, index) => [
     ...(index > 0 ? [''] : []),
     ...planLines(each, io.style, now, { detailed: named !== undefined, only }),
   ]);

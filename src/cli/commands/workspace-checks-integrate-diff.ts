@@ -6,7 +6,7 @@ import type { TicketRef } from '../../model/ids-and-branch-names.ts';
 import { LAST } from '../../model/plans/latest-plans-and-unknown-name-errors.ts';
 import { answerCommands } from '../../model/state/explain-ticket.ts';
 import { NO_CHECKS, NO_RELATED_TESTS_RAN } from '../../model/verdict-criteria-and-missing-checks.ts';
-import { mergeCommand, whereWorkIs } from '../../report/status-text.ts';
+import { asGitHasIt, mergeCommand, whereWorkIs } from '../../report/status-text.ts';
 import type { Style } from '../../report/style-and-phrases.ts';
 import { ticketNamed } from '../find-named-plans-and-tickets.ts';
 import { answer, type Io, outJson } from '../io.ts';
@@ -120,7 +120,7 @@ export async function diff(
   if (text !== '' && io.tty && !options.json) {
     const lines = text.trimEnd().split('\n');
     await pageLines(io, options.stat ? lines : coloured(lines, io.style));
-    io.out(whatNext(engine, { planId, ticketId }));
+    io.out(await whatNext(engine, { planId, ticketId }));
   } else if (!options.json && text === '') io.err(`${planId}/${ticketId} has changed nothing yet.`);
   else if (as === 'patch') io.stdout.write(Buffer.from(text, 'latin1'));
   else answer(io, options, changes, text.trimEnd().split('\n'));
@@ -146,8 +146,11 @@ function coloured(lines: readonly string[], colors: Style): string[] {
 }
 
 /** How to go on with the work that a diff has shown. */
-function whatNext({ store }: EngineContext, ref: TicketRef): string[] {
-  const [plan, ticket] = [store.plan(ref.planId), store.ticket(ref)];
+async function whatNext({ store, workspaces }: EngineContext, ref: TicketRef): Promise<string[]> {
+  const plan = store.plan(ref.planId);
+  const recorded = [{ ticket: store.ticket(ref), why: '', next: '' }];
+  const [known] = await asGitHasIt([{ plan, tickets: recorded, problems: [] }], async () => workspaces);
+  const ticket = known?.tickets[0]?.ticket ?? store.ticket(ref);
   const names = `${ref.planId} ${ref.ticketId}`;
   const work = whereWorkIs(ticket);
   if (work && work.kind !== 'branch')

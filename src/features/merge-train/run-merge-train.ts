@@ -4,14 +4,16 @@ import { type EngineContext, emit } from '../../engine/context.ts';
 import { recordLanded } from '../../engine/create-release-and-diff-ticket-workspace.ts';
 import { pinnedFor } from '../../engine/pinned-workflow.ts';
 import { reportStatus } from '../../engine/report-status-changes.ts';
-import { HeldError, SignalboxError } from '../../model/errors.ts';
+import { workspaceFor } from '../../engine/work-out-workspace-and-repository.ts';
+import { HeldError, ifUsable, orError, SignalboxError } from '../../model/errors.ts';
 import type { TicketRef } from '../../model/ids-and-branch-names.ts';
+import type { Plan } from '../../model/plan.ts';
 import { type Findings, sendBack } from '../../model/state/send-back-after-failed-merge.ts';
 import type { Ticket } from '../../model/ticket.ts';
 import { NO_CHECKS } from '../../model/verdict-criteria-and-missing-checks.ts';
 import { excerpt } from '../../phases/capture-values-and-excerpt-output.ts';
 import type { Fleet } from '../../store/store-interface.ts';
-import type { Track, TrackSpec, Trains } from '../../workspaces/workspaces.ts';
+import type { Track, TrackSpec, Trains, WorkspaceSpec } from '../../workspaces/workspaces.ts';
 import { Notifier } from '../notifications/notify.ts';
 import { isReadyToMerge, type LeftOut, leaveOut, type Trainload } from './collect-branches.ts';
 import { type Fault, findPassingCars, type Sorted } from './find-passing-branches.ts';
@@ -109,6 +111,41 @@ async function run(engine: EngineContext, load: Trainload, options: TrainOptions
   }
 }
 
+/**
+ * The commands that bring what was merged before into checkouts of the base that lack it. The branch that has it first gets what the
+ * base has got since, so that they can fast-forward.
+ */
+export async function bringGathered(engine: EngineContext, plans: readonly Plan[]): Promise<Set<string>> {
+  const { store, settings, workspaces } = engine;
+  const view = store.glance();
+  const specs = new Map<string, WorkspaceSpec>();
+  for (const plan of plans)
+    for (const ticket of store.tickets(plan)) {
+      const { status, base } = ticket;
+      const spec =
+        status === 'complete' && base
+          ? ifUsable(() => workspaceFor(ticket, plan, settings, view))
+          : undefined;
+      if (spec) specs.set(`${spec.repo}\n${base?.ref}`, spec);
+    }
+  const commands = new Set<string>();
+  for (const { repo, base, recordedBase = null } of specs.values()) {
+    const spec: TrackSpec = { base, recordedBase, remote: false };
+    const bring = async () => {
+      const trains = await workspaces.trains(repo);
+      const track = await trains.track(spec);
+      const { name, from, tip, fastForward } = track;
+      const inBase = await trains.tipOf(name);
+      if (!fastForward || from === name || inBase === undefined || (await trains.has(inBase, tip))) return;
+      if (await trains.land(spec, track, tip)) commands.add(fastForward);
+    };
+    const failed = await orError(SignalboxError, () => workspaces.withTrainLock(repo, bring));
+    // A repository or base that is gone has nothing to bring.
+    if (failed?.code === 'merge/base-conflict') throw failed;
+  }
+  return commands;
+}
+
 interface Drive extends TrainOptions {
   trains: Trains;
   checks: TrainChecks | undefined;
@@ -135,6 +172,8 @@ async function drive(engine: EngineContext, load: Trainload, options: Drive): Pr
     if (!landing.stale) {
       engine.crash('merge:landed');
       const returned = await returnFaulty(engine, sorted, landing.track.from);
+      const known = [...already, ...sorted.already];
+      for (const each of known) await recordLanded(engine, each, each.into);
       const noChecks = engine.settings.checks ? 'The setting `checks` is empty.' : NO_CHECKS;
       return {
         repo: load.repo,
@@ -145,7 +184,7 @@ async function drive(engine: EngineContext, load: Trainload, options: Drive): Pr
         landed: done,
         returned: returned.returned,
         left: [...left, ...sorted.left, ...returned.left],
-        already: [...already, ...sorted.already],
+        already: known,
         checks: [...(checks?.commands ?? [])],
         unchecked: done.length > 0 && checks?.commands.size === 0 ? noChecks : null,
       };
