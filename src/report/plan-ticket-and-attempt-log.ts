@@ -11,17 +11,20 @@ import { lineOf } from './event-line.ts';
 import { type OutputSource, outputOf } from './find-attempt-output.ts';
 import { oneLine, safeJson } from './printable-text.ts';
 import { clock, type Style, usageText, whichAttempt } from './style-and-phrases.ts';
+import { wrapLines } from './tables-and-text-wrapping.ts';
 
 export interface LogOptions {
   planId: string;
   ticketId: string | null;
   phase: string | null;
-  /** Only the last failed attempt. */
+  /** Only the last failed attempt, or the one that led to a phase that may not be entered again. */
   failed?: boolean;
   /** All that tools printed, not only the last line. */
   full?: boolean;
   json: boolean;
   style: Style;
+  /** Of the terminal. What agents printed is not broken. */
+  columns?: number | undefined;
   /** Takes secrets out of what agents printed. */
   redact: Redact;
 }
@@ -52,10 +55,9 @@ function ticketLog(store: Store, machine: Machine, ref: TicketRef, options: LogO
   const logs = new Map<string, (attempt: Attempt) => string[]>();
   return () => {
     const { phaseHistory, worktree } = store.ticket(ref);
-    const last = phaseHistory.findLast(({ status }) => status === 'failure');
-    return phaseHistory.flatMap((attempt) => {
+    const shown = options.failed ? lastFailed(phaseHistory) : phaseHistory;
+    return shown.flatMap((attempt) => {
       if (options.phase && attempt.phase !== options.phase) return [];
-      if (options.failed && attempt !== last) return [];
       const key = attemptKey(attempt);
       const more = logs.get(key) ?? attemptLog(outputOf(store, machine, ref, attempt), worktree, options);
       logs.set(key, more);
@@ -64,7 +66,16 @@ function ticketLog(store: Store, machine: Machine, ref: TicketRef, options: LogO
   };
 }
 
-interface AttemptLogOptions extends Pick<LogOptions, 'json' | 'full' | 'style' | 'redact'> {
+/** The last failed attempt. One that was not begun, because its phase was entered too often, comes with what led there. */
+function lastFailed(history: readonly Attempt[]): Attempt[] {
+  const last = history.findLastIndex(({ status }) => status === 'failure');
+  const failed = history[last];
+  const isVisitLimit = failed?.error?.class === 'visits';
+  const before = history.slice(0, Math.max(last, 0)).findLast(({ status }) => status !== 'skipped');
+  return [...(isVisitLimit && before ? [before] : []), ...(failed ? [failed] : [])];
+}
+
+interface AttemptLogOptions extends Pick<LogOptions, 'json' | 'full' | 'style' | 'redact' | 'columns'> {
   /** Begin this many bytes before the end of what is there. */
   tailBytes?: number;
   /** Called with what the agent reports. */
@@ -75,7 +86,7 @@ interface AttemptLogOptions extends Pick<LogOptions, 'json' | 'full' | 'style' |
 export function attemptLog(
   source: OutputSource,
   worktree: string | null,
-  { json, full = false, style, redact, tailBytes, onEvent }: AttemptLogOptions,
+  { json, full = false, style, columns, redact, tailBytes, onEvent }: AttemptLogOptions,
 ): (attempt: Attempt) => string[] {
   const start = tailBytes === undefined ? 0 : Math.max(0, source.size - tailBytes);
   // A secret may span several lines of output, and the first line may be in the middle of one.
@@ -96,7 +107,8 @@ export function attemptLog(
     const say = (kind: string, output: string): void => {
       const text = (printed[kind] ?? redact)(output);
       if (json) lines.push(safeJson({ phase, visit, attempt: number, kind, text }));
-      else if (kind === 'begin' || kind === 'end') lines.push(style.dim(oneLine(text, 400)));
+      else if (kind === 'begin' || kind === 'end')
+        lines.push(...wrapLines(oneLine(text, 400), columns).map(style.dim));
       else lines.push(...relative(text.trimEnd(), worktree).split(/\r?\n/).map(indented));
     };
     if (!begun) {

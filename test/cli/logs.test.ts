@@ -1,6 +1,7 @@
 import { rmSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { describe, expect } from 'vitest';
+import { CliCall } from '../support/cli-call.ts';
 import { BUILD, DONE, it, linesOf, refusal, STUCK, setUp, type World } from './support.ts';
 
 function twoPhases(world: World): void {
@@ -87,6 +88,25 @@ describe.concurrent('logs', () => {
       { phase: 'check', kind: 'stdout', text: 'from the check' },
       { phase: 'check', kind: 'end' },
     ]);
+  });
+
+  it('shows with --failed what led to a phase that may not be entered again', async ({ world }) => {
+    setUp(world);
+    world.workflow('work', [
+      { ...BUILD, maxVisits: 1, onSuccess: 'verify' },
+      { id: 'verify', type: 'script', command: 'verify.sh', onSuccess: 'done', onFailure: 'build' },
+      DONE,
+      STUCK,
+    ]);
+    world.script('verify.sh', 'echo expected 3 to be 4; exit 1');
+    await world.cli('run', 'p');
+    const place = { cwd: world.repo, env: { ...world.env, NO_COLOR: '1' }, terminal: true, columns: 60 };
+    const { out } = await new CliCall(['logs', 'p', '--failed'], place).ended;
+    expect(out).toMatch(
+      /^p\/a\n── verify .*\nexpected 3 to be 4\n── failure: .*\n── build \[visit 2\] .*\n── failure: verify: /,
+    );
+    expect(out).toMatch(/at most\s+1\s+is\s+allowed\.\n$/);
+    expect(out.split('\n').filter((line) => line.length > 60)).toEqual([]);
   });
 
   it('can be followed until Ctrl-C', async ({ world }) => {

@@ -146,7 +146,8 @@ async function showLogs(
         seen.length > 0 ? `It has attempts of: ${[...new Set(seen)].join(', ')}.` : 'It has not started yet.',
     });
   const { failed = false, full = false } = options;
-  const shown = { json: options.json === true, style: io.style, failed, full };
+  const columns = io.columns?.();
+  const shown = { json: options.json === true, style: io.style, columns, failed, full };
   const machine = machineIn(stateDir);
   const redact = await redactorFor(io, options, machine.fingerprints);
   const about = { planId, ticketId: ticketId ?? null, phase: options.phase ?? null };
@@ -155,7 +156,7 @@ async function showLogs(
   const print = (): boolean => {
     const ticket = options.untilRest && ticketId ? store.ticket({ planId, ticketId }) : undefined;
     // What agents printed is not broken.
-    io.out(ticketId || options.json ? more() : wrapLines(more(), io.columns?.()));
+    io.out(ticketId || options.json ? more() : wrapLines(more(), columns));
     if (!ticket || !rests(ticket, new Date().toISOString())) return false;
     io.out(restLine(ticket, shown));
     return true;
