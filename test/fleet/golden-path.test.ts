@@ -1,6 +1,7 @@
 import { expect, it } from 'vitest';
 import { FleetWorld } from '../support/fleet.ts';
 import { commitsOf } from '../support/repo.ts';
+import { within } from '../support/within.ts';
 
 const PHASES = [
   { id: 'build', type: 'agent', prompt: 'Build it.', onSuccess: 'review' },
@@ -54,6 +55,6 @@ it('a worker that is alone fills its only slot again at once', async () => {
   await fleet.reaches('p', 'b', 'complete');
   const [a, b] = fleet.store.tickets('p').map(({ phaseHistory }) => phaseHistory.at(-1));
   // Without a wake-up it is noticed after a quarter of the lease.
-  expect(Date.parse(b?.startedAt ?? '') - Date.parse(a?.completedAt ?? '')).toBeLessThan(10_000);
+  expect(Date.parse(b?.startedAt ?? '') - Date.parse(a?.completedAt ?? '')).toBeLessThan(within(10_000));
   await worker.kill('SIGINT');
 });

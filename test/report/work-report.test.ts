@@ -196,7 +196,7 @@ it('finds what was unusual among 10,000 tickets in no time', () => {
     checkPhases: () => undefined,
     printedAt: () => null,
   });
-  expect(performance.now() - began).toBeLessThan(within(1000));
+  expect(performance.now() - began).toBeLessThan(within(3_000));
   expect(sections.find(({ name }) => name === 'oddities')?.items.map(({ text }) => text)).toEqual([
     'p/t5000: exec cost $9.00, the median is $1.30',
   ]);

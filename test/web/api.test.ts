@@ -435,7 +435,7 @@ describe.concurrent('a transcript', () => {
     const at = (query: string) => site.get<Transcript>(`${TICKET}/attempts/build%231%231/transcript${query}`);
     const began = performance.now();
     const end = await at('');
-    expect(performance.now() - began).toBeLessThan(within(1000));
+    expect(performance.now() - began).toBeLessThan(within(3_000));
     expect(end).toMatchObject({ size: 51_200 * 1024, to: end.size, ended: true });
     expect(end.entries.at(-1)?.text).toContain('000051199 ');
     const above = await at(`?before=${end.from}`);

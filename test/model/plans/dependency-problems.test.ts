@@ -149,7 +149,7 @@ describe('dependencyProblems', () => {
       const of = planOf('p', ...entries.map((entry) => entry.replace(/^</, 'last<')));
       const began = performance.now();
       expect(messages(of)).toHaveLength(count);
-      expect(performance.now() - began).toBeLessThan(within(500));
+      expect(performance.now() - began).toBeLessThan(within(2_500));
     });
 
   it('looks through two thousand plans that wait for each other in no time', { tags: 'full' }, () => {
@@ -157,6 +157,6 @@ describe('dependencyProblems', () => {
     const knownAcyclic = new Set<string>();
     const began = performance.now();
     for (const each of plans) expect(dependencyProblems(each, { plans }, knownAcyclic)).toEqual([]);
-    expect(performance.now() - began).toBeLessThan(within(1000));
+    expect(performance.now() - began).toBeLessThan(within(5_000));
   });
 });

@@ -340,7 +340,7 @@ describe('groups', () => {
     const given = picture({ ...(Object.fromEntries(chain) as Record<string, Fields>), last: { group: 1 } });
     const began = performance.now();
     expect(dispatched(given)).toEqual(['p/t0']);
-    expect(performance.now() - began).toBeLessThan(within(1000));
+    expect(performance.now() - began).toBeLessThan(within(3_000));
   });
 });
 
