@@ -4,14 +4,11 @@ import { InputError } from '../../model/errors.ts';
 import { slug } from '../../model/ids-and-branch-names.ts';
 import { IssueRunPlan } from '../../model/plan-schema.ts';
 import { orderByDependencies } from '../../model/plans/dependency-order.ts';
-import { firstOf } from '../../model/text/clean-escape-quote-plural.ts';
 import { IssueTicket, type Ticket } from '../../model/ticket-schema.ts';
 import type { IssueRunRequest, Refused } from './request-and-result-types.ts';
 
 /** The workflow of every issue. */
 export const WORKFLOW = 'issue';
-/** So many issues are in the name of their plan. */
-const MAX_IN_NAME = 3;
 
 export type RunMode = 'parallel' | 'sequential' | 'chain';
 
@@ -105,7 +102,7 @@ export function planIssues(input: IssuePlanInput): { plan: IssueRunPlan; tickets
   const { agent = null, base = null, concurrency } = request.config;
   const plan = IssueRunPlan.parse({
     id: input.planId,
-    name: firstOf(order.map(sayItem), MAX_IN_NAME),
+    name: order.map(sayItem).join(' '),
     createdAt: input.now,
     createdBy: 'run',
     repo: root,

@@ -58,7 +58,8 @@ function explainStatus(ticket: Ticket, plan: Plan, around: Surroundings): Explan
 }
 
 /** `33 of 50 done, 13 need you, 4 waiting`. What was given up is not counted among what needs a person. */
-export function sayOutcome(tickets: readonly Ticket[]): string {
+export function sayOutcome(stored: readonly Ticket[]): string {
+  const tickets = stored.map(asShown);
   const count = (is: (ticket: Ticket) => boolean) => tickets.filter(is).length;
   const done = count(({ status }) => status === 'complete');
   const needed = count(

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { explain } from '../../../src/model/state/explain-ticket.ts';
+import { explain, sayOutcome } from '../../../src/model/state/explain-ticket.ts';
 import type { Ticket } from '../../../src/model/ticket.ts';
 import { NO_CHECKS } from '../../../src/model/verdict-criteria-and-missing-checks.ts';
 import { attempt, CLAIM, plan, running, ticket } from '../build.ts';
@@ -245,4 +245,9 @@ describe('explain of a spec', () => {
     const said = explain(of, spec, { driven: false, engine: false });
     expect(said).toEqual({ why, next: expect.stringContaining('signalbox resume p') });
   });
+});
+
+it('counts a gate that checks for an answer elsewhere among what needs a person', () => {
+  const looks = attempt('ask', 'running', { asks: 'Ship it?' });
+  expect(sayOutcome([ticket({ status: 'running', phaseHistory: [looks] })])).toBe('0 of 1 done, 1 needs you');
 });
