@@ -1,5 +1,7 @@
 import { join } from 'node:path';
-import { withLock } from '../machine/file-lock.ts';
+import { type LockOptions, withLock } from '../machine/file-lock.ts';
+import { storageReason } from '../machine/files/make-directory-and-handle-storage-errors.ts';
+import { WorkspaceError } from '../model/errors.ts';
 import type { GitLocation } from './locate-git-directories.ts';
 import type { Git } from './run-git.ts';
 
@@ -39,6 +41,25 @@ export function lockRepo<T>(repo: GitLocation, fn: () => T | Promise<T>, signal?
 /** Serialises merges, which neither wait for worktrees nor hold them up. */
 export function lockMerges<T>(repo: GitLocation, fn: () => T | Promise<T>, signal?: AbortSignal): Promise<T> {
   return withLock(join(repo.commonDir, 'signalbox-merge.lock'), fn, { timeoutMs: LOCK_TIMEOUT_MS, signal });
+}
+
+/** The lock of this name, for work that a person waits for: an error says why the lock cannot be written. */
+export async function lockNamed<T>(
+  { commonDir }: GitLocation,
+  name: string,
+  fn: () => Promise<T>,
+  options: LockOptions,
+): Promise<T> {
+  const lock = join(commonDir, name);
+  return withLock(lock, fn, options).catch((error: NodeJS.ErrnoException) => {
+    const reason = error.path?.startsWith(lock) && storageReason(error);
+    if (!reason) throw error;
+    throw new WorkspaceError('workspace/no-place', `Cannot write to the directory ${commonDir}: ${reason}.`, {
+      hint: 'Fix that, then try again.',
+      details: { path: commonDir },
+      cause: error,
+    });
+  });
 }
 
 export function createTurns(): Context['inTurn'] {

@@ -13,7 +13,7 @@ import { isAlive, ownIdentity, type ProcessIdentity } from './process-identity-a
 
 const queues = new Map<string, Promise<unknown>>();
 
-interface LockOptions {
+export interface LockOptions {
   /** Give up after this long; the error names the holder. */
   timeoutMs?: number;
   /** Aborting ends the wait with the signal's reason; what already holds the lock runs to its end. */

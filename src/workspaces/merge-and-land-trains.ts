@@ -1,11 +1,10 @@
 import { join } from 'node:path';
-import { type Context, lockMerges, type Repository } from '../git/context-and-locks.ts';
+import { type Context, lockMerges, lockNamed, type Repository } from '../git/context-and-locks.ts';
 import { fetchNow, fetchRefs } from '../git/fetch-and-find-trunk.ts';
 import { contains, treeOf } from '../git/history.ts';
 import { mergeCommits, withTemporaryObjects } from '../git/merge-commits-without-worktree.ts';
 import { branchRef, checkBranch, originRef, readRef, requireTip } from '../git/refs.ts';
 import { GitError } from '../git/run-git.ts';
-import { withLock } from '../machine/file-lock.ts';
 import { HeldError, WorkspaceError } from '../model/errors.ts';
 import { bringIntegrationUpToDate, findTarget, moveBranch } from './integrate-branch.ts';
 import { remoteTips } from './push-branch.ts';
@@ -82,7 +81,7 @@ export async function openTrains(context: Context, path: string, { dry = false }
 /** Runs `fn` while no other train runs in the repository; throws a HeldError that names the process of one that does. */
 export async function withTrainLock<T>(context: Context, path: string, fn: () => Promise<T>): Promise<T> {
   const repo = await context.repo(path);
-  const lock = join(repo.commonDir, 'signalbox-train.lock');
+  const lock = 'signalbox-train.lock';
   let begun = false;
   const run = () => {
     begun = true;
@@ -90,13 +89,13 @@ export async function withTrainLock<T>(context: Context, path: string, fn: () =>
   };
   try {
     // Long enough to recognize the lock of a process that was killed while it wrote the lock.
-    return await withLock(lock, run, { timeoutMs: 2_500 });
+    return await lockNamed(repo, lock, run, { timeoutMs: 2_500 });
   } catch (error) {
     if (begun || !(error instanceof HeldError)) throw error;
     const { holder } = error.details as { holder?: { pid: number; host: string } };
     const who = holder ? `process ${holder.pid} on ${holder.host}` : 'another process';
     throw new HeldError('merge/held', `${repo.workTree} is being merged by ${who}.`, {
-      hint: `Wait for it. If that process is gone for good, delete ${lock}.`,
+      hint: `Wait for it. If that process is gone for good, delete ${join(repo.commonDir, lock)}.`,
       details: error.details,
     });
   }

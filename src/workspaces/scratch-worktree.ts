@@ -1,9 +1,8 @@
 import { existsSync, mkdirSync, readdirSync, rmdirSync, rmSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { type Context, lockRepo, type Repository } from '../git/context-and-locks.ts';
+import { type Context, lockNamed, lockRepo, type Repository } from '../git/context-and-locks.ts';
 import type { GitLocation } from '../git/locate-git-directories.ts';
 import { GitError, retryRaces } from '../git/run-git.ts';
-import { withLock } from '../machine/file-lock.ts';
 import { digest } from '../model/ids-and-branch-names.ts';
 import { waitForGit } from './add-remove-repair-worktree.ts';
 import { pathTaken, refuseInside } from './find-worktree-obstacles.ts';
@@ -54,7 +53,7 @@ export async function withBaseScratch<T>(
     }
   };
   const { signal } = spec;
-  return withLock(join(repo.commonDir, 'signalbox-base.lock'), work, { timeoutMs: WAIT_FOR_TURN_MS, signal });
+  return lockNamed(repo, 'signalbox-base.lock', work, { timeoutMs: WAIT_FOR_TURN_MS, signal });
 }
 
 export async function openScratch(

@@ -51,6 +51,19 @@ $SIGNALBOX retry p a
 wait $run
 `;
 
+/** Fills the disk of the repository, merges, runs the plan, and makes room when it is asked to. */
+const ON_FULL_REPOSITORY = `
+cp -a repo/. disk && mount -t tmpfs -o size=8m none repo && cp -a disk/. repo || exit
+$SIGNALBOX run done > done.out 2>&1 || exit
+dd if=/dev/zero of=repo/ballast bs=512 2> /dev/null
+$SIGNALBOX merge done
+$SIGNALBOX run p & run=$!
+until [ -e room ]; do [ -d disk ] || exit; sleep 0.1; done
+rm repo/ballast
+$SIGNALBOX retry p a
+wait $run
+`;
+
 const BUILD = { id: 'build', type: 'agent', prompt: 'Build.', maxRetries: 0 };
 const CHECKED = [
   { ...BUILD, onSuccess: 'check' },
@@ -158,6 +171,31 @@ describe('a shortage', () => {
       expect(out + err).not.toContain('fail before any work');
       world.plan('q', { tickets: { a: {} } });
       expect((await world.cli('run', 'q')).out).toContain('to run its checks once');
+    },
+  );
+
+  it.skipIf(!mayMount)(
+    'of disk in the repository is a wait before the checks of the base, and a merge says why it cannot begin',
+    async ({ world }) => {
+      world.agent('agent', 'commit');
+      world.workflow('work', CHECKED);
+      mkdirSync(join(world.dir, 'disk'));
+      world.config({ baseCheck: 'warn', checks: ['true'] });
+      world.plan('done', { baseCheck: false, tickets: { a: {} } });
+      world.plan('p', { tickets: { a: {} } });
+      writeFileSync(join(world.dir, 'run.sh'), ON_FULL_REPOSITORY);
+      const run = shell(world, `exec ${UNSHARE} sh run.sh`);
+      const held = await world.reaches('p', 'a', isHeld);
+      expect(held).toMatchObject({ status: 'ready', retries: {}, error: null, phaseHistory: [] });
+      writeFileSync(join(world.dir, 'room'), '');
+      const { code, out, err } = await run;
+      expect(code, out + err).toBe(0);
+      expect(out).toMatch(
+        /the checks of main cannot be run: Cannot write to the directory \S+: the disk is full/,
+      );
+      expect(err).toMatch(/❌ Cannot write to the directory \S+: the disk is full\.\n/);
+      expect(err).not.toContain('ENOSPC');
+      expect(story(world.ticket('p', 'a')).at(-1)).toBe('check success');
     },
   );
 

@@ -8,7 +8,7 @@ import type { TicketWorkspace } from '../../engine/work-out-workspace-and-reposi
 import { noteFact } from '../../machine/files/write-atomic-and-note-facts.ts';
 import { stopJob } from '../../machine/jobs/stop-job.ts';
 import { type BaseResult, baseResults } from '../../machine/results-of-base-checks.ts';
-import { explained, HeldError, WorkspaceError } from '../../model/errors.ts';
+import { explained, HeldError, SignalboxError, shortageOf, WorkspaceError } from '../../model/errors.ts';
 import { digest } from '../../model/ids-and-branch-names.ts';
 import { checksOf, runCheck } from '../checks/find-and-run-checks.ts';
 
@@ -106,8 +106,10 @@ async function checkBase(
       return result;
     });
   } catch (error) {
-    if (!(error instanceof WorkspaceError || error instanceof HeldError)) throw error;
-    if (!signal.aborted) say(`the checks of ${ref} cannot be run: ${explained(error)}`);
+    const shortage = shortageOf(error);
+    if (!(error instanceof WorkspaceError || error instanceof HeldError || shortage)) throw error;
+    const why = error instanceof SignalboxError ? explained(error) : shortage;
+    if (!signal.aborted) say(`the checks of ${ref} cannot be run: ${why}`);
     return null;
   }
 }
