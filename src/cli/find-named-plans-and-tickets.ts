@@ -79,7 +79,7 @@ function isSameRepository(path: string, here: string): boolean {
 }
 
 /** Commands that change nothing: they also take the only ticket of a plan, and tickets of finished plans by their id. */
-const READ_ONLY_COMMANDS: ReadonlySet<string> = new Set([
+export const READ_ONLY_COMMANDS: ReadonlySet<string> = new Set([
   'attach',
   'diff',
   'logs',

@@ -70,6 +70,17 @@ describe.concurrent('completion', () => {
     expect(await offered(world, 'run', '--agent', 'ag')).toEqual(['agent']);
   });
 
+  it('offers finished plans to commands that show or merge them', async ({ world }) => {
+    world.plan('p', { status: 'complete', tickets: { one: { status: 'complete' } } });
+    const names = async (...words: string[]) => (await world.cli('__complete', '', ...words)).out.trim();
+    expect(await names('shown,ticket')).toBe('p');
+    expect(await names('merged,ticket')).toBe('p');
+    expect(await names('plan,ticket')).toBe('');
+    const bash = (await world.cli('completion', 'bash')).out;
+    expect(bash).toMatch(/"\/merge "\*\) .*names="merged,ticket"/);
+    expect(bash).toMatch(/"\/logs "\*\) .*names="shown,ticket"/);
+  });
+
   it.for([
     [['plan', 'ticket', 'phase'], ['p'], ['one']],
     [
@@ -81,7 +92,9 @@ describe.concurrent('completion', () => {
     [['plan', 'ticket'], ['one'], []],
     [['plan'], [], ['p']],
     [['plan'], ['p'], []],
-    [['what'], [], ['p', 'one']],
+    [['what'], [], ['p']],
+    [['merged', 'ticket'], [], ['p', 'two']],
+    [['merged', 'ticket'], ['p'], ['two']],
     [['what'], ['p', 'one'], ['one']],
     [['what'], ['file.md'], []],
     [['phase'], ['p', 'one'], ['build', 'done', 'stuck']],

@@ -4,9 +4,11 @@ import type { Argument, Command, Option } from 'commander';
 import { InputError } from '../../model/errors.ts';
 import { ISSUE_PHASES } from '../../model/issue-phases.ts';
 import type { Plan } from '../../model/plan.ts';
+import { latestFinished } from '../../model/plans/latest-plans-and-unknown-name-errors.ts';
 import type { Ticket } from '../../model/ticket.ts';
 import { safeJson } from '../../report/printable-text.ts';
 import type { Store } from '../../store/store-interface.ts';
+import { READ_ONLY_COMMANDS } from '../find-named-plans-and-tickets.ts';
 import { ASK, type Io } from '../io.ts';
 import { openSettings, openState } from '../open-settings-store-and-engine.ts';
 
@@ -34,7 +36,8 @@ interface Offer {
   names: Named[];
 }
 
-const NAMED = ['plan', 'ticket', 'phase', 'workflow', 'agent', 'what'] as const;
+/** `shown` and `merged` are plans, also finished ones; behind `merged` come complete tickets. */
+const NAMED = ['plan', 'shown', 'merged', 'ticket', 'phase', 'workflow', 'agent', 'what'] as const;
 type Named = (typeof NAMED)[number];
 
 /** One command as a shell has to know it. */
@@ -67,6 +70,8 @@ const NEW: ReadonlySet<string> = new Set(['/plan/new plan', '/plan/add ticket'])
 const CALLED: Readonly<Record<string, Named>> = {
   '/workflow/show name': 'workflow',
   '/workflow/graph name': 'workflow',
+  '/merge plan': 'merged',
+  ...Object.fromEntries([...READ_ONLY_COMMANDS].map((name) => [`/${name} plan`, 'shown' as const])),
 };
 /** Arguments of commands that are files, or may be. */
 const FILES: ReadonlySet<string> = new Set(['/run what', '/import source']);
@@ -288,6 +293,7 @@ ${lines.join('\n')}`;
 
 /** More would not help anybody who completes a word. */
 const MAX_NAMES = 500;
+const MAX_FINISHED = 10;
 /** Nothing that a shell would take for more than a word. */
 const PLAIN = /^[\w@.:/+-]+$/;
 
@@ -315,14 +321,20 @@ async function namesAt(
   const { store, view } = await openState(io, options, (state) => state.glance());
   const [word = ''] = args;
   const plan = store.hasPlan(word) ? store.plan(word) : undefined;
-  const takesTickets = kinds.length > 1 || first === 'what';
+  const isMerge = first === 'merged';
   if (first !== 'phase' && args.length === 0) {
-    const tickets = takesTickets ? [...view.tickets.values()].filter(isOpen) : [];
-    return [...view.plans.map(({ id }) => id), ...tickets.map(({ ticketId }) => ticketId)];
+    const finished = isMerge || first === 'shown' ? latestFinished(view).slice(0, MAX_FINISHED) : [];
+    // `run` takes a ticket only behind its plan.
+    const isWanted = (ticket: Ticket) => first !== 'what' && kinds.length > 1 && isOpen(ticket) !== isMerge;
+    const tickets = [...view.tickets.values()].filter(isWanted);
+    return [...[...view.plans, ...finished].map(({ id }) => id), ...tickets.map(({ ticketId }) => ticketId)];
   }
   // A unique ticket id stands for its plan, too.
   const behind = plan ? args.slice(1) : args;
-  if (plan && behind.length === 0 && first !== 'phase') return takesTickets ? openTickets(store, plan) : [];
+  const isTicketNext = plan && behind.length === 0 && first !== 'phase';
+  if (isTicketNext && isMerge)
+    return store.tickets(plan).flatMap((ticket) => (isOpen(ticket) ? [] : ticket.ticketId));
+  if (isTicketNext) return kinds.length > 1 || first === 'what' ? openTickets(store, plan) : [];
   if (first === 'what') return plan ? openTickets(store, plan) : [];
   if (!kinds.includes('phase') || (first !== 'phase' && behind.length !== 1)) return [];
   const [ticketId] = behind;
