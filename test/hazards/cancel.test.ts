@@ -249,7 +249,9 @@ describe('cancel', () => {
     expect(world.ticket('p', 'a').status).toBe('failed');
   });
 
-  it.concurrent('counts what is open, and names the branches of complete tickets', async ({ world }) => {
+  it.concurrent('counts what it would cancel, failed tickets too, and names the branches of complete tickets', async ({
+    world,
+  }) => {
     prepare(world);
     const base = { ref: 'main', commit: 'c', remote: null };
     const done = { status: 'complete', currentPhase: 'done', base } as const;
@@ -262,7 +264,7 @@ describe('cancel', () => {
         open: {},
       },
     });
-    expect((await world.cli('cancel', 'q')).err).toContain('plan q, 1 open ticket, 0 running.');
+    expect((await world.cli('cancel', 'q')).err).toContain('plan q, 2 open tickets, 0 running.');
     const work =
       '  Work: 2 on their branches\n    → signalbox integrate q one\n    → signalbox integrate q two\n';
     expect((await world.cli('cancel', 'q', '--yes')).out).toContain(work);

@@ -5,7 +5,7 @@ import { groupBy } from '../../model/group-and-remember.ts';
 import { refKey } from '../../model/ids-and-branch-names.ts';
 import { firstOf, plural } from '../../model/text/clean-escape-quote-plural.ts';
 import { shellWord } from '../../model/text/quote-values-for-shell.ts';
-import { isOver } from '../../model/ticket.ts';
+import { isCancelled } from '../../model/ticket.ts';
 import { oneLine } from '../../report/printable-text.ts';
 import { workLine } from '../../report/status-text.ts';
 import type { Style } from '../../report/style-and-phrases.ts';
@@ -37,7 +37,7 @@ export async function cancel(
     '../../features/plans/approve-archive-cancel-delete.ts'
   );
   const ref = isOnlyTicket(store.plan(planId)) ? undefined : named;
-  const open = store.tickets(planId).filter((ticket) => !isOver(ticket));
+  const open = store.tickets(planId).filter((ticket) => ticket.status !== 'complete' && !isCancelled(ticket));
   const running = open.filter(({ status }) => status === 'running').length;
   const what = ref
     ? refKey(ref)
