@@ -109,7 +109,11 @@ describe('merge', () => {
     complete(world, { a: { files: { a: '1' } } });
     const none = await world.cli('merge', 'p');
     expect(none.code).toBe(0);
-    expect(none.out).toContain(
+    expect(none.out).toContain('No checks ran on the merged work.');
+    expect(none.out).not.toContain('config trust');
+    writeFileSync(join(world.repo, 'signalbox.yaml'), '{}\n');
+    complete(world, { y: { files: { y: '1' } } }, { id: 'y' });
+    expect((await world.cli('merge', 'y')).out).toContain(
       [
         'No checks ran on the merged work. No checks are configured and the project has none of its own.',
         'To add checks, name them in your settings, for example: checks: [npm test]',

@@ -1,5 +1,5 @@
-import { readFileSync } from 'node:fs';
-import { resolve } from 'node:path';
+import { existsSync, readFileSync } from 'node:fs';
+import { join, resolve } from 'node:path';
 import { repositoryOf } from '../../config/find-config-and-state.ts';
 import { isTrusted } from '../../config/trusted-directories.ts';
 import type { EngineContext } from '../../engine/context.ts';
@@ -96,7 +96,10 @@ async function run(
     results.push(result);
     if (options.json) continue;
     const trusted = isTrusted(load.repo, engine.settings.home);
-    outWrapped(io, trainText(result, { trusted, here: repositoryOf(io.cwd) ?? '' }));
+    const own = ['signalbox.yaml', '.signalbox/settings.json'].filter((file) =>
+      existsSync(join(load.repo, file)),
+    );
+    outWrapped(io, trainText(result, { untrusted: trusted ? [] : own, here: repositoryOf(io.cwd) ?? '' }));
   }
   const ok = results.every(({ returned, left }) => returned.length + left.length === 0);
   if (options.json) outJson(io, { ok, trains: results });
@@ -158,8 +161,11 @@ async function preview(
   if (!clear) io.exit(1);
 }
 
-/** The result of a merge, a line per ticket. `trusted`: the repository's own settings may name commands. `here`: the current repository. */
-function trainText(result: TrainResult, { trusted, here }: { trusted: boolean; here: string }): string[] {
+/** The result of a merge, a line per ticket. `untrusted`: the repository's settings that may not name commands. `here`: the current repository. */
+function trainText(
+  result: TrainResult,
+  { untrusted, here }: { untrusted: readonly string[]; here: string },
+): string[] {
   const { landed, returned, left, already, target, commit, fastForward, unchecked } = result;
   const name = column([...landed, ...returned, ...left, ...already]);
   const lines = [
@@ -173,9 +179,9 @@ function trainText(result: TrainResult, { trusted, here }: { trusted: boolean; h
     lines.push(
       `No checks ran on the merged work. ${unchecked}`,
       'To add checks, name them in your settings, for example: checks: [npm test]',
-      ...(trusted
-        ? []
-        : [`Checks in signalbox.yaml need your trust: signalbox config trust ${shellWord(result.repo)}`]),
+      ...untrusted.map(
+        (file) => `Checks in ${file} need your trust: signalbox config trust ${shellWord(result.repo)}`,
+      ),
     );
   if (fastForward) lines.push(bringLine(fastForward, here));
   for (const planId of plansOf(left.filter(({ pending }) => pending)))
