@@ -102,7 +102,7 @@ export const TICKET_COMMANDS: Commands = {
     load: async () => (await import('../commands/stats-and-report.ts')).report,
   },
   'pause <plan> [ticket]': {
-    about: 'stop a ticket’s agent now and keep everything',
+    about: 'pause a ticket: its agent stops now, everything is kept',
     args: TICKET,
     load: async () => (await ticket()).pause,
   },
@@ -142,7 +142,7 @@ export const TICKET_COMMANDS: Commands = {
     load: async () => (await ticket()).resume,
   },
   'stop <plan> [ticket]': {
-    about: 'pause a ticket, or a plan with all that runs in it',
+    about: 'stop a ticket, or a plan with all that runs in it',
     notes: 'resume continues it. To give it up instead: cancel.',
     examples: ['stop sprint-12'],
     load: async () => (await ticket()).stop,
