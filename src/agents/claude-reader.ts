@@ -90,8 +90,7 @@ export class ClaudeReader extends StreamReader {
     if (result && isPositive(result)) return null;
     if (!result && !this.#rejection) return this.unfinished(exit);
     const message = messageIn(result);
-    const said = /^API Error: (\d{3})\b/.exec(message)?.[1];
-    const status = asNumber(result?.api_error_status) ?? (said ? Number(said) : null);
+    const status = asNumber(result?.api_error_status) ?? Number(/API Error: (\d{3})/.exec(message)?.[1]);
     const kind = reasonOf(result) ?? (this.#rejection ? 'limit' : classify(message, status));
     if (kind !== 'limit' || !this.#rejection) return this.error(kind ?? 'crash', message);
     const { resetAt, message: announced } = this.#rejection;
