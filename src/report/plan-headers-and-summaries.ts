@@ -2,19 +2,19 @@ import type { RunResult } from '../engine/run-plan.ts';
 import { modeOf } from '../features/issue-runs/options/execution-config-and-workflow-changes.ts';
 import { issueName, storedRun } from '../features/issue-runs/results/stored-run-time-and-issue-names.ts';
 import { parseRef } from '../model/ids-and-branch-names.ts';
-import type { Plan } from '../model/plan.ts';
+import { isGivenUp, type Plan } from '../model/plan.ts';
 import { type PlansView, planOf, ticketOf } from '../model/plans/plans-view.ts';
 import type { Naming } from '../model/state/explain-ticket.ts';
 import { answerCommands, currentHold, isToRetry, nameOf, runCommand } from '../model/state/explain-ticket.ts';
 import { plural } from '../model/text/clean-escape-quote-plural.ts';
-import type { Ticket } from '../model/ticket.ts';
+import { isCancelled, type Ticket } from '../model/ticket.ts';
 import { unchecked } from '../model/verdict-criteria-and-missing-checks.ts';
 import type { Store } from '../store/store-interface.ts';
 import { ticketsIn } from './live/live-state.ts';
 import { oneLine } from './printable-text.ts';
 import { whereWorkIs, workLine } from './status-text.ts';
 import type { Style } from './style-and-phrases.ts';
-import { duration, statusMark, usageOfAttempts, withoutOutput } from './style-and-phrases.ts';
+import { statusMark, usageOfAttempts, wholeSeconds, withoutOutput } from './style-and-phrases.ts';
 import {
   cells,
   fittingTable,
@@ -39,7 +39,7 @@ export function summary(
   const reasonOf = (ticket: Ticket) =>
     withoutOutput(currentHold(ticket, { now })?.reason ?? ticket.error ?? '');
   const all = run.tickets.map((ticket) => ({
-    group: groupOf(ticket.status),
+    group: groupOf(ticket, run.plan),
     cells: [
       statusMark(ticket.status, style),
       ticket.ticketId,
@@ -58,7 +58,7 @@ export function summary(
       all.map(({ group }) => group),
       run.wanted,
     ),
-    duration(run.ms),
+    wholeSeconds(run.ms),
     used,
   ].filter(Boolean);
   const lines = [
@@ -71,17 +71,21 @@ export function summary(
   const open = run.tickets.filter((ticket) => ticket.status !== 'complete');
   for (const command of fastForwardCommands(run.tickets))
     lines.push(`Your checkout was left as it is. To bring the work into it: ${command}`);
-  const failed = run.tickets.filter(isToRetry).length;
+  const failed = run.tickets.filter(isToRetry);
   const { id } = run.plan;
   const continues = runCommand(run.plan);
-  if (failed > 0) lines.push(`To retry the ${failed} failed: signalbox retry --failed ${id} && ${continues}`);
+  const [first, ...others] = failed;
+  if (first && others.length > 0)
+    lines.push(`To retry the ${failed.length} failed: signalbox retry --failed ${id} && ${continues}`);
+  else if (first)
+    lines.push(`To retry ${first.ticketId}: signalbox retry ${id} ${first.ticketId} && ${continues}`);
   const asked = run.tickets.filter(
     ({ hold, status }) => status === 'needs_attention' && hold?.kind === 'gate',
   );
   for (const ticket of asked.slice(0, MAX_ANSWERS))
-    for (const command of answerCommands(ticket, run.plan))
+    for (const [at, command] of answerCommands(ticket, run.plan).entries())
       lines.push(
-        `To answer ${ticket.ticketId}: ${command}${command.startsWith(continues) ? '' : ` && ${continues}`}`,
+        `${at > 0 ? '  or' : `To answer ${ticket.ticketId}`}: ${command}${command.startsWith(continues) ? '' : ` && ${continues}`}`,
       );
   lines.push(...workLine(run.plan, run.tickets));
   const toSee = run.tickets.find((ticket) => whereWorkIs(ticket)?.kind === 'branch');
@@ -94,8 +98,11 @@ export function summary(
 /** The commands of more questions are in `status`. */
 const MAX_ANSWERS = 3;
 
-export function groupOf(status: Ticket['status']): SummaryRow['group'] {
+/** No person has to act on what was cancelled, with its plan or alone. */
+export function groupOf(ticket: Ticket, plan: Plan): SummaryRow['group'] {
+  const { status } = ticket;
   if (status === 'complete') return 'done';
+  if (isGivenUp(plan) || isCancelled(ticket)) return 'cancelled';
   return status === 'failed' || status === 'needs_attention' ? 'need you' : 'waiting';
 }
 

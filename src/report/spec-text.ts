@@ -132,7 +132,7 @@ export function specSummary(result: SpecResult, colors: Style, columns?: number)
   const now = Date.now();
   const shown = columns === undefined ? worthShowing(tickets) : tickets;
   const all = shown.map((ticket) => ({
-    group: isPartly(ticket) ? ('waiting' as const) : groupOf(ticket.status),
+    group: isPartly(ticket) ? ('waiting' as const) : groupOf(ticket, plan),
     cells: [
       isPartly(ticket) ? colors.yellow('✓') : statusMark(ticket.status, colors),
       ticket.ticketId,

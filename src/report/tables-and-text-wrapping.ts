@@ -102,7 +102,7 @@ export function foldProse(text: string, room: number): string[] {
 /** A row of a summary. The first cells are its mark and its name, the last is the reason. */
 export interface SummaryRow {
   /** What needs a person comes last, where it is seen. */
-  group: 'done' | 'waiting' | 'need you';
+  group: 'done' | 'cancelled' | 'waiting' | 'need you';
   cells: readonly string[];
 }
 
@@ -118,7 +118,11 @@ export function groupCounts(groups: readonly SummaryRow['group'][], all: number)
   const asking = count('need you');
   return [
     `${count('done')} of ${all} done`,
-    ...counted({ [asking === 1 ? 'needs you' : 'need you']: asking, waiting: count('waiting') }),
+    ...counted({
+      [asking === 1 ? 'needs you' : 'need you']: asking,
+      waiting: count('waiting'),
+      cancelled: count('cancelled'),
+    }),
   ];
 }
 
@@ -132,7 +136,7 @@ export function foldSummary(
   columns: number | undefined,
 ): (readonly string[])[] {
   if (columns === undefined) return rows.map(({ cells }) => cells);
-  const groups = ['done', 'waiting', 'need you'] as const;
+  const groups = ['done', 'cancelled', 'waiting', 'need you'] as const;
   return groups.flatMap((group) => {
     const own = rows.filter((row) => row.group === group).map(({ cells }) => cells);
     if (group === 'done') return own.length < FOLDED_DONE_FROM ? own : [foldedRow(own, noun)];

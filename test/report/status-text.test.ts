@@ -56,6 +56,22 @@ it('says where the work of a plan is, and what merges it', () => {
   expect(summary({ ...run, tickets: [pull] }, style(false)).at(-1)).toBe(`  pull request ${url}`);
 });
 
+it('ends a run with what was cancelled as that, and one command to retry what failed', () => {
+  const [gone, failed] = [
+    ticket({ ticketId: 'a', status: 'failed', cancelledAt: NOW }),
+    ticket({ ticketId: 'b', status: 'failed', error: 'nothing was committed' }),
+  ];
+  const run = { wanted: 2, problems: [], held: new Map<string, string>(), ms: 7_000, stopped: false };
+  const said = (status: Plan['status'], tickets: Ticket[]) =>
+    summary({ ...run, plan: plan({ status }), tickets }, style(false)).join('\n');
+  const alone = said('active', [gone, failed]);
+  expect(alone).toContain('\n0 of 2 done · 1 needs you · 1 cancelled · 7s\n');
+  expect(alone).toContain('\nTo retry b: signalbox retry p b && signalbox run p\n');
+  expect(said('archived', [gone, ticket({ ticketId: 'c', status: 'paused' })])).toContain(
+    '\n0 of 2 done · 2 cancelled · 7s',
+  );
+});
+
 it('shows what needs a person first, folds equal reasons and many that are done', () => {
   const many = (status: 'failed' | 'complete' | 'queued', count: number, why: string) =>
     Array.from({ length: count }, (_, index) => {

@@ -12,7 +12,7 @@ import {
 import type { EngineEvent } from '../../model/events.ts';
 import { dollars, type Forecast, totalUsage } from '../../model/limits/usage-cost-and-estimate.ts';
 import { howToAnswer } from '../../model/state/explain-ticket.ts';
-import type { Ticket } from '../../model/ticket.ts';
+import { isCancelled, type Ticket } from '../../model/ticket.ts';
 import { whyUnchecked } from '../../model/verdict-criteria-and-missing-checks.ts';
 import { readableTicket, type Store } from '../../store/store-interface.ts';
 import { type Lines, oneLine } from '../printable-text.ts';
@@ -79,7 +79,9 @@ export function runOutput({ store, out, verbose, quiet, style, columns, live = f
             [...dryRunLines(result.dryRun, result.results), ...forecastLines(result.forecast)],
             columns?.(),
           )
-        : issueSummary(result, style, columns?.(), onBranch);
+        : issueSummary(result, style, columns?.(), onBranch, (ticketId) =>
+            readableTicket(store, { planId, ticketId }),
+          );
       if (text.length > 0) out(text);
     },
     close: (): void => lines.close(),
@@ -108,15 +110,26 @@ const PIPED_WHY = 4000;
 const nameOf = ({ issueNumber, id }: { issueNumber: number; id: string }) =>
   issueNumber && id === String(issueNumber) ? `#${issueNumber}` : id;
 
-/** The result of a run: a row per issue, then how to continue with each that is not done. `onBranch`: whether there is work to merge. */
+/**
+ * The result of a run: a row per issue, then how to continue with each that is not done. `onBranch`: whether there is work to merge.
+ * `stored`: its ticket, where that can be read.
+ */
 export function issueSummary(
   result: RunResult,
   colors: Style,
   columns?: number,
   onBranch: (id: string) => boolean = () => true,
+  stored: (id: string) => Ticket | undefined = () => undefined,
 ): string[] {
   const { results, planId } = result;
-  const lines = [...tableOf(results, colors, columns)];
+  const groupOf = (issue: IssueResult): SummaryRow['group'] => {
+    if (issue.success) return 'done';
+    const ticket = stored(issue.id);
+    if (result.cancelled || (ticket && isCancelled(ticket))) return 'cancelled';
+    const isIdle = issue.pending || issue.notStarted || issue.stopped || issue.superseded;
+    return isIdle ? 'waiting' : 'need you';
+  };
+  const lines = [...tableOf(results, colors, columns, groupOf)];
   const failed = results.filter((issue) => !issue.success && !issue.pending);
   const unpriced = results.reduce((sum, issue) => sum + (issue.unpriced ?? 0), 0);
   const used = usageText(totalUsage(results.map(({ usage }) => usage)), unpriced);
@@ -142,6 +155,10 @@ export function issueSummary(
     ({ id, next }) => planId !== null && next === retryCommand({ planId, ticketId: id }),
   );
   const isBulk = retried.length > 1 || result.cancelled;
+  // The table shows no branches of rows that are folded.
+  const begun = failed.find(({ id, superseded }) => !superseded && stored(id)?.base);
+  if (begun && planId !== null && (isBulk || all))
+    lines.push(`To look at what ${nameOf(begun)} has done so far: signalbox diff ${planId} ${begun.id}`);
   for (const issue of failed)
     if (issue.next !== all && !(isBulk && retried.includes(issue)))
       lines.push(...continueLines(issue, planId, columns));
@@ -205,7 +222,12 @@ function continueLines(issue: IssueResult, planId: string | null, columns: numbe
 
 const indented = (line: string) => `  ${line}`;
 
-function tableOf(results: readonly IssueResult[], style: Style, columns: number | undefined): string[] {
+function tableOf(
+  results: readonly IssueResult[],
+  style: Style,
+  columns: number | undefined,
+  groupOf: (issue: IssueResult) => SummaryRow['group'],
+): string[] {
   const rows = results.map((issue) => ({
     group: groupOf(issue),
     cells: [
@@ -225,12 +247,6 @@ function tableOf(results: readonly IssueResult[], style: Style, columns: number 
   const shown = foldSummary(rows, 'issue', columns);
   const header = ['', 'issue', 'time', 'branch', 'pull request', 'usage', 'why'];
   return ['', ...fittingTable(header, shown, { style, columns, lead: 3 }), ''];
-}
-
-function groupOf(issue: IssueResult): SummaryRow['group'] {
-  if (issue.success) return 'done';
-  const isIdle = issue.pending || issue.notStarted || issue.stopped || issue.superseded;
-  return isIdle ? 'waiting' : 'need you';
 }
 
 function uncheckedIn({ phaseResults }: IssueResult): string {

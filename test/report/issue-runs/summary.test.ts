@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 import type { IssueResult, RunResult } from '../../../src/features/issue-runs/request-and-result-types.ts';
 import { issueSummary } from '../../../src/report/issue-runs/summary-and-dry-run.ts';
 import { style } from '../../../src/report/style-and-phrases.ts';
+import { NOW, ticket } from '../../model/build.ts';
 
 const failed = {
   issueNumber: 101,
@@ -86,6 +87,21 @@ describe('what a run came to', () => {
     expect(said([pull('1'), pull('2')])).toMatch(
       /\nTo see the 2 pull requests: signalbox status run-1\nTo merge them: signalbox merge run-1 --pr$/,
     );
+  });
+
+  it('says where unfinished work is, and counts what was cancelled as that', () => {
+    const two = [
+      failed,
+      { ...failed, id: '102', next: 'signalbox retry run-1 102 && signalbox resume run-1' },
+    ];
+    const base = { ref: 'main', commit: 'c' };
+    const of = (results: object[], cancelledAt?: string) =>
+      issueSummary({ ...run, results } as unknown as RunResult, style(false), 80, undefined, (ticketId) =>
+        ticket({ ticketId, status: 'failed', base, cancelledAt }),
+      ).join('\n');
+    expect(of(two)).toContain('✗  2 issues');
+    expect(of(two)).toContain('\nTo look at what #101 has done so far: signalbox diff run-1 101\n');
+    expect(of([{ ...failed, next: undefined }], NOW)).toContain('0 of 1 done · 1 cancelled · 2s');
   });
 
   it('has the way out at the end of a long reason', () => {
