@@ -183,7 +183,7 @@ const PieceView = memo(({ piece }: { piece: Piece }) => (
 ));
 
 const EntryView = memo(({ entry }: { entry: TranscriptEntry }) => {
-  const { kind, text, cut, tool } = entry;
+  const { kind, text, tool } = entry;
   return (
     <div class={`entry is-${kind}`} data-name={nameOf(entry)}>
       {tool ? (
@@ -194,7 +194,6 @@ const EntryView = memo(({ entry }: { entry: TranscriptEntry }) => {
           {kind === 'raw' ? <Printed text={text} /> : <LongText text={text} />}
         </>
       )}
-      {cut > 0 && <p class="hint">{cut} more characters are in the raw output.</p>}
     </div>
   );
 });

@@ -115,7 +115,7 @@ const Entry = named('TranscriptEntry', {
       output: z.string().nullable(),
     })
     .nullable(),
-  cut: z.number().describe('Number of characters that were left out at the end'),
+  cut: z.number().describe('Number of characters that were left out in the middle, where the text says so'),
 });
 
 export const Transcript = named('Transcript', {

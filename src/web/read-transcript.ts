@@ -23,8 +23,10 @@ const MAX_LINE_BYTES = 8 * 1024 * 1024;
 /** Read in front of a window, because a secret may have begun there; and behind it, because tool calls end there. */
 const LOOK_BEHIND_BYTES = 16 * 1024;
 const LOOK_AHEAD_BYTES = 512 * 1024;
-/** One entry is cut at this length. */
+/** Of a longer entry, the middle is left out. */
 const MAX_ENTRY_CHARS = 64 * 1024;
+/** The same for a line of raw output. With many colours, more of it would stop a browser for seconds. */
+const MAX_RAW_LINE_CHARS = 256 * 1024;
 const LINE_FEED = 10;
 
 interface Line {
@@ -49,7 +51,8 @@ export function readWindow(
     const { size } = printed;
     const { from, to, lines, earlier } = linesIn(printed, wanted, true);
     const clean = cleaner(redact, earlier);
-    const text = lines.map((line) => clean(line.text)).join('\n');
+    const place = { clean, max: MAX_RAW_LINE_CHARS, file: fileOf(source, name) };
+    const text = lines.map((line) => withoutMiddle(line.text, place).text).join('\n');
     return { from, to, size, text: lines.length > 0 && to < size ? `${text}\n` : text };
   });
 }
@@ -67,7 +70,7 @@ export function readTranscript(
     const { size } = printed;
     const { from, to, lines, earlier } = linesIn(printed, wanted, ended);
     const clean = cleaner(redact, earlier);
-    const entries = new Entries(clean);
+    const entries = new Entries({ clean, max: MAX_ENTRY_CHARS, file: fileOf(source, 'stdout') });
     const read = readerOf(source, attempt);
     for (const { at, text } of lines) entries.add(at, read(text));
     if (entries.hasOpenTools && to < size) {
@@ -92,10 +95,10 @@ function readerOf(
 class Entries {
   readonly all: TranscriptEntry[] = [];
   readonly #open: { call: string; entry: TranscriptEntry }[] = [];
-  readonly #clean: (text: string) => string;
+  readonly #place: Place;
 
-  constructor(clean: (text: string) => string) {
-    this.#clean = clean;
+  constructor(place: Place) {
+    this.#place = place;
   }
 
   get hasOpenTools(): boolean {
@@ -126,23 +129,49 @@ class Entries {
   }
 
   #entryOf(event: Exclude<AgentEvent, { type: 'usage' }> | { type: 'raw'; text: string }) {
-    const { text, cut } = this.#cut(textOf(event));
+    const { text, cut } = withoutMiddle(textOf(event), this.#place);
     const kind = event.type;
     if (event.type !== 'tool') return { kind, text, tool: null, cut };
-    const output = event.output === undefined ? null : this.#cut(event.output);
+    const output = event.output === undefined ? null : withoutMiddle(event.output, this.#place);
     const { name, done, failed = false } = event;
     return {
       kind,
       text,
-      tool: { name: this.#clean(name), done, failed, output: output?.text ?? null },
+      tool: { name: this.#place.clean(name), done, failed, output: output?.text ?? null },
       cut: cut + (output?.cut ?? 0),
     };
   }
+}
 
-  #cut(text: string): { text: string; cut: number } {
-    const end = text.length <= MAX_ENTRY_CHARS ? text.length : endOfCharacter(text, MAX_ENTRY_CHARS);
-    return { text: this.#clean(text.slice(0, end)), cut: text.length - end };
-  }
+/** What is done with text before it is shown. */
+interface Place {
+  clean(text: string): string;
+  max: number;
+  /** Where all of it is, on this machine. */
+  file: string | null;
+}
+
+function fileOf({ dir }: OutputSource, name: string): string | null {
+  return dir === null ? null : join(dir, name);
+}
+
+/** Both ends of a long text. A secret at a cut is still whole when it is looked for. */
+function withoutMiddle(text: string, { clean, max, file }: Place): { text: string; cut: number } {
+  if (text.length <= max) return { text: clean(text), cut: 0 };
+  const half = max / 2;
+  const head = clean(text.slice(0, half + LOOK_BEHIND_BYTES));
+  const tail = clean(text.slice(-half - LOOK_BEHIND_BYTES));
+  const cut = text.length - max;
+  const where = file === null ? '' : ` The file is ${file}.`;
+  const note = `[${cut} characters are left out here.${where}]`;
+  const [end, start] = [seam(head, half), seam(tail, Math.max(0, tail.length - half))];
+  return { text: `${head.slice(0, end)}\u001b[0m\n${note}\n${tail.slice(start)}`, cut };
+}
+
+/** Where text can be cut without cutting a character or a colour. */
+function seam(text: string, at: number): number {
+  const colour = text.slice(Math.max(0, at - MAX_COLOUR_CHARS), at).lastIndexOf('\u001b');
+  return colour < 0 ? endOfCharacter(text, at) : Math.max(0, at - MAX_COLOUR_CHARS) + colour;
 }
 
 const callOf = ({ name, summary }: Extract<AgentEvent, { type: 'tool' }>) => `${name} ${summary}`;
@@ -165,6 +194,7 @@ function textOf(event: Exclude<AgentEvent, { type: 'usage' }> | { type: 'raw'; t
 
 // biome-ignore lint/suspicious/noControlCharactersInRegex: finding them is the point
 const COLOURS = /\u001b\[([\d;:]{0,40})m/;
+const MAX_COLOUR_CHARS = 43;
 // biome-ignore lint/suspicious/noControlCharactersInRegex: finding them is the point
 const CONTROLS = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]/g;
 

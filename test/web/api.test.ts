@@ -425,6 +425,33 @@ describe.concurrent('a transcript', () => {
     await site.close();
   });
 
+  it('of one line without end is bounded, shows both of its ends, and says what is left out', async ({
+    world,
+  }) => {
+    const site = await atGate(world);
+    const file = join(world.stateDir, 'jobs', 'p', 'a', 'build.1.1', 'stdout');
+    const secret = `ghp_${'aB3dE6gH9jK2'.repeat(3)}`;
+    // One secret lies across each cut of the transcript.
+    const filled = (length: number) =>
+      '\u001b[31mred \u001b[32mgreen '.repeat(length / 20).padEnd(length, '.');
+    const [head, tail] = [filled(32 * 1024 - 20), filled(32 * 1024 - 20)];
+    writeFileSync(file, `The start ${head} ${secret} ${filled(4e6)} ${secret} ${tail} the end`);
+    const attempt = `${TICKET}/attempts/build%231%231`;
+    const { entries } = await site.get<Transcript>(`${attempt}/transcript`);
+    const [{ text = '', cut = 0 } = {}, ...more] = entries;
+    expect(more).toEqual([]);
+    expect([text.slice(0, 9), text.slice(-8)]).toEqual(['The start', ' the end']);
+    expect(text).toContain(`[${cut} characters are left out here. The file is ${file}.]`);
+    expect(cut).toBeGreaterThan(3.9e6);
+    expect(text).not.toMatch(/aB3dE6|gH9jK2/);
+    for (const colour of text.split('\u001b').slice(1)) expect(colour).toMatch(/^\[\d+m/);
+    const raw = await site.get<{ text: string }>(`${attempt}/output`);
+    expect(raw.text.length).toBeLessThan(300_000);
+    expect([raw.text.slice(0, 9), raw.text.slice(-8)]).toEqual(['The start', ' the end']);
+    expect(raw.text).toContain(`characters are left out here. The file is ${file}.]`);
+    await site.close();
+  });
+
   it('of 50 MB is read in windows from its end, and only these', async ({ world }) => {
     const site = await atGate(world);
     const dir = join(world.stateDir, 'jobs', 'p', 'a', 'build.1.1');
