@@ -1,5 +1,5 @@
 import { parseRemote, parseRepository, repositoryText } from '../github/gh/repository-name.ts';
-import { messageOf, orError, WorkspaceError } from '../model/errors.ts';
+import { messageOf, orError, shortageOf, WorkspaceError } from '../model/errors.ts';
 import type { Workspaces } from '../workspaces/workspaces.ts';
 import { isForeign, sayItem, type WorkItem } from './work-item.ts';
 
@@ -56,5 +56,8 @@ async function open(workspaces: Workspaces, path: string): Promise<IssuePlace | 
     const { root } = await workspaces.checkRepo(path);
     return { repo: root, hasRemote: await workspaces.hasRemote(root) };
   });
-  return place instanceof WorkspaceError ? messageOf(place) : place;
+  if (!(place instanceof WorkspaceError)) return place;
+  // The path is not to blame.
+  if (shortageOf(place)) throw place;
+  return messageOf(place);
 }
