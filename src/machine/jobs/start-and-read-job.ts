@@ -1,4 +1,4 @@
-import { spawn } from 'node:child_process';
+import { type ChildProcess, spawn } from 'node:child_process';
 import {
   closeSync,
   existsSync,
@@ -96,7 +96,14 @@ export function startJob(spec: JobSpec): { exited: Promise<JobExit | Error | und
   const umask = process.umask().toString(8);
   const words = ['-c', SUPERVISOR, 'signalbox-job', spec.dir, input, umask, spec.lease ?? '', ...argv];
   const env = { ...spec.env, [MARKER]: spec.dir };
-  const child = withoutInherited((stdio) => spawn('/bin/sh', words, { cwd, env, detached: true, stdio }));
+  let child: ChildProcess;
+  try {
+    child = withoutInherited((stdio) => spawn('/bin/sh', words, { cwd, env, detached: true, stdio }));
+  } catch (error) {
+    const why = (error as NodeJS.ErrnoException).code === 'EINVAL' ? ABOVE_LIMIT : (error as Error);
+    if (!shortageOf(why)) throw error;
+    return { exited: Promise.resolve(notBegun(spec.dir, why)) };
+  }
   const exited = new Promise<JobExit | Error | undefined>((resolve) => {
     child.once('error', (error) => {
       if (shortageOf(error)) return resolve(notBegun(spec.dir, error));
@@ -121,6 +128,10 @@ export function startJob(spec: JobSpec): { exited: Promise<JobExit | Error | und
 }
 
 const CANNOT_FORK = new Error('The supervisor of the job cannot fork.');
+/** The system can replace an inherited file in a new process only if its number is below the limit. */
+const ABOVE_LIMIT = new Error(
+  'spawn EMFILE: a file that Signalbox was started with has a number above the limit on open files (ulimit -n).',
+);
 /** The exit code of a supervisor that cannot write what the command prints. */
 const NO_OUTPUT = 125;
 

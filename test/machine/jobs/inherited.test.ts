@@ -1,4 +1,4 @@
-import { spawn } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
 import { closeSync, openSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
@@ -33,3 +33,21 @@ it('a job gets no file that its engine was started with', async () => {
     engine.kill('SIGKILL');
   }
 });
+
+it.runIf(process.platform === 'linux')(
+  'a job that would get one above the limit on open files waits for it',
+  () => {
+    const job = new Bench();
+    const spec = join(job.home, 'spec.json');
+    writeFileSync(spec, JSON.stringify(job.spec(['true'])));
+    const dir = openSync(job.home, 'r');
+    const stdio = Array.from({ length: 202 }, (_, fd) => (fd === 201 ? dir : fd < 3 ? 'pipe' : 'ignore'));
+    const args = [worker.file, 'crowded', spec, '--nofile=150'];
+    const { stdout, stderr } = spawnSync(process.execPath, args, { stdio, encoding: 'utf8' });
+    closeSync(dir);
+    expect(JSON.parse(stdout || stderr)).toEqual({
+      shortage: expect.stringMatching(/^too many files are open: .* above the limit on open files/),
+      state: 'none',
+    });
+  },
+);

@@ -82,11 +82,11 @@ const jobs: Record<string, () => Promise<void>> = {
     say({ followed, now, stopped, files, later: readJob(ends.dir), waitedMs });
   },
 
-  /** Starts a job whose supervisor is the last process that this user may have. */
+  /** Starts a job whose supervisor is the last process that this user may have, or with another limit. */
   async crowded() {
     const spec = JSON.parse(readFileSync(path, 'utf8')) as JobSpec;
     const most = readdirSync('/proc/self/task').length + 1;
-    execFileSync('prlimit', ['--pid', String(process.pid), `--nproc=${most}:`]);
+    execFileSync('prlimit', ['--pid', String(process.pid), more || `--nproc=${most}:`]);
     const { exited } = startJob(spec);
     await followJob({ dir: spec.dir, exited, wallMs: 60_000, idleMs: null, signal }).then(
       (result) => say(result),
