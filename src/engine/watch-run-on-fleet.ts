@@ -32,7 +32,7 @@ export class FleetRun {
   readonly #fleet: Fleet;
   readonly #watched: Watched;
   readonly #shown = new Map<string, string>();
-  readonly #reported = new Set<string>();
+  #reported = new Set<string>();
   #last = 0;
   #waitingSince: number | undefined;
   #stoppedAt: number | undefined;
@@ -117,14 +117,18 @@ export class FleetRun {
     );
   }
 
-  /** Says once for each reason why no worker can take a ticket. */
+  /** Says why no worker can take a ticket: once for each reason, and again if it comes back. */
   #reportMissingWorkers({ dispatch }: Decision, atWork: readonly Ticket[]): void {
     const { store, listen } = this.#engine;
-    if (dispatch.length === 0) this.#waitingSince = undefined;
-    else this.#waitingSince ??= performance.now();
+    const reported = this.#reported;
+    if (dispatch.length === 0) {
+      this.#waitingSince = undefined;
+      reported.clear();
+    } else this.#waitingSince ??= performance.now();
     if (this.#waitingSince === undefined || performance.now() - this.#waitingSince < PATIENCE_MS) return;
     const busy = new Set(atWork.map(refKey));
     const view = store.glance();
+    this.#reported = new Set();
     for (const { planId, ticketId } of dispatch) {
       const ticket = view.tickets.get(refKey({ planId, ticketId }));
       const plan = planOf({ plans: view.plans }, planId);
@@ -132,6 +136,7 @@ export class FleetRun {
       const why = whyNoWorker(this.#fleet.workers(), needsIn(this.#engine, plan, ticket));
       if (why === undefined || this.#reported.has(why)) continue;
       this.#reported.add(why);
+      if (reported.has(why)) continue;
       listen({ type: 'problem', planId, ticketId, message: `${ticketId} waits: ${why}`, path: null });
     }
   }

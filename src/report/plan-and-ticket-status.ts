@@ -69,10 +69,14 @@ export function statusOf(input: StatusInput): PlanStatus[] {
       const blocked = wrong?.message ?? hold?.reason ?? null;
       const current = currentHold(stored, { now, blocked });
       const ticket = current === stored.hold ? stored : { ...stored, hold: current };
-      const mayStart = plan.status === 'active' && MAY_START.has(ticket.status) && !current && !driven;
+      const isGone = ticket.status === 'running';
+      const mayStart =
+        plan.status === 'active' && (isGone || MAY_START.has(ticket.status)) && !current && !driven;
       const missing = mayStart && blocked === null ? whyNoWorker?.(plan, ticket) : undefined;
-      const explained = explain(ticket, plan, { driven, engine, blocked, now, leaseMs });
-      const { why, next } = superseded(ticket, missing ? { why: missing, next: '' } : explained, newer);
+      const onFleet = whyNoWorker !== undefined;
+      const explained = explain(ticket, plan, { driven, engine, blocked, now, leaseMs, onFleet });
+      const waits = missing && { why: isGone ? `${explained.why}; ${missing}` : missing, next: '' };
+      const { why, next } = superseded(ticket, waits || explained, newer);
       const root = why !== '' && why === blocked && !wrong ? stuckBlocker(plan, entry) : undefined;
       tickets.push({ ticket, why, next: next || (root ? commandToFree(root, { engine, now }, newer) : '') });
     }

@@ -9,6 +9,7 @@ import { says } from '../support/cli.ts';
 import { CliCall } from '../support/cli-call.ts';
 import { testIo } from '../support/io.ts';
 import { asOwner, type Database, scratchDatabase } from '../support/postgres.ts';
+import { waitFor } from '../support/wait-for.ts';
 import { World } from '../support/world.ts';
 
 let database: Database;
@@ -137,10 +138,21 @@ describe('commands on the store', () => {
     await fleet('plan', 'approve', 'sprint');
     expect(await fleet('tick')).toMatchObject({ code: 2, err: expect.stringContaining('signalbox worker') });
     const run = world.invoke(['run', 'sprint', '--plain'], { SIGNALBOX_STORE: database.address });
-    await says(run, '! A-1 waits: no worker is running. Start one: signalbox worker');
+    const none = 'A-1 waits: no worker is running. Start one: signalbox worker';
+    await says(run, `! ${none}`);
+    // A worker comes, and goes again.
+    const kept = await store();
+    const holder = kept.holder('worker');
+    await holder.start();
+    const place = { id: 'w', host: 'here', version: '1', slots: 2, labels: [], repos: [] };
+    await kept.fleet?.join(holder, place);
+    await says(run, 'no worker has the repository');
+    await kept.fleet?.drain('w');
+    await waitFor('the same reason again', () => run.soFar.split(none).length === 3);
     run.kill('SIGINT');
     expect(await run.ended).toMatchObject({ code: 130 });
-    expect((await store()).plan('sprint')).toMatchObject({ status: 'paused', claim: null });
+    await kept.refresh();
+    expect(kept.plan('sprint')).toMatchObject({ status: 'paused', claim: null });
   });
 
   it('wait in top for the same reason as in status, and a worker without a ticket is an engine, too', async () => {

@@ -14,6 +14,8 @@ interface Surroundings {
   blocked?: string | null;
   /** What is left of the lease of its engine, where that cannot be seen from here; 0: it is over. */
   leaseMs?: number | undefined;
+  /** Workers drive the tickets, and no run or daemon. */
+  onFleet?: boolean;
   /** Waits that have ended by then are not mentioned. */
   now?: number;
 }
@@ -157,6 +159,7 @@ const CONTINUED_BY: Readonly<Record<PlanKindName, string>> = { run: 'resume', sp
 function running(ticket: Ticket, plan: Plan, around: Surroundings): Explanation {
   const open = openAttempt(ticket);
   if (!around.driven) {
+    if (around.onFleet) return { why: 'its worker is gone', next: 'another worker takes it over' };
     const why = 'its engine is gone';
     if (open && around.leaseMs !== undefined) {
       const how = sharesWorkspace(plan) ? 'and asks you' : 'in a new worktree';

@@ -139,6 +139,14 @@ describe('explain', () => {
     });
   });
 
+  it('left alone on a fleet: neither a run nor a daemon takes it over', () => {
+    const around = { driven: false, engine: true, leaseMs: 0, onFleet: true };
+    expect(explain(running('a'), plan(), around)).toEqual({
+      why: 'its worker is gone',
+      next: 'another worker takes it over',
+    });
+  });
+
   it('paused, while its engine cannot be seen: how long its lease is, and the command after that', () => {
     const paused = running('a', { status: 'paused', hold: hold('stopped', 'paused by me') });
     const said = (leaseMs: number) =>
