@@ -3,6 +3,7 @@ import { spawn, spawnSync } from 'node:child_process';
 import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { delimiter, dirname, join } from 'node:path';
+import { createInterface } from 'node:readline';
 import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
@@ -10,7 +11,7 @@ import { OUTLOOK, PLAN_ID, planFiles } from './demo/plan.mjs';
 import { problemsOf } from './demo/verify.mjs';
 
 const FAILED = 1;
-const began = performance.now();
+let began = performance.now();
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
 const cli = join(root, 'dist', 'cli.cjs');
 const { clean, plain, web } = options();
@@ -39,7 +40,7 @@ async function main() {
   prepare();
   introduce();
   const page = web ? await servePage() : undefined;
-  const code = await walk();
+  const code = page && !(await isWanted()) ? leave(130) : await walk();
   await page?.end(code);
   return code;
 }
@@ -165,6 +166,21 @@ async function servePage() {
       await ended;
     },
   };
+}
+
+/** On a terminal, waits for Enter: the demo would be over before the link is opened. False after Ctrl-C. */
+function isWanted() {
+  if (!process.stdin.isTTY || !process.stdout.isTTY) return true;
+  say('Open the link, then press Enter here to start the demo.');
+  const lines = createInterface({ input: process.stdin });
+  return new Promise((resolve) => {
+    process.once('SIGINT', () => resolve(false));
+    lines.once('line', () => resolve(true));
+    lines.once('close', () => resolve(true));
+  }).finally(() => {
+    lines.close();
+    began = performance.now();
+  });
 }
 
 function git(...args) {
