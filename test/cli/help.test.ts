@@ -136,7 +136,11 @@ describe.concurrent('help', () => {
 describe.concurrent('a command line that cannot be understood', () => {
   const wrong: [string[], string][] = [
     [['statsu'], 'Unknown command "statsu".\n   Did you mean: signalbox status\n   Help: signalbox --help'],
-    [['pause'], 'Missing required argument "plan".\n   Help: signalbox pause --help'],
+    [
+      ['pause'],
+      'Name a plan or a ticket.\n   To see them: signalbox status\n   Help: signalbox pause --help',
+    ],
+    [['plan', 'edit'], 'Missing required argument "plan".\n   Help: signalbox plan edit --help'],
     [
       ['status', '--paln', 'x'],
       'Unknown option "--paln".\n   Did you mean: --plan\n   Help: signalbox status --help',
