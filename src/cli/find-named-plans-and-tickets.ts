@@ -88,6 +88,8 @@ export const READ_ONLY_COMMANDS: ReadonlySet<string> = new Set([
   'status',
   'top',
 ]);
+/** Commands that change something and take a complete ticket. */
+const COMMANDS_FOR_COMPLETE: ReadonlySet<string> = new Set(['integrate', 'merge', 'resume-session']);
 /** How many words may follow the id of a ticket; after other commands none. */
 const WORDS_BEHIND: Readonly<Record<string, number>> = {
   skip: 1,
@@ -110,6 +112,7 @@ export function ticketNamed(
     throw new InputError('usage', 'Name a ticket, or a plan and a ticket.', {
       hint: `Help: signalbox ${command} --help`,
     });
+  const takesComplete = READ_ONLY_COMMANDS.has(command) || COMMANDS_FOR_COMPLETE.has(command);
   if (first === LAST || store.hasPlan(first)) {
     const planId = planNamed(io, store, command, first);
     const [ticketId, ...rest] = others;
@@ -118,12 +121,17 @@ export function ticketNamed(
     const [only] = ids;
     if (only !== undefined && ids.length === 1 && READ_ONLY_COMMANDS.has(command))
       return { ref: { planId, ticketId: only }, rest: [] };
-    const shown = ids.slice(0, MAX_CANDIDATES);
+    const complete = takesComplete
+      ? []
+      : store.tickets(planId).flatMap(({ status, ticketId }) => (status === 'complete' ? ticketId : []));
+    const open = ids.filter((id) => !complete.includes(id));
+    const meant = open.length > 0 ? open : ids;
+    const shown = meant.slice(0, MAX_CANDIDATES);
     throw new InputError('usage', `Which ticket of "${planId}"?`, {
       hint: [
         ...shown.map((id) => `signalbox ${command} ${planId} ${id}`),
-        ...(ids.length > shown.length
-          ? [`and ${ids.length - shown.length} more: signalbox status ${planId}`]
+        ...(meant.length > shown.length
+          ? [`and ${meant.length - shown.length} more: signalbox status ${planId}`]
           : []),
       ].join('\n'),
     });
@@ -142,7 +150,10 @@ export function ticketNamed(
     const ticket = store.ticket({ planId: older.id, ticketId: first });
     const status = isCancelled(ticket) ? 'cancelled' : ticket.status.replace('_', ' ');
     throw new InputError('plan/unknown', `Ticket "${first}" is ${status} in plan "${older.id}".`, {
-      hint: `That plan is finished. Name it, too: signalbox ${[command, older.id, first, ...others].join(' ')}`,
+      hint:
+        ticket.status === 'complete' && !takesComplete
+          ? `It accepts no more commands. To see its work: signalbox diff ${older.id} ${first}`
+          : `That plan is finished. Name it, too: signalbox ${[command, older.id, first, ...others].join(' ')}`,
     });
   }
   const [plan, ...more] = older ? [older] : having;

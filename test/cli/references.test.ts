@@ -64,6 +64,14 @@ describe.concurrent('a ticket', () => {
     expect((await world.cli('retry', 'old')).err).toContain(
       '   signalbox retry old a\n   signalbox retry old b\n',
     );
+    const half = { a: { status: 'complete', currentPhase: 'complete' }, b: FAILED } as const;
+    world.plan('half', { tickets: half });
+    expect((await world.cli('retry', 'half')).err).toContain('?\n   signalbox retry half b\n');
+    expect((await world.cli('merge', 'half', 'a')).err).not.toContain('Which ticket');
+    expect((await world.cli('cancel')).err).toBe(
+      '❌ Name a plan or a ticket.\n   To see them: signalbox status\n   Help: signalbox cancel --help\n',
+    );
+    expect((await world.cli('run', '--task')).err).toContain('Option "--task <text>" needs a value.');
     expect((await world.cli('retry')).err).toContain('Name a ticket, or a plan and a ticket.');
     expect((await world.cli('skip', 'c')).err).toContain(
       'Name the phase to continue at.\n   signalbox skip new c <phase>',
@@ -157,8 +165,9 @@ describe.concurrent('a command that only looks', () => {
       expect((await world.cli('diff', ...words)).err, words.join(' ')).not.toMatch(/no plan|Which ticket/);
     expect((await world.cli('logs', 'only')).code).toBe(0);
     expect((await world.cli('retry', 'only')).err).toBe(
-      '❌ Ticket "only" is complete in plan "done".\n   That plan is finished. Name it, too: signalbox retry done only\n   Help: signalbox retry --help\n',
+      '❌ Ticket "only" is complete in plan "done".\n   It accepts no more commands. To see its work: signalbox diff done only\n   Help: signalbox retry --help\n',
     );
+    expect((await world.cli('merge', 'only')).err).toContain('Name it, too: signalbox merge done only\n');
     for (const command of ['cancel', 'stop', 'pause'])
       expect((await world.cli(command, 'only')).err).toContain('Ticket "only" is complete in plan "done".');
     for (const command of ['status', 'diff', 'logs'])
