@@ -53,8 +53,8 @@ describe.concurrent('signalbox without a command, on a terminal', () => {
     world.plan('stopped', { status: 'paused', kind: 'run', repo: world.repo, tickets: { a: {}, b: {} } });
     world.plan('done', { status: 'complete', repo: world.repo, tickets: { a: done } });
     const out = await overview(world);
-    expect(out).toContain('\n  2 running or waiting\n    → signalbox resume stopped\n');
-    expect(out).toContain('\n  done: Work: 1 on its branch → signalbox merge done\n');
+    expect(out).toContain('\nOpen\n  2 paused\n    → signalbox resume stopped\n');
+    expect(out).toContain('\n\nFinished, not merged\n  done: Work: 1 on its branch → signalbox merge done\n');
   });
 
   it('shows what is open in this repository, and only counts the rest', async ({ world }) => {

@@ -192,7 +192,7 @@ export async function overview(io: Io): Promise<void> {
     'Runs coding agents on your tasks and issues, each in its own git worktree.',
     '',
     ...pairs(facts, io.columns?.()),
-    ...(open.length > 0 ? ['', io.style.bold('Open'), ...open] : []),
+    ...open,
     '',
     io.style.bold('Next'),
     ...pairs(next, io.columns?.()),
@@ -253,7 +253,7 @@ function reasonOf(error: unknown): string {
   throw error;
 }
 
-/** Tickets of this repository that need a person, then how many others are open, here and elsewhere. */
+/** Tickets of this repository that need a person, then how many others are open, here and elsewhere; then finished work to merge. */
 async function openWork(io: Io): Promise<string[]> {
   const { store, view } = await openState(io, {}, (state) => state.glance());
   const holder = store.holder('status');
@@ -268,6 +268,10 @@ async function openWork(io: Io): Promise<string[]> {
       (ticket.status === 'failed' && !isCancelled(ticket)) || ticket.status === 'needs_attention',
   );
   const rest = tickets.filter(({ ticket }) => !isOver(ticket) && ticket.status !== 'needs_attention');
+  const paused = rest.filter(
+    ({ ticket, plan }) =>
+      ticket.status === 'paused' || (plan.status === 'paused' && ticket.status !== 'running'),
+  );
   const continued = new Set(rest.flatMap(({ next }) => (next.startsWith('signalbox ') ? [next] : [])));
   const equal = [
     ...groupBy(needed, ({ ticket, why }) => `${ticket.planId} ${ticket.status} ${why}`).values(),
@@ -287,7 +291,8 @@ async function openWork(io: Io): Promise<string[]> {
   const hidden = equal.slice(MAX_LISTED).flat().length;
   const counts = [
     ...(hidden > 0 ? [`${hidden} more ${hidden === 1 ? 'needs' : 'need'} you`] : []),
-    ...(rest.length > 0 ? [`${rest.length} running or waiting`] : []),
+    ...(rest.length > paused.length ? [`${rest.length - paused.length} running or waiting`] : []),
+    ...(paused.length > 0 ? [`${paused.length} paused`] : []),
   ];
   const finished = latestFinished(view, (plan) => plan.status === 'complete' && isHere(plan));
   const done = finished.slice(0, MAX_LISTED).map((plan) => {
@@ -304,13 +309,16 @@ async function openWork(io: Io): Promise<string[]> {
         .map((line) => `  ${plan.id}: ${line}`),
     )
     .filter((line) => line.includes('→'));
-  return [
+  const open = [
     ...lines,
     ...(counts.length > 0 ? [`  ${counts.join(', ')}`] : []),
     ...[...continued].slice(0, MAX_LISTED).map((command) => `    → ${command}`),
-    ...unmerged,
     ...(elsewhere > 0
       ? [`  ${plural(elsewhere, 'open plan')} of other repositories: signalbox status --all`]
       : []),
+  ];
+  return [
+    ...(open.length > 0 ? ['', io.style.bold('Open'), ...open] : []),
+    ...(unmerged.length > 0 ? ['', io.style.bold('Finished, not merged'), ...unmerged] : []),
   ];
 }
