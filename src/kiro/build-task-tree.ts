@@ -78,7 +78,7 @@ function withoutChecklists(drafts: readonly Draft[], notes: Note[]): Draft[] {
   });
   for (const [{ line, title }, count] of left) {
     const message = `The check boxes below "${title}" (${count}) are not read as tasks.`;
-    notes.push(warning(line + 1, 'spec/checklist', message, 'Give them numbers if they are.'));
+    notes.push(warning(line + 1, 'spec/checklist', message, 'Give them numbers of their own if they are.'));
   }
   return kept;
 }
@@ -201,9 +201,15 @@ function givenIds(drafts: readonly Draft[]): Ids {
   const ambiguous = repeatedMarkers(drafts);
   for (const draft of drafts) if (isBeside(draft)) draft.inside = null;
   const withBoxes = new Set(drafts.flatMap(({ box, inside }) => (box && inside ? [inside] : [])));
+  const reported = reportedLater(drafts);
+  /** Notes with a numbered list of their own: its numbers begin at that of a task again. */
+  const listing = new Set<Draft>();
   for (const draft of drafts) {
+    const note = draft.inside && ids.notes.has(draft.inside) ? draft.inside : null;
+    if (note) draft.inside = null;
+    if (note && draft.marker && ids.given.has(draft.given.id ?? '')) listing.add(note);
+    if (note && draft.marker && listing.has(note)) draft.given.id = null;
     const { id, bare } = draft.given;
-    if (draft.inside && ids.notes.has(draft.inside)) draft.inside = null;
     if (id === null || (ambiguous && draft.marker && !draft.inside)) continue;
     const outer = draft.inside ? ids.of.get(draft.inside) : undefined;
     let settled: string = id;
@@ -219,12 +225,12 @@ function givenIds(drafts: readonly Draft[]): Ids {
     }
     const first = ids.given.get(settled);
     const isBoxed = first?.box || (first && withBoxes.has(first) && !withBoxes.has(draft));
-    const isNote = first && (isBoxed || isReport(draft, first) || isAbove(first, draft));
-    if (draft.kind === 'heading' && draft.section && !draft.box && first && isNote) {
+    const isNote = first ? isBoxed || isReport(draft, first) || isAbove(first, draft) : reported.has(draft);
+    if (draft.kind === 'heading' && draft.section && !draft.box && isNote) {
       ids.notes.add(draft);
       // An overview with boxes may come before the tasks themselves.
-      if (draft.given.title === first.given.title) first.details.push(...draft.details);
-      Object.assign(draft.section, { draft: null, kind: 'checklist' });
+      if (draft.given.title === first?.given.title) first.details.push(...draft.details);
+      Object.assign(draft.section, { draft: null, ...(first ? { kind: 'checklist' } : {}) });
       continue;
     }
     ids.of.set(draft, settled);
@@ -235,6 +241,15 @@ function givenIds(drafts: readonly Draft[]): Ids {
 
 const REPORT =
   /^(?:(?:completion|execution|implementation|test)\s+)?(?:findings|notes|outcomes?|reports?|results?|status|summary)$/i;
+
+/** Headings with no title but such a word directly above the box of their task. The parts of task 1 may be counted from 1. */
+function reportedLater(drafts: readonly Draft[]): Set<Draft> {
+  const isAboveOwn = ({ kind, given }: Draft, index: number) => {
+    const next = drafts[index + 1];
+    return kind === 'heading' && given.id !== '1' && next?.box && next.given.id === given.id;
+  };
+  return new Set(drafts.filter((draft, index) => REPORT.test(draft.given.title) && isAboveOwn(draft, index)));
+}
 
 /** Whether a heading has no title but such a word, or the task's own title and such a word. */
 function isReport({ given: { title } }: Draft, first: Draft): boolean {

@@ -299,7 +299,7 @@ const MARKED_ID =
 
 /** A heading without emoji and punctuation before its first word; a check mark there or after the id is moved to the end. */
 export function wordsOf(heading: string): string {
-  const words = heading.replace(/^[^\p{L}\p{N}[*_<(]+/u, '');
+  const words = heading.replace(/^[^\p{L}\p{N}[*_<(~]+/u, '');
   const unmarked = words.replace(MARKED_ID, '$1');
   const isMarked = unmarked !== words || /[✅✔☑✓]/u.test(heading.slice(0, heading.length - words.length));
   return isMarked ? `${unmarked} ✅` : words;
@@ -321,7 +321,7 @@ function taskIn(section: Section, words: string, raw: string): Draft | null {
   if (!(box && mark) && !(given.worded && given.id !== null)) return null;
   return newDraft({
     ...{ kind: 'heading', given, rest: box?.rest ?? words, line, section },
-    mark: mark ?? (given.ticked ? 'done' : 'open'),
+    mark: mark ?? (given.ticked || isStruck(words) ? 'done' : 'open'),
     box: box?.text.length === 1 ? { line: line + 1, column: box.column, text: box.text } : null,
   });
 }

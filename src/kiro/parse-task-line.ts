@@ -75,7 +75,7 @@ const WORD =
   /^(?:tasks?(?![\p{L}])|タスク|任务|任務|작업|tareas?(?![\p{L}])|t[âa]ches?(?![\p{L}])|aufgaben?(?![\p{L}])|tarefas?(?![\p{L}])|задач[аи](?![\p{L}]))[\s#:_-]*/iu;
 const ANCHOR = /^(?:<a\b[^<>]{0,500}>\s*(?:<\/a>)?\s*)+/i;
 const LINK = /\[([^\][]{0,300})\]\([^()\s]{0,2000}\)/g;
-const TICKED = /\s*(?:[✅✔☑✓]\ufe0f?)\s*$/u;
+const TICKED = /\s*(?:[✅✔☑✓]\ufe0f?|\([✅✔☑✓]\ufe0f?(?:\s+(?:done|completed?|finished))?\))\s*$/iu;
 const CHECKPOINT =
   /^(?:final\s+)?(?:checkpoint|check point|チェックポイント|检查点|檢查點|checkpoints?|punto de control|point de contrôle|prüfpunkt|контрольная точка)/iu;
 

@@ -19,6 +19,36 @@ describe('a heading below the box of its task', () => {
     expect(outline(parseTasks(text).tasks)).toEqual(['1.1: B', '1.2: C']);
   });
 
+  it('may have a numbered list of boxes, which is the same warning', () => {
+    const text = '- [x] 1. A\n- [ ] 2. B\n\n### Task 1 results\n\n1. [ ] again\n2. [x] and\n3. [ ] again\n';
+    expect(found(text)).toEqual(['4 checklist']);
+    expect(outline(parseTasks(text).tasks)).toEqual(['1: A', '2: B']);
+    const next = '- [x] 1. A\n\n### Task 1 results\n\n2. [ ] B\n';
+    expect(outline(parseTasks(next).tasks)).toEqual(['1: A', '2: B']);
+  });
+
+  it('is a note above it, too, where it has no title of its own', () => {
+    const text = '- [x] 1. A\n\n## Task 2 Completion Report\n\nFine.\n\n- [ ] 2. B\n  - [ ] b\n- [ ] 3. C\n';
+    expect(outline(parseTasks(text).tasks)).toEqual(['1: A', '2: B', '  2.b: b', '3: C']);
+    const parts = '### Task 1 Report\n- [ ] 1. a\n- [ ] 2. b\n\n### Task 2: B\n- [ ] 1. c\n';
+    expect(outline(parseTasks(parts).tasks)).toEqual([
+      '1: Report',
+      '  1.1: a',
+      '  1.2: b',
+      '2: B',
+      '  2.1: c',
+    ]);
+  });
+
+  it.each(['Task 2: B (✅ DONE)', 'Task 2: B (✔️)', '~~Task 2: B~~', '✅ Task 2: B', 'Task 2: B ✅'])(
+    'is done as %s',
+    (heading) =>
+      expect(task(`### Task 1: A\n- [ ] a\n\n### ${heading}\n`, '2')).toMatchObject({
+        title: 'B',
+        done: true,
+      }),
+  );
+
   it('with the title of the task has its details, as below an overview', () => {
     const text = '- [ ] 1.1 B\n- [ ] 1.2 C\n\n### Task 1.1: B\n\n- Use a map\n- _Requirements: 2.1_\n';
     expect(task(text, '1.1')).toMatchObject({ details: ['Use a map'], requirements: [{ id: '2.1' }] });
