@@ -108,9 +108,10 @@ export function groupOf(ticket: Ticket, plan: Plan): SummaryRow['group'] {
 
 /** Commands that `integrate` printed because the base is checked out; once per repository. */
 function fastForwardCommands(tickets: readonly Ticket[]): Set<string> {
-  const commands = tickets.flatMap(({ phaseHistory }) =>
+  const commands = tickets.flatMap(({ phaseHistory, machine }) =>
     phaseHistory.flatMap(({ agent, status, output }) =>
-      agent === null && status === 'success' ? (BRING.exec(output ?? '')?.[1] ?? []) : [],
+      // On a fleet, it names the clone of a worker.
+      agent === null && status === 'success' && !machine ? (BRING.exec(output ?? '')?.[1] ?? []) : [],
     ),
   );
   return new Set(commands.map((command) => oneLine(command, 1000)));

@@ -147,10 +147,12 @@ export function whereWorkIs(
     return { kind: 'merged', text: `merged into ${oneLine(landed.into)}` };
   if (url) return { kind: 'pull request', text: `pull request ${url}` };
   const last = ticket.phaseHistory.findLast(({ phase }) => phase === 'integrate');
-  if (last?.status === 'success' && notMerged(last.output) === undefined)
-    return { kind: 'merged', text: 'merged' };
+  const isIntegrated = last?.status === 'success' && notMerged(last.output) === undefined;
+  if (isIntegrated && !ticket.machine) return { kind: 'merged', text: 'merged' };
   if (!branch || changedNothing(ticket)) return null;
-  return { kind: 'branch', text: `on branch ${oneLine(branch)}` };
+  // On a fleet, only the clone of its worker has the merge.
+  const alsoAt = isIntegrated ? `, merged only in the clone on ${oneLine(ticket.machine?.host ?? '')}` : '';
+  return { kind: 'branch', text: `on branch ${oneLine(branch)}${alsoAt}` };
 }
 
 /** The branch beside its base, which is checked out, that the work was merged into and that the base does not have yet. */

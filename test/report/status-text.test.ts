@@ -5,7 +5,7 @@ import { statusOf } from '../../src/report/plan-and-ticket-status.ts';
 import { summary } from '../../src/report/plan-headers-and-summaries.ts';
 import { planLines, workLine } from '../../src/report/status-text.ts';
 import { style } from '../../src/report/style-and-phrases.ts';
-import { at, NOW, plan, ticket } from '../model/build.ts';
+import { at, attempt, NOW, plan, ticket } from '../model/build.ts';
 import { firstOnly } from '../support/tiers.ts';
 import { within } from '../support/within.ts';
 
@@ -22,6 +22,27 @@ it.each([
     each.includes(why),
   );
   expect(line?.includes('until')).toBe(tells);
+});
+
+it('counts what only the clone of a worker has merged as work that is to be merged', () => {
+  const path = '/home/m1/api';
+  const output = `signalbox/main is now at 0123456789.\nTo bring it into your checkout: git -C ${path} merge --ff-only signalbox/main`;
+  const integrated = ticket({
+    status: 'complete',
+    branch: 'ticket/p/t',
+    base: { ref: 'origin/main', commit: 'a'.repeat(40), remote: null },
+    phaseHistory: [attempt('integrate', 'success', { output })],
+  });
+  const of = (each: Ticket) => [
+    workLine(plan(), [each])[0],
+    summary(
+      { plan: plan(), tickets: [each], wanted: 1, problems: [], held: new Map(), ms: 1, stopped: false },
+      style(false),
+    ).some((line) => line.includes(path)),
+  ];
+  expect(of(integrated)).toEqual(['Work: 1 merged', true]);
+  const machine = { host: 'm1', state: '/home/m1/state' };
+  expect(of({ ...integrated, machine })).toEqual(['Work: 1 on its branch → signalbox merge p', false]);
 });
 
 it('says where the work of a plan is, and what merges it', () => {

@@ -107,13 +107,13 @@ function reviewAndMergeFields(
   const reservation = verdictWithReservation(ticket);
   const output = attempts.findLast(({ phase }) => phase === 'integrate')?.output;
   const notMergedReason = notMerged(output);
-  // As `signalbox integrate` printed it.
+  // As `signalbox integrate` printed it. On a fleet, it names the clone of a worker.
   const [, command] = /^To bring it into your checkout: (.+)$/m.exec(output ?? '') ?? [];
   return {
     ...(judged ? { verdict: judged.verdict } : {}),
     ...(reservation ? { reservation } : {}),
     ...(notMergedReason ? { notMerged: notMergedReason } : {}),
-    ...(command ? { fastForward: command } : {}),
+    ...(command && !ticket.machine ? { fastForward: command } : {}),
   };
 }
 
