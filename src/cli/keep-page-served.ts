@@ -32,7 +32,8 @@ export function keepPageServed(options: {
   cwd: string;
   env: NodeJS.ProcessEnv;
   onServed(start: WebStart): void;
-  onEnded(code: number | null, pauseMs: number): void;
+  /** `how`: a signal, or the exit code. */
+  onEnded(how: string, pauseMs: number): void;
 }): KeptPage {
   const { command, words, cwd, env, onServed, onEnded } = options;
   const [node, cli] = command;
@@ -54,19 +55,19 @@ export function keepPageServed(options: {
       served = JSON.parse(line) as WebStart;
       onServed(served);
     });
-    const again = (code: number | null) => {
+    const again = (code: number | null, signal: NodeJS.Signals | null) => {
       child = undefined;
       if (isClosed) return;
       if (performance.now() - began > LONGEST_PAUSE_MS) pause = FIRST_PAUSE_MS;
       // Another process serves it: it is looked after now and then.
       if (served?.running) pause = LONGEST_PAUSE_MS;
-      else onEnded(code, pause);
+      else onEnded(signal ?? `code ${code ?? 'unknown'}`, pause);
       timer = setTimeout(start, pause);
       timer.unref();
       pause = Math.min(LONGEST_PAUSE_MS, pause * 2);
     };
     if (child) child.once('exit', again);
-    else again(null);
+    else again(null, null);
   };
   start();
   return {

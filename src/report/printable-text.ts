@@ -1,6 +1,5 @@
-import { stripVTControlCharacters } from 'node:util';
 import { jsonText } from '../model/extra-fields.ts';
-import { endOfCharacter } from '../model/text/clean-escape-quote-plural.ts';
+import { endOfCharacter, withoutSequences } from '../model/text/clean-escape-quote-plural.ts';
 import { inLocalTime, OWN_COLOUR_MARK } from './style-and-phrases.ts';
 
 /** What is printed: a text is one line, a list has several. */
@@ -21,7 +20,7 @@ const COLOURS = new RegExp(`\\u001b\\[(\\d+);${OWN_COLOUR_MARK}m`);
  */
 export function printable(line: string, color = false): string {
   if (!UNSAFE.test(line)) return line;
-  const clean = (text: string) => stripVTControlCharacters(text).replace(BREAKS, ' ').replace(CONTROLS, '');
+  const clean = (text: string) => withoutSequences(text).replace(BREAKS, ' ').replace(CONTROLS, '');
   return color
     ? line
         .split(COLOURS)

@@ -1,9 +1,8 @@
 import { closeSync, fstatSync, openSync, readSync } from 'node:fs';
 import { join } from 'node:path';
-import { stripVTControlCharacters } from 'node:util';
 import { adapterFor } from '../agents/adapters-and-agent-problems.ts';
 import type { AgentEvent } from '../model/agent-and-adapter-types.ts';
-import { endOfCharacter } from '../model/text/clean-escape-quote-plural.ts';
+import { endOfCharacter, withoutSequences } from '../model/text/clean-escape-quote-plural.ts';
 import { lineRedactor, type Redact } from '../model/text/find-and-redact-secrets.ts';
 import type { Attempt } from '../model/ticket.ts';
 import type { OutputSource } from '../report/find-attempt-output.ts';
@@ -203,9 +202,7 @@ function withColoursOnly(text: string): string {
   return text
     .replace(/\r\n?/g, '\n')
     .split(new RegExp(COLOURS, 'g'))
-    .map((part, at) =>
-      at % 2 === 1 ? `\u001b[${part}m` : stripVTControlCharacters(part).replace(CONTROLS, ''),
-    )
+    .map((part, at) => (at % 2 === 1 ? `\u001b[${part}m` : withoutSequences(part).replace(CONTROLS, '')))
     .join('');
 }
 

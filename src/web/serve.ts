@@ -57,6 +57,8 @@ export interface RunningServer {
   close(): Promise<void>;
 }
 
+const TOO_LARGE = 'HTTP/1.1 431 Request Header Fields Too Large\r\nconnection: close\r\n\r\n';
+
 /** An answer that is not 200. */
 class Refusal extends Error {
   readonly status: number;
@@ -84,7 +86,10 @@ export async function serve(options: ServeOptions): Promise<RunningServer> {
   const site = new Site(options, server);
   server.on('request', (request, response) => void site.answer(request, response));
   // A reader that goes away is no error.
-  server.on('clientError', (_error, socket) => socket.destroy());
+  server.on('clientError', ({ code }: NodeJS.ErrnoException, socket) => {
+    if (code === 'HPE_HEADER_OVERFLOW' && socket.writable) socket.end(TOO_LARGE);
+    else socket.destroy();
+  });
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject);
     server.listen({ host: options.host, port: options.port }, () => {

@@ -56,6 +56,7 @@ describe('printable', () => {
   it('puts a space where lines end, and drops whole sequences', () => {
     expect(printable('a\r\n  b\u2028c')).toBe('a b c');
     expect(printable('a\u001b]0;title\u0007b\u001b[2Jc\u009b1Ad')).toBe('abcd');
+    expect(printable("a('\u001b]0;HIDDEN_OSC()\u0007')")).toBe("a('HIDDEN_OSC()')");
   });
 });
 

@@ -226,6 +226,7 @@ describe.concurrent('a request is refused', () => {
     expect((await site.send('/api/v1/plans/p/tickets/a/pause')).status).toBe(405);
     expect((await site.send('/api/v1/nothing')).status).toBe(404);
     expect((await site.send(`/api/v1/${'x'.repeat(5000)}`)).status).toBe(400);
+    expect((await site.send(`/api/v1/${'x'.repeat(20_000)}`)).status).toBe(431);
     expect((await site.send('/', { method: 'PUT' })).status).toBe(405);
     expect(site.errors).toEqual([]);
     await site.close();

@@ -78,9 +78,9 @@ function servePage(io: Io, options: Options, view: EventView): KeptPage {
     env: io.env,
     onServed: (start) =>
       view.out(options.json ? safeJson(start) : `The page is at ${start.url} Its link: signalbox web`),
-    onEnded: (code, pauseMs) =>
+    onEnded: (how, pauseMs) =>
       view.err(
-        `! The page has stopped (code ${code}). It starts again in ${pauseMs / 1000} s; tickets are not affected.`,
+        `! The page has stopped (${how}). It starts again in ${pauseMs / 1000} s; tickets are not affected.`,
       ),
   });
 }

@@ -10,9 +10,18 @@ const CONTROL = /[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f]/g;
 /** Characters that change the displayed order of a line. */
 const BIDI = /[\u202a-\u202e\u2066-\u2069]/g;
 
+/** The beginning of a title or link for the terminal that is not ended as one: Node would take a letter of the text with it. */
+// biome-ignore lint/suspicious/noControlCharactersInRegex: finding them is the point
+const OPEN_OSC = /\u001b\]\d*;?(?![-a-zA-Z\d/#&.:=?%@~_;]*(?:\u0007|\u001b\\|\u009c))/g;
+
+/** Takes terminal sequences out of text. */
+export function withoutSequences(text: string): string {
+  return stripVTControlCharacters(text.replace(OPEN_OSC, ''));
+}
+
 /** Text of several lines from outside: LF line ends, no terminal sequences, of a bounded length. */
 export function cleanText(text: string, max = MAX_BODY_CHARS): string {
-  const clean = stripVTControlCharacters(text.replace(/\r\n?/g, '\n')).replace(CONTROL, '');
+  const clean = withoutSequences(text.replace(/\r\n?/g, '\n')).replace(CONTROL, '');
   if (clean.length <= max) return clean;
   const kept = clean.slice(0, endOfCharacter(clean, max));
   return `${kept}\n\n[${clean.length - kept.length} more characters were left out.]`;
@@ -20,7 +29,7 @@ export function cleanText(text: string, max = MAX_BODY_CHARS): string {
 
 /** A title, label or message from outside, as one line. */
 export function cleanLine(text: string, max = MAX_TITLE_CHARS): string {
-  const clean = stripVTControlCharacters(text).replace(BIDI, '').replace(CONTROL, ' ');
+  const clean = withoutSequences(text).replace(BIDI, '').replace(CONTROL, ' ');
   const line = clean.replace(/\s+/g, ' ').trim();
   return line.length <= max ? line : `${line.slice(0, endOfCharacter(line, max - 1)).trimEnd()}…`;
 }

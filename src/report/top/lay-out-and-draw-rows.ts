@@ -64,7 +64,7 @@ export function layOutRows(rows: readonly BoardRow[], width: number, { nameOf, n
   const all: Record<Column, number> = {
     title: widest(({ title }) => title, MAX_TITLE),
     phase: widest(phaseText, MAX_PHASE),
-    time: 7,
+    time: 8,
     silent: rows.some((row) => silentSince(row) !== null) ? 7 : 0,
     text: width === Number.POSITIVE_INFINITY ? widest((row) => reasonOf(row, now), MAX_TEXT) : MAX_TEXT,
     tokens: rows.some(({ usage }) => tokensOf(usage) > 0) ? 6 : 0,
@@ -192,13 +192,13 @@ function ageOf(since: string | null, now: number): string {
   return since === null ? '' : elapsed(now - Date.parse(since));
 }
 
-/** A time of day, which stays true while nothing is drawn: `14:03`, or `17 Nov` for another day. */
+/** A time of day, which stays true while nothing is drawn: `at 14:03`, or `17 Nov` for another day. */
 function timeOf(since: string | null, now: number): string {
   if (since === null) return '';
   const date = new Date(since);
   const two = (value: number) => String(value).padStart(2, '0');
   if (new Date(now).toDateString() === date.toDateString())
-    return `${two(date.getHours())}:${two(date.getMinutes())}`;
+    return `at ${two(date.getHours())}:${two(date.getMinutes())}`;
   return `${two(date.getDate())} ${MONTHS[date.getMonth()]}`;
 }
 

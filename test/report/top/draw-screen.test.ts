@@ -111,6 +111,12 @@ describe('the screen of the board', () => {
     expect(lines[1]).toMatch(/^Usage limit of claude until \d\d:\d\d:\d\d, in 1 h 6 m$/);
   });
 
+  it('shows since when a ticket waits so that no one takes it for a duration', () => {
+    const since = at(-60);
+    const { lines } = draw(board([row('T-1', { status: 'failed', section: 'need you', since })]));
+    expect(lines.join('\n')).toMatch(/ at \d\d:\d\d /);
+  });
+
   it('paints a ticket yellow that is silent for more than a third of its idle limit', () => {
     const line = (idleSeconds: number, isSelected = false) => {
       const busy = board([row('T-0'), row('T-2', { ...BUSY.rows[1], idleSeconds })]);
