@@ -5,7 +5,7 @@ import {
   approvePlan,
   cancelPlan,
   cancelTicket,
-  isOnlyTicket,
+  isLastTicket,
 } from '../features/plans/approve-archive-cancel-delete.ts';
 import { IllegalMoveError } from '../model/errors.ts';
 import { refKey, type TicketRef } from '../model/ids-and-branch-names.ts';
@@ -32,7 +32,7 @@ export async function changeTicket(
 ): Promise<{ ticket: Ticket; text: string }> {
   if (wish.type === 'cancel') {
     await cancelTicket(engine, ref);
-    const isWhole = isOnlyTicket(engine.store.plan(ref.planId));
+    const isWhole = isLastTicket(engine, ref);
     const text = isWhole ? planCancelled(ref.planId) : `${refKey(ref)} is cancelled.`;
     return { ticket: engine.store.ticket(ref), text };
   }

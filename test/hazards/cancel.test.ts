@@ -124,6 +124,17 @@ describe('cancel', () => {
     expect((await world.cli('cancel', 'one', 'nothing', '--yes')).err).toContain('has no ticket "nothing"');
   });
 
+  it.concurrent('of the last ticket that is not cancelled archives the plan', async ({ world }) => {
+    prepare(world);
+    const failed = { status: 'failed', currentPhase: 'build', error: 'no' } as const;
+    world.plan('three', { tickets: { a: failed, b: failed, c: {} } });
+    await world.cli('cancel', 'three', '--yes');
+    await world.cli('retry', 'three', 'b');
+    const { out } = await world.cli('cancel', 'three', 'b', '--yes');
+    expect(out).toMatch(/^Plan three is cancelled and archived\.\n/);
+    expect((await world.cli('status')).out).not.toContain('three\n');
+  });
+
   for (const [index, point] of CANCEL_CRASH_POINTS.entries())
     it.concurrent(
       `killed at ${point}: nothing is lost, and another cancel does the rest`,

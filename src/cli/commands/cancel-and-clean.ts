@@ -33,10 +33,10 @@ export async function cancel(
   const { store } = engine;
   const { planId, ticketId } = planOrTicketNamed(io, store, 'cancel', [first, second]);
   const named = ticketId === undefined ? undefined : { planId, ticketId };
-  const { cancelPlan, cancelTicket, isOnlyTicket, refuseComplete, refuseDraftOrComplete } = await import(
+  const { cancelPlan, cancelTicket, isLastTicket, refuseComplete, refuseDraftOrComplete } = await import(
     '../../features/plans/approve-archive-cancel-delete.ts'
   );
-  const ref = isOnlyTicket(store.plan(planId)) ? undefined : named;
+  const ref = named && isLastTicket(engine, named) ? undefined : named;
   const open = store.tickets(planId).filter((ticket) => ticket.status !== 'complete' && !isCancelled(ticket));
   const running = open.filter(({ status }) => status === 'running').length;
   const what = ref

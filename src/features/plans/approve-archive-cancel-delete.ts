@@ -56,18 +56,23 @@ export interface Remains {
   pullRequest: string | null;
 }
 
-/** Gives a ticket up that is not complete, and with it the plan whose only ticket it is: that would stay open for ever. */
+/** Gives a ticket up that is not complete, and with it a plan whose other tickets are all cancelled: that would stay open for ever. */
 export async function cancelTicket(engine: EngineContext, ref: TicketRef): Promise<Remains[]> {
   refuseInsideJob(engine);
   refuseComplete(engine, ref);
-  const isOnly = isOnlyTicket(engine.store.plan(ref.planId));
+  const isOnly = isLastTicket(engine, ref);
   if (isOnly) refuseDraftOrComplete(engine, ref.planId);
   // First the ticket: where that is refused, its plan stays as it is.
   const remains = await giveUp(engine, ref);
   return isOnly ? (await cancelPlan(engine, ref.planId)).tickets : [remains];
 }
 
-export const isOnlyTicket = ({ tickets }: Plan) => tickets.length === 1;
+/** Whether all other tickets of the plan are cancelled. */
+export function isLastTicket({ store }: EngineContext, { planId, ticketId }: TicketRef): boolean {
+  const cancelled = store.tickets(planId).filter(isCancelled);
+  const isOpen = (id: string) => id !== ticketId && !cancelled.some((other) => other.ticketId === id);
+  return !store.plan(planId).tickets.some((entry) => isOpen(entry.ticketId));
+}
 
 export function refuseDraftOrComplete({ store }: EngineContext, planId: string): void {
   const plan = store.plan(planId);
