@@ -82,7 +82,10 @@ export function workReport(input: ReportInput): Report {
       all.map(({ ticket }) => ticket),
       isNew,
     ),
-    decided: events.filter(({ at }) => isNew(at)).flatMap((event) => decidedItem(event, now)),
+    decided: decided(
+      events.filter(({ at }) => isNew(at)),
+      now,
+    ),
     plans: plans.length > 1 ? plans.map(({ plan, tickets }) => planItem(plan, tickets)) : [],
   };
   for (const { ticket } of done) {
@@ -274,14 +277,25 @@ function oddities(tickets: readonly Ticket[], isNew: (time: string | null) => bo
   return odd;
 }
 
-/** What a person did. Messages to agents are left out. */
-function decidedItem(event: StoredEvent, now: number): Item[] {
-  if (event.type !== 'command') return [];
-  const { decision, phase } = event.detail;
-  const who = event.by === undefined ? '' : `, by ${oneLine(event.by)}`;
-  const what = [decision, phase].find((each) => typeof each === 'string') ?? '';
-  const about = `${refKey(event)}: ${event.command}${what && ` ${oneLine(String(what))}`}${who}`;
-  return [item(`${clock(event.at, now)} ${about}`, [event])];
+/** What people did, in order; the same done to tickets of a plan within a minute is one entry. Messages to agents are left out. */
+function decided(events: readonly StoredEvent[], now: number): Item[] {
+  const commands = events
+    .flatMap((event) => (event.type === 'command' ? event : []))
+    .sort((a, b) => Date.parse(a.at) - Date.parse(b.at))
+    .map((event) => {
+      const { decision, phase } = event.detail;
+      const who = event.by === undefined ? '' : `, by ${oneLine(event.by)}`;
+      const what = [decision, phase].find((each) => typeof each === 'string') ?? '';
+      return { ...event, did: `${event.command}${what && ` ${oneLine(String(what))}`}${who}` };
+    });
+  const minute = ({ at }: StoredEvent) => Math.floor(Date.parse(at) / 60_000);
+  const equal = groupBy(commands, (each) => `${minute(each)} ${each.planId} ${each.did}`);
+  return [...equal.values()].flatMap((same) => {
+    const [first] = same;
+    if (!first) return [];
+    const about = same.length > 1 ? `${first.planId}, ${plural(same.length, 'ticket')}` : refKey(first);
+    return item(`${clock(first.at, now)} ${about}: ${first.did}`, same);
+  });
 }
 
 function planItem(plan: Plan, tickets: readonly TicketStatus[]): Item {

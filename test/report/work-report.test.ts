@@ -149,6 +149,28 @@ describe('the report', () => {
     expect(text).not.toContain('p/old');
   });
 
+  it('lists what people did in order, one entry for all tickets of a plan', () => {
+    const at = (seconds: number) => new Date(Date.UTC(2026, 0, 1, 10, 0, seconds)).toISOString();
+    const did = (planId: string, ticketId: string, seconds: number): StoredEvent => ({
+      ...{ type: 'command', command: 'cancel', by: 'ann', detail: {} },
+      ...{ planId, ticketId, v: 1, at: at(seconds) },
+    });
+    const report = workReport({
+      plans: [],
+      since: Date.parse(at(0)),
+      now: Date.parse(at(59)),
+      period: '',
+      events: [did('q', 'x', 30), did('p', 'a', 1), did('p', 'b', 2), did('p', 'c', 2)],
+      diffstat: () => null,
+      checkPhases: () => undefined,
+      printedAt: () => null,
+    });
+    expect(report.sections.flatMap(({ items }) => items)).toMatchObject([
+      { text: expect.stringMatching(/ p, 3 tickets: cancel, by ann$/), tickets: ['p/a', 'p/b', 'p/c'] },
+      { text: expect.stringMatching(/ q\/x: cancel, by ann$/), tickets: ['q/x'] },
+    ]);
+  });
+
   it('calls a cost unusual where the lines of a run do: the median is that of all attempts that have ended', () => {
     const running = spent('exec', 0.01, { status: 'running', completedAt: null });
     const history = [...[1, 1, 1, 3, 3, 9].map((cost) => spent('exec', cost)), running];
