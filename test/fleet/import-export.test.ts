@@ -49,15 +49,18 @@ it('a plan with work under way on another machine is exported there alone', { ta
   ]);
   world.agent('agent', 'commit');
   world.plan('p', { repo: 'acme/scratch', tickets: { a: {} } });
-  expect(await fleet.cli('fleet', 'import', 'p')).toMatchObject({ code: 0, err: '' });
+  world.plan('q', { repo: 'acme/scratch', status: 'draft', tickets: { a: {} } });
+  expect(await fleet.cli('fleet', 'import', 'p', 'q')).toMatchObject({ code: 0, err: '' });
   const home = fleet.machineWithClone();
   const worker = await fleet.worker(home);
   await fleet.reaches('p', 'a', 'needs_attention');
   await worker.kill('SIGINT');
-  expect(await fleet.cli('fleet', 'export', 'p')).toMatchObject({
+  expect(await fleet.cli('fleet', 'export', 'q', 'p')).toMatchObject({
     code: 3,
     err: expect.stringContaining('Export the plan there'),
   });
+  await fleet.store.refresh();
+  expect(fleet.store.plan('q').status).toBe('draft');
   expect(await world.invoke(['fleet', 'export', 'p'], fleet.env(home)).ended).toMatchObject({
     code: 0,
     err: '',

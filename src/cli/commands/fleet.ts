@@ -118,17 +118,20 @@ export const moveBetweenStores =
       throw new InputError('usage', 'Name the store of the fleet.', {
         hint: `SIGNALBOX_STORE=postgres://user:password@host/database signalbox fleet ${how}`,
       });
-    const [{ fetchFinished, handOverBegun, movePlans }, { openStore }, engine] = await Promise.all([
-      import('../../features/plans/move-plans-between-stores.ts'),
-      import('../../store/open-file-store-with-schemas.ts'),
-      openEngine(io, options, 'fleet'),
-    ]);
+    const [{ fetchFinished, handOverBegun, movePlans, refuseElsewhere }, { openStore }, engine] =
+      await Promise.all([
+        import('../../features/plans/move-plans-between-stores.ts'),
+        import('../../store/open-file-store-with-schemas.ts'),
+        openEngine(io, options, 'fleet'),
+      ]);
     const { stateDir } = engine.settings;
     const { store: fleet } = engine;
     const files = openStore(stateDir);
     const [from, to] = how === 'import' ? [files, fleet] : [fleet, files];
     const open = () => from.view().plans.flatMap(({ id, status }) => (status === 'archived' ? [] : [id]));
     const wanted = ids.length > 0 ? ids : open();
+    // Before any is moved.
+    if (how === 'export') for (const id of wanted) refuseElsewhere(engine, fleet.plan(id));
     const carry = how === 'import' ? handOverBegun : fetchFinished;
     await movePlans(from, to, wanted, (plan, tickets) => carry(engine, plan, tickets));
     const place = how === 'import' ? fleet.location() : stateDir;

@@ -56,9 +56,9 @@ owner's: no other role can change the schemas. Two at once wait for each other.`
     examples: ['fleet import night-42'],
     load: async () => (await fleet()).moveBetweenStores('import'),
   },
-  'fleet export [plans...]': {
+  'fleet export <plans...>': {
     about: 'move plans of the fleet back into files of the state directory',
-    args: { plans: 'ids of plans (default: all that are not archived)' },
+    args: { plans: 'ids of plans' },
     notes: 'A plan that is being worked on is refused. In the store it stays as an archived plan.',
     examples: ['fleet export night-42'],
     load: async () => (await fleet()).moveBetweenStores('export'),

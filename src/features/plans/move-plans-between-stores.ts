@@ -59,21 +59,28 @@ export async function handOverBegun(
   return { plan, tickets };
 }
 
-/** Fetches what other machines have finished. Work that is under way can only be taken along by its own machine. */
+/** Work that is under way can only be taken along by its own machine. */
+export function refuseElsewhere({ settings, store }: EngineContext, plan: Plan): void {
+  const here = thisMachine(settings);
+  const left = store
+    .tickets(plan)
+    .find(
+      (each) => each.base !== null && each.status !== 'complete' && each.machine && !isMadeAt(each, here),
+    );
+  if (left)
+    throw new HeldError('ticket/elsewhere', `The work of ${refKey(left)} is on ${left.machine?.host}.`, {
+      hint: `Export the plan there: signalbox fleet export ${plan.id}`,
+    });
+}
+
+/** Fetches what other machines have finished. */
 export async function fetchFinished(
   engine: EngineContext,
   plan: Plan,
   tickets: readonly Ticket[],
 ): Promise<Moved> {
   const { settings, store } = engine;
-  const here = thisMachine(settings);
-  const left = tickets.find(
-    (each) => each.base !== null && each.status !== 'complete' && each.machine && !isMadeAt(each, here),
-  );
-  if (left)
-    throw new HeldError('ticket/elsewhere', `The work of ${refKey(left)} is on ${left.machine?.host}.`, {
-      hint: `Export the plan there: signalbox fleet export ${plan.id}`,
-    });
+  refuseElsewhere(engine, plan);
   for (const ticket of tickets.filter(({ base, status }) => base !== null && status === 'complete'))
     await engine.handOver?.bringBranch(plan, {
       engine,
