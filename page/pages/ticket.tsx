@@ -294,13 +294,20 @@ function Phases({ page, row, path }: { page: Page; row: BoardRow; path: string }
         <ol class="phase-list">
           {page.phases.map((phase) => {
             const attempts = phase.attempts.flatMap((key) => byKey.get(key) ?? []);
-            const last = attempts.at(-1)?.attempt;
+            const latest = attempts.at(-1);
+            const last = latest?.attempt;
             const isEnd = row.status === 'complete' && row.phase === phase.id;
             return (
               <li key={phase.id} class={`phase-item is-${last?.status ?? (isEnd ? 'complete' : 'none')}`}>
                 <div class="phase-name">
                   {isEnd ? <Mark status="complete" /> : <AttemptMark attempt={last} />}
-                  <b>{phase.id}</b>
+                  {latest ? (
+                    <a href={attemptAddress(path, latest)}>
+                      <b>{phase.id}</b>
+                    </a>
+                  ) : (
+                    <b>{phase.id}</b>
+                  )}
                   <small>{phase.type === 'unknown' ? '' : phase.type}</small>
                 </div>
                 <ul>
@@ -322,22 +329,20 @@ function Phases({ page, row, path }: { page: Page; row: BoardRow; path: string }
   );
 }
 
+const attemptAddress = (path: string, { key }: AttemptFacts) => `${path}?attempt=${encodeURIComponent(key)}`;
+
 function lengthOf({ startedAt, completedAt }: AttemptFacts['attempt']): string {
   return completedAt ? duration(Date.parse(completedAt) - Date.parse(startedAt)) : '';
 }
 
 function AttemptLink({ facts, path, isChosen }: { facts: AttemptFacts; path: string; isChosen: boolean }) {
-  const { key, attempt } = facts;
+  const { attempt } = facts;
   const { visit, attempt: count, status, outcome } = attempt;
   const verdict = outcome && outcome !== status ? ` → ${outcome}` : '';
   const name = `visit ${visit}${count > 1 ? `, attempt ${count}` : ''}${verdict}`;
   return (
     <li>
-      <a
-        class="attempt-link"
-        href={`${path}?attempt=${encodeURIComponent(key)}`}
-        aria-current={isChosen ? 'true' : undefined}
-      >
+      <a class="attempt-link" href={attemptAddress(path, facts)} aria-current={isChosen ? 'true' : undefined}>
         <AttemptMark attempt={attempt} />
         <span>{name}</span>
         <span class="number">{lengthOf(attempt) || <Since time={attempt.startedAt} />}</span>

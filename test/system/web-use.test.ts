@@ -475,7 +475,9 @@ describe('what agents print', () => {
     await site.close();
   });
 
-  it('is shown above a long line that is folded, without a scrollbar to reach it', async ({ world }) => {
+  it('is shown above a long line that is folded, without a scrollbar to reach it, and a phase opens its latest attempt', async ({
+    world,
+  }) => {
     const site = await rich(world);
     const says = (content: object, type = 'assistant') =>
       `${JSON.stringify({ type, message: { content: [content] } })}\n`;
@@ -497,6 +499,9 @@ describe('what agents print', () => {
     const transcript = page.getByRole('region', { name: 'Transcript' });
     for (const text of ['The very end.', 'I read the large file.', 'Beginning'])
       await transcript.getByText(text).waitFor();
+    const phases = page.getByRole('navigation', { name: 'Phases' });
+    await phases.getByRole('link', { name: 'approve', exact: true }).click();
+    await page.waitForURL(/attempt=approve%231%231/);
     await page.context().close();
     await site.close();
   });
