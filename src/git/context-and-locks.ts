@@ -50,15 +50,19 @@ export async function lockNamed<T>(
   fn: () => Promise<T>,
   options: LockOptions,
 ): Promise<T> {
-  const lock = join(commonDir, name);
-  return withLock(lock, fn, options).catch((error: NodeJS.ErrnoException) => {
-    const reason = error.path?.startsWith(lock) && storageReason(error);
-    if (!reason) throw error;
-    throw new WorkspaceError('workspace/no-place', `Cannot write to the directory ${commonDir}: ${reason}.`, {
-      hint: 'Fix that, then try again.',
-      details: { path: commonDir },
-      cause: error,
-    });
+  return withLock(join(commonDir, name), fn, options).catch((error: unknown) => {
+    throw cannotWrite(commonDir, error);
+  });
+}
+
+/** Explains a write that failed inside a directory; returns any other error as it is. */
+export function cannotWrite(dir: string, error: unknown): unknown {
+  const reason = (error as NodeJS.ErrnoException).path?.startsWith(`${dir}/`) && storageReason(error);
+  if (!reason) return error;
+  return new WorkspaceError('workspace/no-place', `Cannot write to the directory ${dir}: ${reason}.`, {
+    hint: 'Fix that, then try again.',
+    details: { path: dir },
+    cause: error,
   });
 }
 

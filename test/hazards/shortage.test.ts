@@ -53,10 +53,13 @@ wait $run
 
 /** Fills the disk of the repository, merges, runs the plan, and makes room when it is asked to. */
 const ON_FULL_REPOSITORY = `
+mkdir -p repo/spec && echo '- [ ] 1. A' > repo/spec/tasks.md
+git -C repo add spec && git -C repo commit -q -m Spec || exit
 cp -a repo/. disk && mount -t tmpfs -o size=8m none repo && cp -a disk/. repo || exit
 $SIGNALBOX run done > done.out 2>&1 || exit
 dd if=/dev/zero of=repo/ballast bs=512 2> /dev/null
 $SIGNALBOX merge done
+$SIGNALBOX spec repo/spec --backend agent
 $SIGNALBOX run p & run=$!
 until [ -e room ]; do [ -d disk ] || exit; sleep 0.1; done
 rm repo/ballast
@@ -175,7 +178,7 @@ describe('a shortage', () => {
   );
 
   it.skipIf(!mayMount)(
-    'of disk in the repository is a wait before the checks of the base, and a merge says why it cannot begin',
+    'of disk in the repository is a wait before the checks of the base, and merges and specs say why they cannot begin',
     async ({ world }) => {
       world.agent('agent', 'commit');
       world.workflow('work', CHECKED);
@@ -193,7 +196,7 @@ describe('a shortage', () => {
       expect(out).toMatch(
         /the checks of main cannot be run: Cannot write to the directory \S+: the disk is full/,
       );
-      expect(err).toMatch(/❌ Cannot write to the directory \S+: the disk is full\.\n/);
+      expect(err.match(/❌ Cannot write to the directory \S+: the disk is full\.\n/g)).toHaveLength(2);
       expect(err).not.toContain('ENOSPC');
       expect(story(world.ticket('p', 'a')).at(-1)).toBe('check success');
     },

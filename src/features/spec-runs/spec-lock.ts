@@ -1,6 +1,7 @@
 import { existsSync, rmSync, statSync, utimesSync } from 'node:fs';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import type { EngineContext } from '../../engine/context.ts';
+import { cannotWrite } from '../../git/context-and-locks.ts';
 import { withLock } from '../../machine/file-lock.ts';
 import { makeDirectory } from '../../machine/files/make-directory-and-handle-storage-errors.ts';
 import { readJson } from '../../machine/files/read-and-remove-files.ts';
@@ -70,9 +71,11 @@ export async function lockSpec(
     stateDir: engine.settings.stateDir,
   };
   const taken: string[] = [];
+  let dir = '';
   try {
     for (const file of files) {
-      makeDirectory(join(file, '..'));
+      dir = dirname(file);
+      makeDirectory(dir);
       await withLock(`${file}.lock`, () => {
         refuse(engine, first ? null : planId, place, file);
         writeAtomic(file, `${JSON.stringify(lock)}\n`);
@@ -81,7 +84,7 @@ export async function lockSpec(
     }
   } catch (error) {
     for (const file of taken) rmSync(file, { force: true });
-    throw error;
+    throw cannotWrite(dir, error);
   }
   const timer = setInterval(() => renew(files), RENEW_MS);
   timer.unref();
