@@ -1,11 +1,13 @@
+import { expandPath, userHome } from '../machine/paths-and-user-home.ts';
 import { InputError, SignalboxError } from '../model/errors.ts';
+import { shellWord } from '../model/text/quote-values-for-shell.ts';
 import type { Lines } from '../report/printable-text.ts';
 import { printable, safeJson } from '../report/printable-text.ts';
 import { asciiMarks, inLocalTime, isUtf8, style } from '../report/style-and-phrases.ts';
 import { wrapLines } from '../report/tables-and-text-wrapping.ts';
 import { plainOptions, status } from './commands/status.ts';
 import { ASK, errorLines, type Io, type OutputStream, type ProcessIo, wordsOf } from './io.ts';
-import { commandName } from './open-settings-store-and-engine.ts';
+import { commandName, openSettings } from './open-settings-store-and-engine.ts';
 
 declare const __VERSION__: string;
 
@@ -118,6 +120,20 @@ async function runCommand(io: Io): Promise<void> {
   const program = createProgram(io, __VERSION__);
   if (io.argv.some((word) => word === '--help' || word === '-h')) refuseUnknownCommand(program, io.argv);
   await program.parseAsync(io.argv, { from: 'user' });
+  if (RUNS.has(commandName(io)) && !wantsJson(io)) await nameConfigFile(io, program.opts());
+}
+
+const RUNS: ReadonlySet<string> = new Set(['run', 'spec']);
+
+/** The commands that a run prints find nothing without the config file that decided where its state is. */
+async function nameConfigFile(io: Io, { config }: { config?: string }): Promise<void> {
+  if (config === undefined) return;
+  const [given, usual] = await Promise.all(
+    [{ config }, {}].map((each) => openSettings(io, each).catch(() => undefined)),
+  );
+  if (given === undefined || given.stateDir === usual?.stateDir) return;
+  const file = shellWord(expandPath(config, io.cwd, userHome(io.env)));
+  io.err(`! Later commands need this config file, too: export SIGNALBOX_CONFIG=${file}`);
 }
 
 function wantsJson({ argv }: Io): boolean {

@@ -1,4 +1,4 @@
-import { mkdirSync } from 'node:fs';
+import { cpSync, mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect } from 'vitest';
 import type { Ticket } from '../../src/model/ticket.ts';
@@ -114,6 +114,19 @@ describe.concurrent('a ticket', () => {
     expect((await world.cli('logs')).code).toBe(0);
     expect((await world.cli('diff')).err).toContain('Which ticket of "new"?');
     expect((await world.cli('stop', '@last')).out).toMatch(/^Plan new is paused\.\n/);
+  });
+});
+
+describe.concurrent('-C', () => {
+  it('is named at the end of a run whose plan later commands would not find', async ({ world }) => {
+    workflow(world);
+    world.plan('p', { tickets: { a: FAILED } });
+    const file = join(world.dir, 'own', 'config.yaml');
+    cpSync(world.home, join(world.dir, 'own'), { recursive: true });
+    expect((await world.cli('-C', file, 'run', 'p')).err).toContain(`: export SIGNALBOX_CONFIG=${file}\n`);
+    expect((await world.cli('-C', file, 'run', 'p', '--json')).err).not.toContain('export');
+    const usual = await world.cli('-C', join(world.home, 'config.yaml'), 'run', 'p');
+    expect(usual.err).not.toContain('export');
   });
 });
 
