@@ -26,9 +26,9 @@ export function nextStep(engine: Context, planId: string, it = 'it'): string {
   const plan = engine.store.plan(planId);
   const { claim, status } = plan;
   if (status === 'paused') return ` Its plan is paused. Continue with: signalbox resume ${planId}`;
-  if (claim && engine.holder.isLive(claim)) return ` Its run (pid ${claim.pid}) continues ${it}.`;
   const workers = engine.store.fleet?.workers();
   if (workers?.some(isAtWork)) return ` A worker of the fleet continues ${it}.`;
+  if (claim && engine.holder.isLive(claim)) return ` Its run (pid ${claim.pid}) continues ${it}.`;
   // On a fleet it drives no tickets.
   const daemon = workers ? undefined : engine.holder.daemon();
   if (daemon) return ` Daemon ${daemon.pid} continues ${it}.`;

@@ -183,6 +183,8 @@ describe('commands on the store', () => {
     await daemon.start();
     await daemon.claimDaemon(new Date().toISOString());
     await fleet('pause', 'sprint', 'A-1');
+    // Also while a run watches.
+    await kept.updatePlan('sprint', (plan) => ({ ...plan, claim: daemon.claim(new Date().toISOString()) }));
     expect((await fleet('resume', 'sprint', 'A-1')).out).toBe(
       'sprint/A-1 is ready. A worker of the fleet continues it.\n',
     );

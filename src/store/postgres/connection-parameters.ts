@@ -53,6 +53,8 @@ export function connectionParameters(
       `The address of the store has an unknown parameter "${unknown}".`,
       `Known are: ${PARAMETERS.join(', ')}.`,
     );
+  const twice = PARAMETERS.find((name) => options.getAll(name).length > 1);
+  if (twice !== undefined) throw refused(`The address of the store has "${twice}" twice.`, 'Leave one out.');
   const host = options.get('host') ?? decoded(url.hostname).replace(/^\[(.*)\]$/, '$1');
   const user = decoded(url.username) || env.PGUSER || env.USER || '';
   if (host === '' || host === NO_HOST)

@@ -68,6 +68,7 @@ describe('an address', () => {
     [`postgres://anna:${SECRET}%@host/db`, 'no part of a code'],
     [`postgres://anna:${SECRET}@host/db?sslmod=require`, 'unknown parameter "sslmod"'],
     [`postgres://anna:${SECRET}@host/db?sslmode=prefer`, 'only perhaps'],
+    [`postgres://anna:${SECRET}@host/db?sslmode=disable&sslmode=require`, '"sslmode" twice'],
     [`postgres://anna:${SECRET}@host/db?sslrootcert=/none.pem`, '/none.pem cannot be read'],
   ])('that cannot be used is refused without its password: %s', (text, why) => {
     const said = refusal(() => parse(text));
