@@ -24,6 +24,21 @@ it.each([
   expect(line?.includes('until')).toBe(tells);
 });
 
+it('says of a ticket whose worker is gone how to start another one', () => {
+  const left = ticket({ status: 'running' });
+  const shown = (none: string | undefined) =>
+    statusOf({
+      view: { plans: [plan()], tickets: new Map([['p/t', left]]), problems: [] },
+      holder: { isLive: () => false, leaseLeft: () => 0 },
+      daemon: false,
+      now: Date.parse(NOW),
+      whyNoWorker: () => none,
+    })[0]?.tickets[0];
+  const none = 'no worker is running. Start one: signalbox worker';
+  expect(shown(none)).toMatchObject({ why: `its worker is gone; ${none}`, next: '' });
+  expect(shown(undefined)).toMatchObject({ next: 'another worker takes it over' });
+});
+
 it('counts what only the clone of a worker has merged as work that is to be merged', () => {
   const path = '/home/m1/api';
   const output = `signalbox/main is now at 0123456789.\nTo bring it into your checkout: git -C ${path} merge --ff-only signalbox/main`;
