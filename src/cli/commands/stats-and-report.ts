@@ -51,8 +51,9 @@ export async function stats(io: Io, options: GlobalOptions & { csv?: boolean }):
   if (failures.length > 0) io.out(`failures: ${failures.join(', ')}`);
   const facts = [
     ...(found.tokens === null ? [] : [`tokens: ${found.tokens}`]),
-    ...(found.costUsd !== null ? [`cost: ${costText(found.costUsd, found.unpriced)}`] : []),
-    ...(found.costUsd === null && found.unpriced > 0 ? [costText(null, found.unpriced)] : []),
+    ...(found.costUsd === null && found.unpriced === 0
+      ? []
+      : [`cost: ${costText(found.costUsd, found.unpriced).replace(/^cost /, '')}`]),
   ];
   if (facts.length > 0) io.out(facts.join(', '));
 }
