@@ -61,6 +61,14 @@ describe.concurrent('init', () => {
     expect(readdirSync(world.repo)).not.toContain('.signalbox');
   });
 
+  it('says that no agent was found, and what works without one', async ({ world }) => {
+    const without = await cliIn(world, world.dir, ['init', '--yes'], { PATH: '/nowhere' });
+    expect(without.out).toContain(
+      '\n\nNo coding agent was found. To try Signalbox without one: --agent rehearsal\n',
+    );
+    expect((await answered(world, [], ['--yes'])).out).not.toContain('No coding agent');
+  });
+
   it('makes the home outside of a repository, and nothing else', async ({ world }) => {
     const home = join(world.dir, 'user', '.signalbox');
     const env = { SIGNALBOX_HOME: undefined };

@@ -113,6 +113,9 @@ export async function init(io: Io, options: { dir?: string; yes?: boolean; json?
   const config = configFile(home);
   outWrapped(io, [
     '',
+    ...(facts.agents.length > 0
+      ? []
+      : ['No coding agent was found. To try Signalbox without one: --agent rehearsal']),
     home === usual
       ? `Settings are in ${config}.`
       : `To use it: signalbox -C ${shellWord(config)} …, or set SIGNALBOX_HOME=${shellWord(home)}.`,
