@@ -28,7 +28,7 @@ export async function ownRepository(options: GhOptions, memory?: Memory): Promis
   const local = remotes.resolved ?? parseRemote(remotes.origin ?? '');
   if (!local?.host.includes('.')) {
     const address = remotes.origin ?? options.cwd;
-    const known = memory?.get(address) ?? (await askGh(options));
+    const known = memory?.get(address) ?? (await askGh(options, remotes.origin));
     memory?.set(address, known);
     return known;
   }
@@ -63,7 +63,7 @@ async function readRemotes(options: GhOptions) {
   return { origin: urls.get('origin') ?? [...urls.values()][0], resolved };
 }
 
-async function askGh(options: GhOptions): Promise<RepositoryName> {
+async function askGh(options: GhOptions, origin: string | undefined): Promise<RepositoryName> {
   const result = await runGh(['repo', 'view', '--json', 'nameWithOwner,url'], options);
   if (result.code === 0) {
     const { nameWithOwner, url } = asRecord(parseJson(result.stdout));
@@ -73,7 +73,8 @@ async function askGh(options: GhOptions): Promise<RepositoryName> {
     if (name) return name;
   }
   const failure = ghFailure(result, { what: 'the repository of this directory' });
-  if (failure.failure !== 'unknown' && failure.failure !== 'not-found') throw failure;
+  // Without any remote, a login would not help either.
+  if (origin !== undefined && failure.failure !== 'unknown' && failure.failure !== 'not-found') throw failure;
   throw unknown(`${options.cwd} has no remote on GitHub, so a plain issue number is not enough.`);
 }
 

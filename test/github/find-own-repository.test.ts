@@ -100,4 +100,14 @@ describe('the repository of a plain number', () => {
     expect(problems[0]?.message).toContain(message);
     expect(problems[0]?.hint).toContain('owner/repo#12');
   });
+
+  it('is refused without any remote for that reason, also where gh is not logged in', async () => {
+    const { fake, options } = checkout('/srv/git/web.git');
+    const loggedOut = { call: 'repo view', stderr: 'To get started, please run: gh auth login\n' };
+    fake.fail(loggedOut);
+    expect((await fetchItems(['1'], options)).problems[0]?.message).toContain('not logged in');
+    git(options.cwd, 'remote', 'remove', 'origin');
+    fake.fail(loggedOut);
+    expect((await fetchItems(['1'], options)).problems[0]?.message).toContain('has no remote on GitHub');
+  });
 });
