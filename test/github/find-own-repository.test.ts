@@ -103,11 +103,9 @@ describe('the repository of a plain number', () => {
 
   it('is refused without any remote for that reason, also where gh is not logged in', async () => {
     const { fake, options } = checkout('/srv/git/web.git');
-    const loggedOut = { call: 'repo view', stderr: 'To get started, please run: gh auth login\n' };
-    fake.fail(loggedOut);
+    fake.fail({ call: 'repo view', times: null, stderr: 'To get started, please run: gh auth login\n' });
     expect((await fetchItems(['1'], options)).problems[0]?.message).toContain('not logged in');
     git(options.cwd, 'remote', 'remove', 'origin');
-    fake.fail(loggedOut);
     expect((await fetchItems(['1'], options)).problems[0]?.message).toContain('has no remote on GitHub');
   });
 });
