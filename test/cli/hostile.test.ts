@@ -285,7 +285,7 @@ describe.concurrent('text of others is safe in the output of', () => {
     for (const args of [['list'], ['show', 'odd'], ['graph', 'odd', '--mermaid']])
       isSafe(await world.cli('workflow', ...args));
     expect((await world.cli('workflow', 'graph', 'odd')).out).toMatch(
-      /^▶ a {5}agent {5}─ xAred;own… → done\n/,
+      /^▶ a {5}agent {5}─ xAredown… → done\n/,
     );
     writeFileSync(
       file('odd.yaml'),
