@@ -13,8 +13,8 @@ const FOREIGN = ['agents/pi-extension.ts'];
 const IMPORT = /(?:from|import)\s*\(?\s*'(\.[^']+)'/g;
 /** Imports, files and exports in a form that the rules below do not read. */
 const ODD_IMPORT =
-  /(?:^(?:import|export|\})[^'"`\n]*?\bfrom|^import|\bimport\()\s*(?:\/\*|["`]|'(?:\.[^']*(?<!\.tsx?|\.json|\.css)'|signalbox\b))/m;
-const ODD_EXPORT = /^export (?:default|declare|(?:const|let) [{[])/m;
+  /(?:^(?:import|export|\})[^'"`\n]*?\bfrom|^import|\bimport\()\s*(?:\/[*/]|["`]|'(?:\.[^']*(?<!\.tsx?|\.json|\.css)'|signalbox\b))/m;
+const ODD_EXPORT = /^export (?:default|declare|(?:const|let) [{[]|\{[^}]*\}(?!\s*from))/m;
 const ODD_FILE = /\.[cm]ts$|\.[cm]?jsx?$/;
 const EXPORT = /^export (?:async |abstract )?(?:function\*?|const|class|interface|type|let) (\w+)/gm;
 

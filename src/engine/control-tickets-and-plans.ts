@@ -7,8 +7,9 @@ import { type Claim, onceLeaseIsOver, unlessItAnswers } from '../model/lease-and
 import type { Worker } from '../model/place-tickets-on-workers.ts';
 import { type Plan, sharesWorkspace, stoppedTogether } from '../model/plan.ts';
 import { entryOf } from '../model/plans/plans-view.ts';
+import { blockedBy } from '../model/state/blockers-and-stop-on-failure.ts';
 import { command, type TicketCommand } from '../model/state/commands.ts';
-import { blockedBy, isAllComplete } from '../model/state/eligible.ts';
+import { isAllComplete } from '../model/state/eligible.ts';
 import { asShown, runCommand } from '../model/state/explain-ticket.ts';
 import type { Attempt, Json, Ticket } from '../model/ticket.ts';
 import { isCancelled, isOver, isSuperseded, openAttempt } from '../model/ticket.ts';

@@ -67,7 +67,7 @@ export async function driveTicket(
     pinned = await pinnedFor(engine, found, plan);
   } catch (error) {
     if (shortageOf(error)) throw error;
-    // Whoever reads this may have the file on another machine.
+    // The person who reads this may have the file on another machine.
     const where = engine.store.fleet ? `Worker ${workerId(engine.settings)}: ` : '';
     return holdBroken(engine, ref, `${where}${explained(error)}`);
   }

@@ -182,7 +182,7 @@ export class RunningTickets {
   /** On a fleet, who paused it learns that this worker is there and stops it: asking for the claim renews the lease. */
   #answer(ref: TicketRef): void {
     const { store, holder } = this.#engine;
-    // Without a database there is no one to answer, and renewals go on by themselves.
+    // Without a database no queue waits for an answer, and renewals continue by themselves.
     store.fleet?.keepsClaim(holder, ref).catch(() => undefined);
   }
 

@@ -23,7 +23,7 @@ interface Watched {
 const EVENTS_MS = 200;
 /** How long a ticket that could start may wait before the reason is searched for. */
 const PATIENCE_MS = 2_000;
-/** How long the last events may be later than the tickets that they tell of. */
+/** How long the last events may be later than the tickets that they are about. */
 const LAST_EVENTS_MS = 3_000;
 
 /** Watches a plan that the workers of a fleet run, until nothing can continue without a person. */
@@ -158,7 +158,7 @@ export class FleetRun {
     }
   }
 
-  /** A ticket is stored before the events that tell of it. */
+  /** A ticket is stored before the events about it. */
   async #showLastEvents(): Promise<void> {
     const deadline = performance.now() + LAST_EVENTS_MS;
     const isShown = () =>
@@ -188,7 +188,7 @@ export class FleetRun {
       );
       if (left instanceof HeldError) {
         listen({ type: 'problem', planId, ticketId: null, message: explained(left), path: null });
-        // No event will tell of it.
+        // No event will report it.
         this.#shown.set(ticket.ticketId, store.ticket(ticket).status);
       }
       await this.#showEvents();

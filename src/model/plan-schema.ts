@@ -155,7 +155,7 @@ export type ExecutionConfig = z.infer<typeof ExecutionConfig>;
 export const IssueRun = z.object({
   config: ExecutionConfig.optional(),
   options: z
-    .looseObject({})
+    .looseObject({ batch: z.unknown().optional() })
     .nullable()
     .default(null)
     .describe('The merged options; null for callers that bring their own configuration'),

@@ -51,7 +51,7 @@ export class SameCalls {
     else this.#row = { fingerprint: row.fingerprint, times: 0, tree };
   }
 
-  /** One reading at a time, for whoever asks meanwhile. */
+  /** One reading at a time, for all callers that ask meanwhile. */
   #read(): Promise<string | undefined> {
     this.#reading ??= this.#readTree()
       .catch(() => undefined)

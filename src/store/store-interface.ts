@@ -259,7 +259,7 @@ export interface HeldTicket {
  * function that gets the latest state; the store may call it again when another process was faster, so it must be pure.
  */
 export interface Store {
-  /** Undefined where everybody who reads the store sees the files of its jobs. */
+  /** Undefined where all readers of the store see the files of its jobs. */
   readonly output?: OutputLog;
   /** Undefined where tickets stay on one machine. */
   readonly sessions?: SessionFiles;

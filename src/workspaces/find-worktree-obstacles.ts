@@ -142,7 +142,7 @@ const PATH_CONTENT: Record<Exclude<Found['kind'], 'absent'>, string> = {
 
 /** It was not there when the path was chosen. */
 export const MADE_MEANWHILE =
-  'If nobody set this path, try again: another one is chosen. Else set `worktree` of the ticket to another place.';
+  'If the ticket sets no path itself, try again: another one is chosen. Else set its `worktree` to another place.';
 
 export function pathTaken(path: string, what: Found['kind'] | string, hint?: string): WorkspaceError {
   const content = what in PATH_CONTENT ? PATH_CONTENT[what as keyof typeof PATH_CONTENT] : what;

@@ -43,6 +43,8 @@ describe('the rules of the rooms', () => {
     'export default function b() {}',
     'export const { b, c } = whole;',
     'export declare const b: 1;',
+    'function b() {}\nexport { b };',
+    "const { b } = await import(\n  // above\n  '../engine/b.ts'\n);",
   ])('refuses a form that hides from the other rules: %j', (text) => {
     expect(problems({ 'model/a.ts': text }).oddForms).toHaveLength(1);
   });

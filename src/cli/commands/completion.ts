@@ -291,7 +291,7 @@ complete -c signalbox -f
 ${lines.join('\n')}`;
 }
 
-/** More would not help anybody who completes a word. */
+/** More are of no help when a word is completed. */
 const MAX_NAMES = 500;
 const MAX_FINISHED = 10;
 /** Nothing that a shell would take for more than a word. */

@@ -145,7 +145,7 @@ function coloured(lines: readonly string[], colors: Style): string[] {
   });
 }
 
-/** How to go on with the work that a diff has shown. */
+/** How to continue with the work that a diff has shown. */
 async function whatNext({ store, workspaces }: EngineContext, ref: TicketRef): Promise<string[]> {
   const plan = store.plan(ref.planId);
   const recorded = [{ ticket: store.ticket(ref), why: '', next: '' }];

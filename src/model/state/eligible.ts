@@ -8,8 +8,6 @@ import { type ReadyTurns, type Shortlist, waitsForBlockers } from './keep-shortl
 import { isBrieflyPaused, isDue, movesByItself } from './next-step-or-rest.ts';
 import { isYetToBegin, turnsOf } from './turns-in-shared-workspace-start-limit-and-pauses.ts';
 
-export { blockedBy };
-
 /** All that is known of the work, as one view. */
 export interface WorkView extends PlansView {
   /** Plans that are not run at all, and why. */

@@ -160,7 +160,7 @@ export class BoardReader {
     }
   }
 
-  /** Says who answered a gate; undefined unless someone did. */
+  /** Says who answered a gate; undefined unless it was answered. */
   whyClosed(ref: TicketRef, key: string): string | undefined {
     const ticket = readableTicket(this.#source.store, ref);
     const gate = ticket?.phaseHistory.findLast((each) => attemptKey(each) === key);

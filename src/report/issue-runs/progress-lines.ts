@@ -33,7 +33,7 @@ interface RunLinesOptions {
 
 export type Mark = '⏳' | '✓' | '✗' | '‖';
 
-/** The mark of an issue. A gate, or a ticket that someone else has, is not over. */
+/** The mark of an issue. A gate, or a ticket that another engine has, is not over. */
 export function markOf({ status, hold }: Pick<Ticket, 'status' | 'hold'>): Mark {
   if (status === 'complete') return '✓';
   if (status === 'failed') return '✗';

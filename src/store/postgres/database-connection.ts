@@ -47,7 +47,7 @@ export class DatabaseConnection {
     return this.exclusively((query) => query<R>(text, values));
   }
 
-  /** Runs `work` while nobody else uses the connection. Connects first where that is needed. */
+  /** Runs `work` while no other caller uses the connection. Connects first where that is needed. */
   exclusively<T>(work: (query: Query) => Promise<T>): Promise<T> {
     const done = this.#turn.then(async () => {
       const client = await this.#connected();

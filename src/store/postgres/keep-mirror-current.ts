@@ -24,7 +24,7 @@ interface ConnectedOptions extends Pick<MirrorOptions, 'reader' | 'readPlan' | '
   isOwn(writer: string | null): boolean;
 }
 
-/** Changes of other processes are searched for this often while somebody watches, should a notification have been lost. */
+/** Changes of other processes are searched for this often while a caller watches, should a notification have been lost. */
 const CHECK_MS = 10_000;
 
 /**
@@ -93,7 +93,7 @@ export class ConnectedMirror {
     };
   }
 
-  /** A connection that somebody keeps is opened again when it is lost. */
+  /** A connection that is kept is opened again when it is lost. */
   keepConnection(keep: boolean): void {
     this.#keepers += keep ? 1 : -1;
     this.session.keep(this.#keepers > 0);

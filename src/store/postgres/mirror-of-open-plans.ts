@@ -239,7 +239,7 @@ export class Mirror {
     return rows;
   }
 
-  /** Those of an open plan, without asking anybody. */
+  /** Those of an open plan, without asking the database. */
   openRows(planId: string): PlanRows | undefined {
     return this.#open.get(planId);
   }

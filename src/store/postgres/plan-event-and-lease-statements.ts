@@ -63,7 +63,7 @@ where plan_id in (select id from ${SCHEMA}.plans where finished) and exists (
   select from unnest($1::text[]) as id where ticket_id = id or right(ticket_id, length(id) + 1) = '-' || id
 )`;
 
-/** One plan or ticket, and how much is left of the lease of whoever claims it. */
+/** One plan or ticket, and how much is left of the lease of its claim's holder. */
 export const ONE_PLAN = `
 select ${PLAN}, h.token, h.started, h.identity, ${SCHEMA}.lease_left(h.seen, h.lease_ms) as left
 from ${SCHEMA}.plans p left join ${SCHEMA}.holders h on h.token = p.claim where id = $1`;
@@ -115,7 +115,7 @@ export const JOIN = `
 insert into ${SCHEMA}.workers (id, token, host, version, slots, labels, repos) values ($1, $2, $3, $4, $5, $6, $7)
 on conflict (id) do update set token = excluded.token, host = excluded.host, version = excluded.version, slots = excluded.slots,
   labels = excluded.labels, repos = excluded.repos, draining = false, database_user = session_user, since = clock_timestamp()`;
-/** The lease of a role's holder, which nobody can take before the end of the transaction. */
+/** The lease of a role's holder, which no other process can take before the end of the transaction. */
 export const HELD_ROLE = `
 select from ${SCHEMA}.roles r join ${SCHEMA}.holders h on h.token = r.token
 where r.name = $1 and r.token = $2 and ${SCHEMA}.lease_left(h.seen, h.lease_ms) > 0 for share of r`;
@@ -145,7 +145,7 @@ update ${SCHEMA}.holders h set seen = clock_timestamp() where h.token = $1 or (
 export const FORGET_HOLDERS = `
 delete from ${SCHEMA}.holders where seen < clock_timestamp() - interval '1 day'
 and ${SCHEMA}.lease_left(seen, lease_ms) < 0`;
-/** Takes a role that nobody has, whose holder's lease is over, or whose holder ($4) was seen to be gone. */
+/** Takes a role that has no holder, whose holder's lease is over, or whose holder ($4) was seen to be gone. */
 export const TAKE_ROLE = `
 insert into ${SCHEMA}.roles (name, token, claim) values ($1, $2, $3)
 on conflict (name) do update set token = excluded.token, claim = excluded.claim, since = clock_timestamp()

@@ -13,7 +13,7 @@ export interface PgContext {
   connected: ConnectedMirror;
   reader: RowReader;
   persist: NonNullable<StoreOptions['persist']>;
-  /** Runs a write while nobody else uses the connection, as `persist` says. */
+  /** Runs a write while no other caller uses the connection, as `persist` says. */
   write<T>(work: (query: Query) => Promise<T>): Promise<T>;
   /** A new text for a write or an event of this process: one that is sent twice is stored once. */
   writeId(): string;

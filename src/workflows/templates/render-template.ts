@@ -119,7 +119,7 @@ export type TemplateKind = 'text' | 'command';
 
 export interface TemplateEngine {
   liquid: Liquid;
-  /** Parses, or gives back what an equal text was parsed to. */
+  /** Parses, or returns what an equal text was parsed to. */
   parse(text: string): Template[];
   /** The name of the partial that has this text. */
   nameOf(text: string): string | undefined;

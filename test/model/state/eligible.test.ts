@@ -1,7 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import type { Plan } from '../../../src/model/plan.ts';
 import { PLAN_STATUSES } from '../../../src/model/plan-schema.ts';
-import { blockedBy, eligible, type Limits, type WorkView } from '../../../src/model/state/eligible.ts';
+import { blockedBy } from '../../../src/model/state/blockers-and-stop-on-failure.ts';
+import { eligible, type Limits, type WorkView } from '../../../src/model/state/eligible.ts';
 import { within } from '../../support/within.ts';
 import { at, attempt, NOW, plan, ticket } from '../build.ts';
 
