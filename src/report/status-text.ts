@@ -197,6 +197,17 @@ export async function asGitHasIt(
   }));
 }
 
+/** The same for tickets of one plan. */
+export async function ticketsAsGitHasThem(
+  plan: Plan,
+  tickets: readonly Ticket[],
+  workspaces: Pick<Workspaces, 'placesOfWork'>,
+): Promise<Ticket[]> {
+  const recorded = tickets.map((ticket) => ({ ticket, why: '', next: '' }));
+  const [known] = await asGitHasIt([{ plan, tickets: recorded, problems: [] }], async () => workspaces);
+  return known?.tickets.map(({ ticket }) => ticket) ?? [];
+}
+
 /** Whether a complete ticket's branch ends where it began. */
 function changedNothing(ticket: Ticket): boolean {
   return ticket.status === 'complete' && ticket.base !== null && tipOf(ticket) === ticket.base.commit;

@@ -210,6 +210,7 @@ describe.concurrent('work that was merged beside the checkout', () => {
     expect(told).toEqual([
       `Your checkout was left as it is. To bring the work into it: git -C ${world.repo} merge --ff-only signalbox/main`,
     ]);
+    expect(out).toContain('\nWork: 2 merged into signalbox/main → signalbox merge p\n');
   });
 });
 

@@ -7,7 +7,7 @@ import { firstOf, plural } from '../../model/text/clean-escape-quote-plural.ts';
 import { shellWord } from '../../model/text/quote-values-for-shell.ts';
 import { isCancelled } from '../../model/ticket.ts';
 import { oneLine } from '../../report/printable-text.ts';
-import { workLine } from '../../report/status-text.ts';
+import { ticketsAsGitHasThem, workLine } from '../../report/status-text.ts';
 import type { Style } from '../../report/style-and-phrases.ts';
 import { planOrTicketNamed } from '../find-named-plans-and-tickets.ts';
 import { answer, confirmed, type Io, outJson, outWrapped } from '../io.ts';
@@ -59,7 +59,9 @@ export async function cancel(
     ? [`  Branch ${shared} also has ${plural(kept, 'complete ticket')}.`]
     : ref
       ? []
-      : workLine(plan, store.tickets(plan)).map((line) => `  ${line}`);
+      : workLine(plan, await ticketsAsGitHasThem(plan, store.tickets(plan), engine.workspaces)).map(
+          (line) => `  ${line}`,
+        );
   const lines = [done, ...also, ...remainLines(planId, tickets, !ref)];
   answer(io, options, { plan, tickets }, lines);
 }

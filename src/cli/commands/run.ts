@@ -16,6 +16,7 @@ import { nearest } from '../../model/text/nearest-word.ts';
 import { shellWord } from '../../model/text/quote-values-for-shell.ts';
 import { planHeader, runHeader, summary } from '../../report/plan-headers-and-summaries.ts';
 import { safeJson } from '../../report/printable-text.ts';
+import { ticketsAsGitHasThem } from '../../report/status-text.ts';
 import { readableTicket, type Store } from '../../store/store-interface.ts';
 import { baseCheckFlag, positiveInteger } from '../check-option-values.ts';
 import { type Io, outJson, outWrapped, readStandardInput } from '../io.ts';
@@ -180,11 +181,22 @@ async function runTickets(planId: string, ticketIds: string[], options: IssueOpt
     while (await view.answered(signal))
       result = await runPlan(engine, { ...scope, ...limits, signal, isReady: true });
     view.close();
-    const { plan, tickets, problems, ok } = result;
+    const { plan, problems, ok } = result;
+    const tickets = await ticketsAsGitHasThem(plan, result.tickets, engine.workspaces);
     const [ms, stopped] = [performance.now() - began, signal.aborted];
     if (options.json)
-      io.out(safeJson({ type: 'result', ok, stopped, planId, plan: plan.status, problems, tickets }));
-    else io.out(summary({ ...result, ms, stopped }, io.style, io.columns?.()));
+      io.out(
+        safeJson({
+          type: 'result',
+          ok,
+          stopped,
+          planId,
+          plan: plan.status,
+          problems,
+          tickets: result.tickets,
+        }),
+      );
+    else io.out(summary({ ...result, tickets, ms, stopped }, io.style, io.columns?.()));
     await (await import('./stats-and-report.ts')).reportAtEnd(io, { ...options, engine }, planId);
     io.exit(stopped ? signalCode(signal.reason) : ok ? 0 : 1);
   });

@@ -6,7 +6,7 @@ import type { TicketRef } from '../../model/ids-and-branch-names.ts';
 import { LAST } from '../../model/plans/latest-plans-and-unknown-name-errors.ts';
 import { answerCommands } from '../../model/state/explain-ticket.ts';
 import { NO_CHECKS, NO_RELATED_TESTS_RAN } from '../../model/verdict-criteria-and-missing-checks.ts';
-import { asGitHasIt, mergeCommand, whereWorkIs } from '../../report/status-text.ts';
+import { mergeCommand, ticketsAsGitHasThem, whereWorkIs } from '../../report/status-text.ts';
 import type { Style } from '../../report/style-and-phrases.ts';
 import { ticketNamed } from '../find-named-plans-and-tickets.ts';
 import { answer, type Io, outJson } from '../io.ts';
@@ -148,9 +148,8 @@ function coloured(lines: readonly string[], colors: Style): string[] {
 /** How to continue with the work that a diff has shown. */
 async function whatNext({ store, workspaces }: EngineContext, ref: TicketRef): Promise<string[]> {
   const plan = store.plan(ref.planId);
-  const recorded = [{ ticket: store.ticket(ref), why: '', next: '' }];
-  const [known] = await asGitHasIt([{ plan, tickets: recorded, problems: [] }], async () => workspaces);
-  const ticket = known?.tickets[0]?.ticket ?? store.ticket(ref);
+  const recorded = store.ticket(ref);
+  const [ticket = recorded] = await ticketsAsGitHasThem(plan, [recorded], workspaces);
   const names = `${ref.planId} ${ref.ticketId}`;
   const work = whereWorkIs(ticket);
   if (work && work.kind !== 'branch')
