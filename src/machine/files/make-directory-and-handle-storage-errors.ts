@@ -1,4 +1,13 @@
-import { existsSync, lstatSync, mkdirSync, rmSync, statfsSync, statSync, writeFileSync } from 'node:fs';
+import {
+  existsSync,
+  lstatSync,
+  mkdirSync,
+  rmSync,
+  statfsSync,
+  statSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs';
 import { dirname, join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { SignalboxError } from '../../model/errors.ts';
@@ -157,6 +166,7 @@ const FIRST_RETRY_MS = 100;
 const LONGEST_RETRY_MS = 5_000;
 /** On a full disk a small write succeeds now and then. Trouble that comes back within this time is the same. */
 const SAME_TROUBLE_MS = 5_000;
+const STILL_FAILING = new Date('2100-01-01');
 
 interface Patience {
   waitMs: number;
@@ -166,7 +176,7 @@ interface Patience {
 
 /** Repeats writes to a state directory that cannot be written at the moment, so that no result is lost over a full disk. */
 export class StorageWait {
-  /** Touched when it can be written again. */
+  /** Its time is when it could be written again, or in the future while it cannot: the process that found that may have ended. */
   readonly #mark: string;
   #patience: Patience | undefined;
   #trouble: { error: SignalboxError; since: number } | undefined;
@@ -181,7 +191,19 @@ export class StorageWait {
   /** Whether writes to this computer's disk are known to have failed at this time or later: now, or before the mark. */
   failedSince(time: number): boolean {
     if (this.#trouble && isOfDisk(this.#trouble.error)) return true;
-    return (statSync(this.#mark, { throwIfNoEntry: false })?.mtimeMs ?? 0) >= time;
+    return this.#markedAt() >= time;
+  }
+
+  #markedAt(): number {
+    return statSync(this.#mark, { throwIfNoEntry: false })?.mtimeMs ?? 0;
+  }
+
+  /** A full disk often takes an empty file, and always another time of one that is there. */
+  #setMark(time: Date): void {
+    ifWritable(() => {
+      writeFileSync(this.#mark, '', { flag: 'a', mode: 0o600 });
+      utimesSync(this.#mark, time, time);
+    });
   }
 
   /** Why writes wait now. */
@@ -191,6 +213,7 @@ export class StorageWait {
 
   /** From now on, a write that fails with a storage error is repeated. */
   begin(patience: Patience): void {
+    if (this.#markedAt() > Date.now()) this.#setMark(new Date());
     this.#patience = patience;
     this.#lastTrouble = { since: 0, endedAt: Number.NEGATIVE_INFINITY };
     this.#ending = new AbortController();
@@ -224,12 +247,13 @@ export class StorageWait {
     this.#waiting++;
     try {
       for (let pause = FIRST_RETRY_MS; ; pause = Math.min(pause * 2, LONGEST_RETRY_MS)) {
+        if (isOfDisk(failed)) this.#setMark(STILL_FAILING);
         const left = this.#trouble.since + patience.waitMs - performance.now();
         if (left <= 0 || signal.aborted) throw failed;
         await delay(Math.min(pause, left), undefined, { signal }).catch(() => undefined);
         try {
           const written = await write();
-          if (isOfDisk(failed)) ifWritable(() => writeFileSync(this.#mark, '', { mode: 0o600 }));
+          if (isOfDisk(failed)) this.#setMark(new Date());
           return written;
         } catch (error) {
           if (!isStorageError(error)) throw error;

@@ -53,6 +53,21 @@ describe('a disk on which a write succeeds only now and then', () => {
   });
 });
 
+it('a disk that fails until the process gives up is known to the next one, until that begins', async () => {
+  const mark = join(scratch(), 'mark');
+  const storage = new StorageWait(mark);
+  storage.begin({ waitMs: 250, onTrouble: () => undefined });
+  const full = () => Promise.reject(new SignalboxError('state/storage', 'The disk is full.'));
+  await expect(storage.write(full)).rejects.toThrow('The disk is full.');
+  storage.end();
+  const [before, after] = [Date.now() - 1000, Date.now() + 60_000];
+  const next = new StorageWait(mark);
+  // Agents that still ran may have ended since then.
+  expect([before, after].map((time) => next.failedSince(time))).toEqual([true, true]);
+  next.begin({ waitMs: 250, onTrouble: () => undefined });
+  expect([before, after].map((time) => next.failedSince(time))).toEqual([true, false]);
+});
+
 it('a database that was away says nothing about records on the disk', async () => {
   for (const [details, hasFailed] of [
     [{ isDatabase: true }, false],
