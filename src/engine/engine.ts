@@ -180,7 +180,8 @@ export class Engine {
       return this.#running.size === 0 && this.#deliveries.length === 0 ? undefined : IDLE;
     }
     if (!(await scheduler.isMine())) return this.#idleOnFleet();
-    const decision = this.#decide(view, scheduler.limits());
+    // What has changed meanwhile is weighed with the plans as they are now.
+    const decision = this.#decide(this.#engine.store.glance(), scheduler.limits());
     const { dispatch } = decision;
     await this.#carryOut({ ...decision, dispatch: [] });
     await this.#ifPossible({ planId: '', ticketId: null }, () => scheduler.send(dispatch));

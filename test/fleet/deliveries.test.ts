@@ -4,6 +4,7 @@ import { openEngine } from '../../src/api/open-engine-with-features.ts';
 import { loadSettings } from '../../src/config/load-settings.ts';
 import type { PlanHooks } from '../../src/engine/plan-hooks-interface.ts';
 import { runWorker } from '../../src/engine/run-daemon-tick-and-worker.ts';
+import type { PgStore } from '../../src/store/postgres/pg-store.ts';
 import { storeAt } from '../store/postgres/support.ts';
 import { FleetWorld } from '../support/fleet.ts';
 import { commitsOf } from '../support/repo.ts';
@@ -37,13 +38,22 @@ async function sleepingWorker(fleet: FleetWorld) {
 }
 
 /** A worker inside the test's process. */
-async function workerHere({ world, database }: FleetWorld, hooks: PlanHooks) {
+async function workerHere(
+  { world, database }: FleetWorld,
+  hooks: PlanHooks,
+  beforeRole: (store: PgStore) => Promise<void> = async () => undefined,
+) {
   const env = world.env as Record<string, string>;
   const packageDir = new URL('../..', import.meta.url).pathname;
   const settings = await loadSettings({ cwd: world.dir, env, packageDir });
   const store = await storeAt(database.address);
   const engine = openEngine({ settings, env, by: 'worker', store, handsOver: true });
   engine.kinds = new Map([[null, hooks]]);
+  const { takeRole } = store.fleet;
+  store.fleet.takeRole = async (...asked) => {
+    await beforeRole(store);
+    return takeRole(...asked);
+  };
   const [drain, stop] = [new AbortController(), new AbortController()];
   const slots = { slots: 1, labels: [], version: '1', checkEveryMs: 1000 };
   const working = runWorker(engine, { ...slots, drain: drain.signal, stop: stop.signal });
@@ -194,6 +204,22 @@ it('a ticket that meets a usage limit three times gets a new number each time, a
   expect(story(ticketOf(fleet))).toEqual(['build limit', 'build limit', 'build limit', 'build success']);
   expect([dispatch?.number, dispatch?.at, retries.build ?? 0]).toEqual([4, null, 0]);
   expect(await worker.kill('SIGINT')).toMatchObject({ code: 0 });
+});
+
+it('a plan that comes while a scheduler is in the middle of a look is scheduled', {
+  tags: 'full',
+}, async () => {
+  const fleet = await fleetWith('commit');
+  let came = 0;
+  const { end } = await workerHere(fleet, {}, async (store) => {
+    came += 1;
+    if (came !== 2) return;
+    fleet.world.plan('p', { tickets: { a: {} } });
+    await fleet.upload('p');
+    await store.refresh();
+  });
+  await fleet.reaches('p', 'a', 'complete');
+  await end();
 });
 
 it('a ticket starts from what another machine has finished a moment ago', { tags: 'full' }, async () => {

@@ -92,3 +92,24 @@ it('a plan that another machine finished, and that was exported, can be imported
   expect(await fleet.cli('plan', 'delete', 'p', '--force')).toMatchObject({ code: 0 });
   expect(await fleet.cli('fleet', 'import', 'p')).toMatchObject({ code: 0, err: '' });
 });
+
+it('a plan whose tickets share a worktree is imported with what they have done', {
+  tags: 'full',
+}, async () => {
+  const fleet = await FleetWorld.open();
+  const { world } = fleet;
+  world.workflow('work', [{ id: 'build', type: 'agent', prompt: 'Build it.' }]);
+  world.agent('agent', 'commit');
+  const tickets = { a: {}, b: { blockedBy: ['a'] }, c: { blockedBy: ['b'] } };
+  world.plan('p', { repo: 'acme/scratch', workspace: 'shared', tickets });
+  fleet.machineWithClone();
+  expect(await world.cli('run', 'p', '--plain')).toMatchObject({ code: 0 });
+  expect(await fleet.cli('fleet', 'import', 'p')).toMatchObject({ code: 0, err: '' });
+  await fleet.store.refresh();
+  const commits = fleet.store.tickets('p').map(({ handOver }) => handOver?.commits);
+  expect(commits).toEqual(
+    Array(3).fill(
+      git(world.repo, 'rev-parse', fleet.store.ticket({ planId: 'p', ticketId: 'c' }).branch ?? ''),
+    ),
+  );
+});

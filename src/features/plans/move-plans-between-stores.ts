@@ -40,22 +40,20 @@ export async function handOverBegun(
 ): Promise<Moved> {
   const { handOver, settings, store } = engine;
   const plan = await withRepositoryNames(engine, found, given);
-  const tickets = await Promise.all(
-    given.map(async (ticket) => {
-      if (ticket.base === null || !handOver) return ticket;
-      const { machine } = handOver;
-      const workspace = workspaceFor(ticket, plan, settings, store.glance());
-      const none = {
-        commits: null,
-        wip: null,
-        onlyHere: 'its plan was moved into the store after it had begun',
-      };
-      const handed = await ignoring(WorkspaceError, () =>
-        handOver.publishImported(plan, { engine, ticket, workspace }),
-      );
-      return { ...ticket, machine, handOver: handed ?? none };
-    }),
-  );
+  const none = { commits: null, wip: null, onlyHere: 'its plan was moved into the store after it had begun' };
+  const tickets: Ticket[] = [];
+  // One after the other: tickets that share a worktree have one hand-over.
+  for (const ticket of given) {
+    if (ticket.base === null || !handOver) {
+      tickets.push(ticket);
+      continue;
+    }
+    const workspace = workspaceFor(ticket, plan, settings, store.glance());
+    const handed = await ignoring(WorkspaceError, () =>
+      handOver.publishImported(plan, { engine, ticket, workspace }),
+    );
+    tickets.push({ ...ticket, machine: handOver.machine, handOver: handed ?? none });
+  }
   return { plan, tickets };
 }
 
