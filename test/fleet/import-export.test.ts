@@ -1,3 +1,4 @@
+import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { FleetWorld } from '../support/fleet.ts';
 import { commitsOf, git } from '../support/repo.ts';
@@ -106,10 +107,7 @@ it('a plan whose tickets share a worktree is imported with what they have done',
   expect(await world.cli('run', 'p', '--plain')).toMatchObject({ code: 0 });
   expect(await fleet.cli('fleet', 'import', 'p')).toMatchObject({ code: 0, err: '' });
   await fleet.store.refresh();
-  const commits = fleet.store.tickets('p').map(({ handOver }) => handOver?.commits);
-  expect(commits).toEqual(
-    Array(3).fill(
-      git(world.repo, 'rev-parse', fleet.store.ticket({ planId: 'p', ticketId: 'c' }).branch ?? ''),
-    ),
-  );
+  const moved = fleet.store.tickets('p');
+  expect(moved.map(({ handOver }) => handOver?.commits)).toEqual(moved.map(({ tip }) => tip));
+  expect(git(join(world.dir, 'origin.git'), 'rev-parse', 'refs/signalbox/p/@tree')).toBe(moved[2]?.tip);
 });
