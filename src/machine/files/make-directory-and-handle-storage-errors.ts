@@ -198,9 +198,9 @@ export class StorageWait {
     return statSync(this.#mark, { throwIfNoEntry: false })?.mtimeMs ?? 0;
   }
 
-  /** A full disk often takes an empty file, and always another time of one that is there. */
+  /** A full disk takes another time of a file. */
   #setMark(time: Date): void {
-    ifWritable(() => {
+    ifPossible(() => {
       writeFileSync(this.#mark, '', { flag: 'a', mode: 0o600 });
       utimesSync(this.#mark, time, time);
     });
@@ -213,7 +213,9 @@ export class StorageWait {
 
   /** From now on, a write that fails with a storage error is repeated. */
   begin(patience: Patience): void {
-    if (this.#markedAt() > Date.now()) this.#setMark(new Date());
+    // It has to be there before the disk is full.
+    if (!existsSync(this.#mark)) this.#setMark(new Date(0));
+    else if (this.#markedAt() > Date.now()) this.#setMark(new Date());
     this.#patience = patience;
     this.#lastTrouble = { since: 0, endedAt: Number.NEGATIVE_INFINITY };
     this.#ending = new AbortController();
@@ -230,6 +232,7 @@ export class StorageWait {
       return await write();
     } catch (error) {
       if (!isStorageError(error)) throw error;
+      if (isOfDisk(error)) this.#setMark(STILL_FAILING);
       if (!this.#patience) throw error;
       return await this.#repeat(write, error, this.#patience);
     }
@@ -247,7 +250,6 @@ export class StorageWait {
     this.#waiting++;
     try {
       for (let pause = FIRST_RETRY_MS; ; pause = Math.min(pause * 2, LONGEST_RETRY_MS)) {
-        if (isOfDisk(failed)) this.#setMark(STILL_FAILING);
         const left = this.#trouble.since + patience.waitMs - performance.now();
         if (left <= 0 || signal.aborted) throw failed;
         await delay(Math.min(pause, left), undefined, { signal }).catch(() => undefined);
@@ -257,6 +259,8 @@ export class StorageWait {
           return written;
         } catch (error) {
           if (!isStorageError(error)) throw error;
+          // Another write may have succeeded meanwhile.
+          if (isOfDisk(error)) this.#setMark(STILL_FAILING);
         }
       }
     } finally {
