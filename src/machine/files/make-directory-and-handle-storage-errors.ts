@@ -191,7 +191,10 @@ export class StorageWait {
   /** Whether writes to this computer's disk are known to have failed at this time or later: now, or before the mark. */
   failedSince(time: number): boolean {
     if (this.#trouble && isOfDisk(this.#trouble.error)) return true;
-    return this.#markedAt() >= time;
+    const markedAt = this.#markedAt();
+    // Another engine ended while it could not write, and this one can: what fails from now on is no matter of storage.
+    if (markedAt > Date.now() && this.#patience) this.#setMark(new Date());
+    return markedAt >= time;
   }
 
   #markedAt(): number {
@@ -232,7 +235,9 @@ export class StorageWait {
       return await write();
     } catch (error) {
       if (!isStorageError(error)) throw error;
-      if (isOfDisk(error)) this.#setMark(STILL_FAILING);
+      // A command has no jobs whose ends could be lost.
+      const isOfEngine = this.#patience !== undefined || this.#ending.signal.aborted;
+      if (isOfDisk(error) && isOfEngine) this.#setMark(STILL_FAILING);
       if (!this.#patience) throw error;
       return await this.#repeat(write, error, this.#patience);
     }

@@ -62,10 +62,30 @@ it('a disk that fails until the process gives up is known to the next one, until
   storage.end();
   const [before, after] = [Date.now() - 1000, Date.now() + 60_000];
   const next = new StorageWait(mark);
+  await expect(next.write(full)).rejects.toThrow('The disk is full.');
   // Agents that still ran may have ended since then.
   expect([before, after].map((time) => next.failedSince(time))).toEqual([true, true]);
   next.begin({ waitMs: 250, onTrouble: () => undefined });
   expect([before, after].map((time) => next.failedSince(time))).toEqual([true, false]);
+});
+
+it('a command that cannot write says nothing about the jobs of engines', async () => {
+  const storage = new StorageWait(join(scratch(), 'mark'));
+  const full = () => Promise.reject(new SignalboxError('state/storage', 'The disk is full.'));
+  await expect(storage.write(full)).rejects.toThrow('The disk is full.');
+  expect(storage.failedSince(Date.now() - 60_000)).toBe(false);
+});
+
+it('an engine that can write takes the trouble of one that ended for over', async () => {
+  const mark = join(scratch(), 'mark');
+  const [one, other] = [new StorageWait(mark), new StorageWait(mark)];
+  for (const each of [one, other]) each.begin({ waitMs: 250, onTrouble: () => undefined });
+  onTestFinished(() => other.end());
+  const full = () => Promise.reject(new SignalboxError('state/storage', 'The disk is full.'));
+  await expect(one.write(full)).rejects.toThrow('The disk is full.');
+  one.end();
+  expect(other.failedSince(Date.now())).toBe(true);
+  expect(other.failedSince(Date.now() + 60_000)).toBe(false);
 });
 
 it('a database that was away says nothing about records on the disk', async () => {
