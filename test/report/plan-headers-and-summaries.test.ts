@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { Plan } from '../../src/model/plan-schema.ts';
-import { planHeader } from '../../src/report/plan-headers-and-summaries.ts';
+import { planHeader, summary } from '../../src/report/plan-headers-and-summaries.ts';
 import { style } from '../../src/report/style-and-phrases.ts';
 import { ticket } from './samples.ts';
 
@@ -38,4 +38,19 @@ describe('what a live view of a plan begins with', () => {
     expect(lines).toHaveLength(23);
     expect(lines.at(-2)).toBe('  … and 30 more');
   });
+});
+
+it('the end of a plan that was stopped elsewhere names the command that continues it', () => {
+  const ended = { wanted: 1, problems: [], held: new Map(), ms: 0, stopped: false };
+  const lines = (status: Plan['status']) =>
+    summary(
+      {
+        ...ended,
+        plan: Plan.parse({ id: 'tea', repo: '/r', status, tickets: [] }),
+        tickets: [ticket('a', { status: 'ready' })],
+      },
+      style(false),
+    );
+  expect(lines('paused').at(-1)).toBe('Stopped. Continue with: signalbox resume tea');
+  expect(lines('active').at(-1)).toBe('Details: signalbox status --plan tea');
 });

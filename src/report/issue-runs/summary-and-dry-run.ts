@@ -150,7 +150,10 @@ export function issueSummary(
   for (const issue of results) if (issue.notMerged) lines.push(`${nameOf(issue)}: ${issue.notMerged}`);
   if (planId !== null && !result.config.integrate)
     lines.push(...diffAndMergeLines(results, planId, { cancelled: result.cancelled, onBranch }));
-  const all = result.exitCode >= 130 && planId && !result.cancelled ? `signalbox resume ${planId}` : '';
+  const resume = planId === null || result.cancelled ? '' : `signalbox resume ${planId}`;
+  // Ctrl-C here, or `stop` elsewhere: one command continues all.
+  const isStopped = result.exitCode >= 130 || failed.filter(({ next }) => next === resume).length > 1;
+  const all = isStopped ? resume : '';
   const retried = failed.filter(
     ({ id, next }) => planId !== null && next === retryCommand({ planId, ticketId: id }),
   );

@@ -55,6 +55,25 @@ describe('what a run came to', () => {
     ]);
   });
 
+  it('has one command for a run that was stopped elsewhere, and one that shows its work', () => {
+    const stopped = ['1', '2'].map((id) => ({
+      ...failed,
+      id,
+      issueNumber: Number(id),
+      stopped: true,
+      next: 'signalbox resume run-1',
+    }));
+    const base = { ref: 'main', commit: 'c0ffee' };
+    const result = { ...run, results: stopped } as unknown as RunResult;
+    const lines = issueSummary(result, style(false), undefined, undefined, (ticketId) =>
+      ticket({ ticketId, base }),
+    );
+    expect(lines.slice(-2)).toEqual([
+      'To look at what #1 has done so far: signalbox diff run-1 1',
+      'Stopped. Continue with: signalbox resume run-1',
+    ]);
+  });
+
   it('has a command for each decision of a gate', () => {
     const answers = ['approve', 'reject'].map(
       (each) => `signalbox respond run-1 101 ${each} && signalbox resume run-1`,
