@@ -208,8 +208,10 @@ export class RunOrchestrator {
     checkSignal(init.signal);
     const engine = openEngine({ settings, env, by: 'run', store: init.store });
     const stored = storedRun(engine.store.plan(runId));
-    const asked = stored?.options as MergedRunOptions | null | undefined;
-    const mergedOptions = asked ?? resolveRunOptions({}, settings, { env });
+    const asked = stored?.options;
+    const mergedOptions = asked
+      ? { ...completeOptions({}, settings), ...asked }
+      : resolveRunOptions({}, settings, { env });
     const kept = stored?.config ?? buildExecutionConfig(mergedOptions, settings, 1);
     const config = { ...kept, detach: false };
     return RunOrchestrator.#runToResult(init, config, mergedOptions, async (orchestrator) => {

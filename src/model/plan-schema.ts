@@ -151,12 +151,47 @@ export const ExecutionConfig = z.object({
 });
 export type ExecutionConfig = z.infer<typeof ExecutionConfig>;
 
+/** The merged options of an issue run, by their names in the table of settings. */
+const RunOptions = z
+  .object({
+    concurrency: z.number(),
+    sequential: z.boolean(),
+    timeout: z.number(),
+    qualityLoop: z.boolean(),
+    maxIterations: z.number(),
+    retry: z.boolean(),
+    smartTests: z.boolean(),
+    testgen: z.boolean(),
+    securityReview: z.boolean(),
+    autoDetectPhases: z.boolean(),
+    rules: z.array(LabelRule),
+    phasePolicies: z.record(z.string(), PhasePolicy),
+    agent: z.string().nullable(),
+    base: z.string().nullable(),
+    pr: z.boolean(),
+    integrate: z.boolean(),
+    logJson: z.boolean(),
+    logPath: z.string(),
+    rotation: z.object({ maxSizeMB: z.number(), maxFiles: z.number() }),
+    task: z.array(z.string()),
+    phases: z.string(),
+    chain: z.boolean(),
+    qaGate: z.boolean(),
+    batch: z.array(z.string()),
+    models: z.string(),
+    efforts: z.string(),
+    detach: z.boolean(),
+    dryRun: z.boolean(),
+    force: z.boolean(),
+    verbose: z.boolean(),
+    quiet: z.boolean(),
+  })
+  .partial();
+
 /** What an issue run keeps in its plan, so that it can be resumed as it began. */
 export const IssueRun = z.object({
   config: ExecutionConfig.optional(),
-  options: z
-    .looseObject({ batch: z.unknown().optional() })
-    .nullable()
+  options: RunOptions.nullable()
     .default(null)
     .describe('The merged options; null for callers that bring their own configuration'),
   log: TextOrNull.describe('File of the JSON log'),

@@ -347,5 +347,15 @@ export type Every<U, K extends PropertyKey = KeyOf<U>> = U extends unknown
   : never;
 type KeyOf<U> = U extends unknown ? keyof U : never;
 
-/** Refuses fields that `T` does not have. The compiler itself does that only where an object is not returned from a function. */
-export type Exact<R, T> = R & { [K in Exclude<KeyOf<R>, KeyOf<T>>]: never };
+/**
+ * Refuses fields that `T` does not have, also inside it. The compiler itself does that only where an object is not returned from a
+ * function.
+ */
+export type Exact<R, T> = R & (Exclude<R, object> | Known<Extract<R, object>, Extract<T, object>>);
+type Known<R, T> = [R] extends [readonly unknown[]]
+  ? readonly Exact<ItemOf<R>, ItemOf<T>>[]
+  : string extends KeyOf<T>
+    ? R
+    : { [K in KeyOf<R>]?: K extends KeyOf<T> ? Exact<FieldOf<R, K>, FieldOf<T, K>> : never };
+type ItemOf<L> = L extends readonly (infer E)[] ? E : never;
+type FieldOf<U, K extends PropertyKey> = U extends unknown ? (K extends keyof U ? U[K] : never) : never;

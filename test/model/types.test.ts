@@ -1,7 +1,9 @@
 import { describe, expect, expectTypeOf, it } from 'vitest';
 import { openEngine } from '../../src/api/open-engine-with-features.ts';
 import type { EngineContext, OpenOptions, PlanKind } from '../../src/engine/context.ts';
+import type { MergedRunOptions } from '../../src/features/issue-runs/request-and-result-types.ts';
 import type { CommonPlan, Plan, PlanSpec } from '../../src/model/plan.ts';
+import type { IssueRun } from '../../src/model/plan-schema.ts';
 import type { Attempt, Hold, Ticket } from '../../src/model/ticket.ts';
 import type { TicketUnit } from '../../src/model/ticket-schema.ts';
 import type { Store } from '../../src/store/store-interface.ts';
@@ -21,14 +23,19 @@ describe('types of plans and tickets', () => {
     // @ts-expect-error
     const hold: Hold = { kind: 'poll', reason: 'r', until: null, resaon: 'x' };
     // @ts-expect-error
+    const options: IssueRun['options'] = { qualityLop: true };
+    // @ts-expect-error
     const kind: Plan['kind'] = 'sprint';
     // @ts-expect-error
     const changed: Ticket = { ...ticket, stauts: 'ready' };
-    expect([hold, kind, changed].length).toBe(3);
+    expect([hold, options, kind, changed].length).toBe(4);
+    // A plan keeps every option of its run.
+    expectTypeOf<keyof NonNullable<IssueRun['options']>>().toEqualTypeOf<keyof MergedRunOptions>();
     expectTypeOf<Attempt>().not.toHaveProperty('oucome');
   });
 
   it('know no misspelt field in what a change returns', () => {
+    const poll: Hold = { kind: 'poll', reason: 'r', until: null };
     const changes = (store: Store) => [
       store.updateTicket({ planId: 'p', ticketId: 't' }, (latest) => ({ ...latest, title: 'new' })),
       // @ts-expect-error
@@ -36,6 +43,16 @@ describe('types of plans and tickets', () => {
       store.updatePlan('p', (latest) => (latest.claim ? latest : { ...latest, name: 'new' })),
       // @ts-expect-error
       store.updatePlan('p', (latest) => (latest.claim ? latest : { ...latest, nmae: 'new' })),
+      store.updateTicket({ planId: 'p', ticketId: 't' }, (latest) => ({
+        ...latest,
+        // @ts-expect-error
+        hold: { ...poll, utnil: '' },
+      })),
+      store.updatePlan('p', (latest) => ({
+        ...latest,
+        // @ts-expect-error
+        tickets: latest.tickets.map((entry) => ({ ...entry, ordr: 1 })),
+      })),
     ];
     expect(changes).toBeDefined();
   });

@@ -129,7 +129,7 @@ const RUN = {
       concurrency: 1,
       phasePolicies: { exec: {} },
     },
-    options: { batch: ['1 2'], rotation: { maxFiles: 3 } },
+    options: { batch: ['1 2'], rotation: { maxSizeMB: 1, maxFiles: 3 } },
   },
 };
 const SPEC = {

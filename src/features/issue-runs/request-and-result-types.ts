@@ -4,7 +4,7 @@ import type { ValueOf } from '../../config/value-kinds.ts';
 import type { WorkItem } from '../../issues/work-item.ts';
 import type { AgentConfig } from '../../model/agent-and-adapter-types.ts';
 import type { Forecast } from '../../model/limits/usage-cost-and-estimate.ts';
-import type { ExecutionConfig } from '../../model/plan-schema.ts';
+import type { ExecutionConfig, IssueRun } from '../../model/plan-schema.ts';
 import type { Usage } from '../../model/ticket.ts';
 import type { Judged } from '../../model/verdict-criteria-and-missing-checks.ts';
 
@@ -151,7 +151,7 @@ export interface IssueRunRequest {
   /** Installs the dependencies of worktrees; null: the lock files decide. */
   packageManager: string | null;
   /** Stored with the plan, for `resume` and for logs. */
-  run: Record<string, unknown>;
+  run: Partial<IssueRun>;
   signal?: AbortSignal | undefined;
 }
 
