@@ -125,11 +125,11 @@ async function reopen(engine: EngineContext, { id: planId }: Plan): Promise<void
 
 /**
  * Decisions are for people: an agent must not answer its own gate. Its processes carry the mark of their job, or descend from one that
- * does, unless it takes care to get away; a job of another state directory decides here like any program.
+ * does, unless it takes care to get away; a job of another state directory decides here like any program. `what` is what it wanted to do.
  */
-export function refuseInsideJob(engine: InsideJob): void {
+export function refuseInsideJob(engine: InsideJob, what = 'decide about tickets and plans'): void {
   if (!isInsideJob(engine)) return;
-  throw new IllegalMoveError('job/decides', 'A job cannot decide about tickets and plans.', {
+  throw new IllegalMoveError('job/decides', `A job cannot ${what}.`, {
     hint: 'Decisions are for people: run this in a terminal of your own, or use the page.',
     details: { job: engine.job },
   });

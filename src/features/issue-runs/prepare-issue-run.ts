@@ -1,4 +1,5 @@
 import type { EngineContext } from '../../engine/context.ts';
+import { refuseInsideJob } from '../../engine/control-tickets-and-plans.ts';
 import { workspaceFor } from '../../engine/work-out-workspace-and-repository.ts';
 import type { GhOptions } from '../../github/gh/run-gh.ts';
 import { fetchItems } from '../../issues/fetch-work-items.ts';
@@ -9,8 +10,9 @@ import { applyChanges } from '../../model/apply-changes-of-run-to-workflow.ts';
 import { InputError, orError, WorkspaceError } from '../../model/errors.ts';
 import { refKey } from '../../model/ids-and-branch-names.ts';
 import { type Claim, onceLeaseIsOver, sayHolder } from '../../model/lease-and-claim-messages.ts';
+import type { Plan } from '../../model/plan.ts';
 import { TicketPlan } from '../../model/plan-schema.ts';
-import { isOver, isSuperseded, type Ticket } from '../../model/ticket.ts';
+import { isCancelled, isOver, isSuperseded, newerRunOf, type Ticket } from '../../model/ticket.ts';
 import { TicketBase } from '../../model/ticket-schema.ts';
 import { phasesAhead } from '../../model/workflow.ts';
 import { resolveWorkflow } from '../../workflows/find-and-check-workflow.ts';
@@ -56,6 +58,8 @@ export async function prepareIssueRun(engine: EngineContext, request: IssueRunRe
         ? {}
         : await leftToDo(engine, { tickets, earlier, workflow, wanted, closed });
       const supersededTickets = tickets.filter((ticket) => !isOver(ticket) || ticket.status === 'failed');
+      const decided = supersededTickets.find((ticket) => isForPerson(ticket, earlier.planOf(ticket)));
+      if (decided) refuseInsideJob(engine, `take over ${refKey(decided)}: a person decides about it`);
       if (closed && !left.done)
         refuse(item, { reason: 'the issue is closed', hint: 'Run it anyway with --force.' });
       else
@@ -206,6 +210,13 @@ function isAtGate(ticket: Ticket, earlier: EarlierIssues): boolean {
   if (plan?.kind !== 'run' || (plan.status !== 'active' && plan.status !== 'paused')) return false;
   if (ticket.status === 'needs_attention') return ticket.hold?.kind === 'gate';
   return ticket.status === 'ready' && ticket.phaseHistory.at(-1)?.outcome === 'approve';
+}
+
+/** Whether a person is asked about a ticket, or has stopped it or given it up; a newer run has settled that. */
+function isForPerson(ticket: Ticket, plan: Plan | undefined): boolean {
+  const { status } = ticket;
+  if (newerRunOf(ticket) !== undefined) return false;
+  return plan?.status !== 'active' || status === 'paused' || status === 'needs_attention' || isCancelled(ticket);
 }
 
 function howToPassGate({ planId, ticketId, status }: Ticket): Pick<Refused, 'reason' | 'hint'> {

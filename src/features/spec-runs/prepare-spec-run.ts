@@ -1,6 +1,7 @@
 import { realpathSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import type { EngineContext } from '../../engine/context.ts';
+import { refuseInsideJob } from '../../engine/control-tickets-and-plans.ts';
 import { hasUnreadJob } from '../../engine/jobs-of-ticket.ts';
 import { sharedName } from '../../engine/work-out-workspace-and-repository.ts';
 import { type Unit, type UnitOptions, unitsOf } from '../../kiro/group-tasks-into-units.ts';
@@ -170,6 +171,8 @@ async function placeOfRun(engine: EngineContext, request: SpecRunRequest, origin
   if (found) {
     refuseHeld(engine, found);
     refuseDaemon(engine, found, seen);
+    const isDone = found.status === 'complete' && !fresh;
+    if (!isDone) refuseInsideJob(engine, `continue or replace ${found.id}: a person decides about it`);
   }
   const before = found && !fresh ? { plan: found, tickets: seen } : null;
   const planId = before?.plan.id ?? (await freePlanId(engine, name));
