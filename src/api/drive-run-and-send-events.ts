@@ -101,12 +101,12 @@ export interface Opened {
   write(how: (log: RunLogWriter) => void, planId: string): void;
 }
 
-type Listeners = Pick<OrchestratorConfig, 'onEvent' | 'onProgress' | 'signal' | 'store'>;
+type Surroundings = Pick<OrchestratorConfig, 'onEvent' | 'onProgress' | 'signal' | 'store' | 'door'>;
 
 /** Opens the engine and sends every event to the stream, the callbacks and the log. */
 export function openRun(
   { settings, env }: { settings: Settings; env: Env },
-  { onEvent, onProgress, signal, store }: Listeners,
+  { onEvent, onProgress, signal, store, door }: Surroundings,
   events: EventStream<EngineEvent>,
 ): Opened {
   const began = performance.now();
@@ -130,7 +130,7 @@ export function openRun(
       );
   };
   const opened: Opened = {
-    engine: openEngine({ settings, env, by: 'run', listen, store }),
+    engine: openEngine({ settings, env, by: 'run', listen, store, door }),
     numbers,
     log: null,
     seconds: () => roundedSeconds((performance.now() - began) / 1000),

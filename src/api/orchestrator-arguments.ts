@@ -14,7 +14,7 @@ import type {
 import type { IssueInfo } from '../issues/issues-and-tasks-from-caller.ts';
 import type { Env } from '../machine/paths-and-user-home.ts';
 import { InputError } from '../model/errors.ts';
-import type { EngineEvent } from '../model/events.ts';
+import type { Door, EngineEvent } from '../model/events.ts';
 import type { ExecutionConfig } from '../model/plan-schema.ts';
 import type { Store } from '../store/store-interface.ts';
 
@@ -173,6 +173,8 @@ export interface RunSurroundings {
   onEvent?: (event: EngineEvent) => void;
   /** Where plans are; default: the files of the state directory. */
   store?: Store;
+  /** Recorded with what a person decides; default: `library`. */
+  door?: Door;
 }
 
 export interface OrchestratorServices {

@@ -268,6 +268,7 @@ export class RunOrchestrator {
       issueInfoMap: new Map(),
       ...(signal ? { signal } : {}),
       ...(init.store ? { store: init.store } : {}),
+      ...(init.door ? { door: init.door } : {}),
       ...(onProgress ? { onProgress } : {}),
       ...(onPhasePlan ? { onPhasePlan } : {}),
       onEvent: listen,

@@ -90,8 +90,8 @@ export function summary(
   lines.push(...workLine(run.plan, run.tickets));
   const toSee = run.tickets.find((ticket) => whereWorkIs(ticket)?.kind === 'branch');
   if (toSee) lines.push(`To look at it: signalbox diff ${id} ${toSee.ticketId}`);
-  if (run.stopped || run.plan.status === 'paused')
-    lines.push(`Stopped. Continue with: signalbox resume ${run.plan.id}`);
+  // A run that was stopped inside a job has paused nothing: its plan may continue elsewhere.
+  if (run.plan.status === 'paused') lines.push(`Stopped. Continue with: signalbox resume ${run.plan.id}`);
   else if (open.length > 0) lines.push(`Details: signalbox status --plan ${run.plan.id}`);
   return wrapLines(lines, columns);
 }

@@ -24,7 +24,7 @@ describe.concurrent('inside a job', () => {
     const failed = { status: 'failed', error: 'It broke.' };
     const stopped = { kind: 'stopped', reason: 'paused by a person', until: null };
     const gate = { kind: 'gate', reason: 'Ship it?', until: null };
-    const plan = { kind: 'run', repo: world.repo };
+    const plan = { kind: 'run', repo: world.repo } as const;
     world.plan('open', {
       ...plan,
       tickets: {
@@ -55,7 +55,7 @@ describe.concurrent('inside a job', () => {
     };
     const kept = { ...spec, tracked: true, text: '', base: null, startedAt: '2026-01-01T00:00:00.000Z' };
     world.plan('spec-limits', {
-      ...{ kind: 'spec', status: 'paused', repo: world.repo, spec: kept },
+      ...({ kind: 'spec', status: 'paused', repo: world.repo, spec: kept } as const),
       tickets: { 1: { status: 'paused' } },
     });
     expect(await codeOf(world, 'spec', dir)).toBe('job/decides');

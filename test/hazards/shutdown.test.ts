@@ -86,7 +86,10 @@ describe('the end of an engine', () => {
     const job = { SIGNALBOX_JOB: join(world.stateDir, 'jobs', 'p', 'a', 'build.1.1') };
     const run = world.invoke(['run', 'p'], job);
     await waitFor('the claim of the run', () => world.readPlan('p').claim);
-    expect(await run.kill('SIGINT')).toMatchObject({ code: 130 });
+    const { code, out } = await run.kill('SIGINT');
+    expect(code).toBe(130);
+    expect(out).not.toContain('Stopped');
+    expect(out).toContain('Details: signalbox status --plan p');
     expect(world.readPlan('p')).toMatchObject({ status: 'active', claim: null });
     expect(isRunning(pid)).toBe(true);
     world.go();

@@ -351,7 +351,8 @@ async function watched(
   const { stateDir } = settings;
   await untilStopped(io, { view: closing, what: 'the agents', stateDir }, async (signal) => {
     const { cwd, env } = io;
-    const init = { settings, cwd, env, signal, onEvent: listen, ...(store.fleet ? { store } : {}) };
+    const own = { settings, cwd, env, signal, onEvent: listen, door: 'cli' as const };
+    const init = { ...own, ...(store.fleet ? { store } : {}) };
     let result = await work(init);
     while (await view.answered(signal)) {
       const { RunOrchestrator } = await import('../../api/run-orchestrator.ts');

@@ -216,7 +216,9 @@ function isAtGate(ticket: Ticket, earlier: EarlierIssues): boolean {
 function isForPerson(ticket: Ticket, plan: Plan | undefined): boolean {
   const { status } = ticket;
   if (newerRunOf(ticket) !== undefined) return false;
-  return plan?.status !== 'active' || status === 'paused' || status === 'needs_attention' || isCancelled(ticket);
+  return (
+    plan?.status !== 'active' || status === 'paused' || status === 'needs_attention' || isCancelled(ticket)
+  );
 }
 
 function howToPassGate({ planId, ticketId, status }: Ticket): Pick<Refused, 'reason' | 'hint'> {

@@ -1,5 +1,5 @@
 import { releasePlanClaim } from '../../engine/claim-and-complete-plan.ts';
-import { type EngineContext, emit } from '../../engine/context.ts';
+import { decider, type EngineContext, emit } from '../../engine/context.ts';
 import { reportInstall } from '../../engine/prepare-place-of-ticket.ts';
 import { reportStatus } from '../../engine/report-status-changes.ts';
 import { withRepositoryNames, workspaceFor } from '../../engine/work-out-workspace-and-repository.ts';
@@ -34,7 +34,7 @@ export async function startIssueRun(
   });
   if (!created) return false;
   try {
-    emit(engine, { type: 'plan:status', planId: plan.id, status: 'active' });
+    emit(engine, { type: 'plan:status', planId: plan.id, status: 'active', ...decider(engine) });
     for (const { id: ticketId, note: message } of items)
       if (message) engine.listen({ type: 'problem', planId: plan.id, ticketId, message, path: null });
     for (const { reference, item, reason } of refused) {

@@ -47,7 +47,7 @@ export async function startSpecRun(
   try {
     await continueTickets(engine, plan.id, run.workflowHash);
     await prepareTree(engine, plan.id);
-    emit(engine, { type: 'plan:status', planId: plan.id, status: plan.status });
+    emit(engine, { type: 'plan:status', planId: plan.id, status: plan.status, ...decider(engine) });
   } catch (error) {
     await releasePlanClaim(engine, plan.id);
     throw error;
@@ -131,7 +131,7 @@ async function archive(engine: EngineContext, planId: string): Promise<void> {
     refuseHeld(engine, latest);
     return { ...latest, status: 'archived', claim: null };
   });
-  emit(engine, { type: 'plan:status', planId, status: 'archived' });
+  emit(engine, { type: 'plan:status', planId, status: 'archived', ...decider(engine) });
 }
 
 /** Creates the worktree and brings the spec into it; while a unit's work is in it, the spec waits for that unit's end. */

@@ -168,6 +168,7 @@ describe.concurrent('resume without a name', () => {
     const issues = pair(world);
     const other = makeRepo(join(world.dir, 'other'));
     expect((await issues.cli('run', 'a.md', 'b.md', '--chain', '--qa-gate', ...WORK)).code).toBe(1);
+    expect(world.events(issues.runs()[0] ?? '')[0]).toMatchObject({ type: 'plan:status', door: 'cli' });
     const [run = ''] = issues.runs();
     expect((await issues.cli('resume')).err).toContain('Nothing is paused or stopped.');
     expect((await issues.cli('respond', run, 'a', 'approve')).code).toBe(0);

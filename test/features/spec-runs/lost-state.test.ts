@@ -17,6 +17,15 @@ it('a spec that continues keeps what people added to the entries of its plan', a
   expect((await runSpec(world, dir)).code).toBe(0);
   const { tickets } = JSON.parse(readFileSync(file, 'utf8'));
   expect(tickets).toMatchObject([{ note: 'n0' }, { note: 'n1' }]);
+  // Who began, continued and replaced it is recorded; that it is complete was decided by no one.
+  await runSpec(world, dir, '--fresh', '--max-iterations', '1');
+  const statuses = world.events(planId).flatMap((each) => (each.type === 'plan:status' ? [each] : []));
+  expect(statuses.map(({ status, door }) => [status, door])).toEqual([
+    ['active', 'cli'],
+    ['active', 'cli'],
+    ['complete', undefined],
+    ['archived', 'cli'],
+  ]);
 });
 
 describe.concurrent('a run whose state directory is lost', () => {
