@@ -2,6 +2,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { extraFields, withExtra } from '../../src/model/extra-fields.ts';
+import { openStore } from '../../src/store/open-file-store-with-schemas.ts';
 import { State } from './scratch.ts';
 
 type Data = Record<string, unknown>;
@@ -220,6 +221,14 @@ describe('fields that people add themselves', () => {
     expect(extraFields(read)).toEqual({ source: 'the meeting', unit: 'cm', 'x-mine': 1 });
     expect([read.source, read.unit]).toEqual([undefined, undefined]);
     expect(extraFields(state.store.plan('p'))).toEqual({ run: 'make', colour: 'red' });
+  });
+
+  it('are added by a change that spreads them from an object', async () => {
+    const state = new State();
+    state.plan('p');
+    const own: object = { team: 'web' };
+    await state.store.updatePlan('p', (latest) => ({ ...latest, ...own }));
+    expect(extraFields(openStore(state.dir).plan('p'))).toEqual(own);
   });
 });
 
