@@ -25,10 +25,7 @@ const MAX_DETAIL_CHARS = 20_000;
 export function buildTree(collected: Collected): Tree {
   const tree: Tree = { tasks: [], all: [], byId: new Map(), wanted: [], notes: [] };
   const ids = givenIds(collected.drafts);
-  const drafts = withoutChecklists(
-    collected.drafts.filter((draft) => !ids.notes.has(draft)),
-    tree.notes,
-  );
+  const drafts = withoutChecklists(collected.drafts, ids, tree.notes);
   tree.notes.push(...emptyHeadings(collected.sections, drafts, ids));
   const all = withHeadings(drafts, ids).sort((a, b) => a.line - b.line);
   const parents = new Map(all.map((draft) => [draft, outerDraft(draft, ids)]));
@@ -66,19 +63,22 @@ export function buildTree(collected: Collected): Tree {
   return tree;
 }
 
-/** Leaves out check lists such as "Definition of Done", unless the file has no other tasks. */
-function withoutChecklists(drafts: readonly Draft[], notes: Note[]): Draft[] {
-  if (drafts.every((draft) => draft.given.id === null)) return [...drafts];
+/** Leaves out notes with their boxes, and check lists such as "Definition of Done", unless the file has no other tasks. */
+function withoutChecklists(drafts: readonly Draft[], { notes }: Ids, problems: Note[]): Draft[] {
+  const hasNumbers = drafts.some((draft) => draft.given.id !== null);
   const left = new Map<Section, number>();
   const kept = drafts.filter((draft) => {
     const { section } = draft;
-    if (section?.kind !== 'checklist' || draft.given.id !== null || draft.kind === 'heading') return true;
-    left.set(section, (left.get(section) ?? 0) + 1);
-    return false;
+    const isListed = hasNumbers && section?.kind === 'checklist' && draft.given.id === null;
+    const isLeft = notes.has(draft) || (isListed && draft.kind !== 'heading');
+    const list = noteAround(draft) ?? section;
+    if (isLeft && list && draft.kind !== 'heading') left.set(list, (left.get(list) ?? 0) + 1);
+    return !isLeft;
   });
-  for (const [{ line, title }, count] of left) {
+  for (const [{ line, title, kind }, count] of left) {
     const message = `The check boxes below "${title}" (${count}) are not read as tasks.`;
-    notes.push(warning(line + 1, 'spec/checklist', message, 'Give them numbers of their own if they are.'));
+    const way = kind === 'note' ? 'Move them above this heading' : 'Give them numbers of their own';
+    problems.push(warning(line + 1, 'spec/checklist', message, `${way} if they are.`));
   }
   return kept;
 }
@@ -88,7 +88,10 @@ function following(number: string): string {
   return number.replace(/\d+$/, (last) => String(Number(last) + 1));
 }
 
-/** Warns of numbered headings without tasks beside such with tasks, or above those of the next number: their text may be a task. */
+/**
+ * Warns of numbered headings without tasks beside such with tasks, or above those of the next number, and of notes about a
+ * task that the file does not have: their text may be a task.
+ */
 function emptyHeadings(sections: readonly Section[], drafts: readonly Draft[], { given, of }: Ids): Note[] {
   const used = new Set<Section>();
   const ahead = new Set<Section>();
@@ -103,13 +106,13 @@ function emptyHeadings(sections: readonly Section[], drafts: readonly Draft[], {
   const places = new Set([...used].filter(isPart).map(placeOf));
   return sections.flatMap((section) => {
     const { number, title, line } = section;
-    if (
-      (used.has(section) && !ahead.has(section)) ||
-      !isPart(section) ||
-      !places.has(placeOf(section)) ||
-      given.has(number ?? '')
-    )
-      return [];
+    if (given.has(number ?? '')) return [];
+    if (section.kind === 'note') {
+      const hint = `If it is a task, write it as \`- [ ] ${number} Text\`.`;
+      return warning(line + 1, 'spec/empty-heading', `"${title}" is read as a note: it has no task.`, hint);
+    }
+    const isEmpty = !used.has(section) || ahead.has(section);
+    if (!isEmpty || !isPart(section) || !places.has(placeOf(section))) return [];
     const message = `"${title}" has no check box of its own, so it is not read as a task.`;
     return warning(line + 1, 'spec/empty-heading', message, 'If it is one, add a line such as `- [ ] Text`.');
   });
@@ -188,27 +191,28 @@ function duplicate({ id, line }: SpecTask, first: SpecTask): Note {
 interface Ids {
   of: Map<Draft, string>;
   given: Map<string, Draft>;
-  /** Headings that only report on their task, such as "Task 1.1 results": notes about it. */
+  /** Headings that only report on their task, such as "Task 1.1 results", and the boxes that are part of such a note. */
   notes: Set<Draft>;
+  /** The highest first number so far, 3 after 3.1. Not a number before there is one. */
+  highest: number;
 }
 
 /** Takes the ids that the file gives: `1.` inside task 2 is 2.1; a bare number there is the first word of a title. */
 function givenIds(drafts: readonly Draft[]): Ids {
-  const ids: Ids = { of: new Map(), given: new Map(), notes: new Set() };
+  const ids: Ids = { of: new Map(), given: new Map(), notes: new Set(), highest: Number.NaN };
   const counting = new Set<Draft>();
   /** By the heading above them, the last of tasks that continue its number: boxes 6 and 7 below "Task 5" are no parts of it. */
   const following = new Map<Draft, number>();
   const ambiguous = repeatedMarkers(drafts);
   for (const draft of drafts) if (isBeside(draft)) draft.inside = null;
   const withBoxes = new Set(drafts.flatMap(({ box, inside }) => (box && inside ? [inside] : [])));
-  const reported = reportedLater(drafts);
-  /** Notes with a numbered list of their own: its numbers begin at that of a task again. */
-  const listing = new Set<Draft>();
+  const isBoxSpec = drafts.some(({ box, given, inside }) => box && given.id !== null && !inside);
+  const isInNote = noteReader(ids, isBoxSpec);
   for (const draft of drafts) {
-    const note = draft.inside && ids.notes.has(draft.inside) ? draft.inside : null;
-    if (note) draft.inside = null;
-    if (note && draft.marker && ids.given.has(draft.given.id ?? '')) listing.add(note);
-    if (note && draft.marker && listing.has(note)) draft.given.id = null;
+    if (isInNote(draft)) {
+      ids.notes.add(draft);
+      continue;
+    }
     const { id, bare } = draft.given;
     if (id === null || (ambiguous && draft.marker && !draft.inside)) continue;
     const outer = draft.inside ? ids.of.get(draft.inside) : undefined;
@@ -225,36 +229,52 @@ function givenIds(drafts: readonly Draft[]): Ids {
     }
     const first = ids.given.get(settled);
     const isBoxed = first?.box || (first && withBoxes.has(first) && !withBoxes.has(draft));
-    const isNote = first ? isBoxed || isReport(draft, first) || isAbove(first, draft) : reported.has(draft);
+    const isNote = first
+      ? isBoxed || isReport(draft, first) || isAbove(first, draft)
+      : isBoxSpec && REPORT.test(draft.given.title);
     if (draft.kind === 'heading' && draft.section && !draft.box && isNote) {
       ids.notes.add(draft);
       // An overview with boxes may come before the tasks themselves.
       if (draft.given.title === first?.given.title) first.details.push(...draft.details);
-      Object.assign(draft.section, { draft: null, ...(first ? { kind: 'checklist' } : {}) });
+      Object.assign(draft.section, { draft: null, kind: 'note' });
       continue;
     }
     ids.of.set(draft, settled);
     if (!first) ids.given.set(settled, draft);
+    const whole = Number.parseInt(settled, 10);
+    if (whole > (ids.highest || 0)) ids.highest = whole;
   }
   return ids;
 }
 
-const REPORT =
-  /^(?:(?:completion|execution|implementation|test)\s+)?(?:findings|notes|outcomes?|reports?|results?|status|summary)$/i;
-
-/** Headings with no title but such a word directly above the box of their task. The parts of task 1 may be counted from 1. */
-function reportedLater(drafts: readonly Draft[]): Set<Draft> {
-  const isAboveOwn = ({ kind, given }: Draft, index: number) => {
-    const next = drafts[index + 1];
-    return kind === 'heading' && given.id !== '1' && next?.box && next.given.id === given.id;
+/** Finds the boxes that are part of a note: all but those of a spec with boxes whose numbers continue the ones above it. */
+function noteReader(ids: Ids, isBoxSpec: boolean): (draft: Draft) => boolean {
+  const listing = new Set<Section>();
+  const isNew = (id: string) => !ids.given.has(id) && (!/^\d+$/.test(id) || Number(id) > ids.highest);
+  return (draft) => {
+    const note = draft.kind === 'item' ? noteAround(draft) : null;
+    if (!note) return false;
+    if (draft.inside?.kind === 'item') return ids.notes.has(draft.inside);
+    draft.inside = null;
+    const { id } = draft.given;
+    if (id !== null && !(isBoxSpec && isNew(id))) listing.add(note);
+    return id === null || listing.has(note);
   };
-  return new Set(drafts.filter((draft, index) => REPORT.test(draft.given.title) && isAboveOwn(draft, index)));
 }
 
-/** Whether a heading has no title but such a word, or the task's own title and such a word. */
-function isReport({ given: { title } }: Draft, first: Draft): boolean {
+/** The heading of the note that a draft is below. */
+function noteAround({ section }: Draft): Section | null {
+  for (let each = section; each && !each.draft; each = each.parent) if (each.kind === 'note') return each;
+  return null;
+}
+
+const REPORT =
+  /^(?:(?:completion|execution|final|implementation|test|validation|verification)\s+)?(?:completion|findings|notes|outcomes?|reports?|results?|status|summary)(?:\s*[:(]|\s+[–—-]\s|$)/i;
+
+/** Whether a heading has no title but such a word, the task's own title and such a word, or no `:` after a number that the task's heading has there. */
+function isReport({ given: { title, ended } }: Draft, first: Draft): boolean {
   const rest = title.startsWith(first.given.title) ? title.slice(first.given.title.length) : title;
-  return REPORT.test(rest.replace(/^[\s:–—-]+/, ''));
+  return REPORT.test(rest.replace(/^[\s:–—-]+/, '')) || (first.given.ended && !ended);
 }
 
 /** Whether a heading is below that of another task. */
@@ -272,7 +292,7 @@ function isBeside({ given, inside }: Draft): boolean {
 
 /** Whether several lists begin at `1. [ ]`: their numbers are not ids. */
 function repeatedMarkers(drafts: readonly Draft[]): boolean {
-  const roots = drafts.filter((draft) => !draft.inside && draft.given.id !== null);
+  const roots = drafts.filter(({ kind, given, inside }) => kind === 'item' && !inside && given.id !== null);
   return (
     roots.some((draft) => draft.marker) && new Set(roots.map((draft) => draft.given.id)).size < roots.length
   );

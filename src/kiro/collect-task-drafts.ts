@@ -219,7 +219,8 @@ export interface Section extends SpecSection {
   /** `2` for `## 2. Core` and `### Phase 2`. */
   number: string | null;
   wave: number | null;
-  kind: 'tasks' | 'legend' | 'checklist' | 'graph';
+  /** A note is settled last, by the numbers of all tasks. */
+  kind: 'tasks' | 'legend' | 'checklist' | 'graph' | 'note';
   /** The task that this heading is, if it is one. */
   draft: Draft | null;
 }

@@ -57,6 +57,8 @@ export interface Title {
   id: string | null;
   /** The id is a whole number without punctuation, which may be the first word of the title: `3 retries`. */
   bare: boolean;
+  /** Punctuation is after the id: `1.2: Text`. */
+  ended: boolean;
   /** The word "Task" is before the id. */
   worded: boolean;
   title: string;
@@ -102,6 +104,7 @@ export function readTitle(rest: string): Title {
     ...found,
     id: id?.id ?? null,
     bare: id?.bare ?? false,
+    ended: id?.ended ?? false,
     worded: worded !== '' && !CODE.test(opened),
     title: title || id?.id || '',
     ticked: TICKED.test(text),
@@ -130,9 +133,11 @@ export function withoutId(rest: string): string {
   return plain(rest.slice(0, MAX).trim(), { optional: false });
 }
 
-/** A struck-through task, `~~1.2 Text~~`, was given up. */
+/** A struck-through task, `~~1.2 Text~~` or `1.2 ~~Text~~`, was given up. */
 export function isStruck(rest: string): boolean {
-  return /^(?:\\?\*\s*)?~~(?=\S)[^~]+~~/.test(rest.trim());
+  return /^(?:\\?\*\s*)?~~(?=\S)[^~]+~~|^(?:\p{L}+\s+)?\d[\d.]*[a-z]?[:)]?\s+~~(?=\S)[^~]+~~$/u.test(
+    rest.trim(),
+  );
 }
 
 function unstruck(text: string): string {
@@ -158,7 +163,7 @@ function readId(text: string, bold: string | undefined) {
     /[、．。：）]$/u.test(text.slice(0, text.length - rest.length)) || (ended && /^\P{ASCII}/u.test(rest));
   const apart = rest === '' || /^[\s([]/.test(rest) || starred || closed;
   if (!apart) return undefined;
-  return { id, bare: !ended && !starred && /^\d+$/.test(id), starred, rest: rest.trimStart() };
+  return { id, ended, bare: !ended && !starred && /^\d+$/.test(id), starred, rest: rest.trimStart() };
 }
 
 /** Reads `(P)`, `[P]` and `[US1]` between id and text; returns the text. */

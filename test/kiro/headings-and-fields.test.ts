@@ -27,6 +27,48 @@ describe('a heading below the box of its task', () => {
     expect(outline(parseTasks(next).tasks)).toEqual(['1: A', '2: B']);
   });
 
+  it.each([
+    [
+      'that repeat numbers',
+      '- [x] 1. A\n  - [x] 1.1 B\n- [ ] 2. C\n\n### Task 1.1 results\n\n- [x] 1. again\n  - [x] 1.1 part\n- [ ] 2. C\n- [ ] 3. D\n',
+      ['1: A', '  1.1: B', '2: C'],
+      ['5 checklist'],
+    ],
+    [
+      'in a spec of headings',
+      '### Task 1.1: A\n- [ ] a\n\n### Task 1.1 results\n- [x] 1. again\n- [ ] 2. more\n',
+      ['1.1: A', '  1.1.a: a'],
+      ['4 checklist'],
+    ],
+    [
+      'below a heading of its own',
+      '- [ ] 1. A\n\n### Task 1 results\n\n#### Runs\n\n- [x] fast\n- [ ] 1. again\n',
+      ['1: A'],
+      ['3 checklist'],
+    ],
+    [
+      'of an ordered list',
+      '1. [x] A\n2. [ ] B\n\n### Task 1 results\n\n1. [x] run\n2. [ ] check\n3. [ ] again\n',
+      ['1: A', '2: B'],
+      ['4 checklist'],
+    ],
+    [
+      'but not those that continue',
+      '- [ ] 1. A\n  - [x] 1.2 B\n\n### Task 1.2 results\n\n- [ ] 1.1 C\n- [ ] 2. D\n  - [ ] d\n',
+      ['1: A', '  1.2: B', '  1.1: C', '2: D', '  2.d: d'],
+      [],
+    ],
+  ])('has boxes as part of it: %s', (_name, text, tasks, problems) => {
+    expect(outline(parseTasks(text).tasks)).toEqual(tasks);
+    expect(found(text)).toEqual(problems);
+  });
+
+  it('is a note with a warning where no task has its number', () => {
+    const text = '- [x] 1. A\n\n### Task 1.1 Completion Report (fine)\n\n- [x] checked\n- [ ] 2. B\n';
+    expect(outline(parseTasks(text).tasks)).toEqual(['1: A', '2: B']);
+    expect(found(text)).toEqual(['3 checklist', '3 empty-heading']);
+  });
+
   it('is a note above it, too, where it has no title of its own', () => {
     const text = '- [x] 1. A\n\n## Task 2 Completion Report\n\nFine.\n\n- [ ] 2. B\n  - [ ] b\n- [ ] 3. C\n';
     expect(outline(parseTasks(text).tasks)).toEqual(['1: A', '2: B', '  2.b: b', '3: C']);
@@ -40,13 +82,18 @@ describe('a heading below the box of its task', () => {
     ]);
   });
 
-  it.each(['Task 2: B (✅ DONE)', 'Task 2: B (✔️)', '~~Task 2: B~~', '✅ Task 2: B', 'Task 2: B ✅'])(
-    'is done as %s',
-    (heading) =>
-      expect(task(`### Task 1: A\n- [ ] a\n\n### ${heading}\n`, '2')).toMatchObject({
-        title: 'B',
-        done: true,
-      }),
+  it.each([
+    'Task 2: B (✅ DONE)',
+    'Task 2: B (✔️)',
+    '~~Task 2: B~~',
+    'Task 2: ~~B~~',
+    '✅ Task 2: B',
+    'Task 2: B ✅',
+  ])('is done as %s', (heading) =>
+    expect(task(`### Task 1: A\n- [ ] a\n\n### ${heading}\n`, '2')).toMatchObject({
+      title: 'B',
+      done: true,
+    }),
   );
 
   it('with the title of the task has its details, as below an overview', () => {
@@ -68,6 +115,7 @@ describe('a heading below the box of its task', () => {
       [],
     ],
     ['in a file without boxes', '### 1.3 C\n\n### 1.3 results\n', ['1.3: C'], ['1 no-boxes']],
+    ['without `:`', '### Task 1: A\n\n### Task 1 load test results\n\n### Task 2: B\n', ['1: A', '2: B'], []],
     [
       'with boxes of its own',
       '### Task 1: A\n- [ ] a\n\n### Task 1: A — Summary\n- [x] summarized\n',
