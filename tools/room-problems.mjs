@@ -1,7 +1,7 @@
 // Finds what breaks the rules of the rooms: imports point downwards, no cycles, small folders, one meaning per exported name.
 import { readdirSync, readFileSync } from 'node:fs';
 import { dirname, join, relative, resolve, sep } from 'node:path';
-import { BESIDE, ROOMS, SHARED_FEATURES, STORE_DOORS } from './rooms.mjs';
+import { BESIDE, COMPUTED_IMPORTS, ROOMS, SHARED_FEATURES, STORE_DOORS } from './rooms.mjs';
 
 const MAX_FILES_IN_FOLDER = 30;
 /** One import upwards closes hundreds. */
@@ -14,6 +14,7 @@ const IMPORT = /(?:from|import)\s*\(?\s*'(\.[^']+)'/g;
 /** Imports, files and exports in a form that the rules below do not read. */
 const ODD_IMPORT =
   /(?:^(?:import|export|\})[^'"`\n]*?\bfrom|^import|\bimport\()\s*(?:\/[*/]|["`]|'(?:\.[^']*(?<!\.tsx?|\.json|\.css)'|signalbox\b))/m;
+const COMPUTED_IMPORT = /\bimport\s*\(\s*[^'"`/\s]|\bcreateRequire\b|\brequire\s*\(|\.getBuiltinModule\b/;
 const ODD_EXPORT = /^export (?:default|declare|(?:const|let) [{[]|\{[^}]*\}(?!\s*from))/m;
 const ODD_FILE = /\.[cm]ts$|\.[cm]?jsx?$/;
 const EXPORT = /^export (?:async |abstract )?(?:function\*?|const|class|interface|type|let) (\w+)/gm;
@@ -92,6 +93,9 @@ export function roomProblems(src) {
     return [
       ...(ODD_IMPORT.test(text)
         ? [`src/${file}: imports are written from './name.ts', in single quotes and with the ending`]
+        : []),
+      ...(COMPUTED_IMPORT.test(text) && !COMPUTED_IMPORTS[file]
+        ? [`src/${file}: what is loaded by a computed name is listed in tools/rooms.mjs, with the reason`]
         : []),
       ...(ODD_EXPORT.test(text)
         ? [`src/${file}: exports are named functions, classes, types or single values`]

@@ -54,3 +54,9 @@ export const STORE_DOORS = [
 
 /** Features that others may import. They import no feature themselves, except each other in this order: later ones import earlier ones. */
 export const SHARED_FEATURES = ['checks', 'pull-requests', 'landed', 'notifications'];
+
+/** Files that load code by a name that is computed, with the reason: no rule can see what such a file imports. */
+export const COMPUTED_IMPORTS = {
+  'store/postgres/load-optional-packages.ts': 'pg and pg-boss, wherever they are installed beside Signalbox',
+  'store/postgres/query-synchronously.ts': 'the text of a thread that has no access to our modules',
+};

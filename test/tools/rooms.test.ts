@@ -45,8 +45,17 @@ describe('the rules of the rooms', () => {
     'export declare const b: 1;',
     'function b() {}\nexport { b };',
     "const { b } = await import(\n  // above\n  '../engine/b.ts'\n);",
+    "const where = '../engine/b.ts';\nconst b = await import(where);",
+    "const b = await import('../engine/' + name);",
+    "const require = createRequire(import.meta.url);\nconst b = require('../engine/b.ts');",
+    "const b = require('../engine/b.ts');",
   ])('refuses a form that hides from the other rules: %j', (text) => {
     expect(problems({ 'model/a.ts': text }).oddForms).toHaveLength(1);
+  });
+
+  it('lets a listed file load what is installed beside Signalbox', () => {
+    const text = 'const loaded = await import(pathToFileURL(found).href);';
+    expect(problems({ 'store/postgres/load-optional-packages.ts': text })).toEqual({});
   });
 
   it('refuses source files with other endings', () => {
