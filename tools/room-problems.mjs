@@ -150,12 +150,8 @@ export function roomProblems(src) {
       );
   }
 
-  /** Rooms and, in src/features, each feature: a name means one thing there. */
   function sameNames() {
-    const rooms = groupBy(files, (file) =>
-      roomOf(file) === 'features' ? file.split('/').slice(0, 2).join('/') : roomOf(file),
-    );
-    return [...rooms].flatMap(([room, members]) => {
+    return [...groupBy(files, roomOf)].flatMap(([room, members]) => {
       const owners = new Map();
       for (const file of members)
         for (const [, name] of texts.get(file).matchAll(EXPORT)) {

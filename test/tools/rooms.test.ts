@@ -123,9 +123,12 @@ describe('the rules of the rooms', () => {
   it('refuses a folder with more than 30 files and a name that a room exports twice', () => {
     const many = Object.fromEntries(Array.from({ length: 31 }, (_, index) => [`git/f${index}.ts`, '']));
     expect(problems(many)).toEqual({ largeFolders: ['src/git has 31 files; at most 30 are allowed.'] });
-    const twice = { 'git/a.ts': 'export const place = 1;', 'git/b/c.ts': 'export interface place {}' };
+    const twice = {
+      'features/plans/a.ts': 'export const place = 1;',
+      'features/checks/b.ts': 'export interface place {}',
+    };
     expect(problems(twice)).toEqual({
-      sameName: ['src/git exports place more than once: git/a.ts, git/b/c.ts'],
+      sameName: ['src/features exports place more than once: features/checks/b.ts, features/plans/a.ts'],
     });
   });
 });

@@ -16,13 +16,13 @@ import {
   type TrainCar,
 } from './collect-branches.ts';
 import { carsThatNeed, type Placed } from './find-passing-branches.ts';
-import type { Candidate, Destination, Patience } from './recheck-pull-requests.ts';
+import type { CarWithPullRequest, Destination, Patience } from './recheck-pull-requests.ts';
 import { lastObjections, objections } from './recheck-pull-requests.ts';
 
 /** The pull requests of a train's cars, by branch. */
 export interface Pulls {
   to: Destination;
-  open: Map<string, Candidate & { pull: PullRequest }>;
+  open: Map<string, CarWithPullRequest & { pull: PullRequest }>;
 }
 
 interface FindOptions {

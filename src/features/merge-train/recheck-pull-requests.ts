@@ -12,7 +12,7 @@ import { watchPull } from '../pull-requests/watch-pull-request.ts';
 import type { TrainCar } from './collect-branches.ts';
 
 /** A car with the pull request that would be merged. */
-export interface Candidate {
+export interface CarWithPullRequest {
   car: TrainCar;
   work: ForgeWork;
   number: number;
@@ -35,7 +35,7 @@ interface Objection {
 /** Asks GitHub again for reasons not to merge these, in one query; by branch. */
 export async function objections(
   engine: EngineContext,
-  candidates: readonly Candidate[],
+  candidates: readonly CarWithPullRequest[],
   to: Destination,
 ): Promise<Map<string, Objection>> {
   const { forge } = engine.settings;
@@ -101,7 +101,7 @@ const MAX_INTERVAL_SECONDS = 15;
 /** Reasons not to merge these, once their checks have ended or the time is over. */
 export async function lastObjections(
   engine: EngineContext,
-  candidates: readonly Candidate[],
+  candidates: readonly CarWithPullRequest[],
   to: Destination,
   patience: Patience | null,
 ): Promise<Map<string, Objection>> {
