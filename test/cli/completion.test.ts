@@ -63,7 +63,10 @@ describe.concurrent('completion', () => {
 
   it('offers plans, open tickets, phases, workflows and agents', async ({ world }) => {
     setUp(world, 'commit', { one: {}, two: { status: 'complete' } });
-    expect(await offered(world, 'status', '')).toEqual(['p', 'one']);
+    expect(await offered(world, 'status', '')).toEqual(['p', '@last', 'one']);
+    expect(await offered(world, 'status', '@', 'la')).toEqual(['@last']);
+    expect(await offered(world, 'skip', '@', 'last', '')).toEqual(['one']);
+    expect(await offered(world, 'retry', '--failed', '')).toEqual(['p', '@last']);
     expect(await offered(world, 'skip', 'p', '')).toEqual(['one']);
     expect(await offered(world, 'skip', 'one', 'b')).toEqual(['build']);
     expect(await offered(world, 'workflow', 'show', 'wo')).toEqual(['work']);
@@ -73,8 +76,8 @@ describe.concurrent('completion', () => {
   it('offers finished plans to commands that show or merge them', async ({ world }) => {
     world.plan('p', { status: 'complete', tickets: { one: { status: 'complete' } } });
     const names = async (...words: string[]) => (await world.cli('__complete', '', ...words)).out.trim();
-    expect(await names('shown,ticket')).toBe('p');
-    expect(await names('merged,ticket')).toBe('p');
+    expect(await names('shown,ticket')).toBe('p\n@last');
+    expect(await names('merged,ticket')).toBe('p\n@last');
     expect(await names('plan,ticket')).toBe('');
     const bash = (await world.cli('completion', 'bash')).out;
     expect(bash).toMatch(/"\/merge "\*\) .*names="merged,ticket"/);
@@ -90,10 +93,14 @@ describe.concurrent('completion', () => {
     ],
     [['plan', 'ticket', 'phase'], ['p', 'one', 'build'], []],
     [['plan', 'ticket'], ['one'], []],
-    [['plan'], [], ['p']],
+    [['plan'], [], ['p', '@last']],
     [['plan'], ['p'], []],
+    [['plan', 'ticket'], ['@last'], ['one']],
+    [['plan', 'ticket'], ['--failed'], ['p', '@last']],
+    [['plan', 'ticket'], ['--failed', 'p'], []],
+    [['what', 'ticket'], [], ['p']],
     [['what'], [], ['p']],
-    [['merged', 'ticket'], [], ['p', 'two']],
+    [['merged', 'ticket'], [], ['p', '@last', 'two']],
     [['merged', 'ticket'], ['p'], ['two']],
     [['what'], ['p', 'one'], ['one']],
     [['what'], ['file.md'], []],

@@ -27,7 +27,10 @@ describe('completion in fish', () => {
       const options = { env, cwd: world.repo, encoding: 'utf8' } as const;
       return execFileSync('fish', ['--no-config', '-c', script], options).split('\n').filter(Boolean);
     };
-    expect(offered('signalbox status ')).toEqual(['night', 'T-01']);
+    expect(offered('signalbox status ')).toEqual(['@last', 'night', 'T-01']);
+    expect(offered('signalbox status @')).toEqual(['@last']);
+    expect(offered('signalbox skip @last ')).toEqual(['T-01']);
+    expect(offered('signalbox retry --failed ')).toEqual(['@last', 'night']);
     expect(offered('signalbox skip night ')).toEqual(['T-01']);
     expect(offered('signalbox skip night T-01 ')).toEqual(['build']);
     expect(offered('signalbox skip T-01 ')).toEqual(['build']);
@@ -40,34 +43,40 @@ describe('completion in fish', () => {
   });
 });
 
-describe('completion in zsh', () => {
+describe.each([
+  ['zsh', ['-f', '-i'], 'autoload -Uz compinit; compinit -u -D; '],
+  ['bash', ['--norc', '-i'], ''],
+] as const)('completion in %s', (shell, flags, before) => {
   it('offers plans, open tickets, phases, workflows and agents, at the prompt', async ({ server }) => {
     const { world } = server;
     const env = setUp(world);
-    const file = join(world.dir, 'completion.zsh');
-    const script = execFileSync('signalbox', ['completion', 'zsh'], { env, encoding: 'utf8' });
+    const file = join(world.dir, `completion.${shell}`);
+    const script = execFileSync('signalbox', ['completion', shell], { env, encoding: 'utf8' });
     writeFileSync(file, script);
     const words = { PATH: env.PATH, SIGNALBOX_HOME: env.SIGNALBOX_HOME, HOME: env.HOME, PS1: '> ' };
     const line = [
       'env',
       ...Object.entries(words).map(([name, value]) => `${name}=${value}`),
-      'zsh',
-      '-f',
-      '-i',
+      shell,
+      ...flags,
     ];
-    server.tmux('new-session', '-d', '-s', 'zsh', '-x', '120', '-y', '40', '-c', world.repo, ...line);
-    const pane = server.panes('zsh')[0]?.pane ?? '';
+    server.tmux('new-session', '-d', '-s', shell, '-x', '120', '-y', '40', '-c', world.repo, ...line);
+    const pane = server.panes(shell)[0]?.pane ?? '';
     const type = (...keys: string[]) => server.tmux('send-keys', '-t', pane, ...keys);
-    type(`autoload -Uz compinit; compinit -u -D; source ${file}; echo is"" ready`, 'Enter');
+    type(`${before}source ${file}; echo is"" ready`, 'Enter');
     await server.shows(pane, 'is ready');
     // An unambiguous word is completed on the line itself.
     for (const [typed, completed] of [
       ['skip nig', 'skip night T-01 build'],
       ['workflow show wor', 'workflow show work'],
       ['run --agent age', 'run --agent agent'],
+      ['diff @', 'diff @last'],
+      ['diff @la', 'diff @last'],
+      ['skip @last ', 'skip @last T-01'],
+      ['retry --failed n', 'retry --failed night'],
     ] as const) {
       type('C-u', `signalbox ${typed}`, 'Tab');
-      if (typed.startsWith('skip')) {
+      if (typed.startsWith('skip nig')) {
         await server.shows(pane, 'signalbox skip night');
         type('Tab');
         await server.shows(pane, 'signalbox skip night T-01');
@@ -75,10 +84,15 @@ describe('completion in zsh', () => {
       }
       await server.shows(pane, `signalbox ${completed}`);
     }
-    type('C-u', 'signalbox status ', 'Tab');
-    await waitFor('a list of both', () => /^(T-01 +night|night +T-01)/m.test(server.text(pane)), {
-      state: () => server.text(pane),
-    });
+    // The first Tab of bash completes what all have in common, which is nothing.
+    for (const [typed, list] of [
+      ['retry --failed ', /^@last +night *$/m],
+      ['status ', /^@last +(?:T-01 +night|night +T-01)/m],
+    ] as const) {
+      type('C-u', 'C-l');
+      type(`signalbox ${typed}`, 'Tab', ...(shell === 'bash' ? ['Tab'] : []));
+      await waitFor('the list', () => list.test(server.text(pane)), { state: () => server.text(pane) });
+    }
     expect(server.tmux('capture-pane', '-p', '-t', pane)).not.toMatch(/not found|error/i);
   });
 });

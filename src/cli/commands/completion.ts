@@ -4,11 +4,11 @@ import type { Argument, Command, Option } from 'commander';
 import { InputError } from '../../model/errors.ts';
 import { ISSUE_PHASES } from '../../model/issue-phases.ts';
 import type { Plan } from '../../model/plan.ts';
-import { latestFinished } from '../../model/plans/latest-plans-and-unknown-name-errors.ts';
+import { LAST, latestFinished, latestPlan } from '../../model/plans/latest-plans-and-unknown-name-errors.ts';
 import type { Ticket } from '../../model/ticket.ts';
 import { safeJson } from '../../report/printable-text.ts';
 import type { Store } from '../../store/store-interface.ts';
-import { READ_ONLY_COMMANDS } from '../find-named-plans-and-tickets.ts';
+import { plansHere, READ_ONLY_COMMANDS } from '../find-named-plans-and-tickets.ts';
 import { ASK, type Io } from '../io.ts';
 import { openSettings, openState } from '../open-settings-store-and-engine.ts';
 
@@ -36,7 +36,10 @@ interface Offer {
   names: Named[];
 }
 
-/** `shown` and `merged` are plans, also finished ones; behind `merged` come complete tickets. */
+/**
+ * `shown` and `merged` are plans, also finished ones; behind `merged` come complete tickets. `what` is a plan that has to be named:
+ * all others may be `@last`.
+ */
 const NAMED = ['plan', 'shown', 'merged', 'ticket', 'phase', 'workflow', 'agent', 'what'] as const;
 type Named = (typeof NAMED)[number];
 
@@ -62,7 +65,7 @@ const FLAGS: Readonly<Record<string, Named>> = {
   '--assign-backend': 'agent',
   '--workflow': 'workflow',
   '--phase': 'phase',
-  '--plan': 'plan',
+  '--plan': 'what',
 };
 /** Arguments that name something new. */
 const NEW: ReadonlySet<string> = new Set(['/plan/new plan', '/plan/add ticket']);
@@ -73,6 +76,10 @@ const CALLED: Readonly<Record<string, Named>> = {
   '/merge plan': 'merged',
   ...Object.fromEntries([...READ_ONLY_COMMANDS].map((name) => [`/${name} plan`, 'shown' as const])),
 };
+/** Commands that workflows call: they take neither `@last` nor a ticket without its plan. */
+const STEPS = /^\/(?:workspace|forge|spec)\//;
+/** With this flag a command takes plans alone. It is passed on among the arguments. */
+const BULK = { at: '/retry', flag: '--failed' };
 /** Arguments of commands that are files, or may be. */
 const FILES: ReadonlySet<string> = new Set(['/run what', '/import source']);
 
@@ -117,7 +124,10 @@ function valuesOf(option: Option): Offer {
 function argumentsOf(at: string, all: readonly Argument[]): Offer | undefined {
   const [first] = all;
   if (!first) return undefined;
-  const named = all.map((each) => CALLED[`${at} ${each.name()}`] ?? each.name());
+  const named = all.map((each) => {
+    const name = STEPS.test(at) && each.name() === 'plan' ? 'what' : each.name();
+    return CALLED[`${at} ${name}`] ?? name;
+  });
   const isKnown = (name: string): name is Named =>
     NAMED.some((known) => known === name) && !NEW.has(`${at} ${name}`);
   // Up to the first that is no name: what comes behind it cannot be known.
@@ -180,6 +190,7 @@ function walk(places: readonly Place[]): string {
       --config=*) config="\${word#--config=}" ;;
       --*=*) ;;
       -*) case "$at $word" in
+        "${BULK.at} ${BULK.flag}") args="$args $word" ;;
         ${valued(places).join('|')}) flag="$word" ;;
       esac ;;
       *) case "$at/$word" in
@@ -205,10 +216,21 @@ ${rest.join('\n')}
 }`;
 }
 
+/** Bash breaks a word behind "@" into two, and replaces both. */
 const BASH = `_signalbox() {
-  local list files names args config cur="\${COMP_WORDS[COMP_CWORD]}"
+  local list files names args config word at="" cur="\${COMP_WORDS[COMP_CWORD]}"
+  local before=()
   [ "$cur" = "=" ] && cur=""
-  _signalbox_look "\${COMP_WORDS[@]:1:COMP_CWORD-1}" "$cur"
+  for word in "\${COMP_WORDS[@]:1:COMP_CWORD-1}"; do
+    if [ "$word" = "@" ]; then
+      at="@"
+    else
+      before+=("$at$word")
+      at=""
+    fi
+  done
+  cur="$at$cur"
+  _signalbox_look "\${before[@]}" "$cur"
   [ -n "$names" ] && list="$list $("\${COMP_WORDS[0]}" ${ASK} "$config" "$names" $args 2>/dev/null </dev/null)"
   COMPREPLY=($(compgen -W "$list" -- "$cur"))
   if [ -n "$files" ]; then
@@ -271,6 +293,7 @@ function fish(places: readonly Place[]): string {
                 set __signalbox_config (string replace -- --config= '' $word)
             case '--*=*'
             case '-*'
+                test "$at $word" = "${BULK.at} ${BULK.flag}"; and set -a __signalbox_args $word
                 contains -- "$at $word" ${own.join(' ')}; and set value $word
                 contains -- $word ${everywhere.join(' ')}; and set value $word
             case '*'
@@ -301,8 +324,13 @@ const PLAIN = /^[\w@.:/+-]+$/;
  * Prints what a completion script may offer: the names for the position behind the arguments. Loads neither the parser of commands nor
  * schemas, changes nothing, and prints nothing if something is wrong.
  */
-export async function completeNames(io: Io, [config, kinds = '', ...args]: readonly string[]): Promise<void> {
-  const named = kinds.split(',').flatMap((kind) => NAMED.find((known) => known === kind) ?? []);
+export async function completeNames(
+  io: Io,
+  [config, kinds = '', ...words]: readonly string[],
+): Promise<void> {
+  const args = words.filter((word) => word !== BULK.flag);
+  const known = kinds.split(',').flatMap((kind) => NAMED.find((name) => name === kind) ?? []);
+  const named = args.length < words.length ? known.slice(0, 1) : known;
   const names = await namesAt(io, config ? { config } : {}, named, args).catch(() => []);
   const plain = [...new Set(names)].filter((name) => PLAIN.test(name)).slice(0, MAX_NAMES);
   if (plain.length > 0) io.out(plain);
@@ -320,14 +348,18 @@ async function namesAt(
     return workflowFiles((await openSettings(io, options)).searchPath.workflows).map(({ name }) => name);
   const { store, view } = await openState(io, options, (state) => state.glance());
   const [word = ''] = args;
-  const plan = store.hasPlan(word) ? store.plan(word) : undefined;
+  const isLast = word === LAST && first !== 'what';
+  const latest = isLast ? latestPlan(view, plansHere(io, store)).latest : undefined;
+  const plan = latest ?? (store.hasPlan(word) ? store.plan(word) : undefined);
   const isMerge = first === 'merged';
   if (first !== 'phase' && args.length === 0) {
     const finished = isMerge || first === 'shown' ? latestFinished(view).slice(0, MAX_FINISHED) : [];
     // `run` takes a ticket only behind its plan.
     const isWanted = (ticket: Ticket) => first !== 'what' && kinds.length > 1 && isOpen(ticket) !== isMerge;
     const tickets = [...view.tickets.values()].filter(isWanted);
-    return [...[...view.plans, ...finished].map(({ id }) => id), ...tickets.map(({ ticketId }) => ticketId)];
+    const plans = [...view.plans, ...finished].map(({ id }) => id);
+    const last = first !== 'what' && plans.length > 0 ? [LAST] : [];
+    return [...plans, ...last, ...tickets.map(({ ticketId }) => ticketId)];
   }
   // A unique ticket id stands for its plan, too.
   const behind = plan ? args.slice(1) : args;
