@@ -19,7 +19,7 @@ export interface TranscriptWindow {
 /** Bytes that are asked for at a time. */
 export const PIECE_BYTES = 64 * 1024;
 /** More pieces than these are dropped, unless few entries would be left: a piece may be one long line. */
-const MAX_PIECES = 6;
+export const MAX_PIECES = 6;
 const MIN_ENTRIES = 200;
 
 export function opened({ from, to, entries, size, ended }: Transcript, atEnd: boolean): TranscriptWindow {

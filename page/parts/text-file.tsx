@@ -1,54 +1,52 @@
-import { useEffect, useState } from 'preact/hooks';
+import { memo } from 'preact/compat';
+import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import type { TextWindow } from '../../src/web/api-schemas.ts';
 import { ApiError, get } from '../live/api.ts';
 import { link } from '../live/live.ts';
+import { MAX_PIECES, PIECE_BYTES } from '../logic/transcript-window.ts';
 import { Empty, Loading, Printed } from './small.tsx';
 
-/** A text file of an attempt: from its beginning, or from its end. More is read on demand. */
+/** A text file of an attempt: from its beginning, or from its end. More is read on demand, and what is far away is dropped. */
 export function TextFile({ path, name, from }: { path: string; name: string; from: 'beginning' | 'end' }) {
-  const [window, setWindow] = useState<TextWindow>();
+  const scroller = useRef<HTMLElement>(null);
+  const [pieces, setPieces] = useState<TextWindow[]>([]);
   const [error, setError] = useState<ApiError>();
-  const load = async (query: string, join: (next: TextWindow) => TextWindow) => {
+  const load = async (where: string, join: (next: TextWindow) => TextWindow[]) => {
     try {
       const sign = path.includes('?') ? '&' : '?';
-      setWindow(join(await get<TextWindow>(`${path}${query ? `${sign}${query}` : ''}`)));
+      setPieces(join(await get<TextWindow>(`${path}${sign}bytes=${PIECE_BYTES}${where}`)));
     } catch (problem) {
       if (!(problem instanceof ApiError)) throw problem;
       setError(problem);
     }
   };
   const isLive = link.value.kind === 'live';
+  const [first, last] = [pieces[0], pieces.at(-1)];
+  const isRead = first !== undefined;
   useEffect(() => {
-    if (!window) void load(from === 'beginning' ? 'after=0' : '', (first) => first);
+    if (!isRead) void load(from === 'beginning' ? '&after=0' : '', (piece) => [piece]);
   }, [path, isLive]);
-  if (!window) return <Loading error={error} rows={6} />;
-  const before = () =>
-    load(`before=${window.from}`, (next) => ({
-      ...window,
-      from: next.from,
-      text: `${next.text}${window.text}`,
-    }));
-  const after = () =>
-    load(`after=${window.to}`, (next) => ({
-      ...next,
-      from: window.from,
-      text: `${window.text}${next.text}`,
-    }));
-  if (window.size === 0) return <Empty>{name} is empty.</Empty>;
+  useLayoutEffect(() => {
+    if (from === 'end' && scroller.current) scroller.current.scrollTop = scroller.current.scrollHeight;
+  }, [isRead]);
+  if (!first || !last) return <Loading error={error} rows={6} />;
+  const before = () => load(`&before=${first.from}`, (next) => [next, ...pieces].slice(0, MAX_PIECES));
+  const after = () => load(`&after=${last.to}`, (next) => [...pieces, next].slice(-MAX_PIECES));
+  if (last.size === 0) return <Empty>{name} is empty.</Empty>;
   return (
     <div class="text-file">
-      {window.from > 0 && (
+      {first.from > 0 && (
         <button type="button" class="quiet" onClick={before}>
           Show what comes before
         </button>
       )}
       {/* biome-ignore lint/a11y/noNoninteractiveTabindex: a region that scrolls must be reachable by keyboard */}
-      <section class="scroller" tabIndex={0} aria-label={name}>
-        <pre>
-          <Printed text={window.text} />
-        </pre>
+      <section class="scroller" ref={scroller} tabIndex={0} aria-label={name}>
+        {pieces.map((piece) => (
+          <PieceText key={piece.from} text={piece.text} />
+        ))}
       </section>
-      {window.to < window.size && (
+      {last.to < last.size && (
         <button type="button" class="quiet" onClick={after}>
           Show what comes next
         </button>
@@ -56,3 +54,9 @@ export function TextFile({ path, name, from }: { path: string; name: string; fro
     </div>
   );
 }
+
+const PieceText = memo(({ text }: { text: string }) => (
+  <pre>
+    <Printed text={text} />
+  </pre>
+));

@@ -22,10 +22,8 @@ const MAX_LINE_BYTES = 8 * 1024 * 1024;
 /** Read in front of a window, because a secret may have begun there; and behind it, because tool calls end there. */
 const LOOK_BEHIND_BYTES = 16 * 1024;
 const LOOK_AHEAD_BYTES = 512 * 1024;
-/** Of a longer entry, the middle is left out. */
+/** Of a longer entry or line, the middle is left out. With many colours, more of it would stop a browser for seconds. */
 const MAX_ENTRY_CHARS = 64 * 1024;
-/** The same for a line of raw output. With many colours, more of it would stop a browser for seconds. */
-const MAX_RAW_LINE_CHARS = 256 * 1024;
 const LINE_FEED = 10;
 
 interface Line {
@@ -50,7 +48,7 @@ export function readWindow(
     const { size } = printed;
     const { from, to, lines, earlier } = linesIn(printed, wanted, true);
     const clean = cleaner(redact, earlier);
-    const place = { clean, max: MAX_RAW_LINE_CHARS, file: fileOf(source, name) };
+    const place = { clean, max: MAX_ENTRY_CHARS, file: fileOf(source, name) };
     const text = lines.map((line) => withoutMiddle(line.text, place).text).join('\n');
     return { from, to, size, text: lines.length > 0 && to < size ? `${text}\n` : text };
   });

@@ -506,6 +506,27 @@ describe('what agents print', () => {
     await site.close();
   });
 
+  it('is a bounded number of elements as raw output, too, however far back it is read', async ({ world }) => {
+    const site = await rich(world);
+    const file = join(world.stateDir, 'jobs', 'auth', 'AUTH-3', 'implement.1.1', 'stdout');
+    writeFileSync(file, `${`\u001b[31mred\u001b[0m ${'x'.repeat(500)}\n`.repeat(1_000)}The very end.`);
+    const path = '/plans/auth/tickets/AUTH-3?attempt=implement%231%231&show=stdout';
+    const { page } = await visit(browser, site, path);
+    const raw = page.getByRole('region', { name: 'Raw output' });
+    const end = raw.getByText('The very end.');
+    await waitFor('the end of it', async () => ((await end.boundingBox())?.y ?? 9999) < 720);
+    const next = page.getByRole('button', { name: 'Show what comes next' });
+    const before = page.getByRole('button', { name: 'Show what comes before' });
+    for (let count = 2; (await before.count()) > 0; count++) {
+      await before.click();
+      await waitFor('more', async () => (await raw.locator('pre').count()) === Math.min(count, 6));
+      if (count > 6) await next.waitFor();
+    }
+    expect(await end.count()).toBe(0);
+    await page.context().close();
+    await site.close();
+  });
+
   it('opens at its end, however long it is, in a bounded number of elements', async ({ world }) => {
     const site = await rich(world);
     const file = join(world.stateDir, 'jobs', 'auth', 'AUTH-3', 'implement.1.1', 'stdout');
