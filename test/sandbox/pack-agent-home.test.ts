@@ -11,7 +11,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { gunzipSync, gzipSync } from 'node:zlib';
 import { afterEach, beforeEach, expect, it } from 'vitest';
-import { packHome, unpackHome } from '../../src/sandbox/pack-agent-home.ts';
+import { packHome, unpackHome } from '../../src/sandbox/agent-home.ts';
 
 let dir: string;
 beforeEach(() => {

@@ -6,7 +6,7 @@ import { writeAtomic } from '../../machine/files/write-atomic-and-note-facts.ts'
 import { refOf } from '../../model/ids-and-branch-names.ts';
 import type { Ticket } from '../../model/ticket.ts';
 import { AGENT_HOME } from '../../phases/enter-sandbox.ts';
-import { packHome, unpackHome } from '../../sandbox/pack-agent-home.ts';
+import { packHome, unpackHome } from '../../sandbox/agent-home.ts';
 import type { EngineContext } from '../context.ts';
 
 /** The adapter of an agent that has a home of its own for each ticket. The sessions of others are in the user's home. */

@@ -16,12 +16,15 @@ import {
 import type { Socket } from 'node:net';
 import { join } from 'node:path';
 import { shortageOf } from '../../model/errors.ts';
-import { secondsWithSleep } from '../clock-including-suspend.ts';
 import { ifWritable } from '../files/make-directory-and-handle-storage-errors.ts';
-import { readJson, readText, unlessCode } from '../files/read-and-remove-files.ts';
+import { ifPossible, readJson, readText, unlessCode } from '../files/read-and-remove-files.ts';
 import { signalOf } from '../launch-program-by-kept-shell.ts';
-import type { ProcessIdentity, ProcessNamespace } from '../process-identity-and-signals.ts';
-import { isAlive, ownNamespace } from '../process-identity-and-signals.ts';
+import {
+  isAlive,
+  ownNamespace,
+  type ProcessIdentity,
+  type ProcessNamespace,
+} from '../process-identity-and-signals.ts';
 
 export interface JobSpec {
   dir: string;
@@ -198,6 +201,16 @@ export function endOrLastOutputAt(dir: string): Date | undefined {
 export function lastOutputAt(dir: string): Date {
   const times = ['command.json', 'stdout', 'stderr'].flatMap((name) => timeOf(join(dir, name)) ?? []);
   return new Date(Math.max(...times.map(Number)));
+}
+
+/**
+ * Seconds by a clock that also counts the time in which the machine sleeps, which every process of the machine can read. On Linux since its
+ * start; elsewhere it is the wall clock.
+ */
+export function secondsWithSleep(): number {
+  const [, seconds] =
+    /^(\d+(?:\.\d+)?) /.exec(ifPossible(() => readFileSync('/proc/uptime', 'latin1')) ?? '') ?? [];
+  return seconds === undefined ? Date.now() / 1000 : Number(seconds);
 }
 
 /** Whether the time in the file of a worker's lease is over, as the supervisor of a job checks it. */

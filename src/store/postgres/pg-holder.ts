@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { secondsWithSleep } from '../../machine/clock-including-suspend.ts';
+import { secondsWithSleep } from '../../machine/jobs/start-and-read-job.ts';
 import { isSeenAlive, ownIdentity } from '../../machine/process-identity-and-signals.ts';
 import { type Claim, daemonHeld } from '../../model/lease-and-claim-messages.ts';
 import type { Holder } from '../store-interface.ts';

@@ -2,8 +2,7 @@ import { existsSync, mkdtempSync, readFileSync, realpathSync, rmSync, writeFileS
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
-import { secondsWithSleep } from '../../../src/machine/clock-including-suspend.ts';
-import { readJob, startJob } from '../../../src/machine/jobs/start-and-read-job.ts';
+import { readJob, secondsWithSleep, startJob } from '../../../src/machine/jobs/start-and-read-job.ts';
 import { stopJob } from '../../../src/machine/jobs/stop-job.ts';
 import { markedProcesses } from '../../../src/machine/process-identity-and-signals.ts';
 import { waitFor } from '../../support/wait-for.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { secondsWithSleep } from '../../../src/machine/clock-including-suspend.ts';
+import { secondsWithSleep } from '../../../src/machine/jobs/start-and-read-job.ts';
 import { ownIdentity } from '../../../src/machine/process-identity-and-signals.ts';
 import { HeldError } from '../../../src/model/errors.ts';
 import type { Claim } from '../../../src/model/lease-and-claim-messages.ts';
