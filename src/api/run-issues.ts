@@ -8,7 +8,7 @@ import { workspaceFor } from '../engine/work-out-workspace-and-repository.ts';
 import { type Rotation, rotateLogs } from '../features/issue-runs/logs/read-and-rotate-logs.ts';
 import { checkLogPlace, openRunLog, type RunLogWriter } from '../features/issue-runs/logs/rewrite-run-log.ts';
 import { modeOf } from '../features/issue-runs/options/execution-config-and-workflow-changes.ts';
-import { addedByLabels } from '../features/issue-runs/options/label-rules.ts';
+import { addedByLabels } from '../features/issue-runs/options/phases-models-and-label-rules.ts';
 import type { PreparedRun } from '../features/issue-runs/plan-issues.ts';
 import { prepareIssueRun } from '../features/issue-runs/prepare-issue-run.ts';
 import { reportPhases } from '../features/issue-runs/progress-callbacks.ts';

@@ -1,6 +1,10 @@
 import { dirname, join } from 'node:path';
-import { packageDir, plainStateDir } from '../config/find-config-and-state.ts';
-import { findStoreAddress, type StoreAddress } from '../config/find-store-address.ts';
+import {
+  findStoreAddress,
+  packageDir,
+  plainStateDir,
+  type StoreAddress,
+} from '../config/find-config-and-state.ts';
 import type { Settings } from '../config/settings-table.ts';
 import type { EngineContext } from '../engine/context.ts';
 import { InputError, ifUsable } from '../model/errors.ts';

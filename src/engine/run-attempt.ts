@@ -41,8 +41,8 @@ import {
   keepSession,
   restoreForgeRecord,
   restoreSessions,
-} from './fleet/carry-sessions-and-forge-records.ts';
-import { shipOutput } from './fleet/store-output-for-other-machines.ts';
+  shipOutput,
+} from './fleet/store-output-and-sessions-for-other-machines.ts';
 import { endedBefore, launchesOf } from './jobs-of-ticket.ts';
 import type { Pinned } from './pinned-workflow.ts';
 import { adoptedPlace, preparePlace } from './prepare-place-of-ticket.ts';

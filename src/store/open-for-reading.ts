@@ -1,4 +1,4 @@
-import type { StoreAddress } from '../config/find-store-address.ts';
+import type { StoreAddress } from '../config/find-config-and-state.ts';
 import type { Env } from '../machine/paths-and-user-home.ts';
 import { FileStore } from './file-store.ts';
 import { SchemasNeeded } from './parse-and-cache-state-files.ts';

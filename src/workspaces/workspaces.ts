@@ -13,7 +13,12 @@ import { removeTree } from '../machine/files/read-and-remove-files.ts';
 import { catchUp } from './catch-up-ticket-branch-with-origin.ts';
 import { commitPaths, isTracked, readCommitted } from './commit-and-read-files.ts';
 import { branchAhead, branchHas, deleteBranch, examineBranch } from './delete-branches-and-protect-trunk.ts';
-import { ensureWorkspace, refreshWorkspace } from './ensure-workspace.ts';
+import {
+  ensureWorkspace,
+  refreshWorkspace,
+  verifyReady,
+  verifyWorkspace,
+} from './ensure-and-verify-workspace.ts';
 import {
   changedFiles,
   diffWork,
@@ -46,7 +51,6 @@ import { canonical } from './resolve-symlinks-make-and-remove-directories.ts';
 import { returnToBranch, rewindTree } from './rewind-or-return-to-branch.ts';
 import { type Scratch, type ScratchSpec, withBaseScratch } from './scratch-worktree.ts';
 import { endSetup, isReady } from './setup/set-up-worktree.ts';
-import { verifyReady, verifyWorkspace } from './verify-workspace.ts';
 import { deleteFreeWarm } from './warm/warm-worktrees.ts';
 import { leaveToNextTicket } from './workspace-owner.ts';
 import type { WorkspaceSpec } from './workspace-spec.ts';

@@ -2,7 +2,7 @@ import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import { openEngine } from '../../src/cli/open-settings-store-and-engine.ts';
-import { grants } from '../../src/store/postgres/grants.ts';
+import { grants } from '../../src/store/postgres/init-fleet.ts';
 import { openPostgres } from '../../src/store/postgres/open-postgres.ts';
 import type { Store } from '../../src/store/store-interface.ts';
 import { says } from '../support/cli.ts';

@@ -3,7 +3,7 @@ import { expect } from 'vitest';
 import {
   keepForgeRecord,
   restoreForgeRecord,
-} from '../../src/engine/fleet/carry-sessions-and-forge-records.ts';
+} from '../../src/engine/fleet/store-output-and-sessions-for-other-machines.ts';
 import { forgeJournal } from '../../src/features/pull-requests/ticket-on-github.ts';
 import { machineIn } from '../../src/machine/machine-files-and-locks.ts';
 import type { KeptSession, SessionFiles } from '../../src/store/store-interface.ts';

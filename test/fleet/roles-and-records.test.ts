@@ -4,7 +4,7 @@ import { expect, it, onTestFinished } from 'vitest';
 import { openEngine } from '../../src/api/open-engine-with-features.ts';
 import { loadSettings } from '../../src/config/load-settings.ts';
 import { readerRedactor } from '../../src/sandbox/secret-redactors-and-fingerprints.ts';
-import { grants } from '../../src/store/postgres/grants.ts';
+import { grants } from '../../src/store/postgres/init-fleet.ts';
 import { storeAt } from '../store/postgres/support.ts';
 import { says } from '../support/cli.ts';
 import { FleetWorld } from '../support/fleet.ts';

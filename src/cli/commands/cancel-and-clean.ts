@@ -1,4 +1,4 @@
-import { clean as cleanUp, type Stale } from '../../features/cleanup/remove-leftovers.ts';
+import { clean as cleanUp, type Stale } from '../../features/cleanup/find-and-remove-leftovers.ts';
 import type { Remains } from '../../features/plans/approve-archive-cancel-delete.ts';
 import { InputError } from '../../model/errors.ts';
 import { groupBy } from '../../model/group-and-remember.ts';

@@ -1,4 +1,4 @@
-import { findStoreAddress } from '../../config/find-store-address.ts';
+import { findStoreAddress } from '../../config/find-config-and-state.ts';
 import { InputError } from '../../model/errors.ts';
 import { refKey } from '../../model/ids-and-branch-names.ts';
 import { plural } from '../../model/text/clean-escape-quote-plural.ts';

@@ -24,8 +24,11 @@ import {
   workflowChangesOf,
 } from './options/execution-config-and-workflow-changes.ts';
 import { branchOfItem, type Candidate, type PreparedRun, planIssues, WORKFLOW } from './plan-issues.ts';
-import { redoUnstackedIssues, stopAtRefused } from './redo-unstacked-issues-and-stop-behind-refused.ts';
-import { refuseOpenDependencies } from './refuse-issues-with-open-dependencies.ts';
+import {
+  redoUnstackedIssues,
+  refuseOpenDependencies,
+  stopAtRefused,
+} from './refuse-or-redo-dependent-issues.ts';
 import type { IssueRunRequest, Refused } from './request-and-result-types.ts';
 
 /** Plans an issue run without changing anything. */

@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import { privateText, type StoreAddress } from '../../config/find-store-address.ts';
+import { privateText, type StoreAddress } from '../../config/find-config-and-state.ts';
 import { type Env, expandPath, userHome } from '../../machine/paths-and-user-home.ts';
 import { InputError } from '../../model/errors.ts';
 

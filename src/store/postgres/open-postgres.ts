@@ -1,6 +1,6 @@
 import { userInfo } from 'node:os';
+import type { StoreAddress } from '../../config/find-config-and-state.ts';
 import { packageDir } from '../../config/find-config-and-state.ts';
-import type { StoreAddress } from '../../config/find-store-address.ts';
 import { ifPossible } from '../../machine/files/read-and-remove-files.ts';
 import type { Env } from '../../machine/paths-and-user-home.ts';
 import type { InputError } from '../../model/errors.ts';

@@ -30,14 +30,13 @@ import type {
   StoreView,
   Wanted,
 } from '../store-interface.ts';
-import { EventQueue } from './append-events.ts';
 import { putRecord, RowChanges, waitForChanges } from './change-plans-and-tickets.ts';
 import { type ConnectionParameters, shownAddress } from './connection-parameters.ts';
 import { DatabaseConnection, inTransaction, type Query } from './database-connection.ts';
+import { EventQueue, outputRows, sessionRows } from './event-output-and-session-rows.ts';
 import { ConnectedMirror } from './keep-mirror-current.ts';
 import type { PgModule } from './load-optional-packages.ts';
 import { type Mirror, rowsOf } from './mirror-of-open-plans.ts';
-import { outputRows, sessionRows } from './output-and-session-rows.ts';
 import { type RawRow, type Row, RowReader, usable } from './parse-plan-and-ticket-rows.ts';
 import { type BossModule, Queue } from './pg-boss-queue.ts';
 import { pgFleet } from './pg-fleet.ts';

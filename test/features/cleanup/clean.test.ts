@@ -15,7 +15,7 @@ import {
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { describe, expect } from 'vitest';
-import { clean, type Stale } from '../../../src/features/cleanup/remove-leftovers.ts';
+import { clean, type Stale } from '../../../src/features/cleanup/find-and-remove-leftovers.ts';
 import { git, it, worktreesOf } from '../../support/index.ts';
 import { Bench } from '../pull-requests/bench.ts';
 

@@ -5,7 +5,7 @@ import {
   applyRules,
   type LabelRule,
   rulesWithout,
-} from '../../../src/features/issue-runs/options/label-rules.ts';
+} from '../../../src/features/issue-runs/options/phases-models-and-label-rules.ts';
 import { DEFAULT_PHASES, ISSUE_PHASES, OPTIONAL_PHASES } from '../../../src/model/issue-phases.ts';
 
 const rules = structuredClone(TABLE['run.rules'].default) as unknown as LabelRule[];

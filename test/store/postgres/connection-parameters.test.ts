@@ -1,8 +1,8 @@
 import { chmodSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import type { StoreAddress } from '../../../src/config/find-store-address.ts';
-import { findStoreAddress } from '../../../src/config/find-store-address.ts';
+import type { StoreAddress } from '../../../src/config/find-config-and-state.ts';
+import { findStoreAddress } from '../../../src/config/find-config-and-state.ts';
 import { InputError } from '../../../src/model/errors.ts';
 import {
   clientConfig,

@@ -12,8 +12,7 @@ import type { RunMode } from '../plan-issues.ts';
 import type { RunOptions, SettingsOfRuns } from '../request-and-result-types.ts';
 import { storedRun } from '../results/stored-run-time-and-issue-names.ts';
 import { checkMerged } from './check-options-and-parse-batches.ts';
-import { applyRules } from './label-rules.ts';
-import { parsePhases, phasePolicies } from './parse-phases-models-efforts.ts';
+import { applyRules, parsePhases, phasePolicies } from './phases-models-and-label-rules.ts';
 import { completeOptions } from './resolve-options.ts';
 
 /** The configuration of a run of `issueCount` issues. Throws an InputError for values that contradict each other. */

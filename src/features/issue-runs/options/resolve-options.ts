@@ -12,8 +12,7 @@ import { ISSUE_PHASES, OPTIONAL_PHASES } from '../../../model/issue-phases.ts';
 import { didYouMean } from '../../../model/text/nearest-word.ts';
 import type { Given, MergedRunOptions, RunOptions, SettingsOfRuns } from '../request-and-result-types.ts';
 import { checkCombination, checkMerged, namesNothing } from './check-options-and-parse-batches.ts';
-import { rulesWithout } from './label-rules.ts';
-import { parsePhases } from './parse-phases-models-efforts.ts';
+import { parsePhases, rulesWithout } from './phases-models-and-label-rules.ts';
 
 /** Marks merged options; copies made by spreading keep it. */
 const MERGED = Symbol('merged');
