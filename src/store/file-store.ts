@@ -9,7 +9,7 @@ import {
 } from '../machine/files/make-directory-and-handle-storage-errors.ts';
 import { removeStray, writeAtomic } from '../machine/files/write-atomic-and-note-facts.ts';
 import { isAlive, ownIdentity, type ProcessIdentity } from '../machine/process-identity-and-signals.ts';
-import { InputError, ifUsable } from '../model/errors.ts';
+import { InputError, ifUsable, SignalboxError } from '../model/errors.ts';
 import type { StoredEvent } from '../model/events.ts';
 import { jsonText, keepNumberKeys } from '../model/extra-fields.ts';
 import { type Changed, idProblem, type StateRef, type TicketRef } from '../model/ids-and-branch-names.ts';
@@ -55,6 +55,7 @@ export class FileStore implements Store {
   /** Created at first use. */
   #kept: ViewInMemory | undefined;
   #checkedAt = 0;
+  #wasThere = false;
   #deletedUsage: { stamp: string; tickets: Ticket[] } | undefined;
 
   constructor(stateDir: string, { once = false, kinds, persist }: StoreOptions = {}) {
@@ -110,6 +111,17 @@ export class FileStore implements Store {
     if (!ref) return this.#layout.plans;
     const { planId, ticketId } = ref;
     return ticketId === null ? this.#layout.planFile(planId) : this.#layout.ticketFile({ planId, ticketId });
+  }
+
+  isAt(location: string): boolean {
+    return location === this.location();
+  }
+
+  refuseIfGone(): void {
+    const dir = this.#layout.plans;
+    // A new one has no directory until something is written.
+    if (existsSync(dir)) this.#wasThere = true;
+    else if (this.#wasThere) throw new SignalboxError('state/storage', `The directory ${dir} is missing.`);
   }
 
   plan(id: string): Plan {

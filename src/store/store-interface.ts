@@ -290,6 +290,10 @@ export interface Store {
   text(ref: StateRef): string;
   /** Where a plan or ticket is stored, or all plans, as a text for people. */
   location(ref?: StateRef): string;
+  /** Whether that is the location of this store, also as another person of a team has it. */
+  isAt(location: string): boolean;
+  /** Throws where the store was there before and is gone: a directory that was moved away must not look like one without plans. */
+  refuseIfGone(): void;
 
   create(plan: Plan, tickets: readonly Ticket[]): Promise<void>;
   /** Applies `change` to the latest state, alone. Returning the same object writes nothing. */

@@ -1,4 +1,4 @@
-import { refuseIfGone, StoreConnection } from '../report/board/notice-lost-store.ts';
+import { StoreConnection } from '../report/board/notice-lost-store.ts';
 import type { BoardReader } from '../report/board/read-board.ts';
 import type { Store } from '../store/store-interface.ts';
 import { NumberedBoardChanges } from './numbered-board-changes.ts';
@@ -56,7 +56,7 @@ export class LiveBoard {
     this.#linger = undefined;
     if (!this.#unwatch) {
       // Watching would create an empty directory.
-      refuseIfGone(this.#store);
+      this.#store.refuseIfGone();
       this.#unwatch = this.#store.watch((changed) => {
         this.#reader.changed(changed);
         const plans = changed === 'unknown' ? this.#cursors.keys() : changed.map(({ planId }) => planId);

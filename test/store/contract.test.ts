@@ -165,6 +165,8 @@ describe.each([
       expect(JSON.parse(store.text({ planId: 'p', ticketId: null }))).toMatchObject({ id: 'p' });
       const places = [store.location(), store.location({ planId: 'p', ticketId: null }), store.location(REF)];
       expect(new Set(places).size).toBe(3);
+      expect(places.map((place) => store.isAt(place))).toEqual([true, false, false]);
+      expect(store.isAt(store.location().replace(/[^/]+@/, 'anna@'))).toBe(true);
     });
 
     it('are left alone by restoreTicket when they can be read', async () => {

@@ -124,6 +124,14 @@ export class MemoryStore implements Store {
     return ref ? `memory: ${keyOf(ref)}` : 'memory';
   }
 
+  isAt(location: string): boolean {
+    return location === this.location();
+  }
+
+  refuseIfGone(): void {
+    // Memory stays.
+  }
+
   async create(plan: Plan, tickets: readonly Ticket[]): Promise<void> {
     const { plans, tickets: all } = this.#truth;
     for (const id of [plan.id, ...tickets.map(({ ticketId }) => ticketId)]) requireId(id, 'plan or ticket');

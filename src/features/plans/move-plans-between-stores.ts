@@ -95,7 +95,7 @@ function refuseUnfit(from: Store, to: Store, id: string): void {
     const is = movedTo ? `${status}, and was moved to ${movedTo}` : status;
     throw new InputError('plan/exists', `A plan "${id}" already exists in ${to.location()}. It is ${is}.`, {
       hint:
-        plan.movedTo === to.location()
+        plan.movedTo !== undefined && to.isAt(plan.movedTo)
           ? 'It was moved there before, and what is left here is archived.'
           : `Plans keep their ids when they move. Delete one of the two: signalbox plan delete ${id}`,
     });
@@ -136,10 +136,5 @@ async function movePlan(
 
 function isLeftBy(from: Store, to: Store, id: string): boolean {
   const { status, movedTo } = to.plan(id);
-  return status === 'archived' && movedTo !== undefined && placeOf(movedTo) === placeOf(from.location());
-}
-
-/** Without the user of a database: two members of a team move plans of one store. */
-function placeOf(location: string): string {
-  return location.replace(/^postgres:\/\/[^@/]*@/, 'postgres://');
+  return status === 'archived' && movedTo !== undefined && from.isAt(movedTo);
 }

@@ -1,4 +1,3 @@
-import { existsSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
 import { SignalboxError } from '../../model/errors.ts';
 import type { Store } from '../../store/store-interface.ts';
@@ -6,20 +5,9 @@ import type { Store } from '../../store/store-interface.ts';
 const PROBE_MS = 5000;
 const ANSWER_MS = 4000;
 
-/** Stores whose directory was seen. A new one has none until something is written. */
-const seen = new WeakSet<Store>();
-
-/** A directory that was moved away or unmounted must not look like one without plans. */
-export function refuseIfGone(store: Store): void {
-  if (store.fleet) return;
-  const dir = store.location();
-  if (existsSync(dir)) seen.add(store);
-  else if (seen.has(store)) throw new SignalboxError('state/storage', `The directory ${dir} is missing.`);
-}
-
 /** Reads everything that others have written until now. Rejects where the store does not answer soon. */
 export async function refreshSoon(store: Store): Promise<void> {
-  refuseIfGone(store);
+  store.refuseIfGone();
   const ended = new AbortController();
   const silent = delay(ANSWER_MS, undefined, { ref: false, signal: ended.signal }).then(() => {
     throw new SignalboxError('state/storage', 'The store does not answer.');
@@ -49,7 +37,7 @@ export class StoreConnection {
 
   refuseIfLost(): void {
     if (this.#problem !== undefined) throw this.#problem;
-    refuseIfGone(this.#store);
+    this.#store.refuseIfGone();
   }
 
   close(): void {

@@ -201,6 +201,17 @@ export class PgStore implements Store {
     return ref ? `${place}#${keyOf(ref)}` : place;
   }
 
+  isAt(location: string): boolean {
+    const [here, there] = [this.location(), location].map((place) =>
+      place.replace(/^(postgres:\/\/)[^@/]*@/, '$1'),
+    );
+    return here === there;
+  }
+
+  refuseIfGone(): void {
+    // A database that cannot be reached does not answer: \`refresh\` rejects.
+  }
+
   #usable(ref: StateRef): Plan | Ticket {
     const row = this.#row(ref);
     if (!row) throw this.#unknown(ref);
