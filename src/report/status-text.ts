@@ -126,8 +126,7 @@ function addFolded(equal: readonly TicketStatus[], page: Page): void {
     `${margin}${statusMark(status, style)} ${rowName(equal).padEnd(width)}  ${status.replace('_', ' ').padEnd(15)}  ${style.dim(`${ids.join(', ')}${more}`)}`,
   );
   const indent = indentBelow(page);
-  const until = hold && first.why.includes(hold.reason) ? untilNote(hold, now) : '';
-  if (first.why) lines.push(`${indent}${oneLine(first.why, 320)}${until}`);
+  if (first.why) lines.push(`${indent}${oneLine(first.why, 320)}${untilNote(hold, first.why, now)}`);
   const isAsked = first.next === answerTo(first.ticket, plan);
   const next = isAsked ? answerTo({ ...first.ticket, ticketId: '<ticket>' }, plan) : first.next;
   const step = equal.every(({ ticket }) => isToRetry(ticket)) ? `signalbox retry --failed ${planId}` : next;
@@ -289,9 +288,7 @@ function addTicketLines(each: TicketStatus, page: Page): void {
     `${margin}${mark} ${ticket.ticketId.padEnd(width)}  ${status.padEnd(15)}${ticket.since ? since : ''}  ${oneLine(ticket.title, 60)}`,
   );
   const indent = indentBelow(page);
-  // The time belongs to the hold's own reason, not to that of a paused plan.
-  const until = ticket.hold && why.includes(ticket.hold.reason) ? untilNote(ticket.hold, now) : '';
-  if (why) lines.push(`${indent}${oneLine(why, detailed ? 4000 : 320)}${until}`);
+  if (why) lines.push(`${indent}${oneLine(why, detailed ? 4000 : 320)}${untilNote(ticket.hold, why, now)}`);
   const warning = ticket.phaseHistory.findLast(({ agent }) => agent)?.warning;
   if (warning && (detailed || ticket.status !== 'complete'))
     lines.push(`${indent}${style.yellow('!')} ${oneLine(warning, 320)}`);

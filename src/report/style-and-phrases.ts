@@ -202,11 +202,12 @@ export function untilText(hold: Hold | null, now: number): string {
   return ` until ${clock(hold.until, now)}${left > 0 ? `, in ${waitTime(left)}` : ''}`;
 }
 
-/** The same for a page that is printed once, which also shows the next check. */
-export function untilNote(hold: Hold | null, now: number): string {
+/** The same behind the reason why, if that is the hold's own, on a page that is printed once and also shows the next check. */
+export function untilNote(hold: Hold | null, why: string, now: number): string {
+  if (!hold || !why.includes(hold.reason)) return '';
   const until = untilText(hold, now).trim();
   if (until) return ` (${until})`;
-  if (!hold?.until || !polls(hold) || NAMES_TIME.test(hold.reason)) return '';
+  if (!hold.until || !polls(hold) || NAMES_TIME.test(hold.reason)) return '';
   return Date.parse(hold.until) > now ? ` (next check ${clock(hold.until, now)})` : '';
 }
 

@@ -216,8 +216,7 @@ function waiting(tickets: readonly TicketStatus[], now: number): Item[] {
     const own = same.map(({ ticket }) => ticket);
     const keys = own.map(refKey);
     const shown = keys.length > 8 ? `${keys.slice(0, 8).join(', ')}, …` : keys.join(', ');
-    const hold = first?.ticket.hold;
-    const until = hold && first.why.includes(hold.reason) ? untilNote(hold, now) : '';
+    const until = first ? untilNote(first.ticket.hold, first.why, now) : '';
     const next = first?.next ? [first.next] : [];
     const isCommand = first?.next.startsWith('signalbox') ?? false;
     return item(`${plural(same.length, 'ticket')}: ${shown}`, own, {

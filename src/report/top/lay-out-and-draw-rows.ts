@@ -177,8 +177,7 @@ function reasonOf({ section, action, why, hold, attempt, phase }: BoardRow, now:
       400,
     );
   }
-  const until = hold && why.includes(hold.reason) ? untilNote(hold, now) : '';
-  return `${oneLine(why, 400)}${until}`;
+  return `${oneLine(why, 400)}${untilNote(hold, why, now)}`;
 }
 
 /** `$0.41`; `$0.41+` where the cost of some attempts is unknown. */
