@@ -2,7 +2,7 @@ import {
   asStorageErrorIn,
   assertWritable,
 } from '../machine/files/make-directory-and-handle-storage-errors.ts';
-import { messageOf, orError, SignalboxError, shortageOf } from '../model/errors.ts';
+import { messageOf, orError, SignalboxError, shortageOf, triedAgain } from '../model/errors.ts';
 import { type Changed, refKey, refOf } from '../model/ids-and-branch-names.ts';
 import type { Plan, PlanEntry } from '../model/plan.ts';
 import type { PlanProblem } from '../model/plans/dependency-and-branch-problems.ts';
@@ -139,7 +139,7 @@ export class Engine {
       } catch (error) {
         const shortage = isFatal(error) ? undefined : shortageOf(error);
         if (!shortage) throw error;
-        this.#problem(this.#options.scope?.planId ?? '', null, shortage, null);
+        this.#problem(this.#options.scope?.planId ?? '', null, triedAgain(shortage), null);
         this.#woken = false;
         const now = this.#engine.now();
         shortSince ??= now;

@@ -5,7 +5,7 @@ import {
 import { ifPossible } from '../machine/files/read-and-remove-files.ts';
 import { readJob } from '../machine/jobs/start-and-read-job.ts';
 import { stopJob } from '../machine/jobs/stop-job.ts';
-import { messageOf, type SignalboxError, shortageOf } from '../model/errors.ts';
+import { messageOf, type SignalboxError, shortageOf, triedAgain } from '../model/errors.ts';
 import { refKey, type TicketRef } from '../model/ids-and-branch-names.ts';
 import { planOf } from '../model/plans/plans-view.ts';
 import { command } from '../model/state/commands.ts';
@@ -128,7 +128,12 @@ export class RunningTickets {
     if (isFatal(error)) return this.#untilWritable(key, error);
     const shortage = shortageOf(error);
     if (!this.#lost.has(key))
-      this.#engine.listen({ type: 'problem', ...ref, message: shortage ?? messageOf(error), path: null });
+      this.#engine.listen({
+        type: 'problem',
+        ...ref,
+        message: shortage ? triedAgain(shortage) : messageOf(error),
+        path: null,
+      });
     // What is recorded of it is true, and what runs for it continues.
     if (shortage) return this.#rest(key);
     try {

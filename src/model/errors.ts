@@ -56,9 +56,22 @@ export function shortageOf(error: unknown): string | undefined {
   for (let each = error; each instanceof Error; each = each.cause) {
     const text = `${each.message}\n${'stderr' in each ? each.stderr : ''}`;
     const [, what] = SHORTAGES.find(([pattern]) => pattern.test(text)) ?? [];
-    if (what) return `${what}: ${messageOf(error)}`;
+    if (what) return `${what}: ${withoutCode(messageOf(error))}`;
   }
   return undefined;
+}
+
+/** Node's words about a failed call, such as `EMFILE: too many open files, open 'a'` and `spawn git EMFILE`, without the code. */
+function withoutCode(message: string): string {
+  return message
+    .replace(/: spawn \S+ E[A-Z]+\b/, '')
+    .replace(/\bspawn (\S+) E[A-Z]+\b/, '$1 cannot be started')
+    .replace(/\bE[A-Z]+: [^,\n]+, (\w+)/, (_, call) => `cannot ${call === 'scandir' ? 'read' : call}`);
+}
+
+/** What is said of a shortage that the engine meets outside of phases. */
+export function triedAgain(shortage: string): string {
+  return `${shortage.replace(/\.$/, '')}; the engine tries again`;
 }
 
 /** The last line of a program's output that says what this computer is short of. */

@@ -343,8 +343,15 @@ describe('a shortage', () => {
     ] as const) {
       const cause = Object.assign(new Error('git switch failed'), { stderr: said });
       for (const error of [new Error(said), cause, new Error('outer', { cause })])
-        expect(shortageOf(error)).toBe(`${what}: ${error.message}`);
+        expect(shortageOf(error)).toMatch(new RegExp(`^${what}: `));
     }
+    for (const [raw, plain] of [
+      ["EMFILE: too many open files, scandir '/s/plans'", "too many files are open: cannot read '/s/plans'"],
+      ['spawn /bin/sh EMFILE', 'too many files are open: /bin/sh cannot be started'],
+      ['git cannot be started: spawn git EMFILE.', 'too many files are open: git cannot be started.'],
+      ['ENOSPC: no space left on device, write', 'the disk is full: cannot write'],
+    ] as const)
+      expect(shortageOf(new Error(raw))).toBe(plain);
     for (const other of [
       'fatal: not a git repository',
       'error: unable to write file x: Permission denied',
