@@ -108,11 +108,6 @@ function usageError(command: Command, found: string): InputError {
       .replace(/^error: /, '')
       .replaceAll("'", '"')
       .replace(/^option (".*") argument missing$/, 'option $1 needs a value');
-  const takesTicket = command.parent === rootOf(command) && command.registeredArguments.length > 1;
-  if (text === 'missing required argument "plan"' && takesTicket)
-    return new InputError('usage', 'Name a plan or a ticket.', {
-      hint: `To see them: ${rootOf(command).name()} status\nHelp: ${fullName(command)} --help`,
-    });
   const sentence = `${text.charAt(0).toUpperCase()}${text.slice(1)}${text.endsWith('.') ? '' : '.'}`;
   const [, kind, word = ''] = /^unknown (option|command) "([^"=]*)/.exec(text) ?? [];
   const meant = kind && suggestion(command, word);

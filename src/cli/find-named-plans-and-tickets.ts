@@ -2,17 +2,20 @@ import { existsSync, realpathSync } from 'node:fs';
 import { repositoryOf } from '../config/find-config-and-state.ts';
 import { expandPath, userHome } from '../machine/paths-and-user-home.ts';
 import { InputError } from '../model/errors.ts';
-import type { TicketRef } from '../model/ids-and-branch-names.ts';
+import { refKey, type TicketRef } from '../model/ids-and-branch-names.ts';
 import type { Plan } from '../model/plan.ts';
 import {
   LAST,
   latestFinished,
   latestPlan,
+  newestFirst,
   unknownPlan,
 } from '../model/plans/latest-plans-and-unknown-name-errors.ts';
 import { planOf, ticketOf } from '../model/plans/plans-view.ts';
+import { legalCommands } from '../model/state/commands.ts';
+import { answerCommands, asShown, isToRetry } from '../model/state/explain-ticket.ts';
 import { nearest } from '../model/text/nearest-word.ts';
-import { isCancelled, newerRunOf } from '../model/ticket.ts';
+import { isCancelled, newerRunOf, type Ticket } from '../model/ticket.ts';
 import type { Store } from '../store/store-interface.ts';
 import type { Io } from './io.ts';
 import { type GlobalOptions, openEngine } from './open-settings-store-and-engine.ts';
@@ -107,11 +110,9 @@ export function ticketNamed(
   command: string,
   words: readonly (string | undefined)[],
 ): { ref: TicketRef; rest: string[] } {
-  const [first, ...others] = words.filter((word) => word !== undefined);
-  if (first === undefined)
-    throw new InputError('usage', 'Name a ticket, or a plan and a ticket.', {
-      hint: `Help: signalbox ${command} --help`,
-    });
+  const [word, ...others] = words.filter((each) => each !== undefined);
+  const first = word ?? (READ_ONLY_COMMANDS.has(command) ? LAST : undefined);
+  if (first === undefined) throw missingName(io, store, command, 'Name a ticket, or a plan and a ticket.');
   const takesComplete = READ_ONLY_COMMANDS.has(command) || COMMANDS_FOR_COMPLETE.has(command);
   if (first === LAST || store.hasPlan(first)) {
     const planId = planNamed(io, store, command, first);
@@ -181,13 +182,71 @@ export function ticketNamed(
   });
 }
 
+/** A command that changes something, without a name: lists what it takes now, as commands. */
+function missingName(io: Io, store: Store, command: string, message: string): InputError {
+  const { plans, tickets } = store.glance();
+  const isHere = plansHere(io, store) ?? (() => true);
+  const here = plans.filter(isHere);
+  const commands = (here.length > 0 ? here : plans).toSorted(newestFirst).flatMap((plan) => {
+    const own = plan.tickets.flatMap((entry) => tickets.get(refKey({ ...entry, planId: plan.id })) ?? []);
+    const running = ({ status }: Ticket) => Number(status === 'running');
+    return commandsFor(
+      command,
+      plan,
+      own.map(asShown).sort((a, b) => running(b) - running(a)),
+    );
+  });
+  const more = commands.length - MAX_CANDIDATES;
+  const shown = [
+    ...commands.slice(0, MAX_CANDIDATES),
+    ...(more > 0 ? [`and ${more} more: signalbox status`] : []),
+  ];
+  const none = `To see them: signalbox status\nHelp: signalbox ${command} --help`;
+  return new InputError('usage', message, { hint: shown.length > 0 ? shown.join('\n') : none });
+}
+
+/** The command for each of these tickets that takes it now; for commands that also take plans, that of the plan. */
+function commandsFor(command: string, plan: Plan, tickets: readonly Ticket[]): string[] {
+  const line = (...words: string[]) => ['signalbox', command, ...words].join(' ');
+  const takes = (name: string, ...more: string[]) =>
+    tickets
+      .filter((ticket) => legalCommands(ticket).some((each) => each === name))
+      .map(({ ticketId }) => line(plan.id, ticketId, ...more));
+  switch (command) {
+    case 'cancel':
+      return [line(plan.id)];
+    case 'stop':
+      return plan.status === 'active' ? [line(plan.id)] : [];
+    case 'respond':
+      return tickets
+        .filter(({ hold, status }) => status === 'needs_attention' && hold?.kind === 'gate')
+        .flatMap((ticket) => answerCommands(ticket, plan));
+    case 'retry': {
+      const failed = tickets.filter(isToRetry);
+      return failed.length > 1
+        ? [line('--failed', plan.id)]
+        : failed.map(({ ticketId }) => line(plan.id, ticketId));
+    }
+    case 'skip':
+      return takes('skip', '<phase>');
+    case 'resume-session':
+      return tickets
+        .filter(({ phaseHistory }) => phaseHistory.some(({ sessionId }) => sessionId !== null))
+        .map(({ ticketId }) => line(plan.id, ticketId));
+    default:
+      return takes(command);
+  }
+}
+
 /** The plan or the ticket that the words after a command name. */
 export function planOrTicketNamed(
   io: Io,
   store: Store,
   command: string,
-  [first = LAST, second]: readonly (string | undefined)[],
+  [word, second]: readonly (string | undefined)[],
 ): { planId: string; ticketId?: string } {
+  const first = word ?? (READ_ONLY_COMMANDS.has(command) ? LAST : undefined);
+  if (first === undefined) throw missingName(io, store, command, 'Name a plan or a ticket.');
   return second === undefined && (first === LAST || store.hasPlan(first))
     ? { planId: planNamed(io, store, command, first) }
     : ticketNamed(io, store, command, [first, second]).ref;

@@ -138,7 +138,7 @@ describe.concurrent('a command line that cannot be understood', () => {
     [['statsu'], 'Unknown command "statsu".\n   Did you mean: signalbox status\n   Help: signalbox --help'],
     [
       ['pause'],
-      'Name a plan or a ticket.\n   To see them: signalbox status\n   Help: signalbox pause --help',
+      'Name a ticket, or a plan and a ticket.\n   To see them: signalbox status\n   Help: signalbox pause --help',
     ],
     [['plan', 'edit'], 'Missing required argument "plan".\n   Help: signalbox plan edit --help'],
     [

@@ -2,6 +2,7 @@ import { cpSync, mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect } from 'vitest';
 import type { Ticket } from '../../src/model/ticket.ts';
+import { attempt } from '../model/build.ts';
 import { CliCall } from '../support/cli-call.ts';
 import { errorIn, it, type World } from './support.ts';
 
@@ -48,6 +49,34 @@ describe.concurrent('a ticket', () => {
     expect(world.ticket('new', 'b').status).toBe('failed');
   });
 
+  it.for([
+    ['retry', 'Name a ticket, or a plan and a ticket.', ['retry new c', 'retry --failed old']],
+    ['skip', 'Name a ticket, or a plan and a ticket.', ['skip new b <phase>', 'skip new c <phase>']],
+    ['pause', 'Name a ticket, or a plan and a ticket.', ['pause new b']],
+    ['respond', 'Name a ticket, or a plan and a ticket.', ['respond new b approve', 'respond new b reject']],
+    ['stop', 'Name a plan or a ticket.', ['stop new', 'stop old']],
+    ['cancel', 'Name a plan or a ticket.', ['cancel new', 'cancel old']],
+  ] as const)(
+    'is asked for by %s alone, with the commands that are possible',
+    async ([command, message, candidates], { world }) => {
+      plans(world);
+      const asked = attempt('gate', 'running', { decisions: ['approve', 'reject'] });
+      const hold = { kind: 'gate', reason: 'May it be merged?', until: null } as const;
+      const b: Partial<Ticket> = {
+        status: 'needs_attention',
+        currentPhase: 'gate',
+        hold,
+        phaseHistory: [asked],
+      };
+      world.plan('new', { createdAt: '2026-02-01T00:00:00Z', tickets: { b, c: FAILED } });
+      const { code, err } = await world.cli(command);
+      expect(code).toBe(2);
+      const [first, ...lines] = err.trimEnd().split('\n');
+      expect(first).toBe(`❌ ${message}`);
+      expect(lines.slice(0, candidates.length)).toEqual(candidates.map((line) => `   signalbox ${line}`));
+    },
+  );
+
   it('is not the one of another plan where the plan that is named does not exist', async ({ world }) => {
     plans(world);
     expect(errorIn(await world.cli('retry', 'a', 'b', '--json')).code).toBe('plan/unknown');
@@ -68,11 +97,7 @@ describe.concurrent('a ticket', () => {
     world.plan('half', { tickets: half });
     expect((await world.cli('retry', 'half')).err).toContain('?\n   signalbox retry half b\n');
     expect((await world.cli('merge', 'half', 'a')).err).not.toContain('Which ticket');
-    expect((await world.cli('cancel')).err).toBe(
-      '❌ Name a plan or a ticket.\n   To see them: signalbox status\n   Help: signalbox cancel --help\n',
-    );
     expect((await world.cli('run', '--task')).err).toContain('Option "--task <text>" needs a value.');
-    expect((await world.cli('retry')).err).toContain('Name a ticket, or a plan and a ticket.');
     expect((await world.cli('skip', 'c')).err).toContain(
       'Name the phase to continue at.\n   signalbox skip new c <phase>',
     );

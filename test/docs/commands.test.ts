@@ -59,7 +59,7 @@ describe('command lines', () => {
   it('that are wrong would be noticed', () => {
     for (const line of [
       'signalbox frobnicate',
-      'signalbox pause',
+      'signalbox pause-plan',
       'signalbox run p --bogus',
       'signalbox plan',
       'signalbox plan frobnicate p',

@@ -26,7 +26,7 @@ interface Options extends GlobalOptions {
 export async function cancel(
   io: Io,
   options: GlobalOptions & { yes?: boolean },
-  first: string,
+  first: string | undefined,
   second: string | undefined,
 ): Promise<void> {
   const engine = await openEngine(io, options, 'cancel');

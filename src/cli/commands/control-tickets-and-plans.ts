@@ -109,7 +109,7 @@ function nameThePhase({ planId, ticketId }: TicketRef): never {
   });
 }
 
-export async function stop(io: Io, options: GlobalOptions, first: string, second: string | undefined) {
+export async function stop(io: Io, options: GlobalOptions, first: string | undefined, second?: string) {
   const { store } = await openState(io, options, (state) => state.glance());
   const { planId, ticketId } = planOrTicketNamed(io, store, 'stop', [first, second]);
   if (ticketId === undefined) return pausePlan(io, options, planId);

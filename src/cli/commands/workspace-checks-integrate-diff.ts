@@ -3,7 +3,6 @@ import { refuseInsideAgent } from '../../engine/control-tickets-and-plans.ts';
 import { diffTicket, ensureFor, releaseFor } from '../../engine/create-release-and-diff-ticket-workspace.ts';
 import { InputError } from '../../model/errors.ts';
 import type { TicketRef } from '../../model/ids-and-branch-names.ts';
-import { LAST } from '../../model/plans/latest-plans-and-unknown-name-errors.ts';
 import { answerCommands } from '../../model/state/explain-ticket.ts';
 import { NO_CHECKS, NO_RELATED_TESTS_RAN } from '../../model/verdict-criteria-and-missing-checks.ts';
 import { mergeCommand, ticketsAsGitHasThem, whereWorkIs } from '../../report/status-text.ts';
@@ -111,8 +110,7 @@ export async function diff(
   ...words: (string | undefined)[]
 ): Promise<void> {
   const engine = await openEngine(io, options, 'diff');
-  const named = words[0] === undefined ? [LAST] : words;
-  const { planId, ticketId } = ticketNamed(io, engine.store, 'diff', named).ref;
+  const { planId, ticketId } = ticketNamed(io, engine.store, 'diff', words).ref;
   // A program gets the patch as it is, so that `git apply` takes it.
   const as = options.stat ? 'stat' : options.json || io.tty ? undefined : 'patch';
   const changes = await diffTicket(engine, { planId, ticketId }, as);

@@ -101,7 +101,7 @@ export const TICKET_COMMANDS: Commands = {
     examples: ['report', 'report --since 18:00', 'report --all --html > report.html'],
     load: async () => (await import('../commands/stats-and-report.ts')).report,
   },
-  'pause <plan> [ticket]': {
+  'pause [plan] [ticket]': {
     about: 'pause a ticket: its agent stops now, everything is kept',
     args: TICKET,
     load: async () => (await ticket()).pause,
@@ -117,13 +117,13 @@ export const TICKET_COMMANDS: Commands = {
     examples: ['retry sprint-12 PROJ-101', 'retry PROJ-101', 'retry --failed @last'],
     load: async () => (await ticket()).retry,
   },
-  'skip <plan> [ticket] [phase]': {
+  'skip [plan] [ticket] [phase]': {
     about: 'continue at another phase',
     args: TICKET,
     examples: ['skip sprint-12 PROJ-101 self_review', 'skip PROJ-101 self_review'],
     load: async () => (await ticket()).skip,
   },
-  'respond <plan> [ticket] [decision] [message...]': {
+  'respond [plan] [ticket] [decision] [message...]': {
     about: 'answer a gate',
     args: TICKET,
     examples: ['respond sprint-12 PROJ-101 approve "looks good"', 'respond PROJ-101 approve'],
@@ -141,13 +141,13 @@ export const TICKET_COMMANDS: Commands = {
     examples: ['resume sprint-12'],
     load: async () => (await ticket()).resume,
   },
-  'stop <plan> [ticket]': {
+  'stop [plan] [ticket]': {
     about: 'stop a ticket, or a plan with all that runs in it',
     notes: 'resume continues it. To give it up instead: cancel.',
     examples: ['stop sprint-12'],
     load: async () => (await ticket()).stop,
   },
-  'cancel <plan> [ticket]': {
+  'cancel [plan] [ticket]': {
     about: 'give up a ticket, or a plan with all that is not done',
     notes:
       'What runs is stopped, uncommitted work is committed to a ref, then worktrees are removed. Branches and pull requests stay. The tickets are failed, and retry brings them back.',
@@ -167,14 +167,14 @@ export const TICKET_COMMANDS: Commands = {
     args: LATEST,
     load: async () => (await ticket()).resumePlan,
   },
-  'sessions <plan> [ticket]': {
+  'sessions [plan] [ticket]': {
     about: 'list the agent sessions of a ticket',
     args: TICKET,
     options: { '--phase <phase>': 'only of this phase' },
     examples: ['sessions sprint-12 PROJ-101 --phase implement'],
     load: async () => (await sessions()).listSessions,
   },
-  'resume-session <plan> [ticket] [session]': {
+  'resume-session [plan] [ticket] [session]': {
     about: 'continue an agent session yourself',
     notes: 'The ticket waits meanwhile.',
     args: { ...TICKET, session: 'default: the latest' },
