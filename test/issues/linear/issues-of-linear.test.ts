@@ -1,8 +1,8 @@
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
-import { fetchItems } from '../../src/issues/fetch-work-items.ts';
-import { waitFor } from '../support/wait-for.ts';
-import { issuesPage, type LinearAnswer, linearIssue, linearServer, page } from './linear-server.ts';
-import { scratch } from './scratch.ts';
+import { fetchItems } from '../../../src/issues/fetch-work-items.ts';
+import { waitFor } from '../../support/wait-for.ts';
+import { issuesPage, type LinearAnswer, linearIssue, linearServer, page } from '../linear-server.ts';
+import { scratch } from '../scratch.ts';
 
 const KEY = 'lin_api_s3cret';
 

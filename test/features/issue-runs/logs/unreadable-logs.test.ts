@@ -1,8 +1,8 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect } from 'vitest';
-import { readLog } from '../../../src/features/issue-runs/logs/read-and-rotate-logs.ts';
-import { EXEC_FLAGS, IssueWorld, it } from './support.ts';
+import { readLog } from '../../../../src/features/issue-runs/logs/read-and-rotate-logs.ts';
+import { EXEC_FLAGS, IssueWorld, it } from '../support.ts';
 
 type Broken = Record<string, never> & { issues: Record<string, never>[] };
 

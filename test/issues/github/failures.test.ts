@@ -1,11 +1,11 @@
 import { chmodSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { fetchItems } from '../../src/issues/fetch-work-items.ts';
-import { ENDINGS, type FakeFailure } from '../support/gh/fake-gh.ts';
-import { waitFor } from '../support/wait-for.ts';
-import { within } from '../support/within.ts';
-import { checkout, scratch, write } from './scratch.ts';
+import { fetchItems } from '../../../src/issues/fetch-work-items.ts';
+import { ENDINGS, type FakeFailure } from '../../support/gh/fake-gh.ts';
+import { waitFor } from '../../support/wait-for.ts';
+import { within } from '../../support/within.ts';
+import { checkout, scratch, write } from '../scratch.ts';
 
 const CALL = { call: 'api graphql', times: null };
 const answer = (status: string, body: unknown, headers: string[] = []) =>

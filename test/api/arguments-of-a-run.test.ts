@@ -1,8 +1,7 @@
 import { chmodSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect } from 'vitest';
-import type { ManifestOfRun, RunOptions } from '../../../src/features/issue-runs/request-and-result-types.ts';
-import { variants } from '../../support/index.ts';
+import type { ManifestOfRun, RunOptions } from '../../src/features/issue-runs/request-and-result-types.ts';
 import {
   EXEC,
   EXEC_FLAGS,
@@ -13,7 +12,8 @@ import {
   lower,
   NumberedWorld,
   type World,
-} from './support.ts';
+} from '../features/issue-runs/support.ts';
+import { variants } from '../support/index.ts';
 
 /** Package managers that write down that they were called. */
 function managers(world: World, ...names: string[]): NodeJS.ProcessEnv {

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { ConfigResolver } from '../../../src/features/issue-runs/options/resolve-options.ts';
-import { InputError } from '../../../src/model/errors.ts';
+import { ConfigResolver } from '../../../../src/features/issue-runs/options/resolve-options.ts';
+import { InputError } from '../../../../src/model/errors.ts';
 
 const KEYS = ['a', 'b', 'c', '__proto__', 'constructor'];
 const layer = fc.dictionary(

@@ -1,7 +1,7 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect } from 'vitest';
-import { EXEC, EXEC_FLAGS, it, NumberedWorld, refusal, titled, waitFor, writeOldLog } from './support.ts';
+import { EXEC, EXEC_FLAGS, it, NumberedWorld, refusal, titled, waitFor, writeOldLog } from '../support.ts';
 
 describe.concurrent('the log of a run', () => {
   it('has an entry of its own for each of many issues that run at once, and the statistics see it', {

@@ -1,8 +1,8 @@
 import { existsSync, mkdirSync, readdirSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect } from 'vitest';
-import { variants } from '../../support/index.ts';
-import { EXEC, EXEC_FLAGS, git, IssueWorld, inCode, it, refusal, writeOldLog } from './support.ts';
+import { variants } from '../../../support/index.ts';
+import { EXEC, EXEC_FLAGS, git, IssueWorld, inCode, it, refusal, writeOldLog } from '../support.ts';
 
 describe.concurrent('logs of a repository in which somebody has put links', () => {
   variants([

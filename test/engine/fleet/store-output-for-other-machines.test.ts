@@ -1,11 +1,11 @@
 import { appendFileSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect } from 'vitest';
-import { shipOutput } from '../../src/engine/fleet/store-output-and-sessions-for-other-machines.ts';
-import type { OutputLog, OutputPiece } from '../../src/store/store-interface.ts';
-import { attempt, ticket } from '../model/build.ts';
-import { it, type World, waitFor } from '../support/index.ts';
-import { partsOf } from './parts.ts';
+import { shipOutput } from '../../../src/engine/fleet/store-output-and-sessions-for-other-machines.ts';
+import type { OutputLog, OutputPiece } from '../../../src/store/store-interface.ts';
+import { attempt, ticket } from '../../model/build.ts';
+import { it, type World, waitFor } from '../../support/index.ts';
+import { partsOf } from '../parts.ts';
 
 const KEY = 'ghp_0123456789012345678901234567890123456789';
 

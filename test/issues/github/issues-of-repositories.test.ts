@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import { fetchItems } from '../../src/issues/fetch-work-items.ts';
-import type { WorkItem } from '../../src/issues/work-item.ts';
-import { ENDINGS } from '../support/gh/fake-gh.ts';
-import { checkout } from './scratch.ts';
+import { fetchItems } from '../../../src/issues/fetch-work-items.ts';
+import type { WorkItem } from '../../../src/issues/work-item.ts';
+import { ENDINGS } from '../../support/gh/fake-gh.ts';
+import { checkout } from '../scratch.ts';
 
 const ISSUE = {
   number: 12,

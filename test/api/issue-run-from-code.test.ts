@@ -2,10 +2,19 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect } from 'vitest';
-import { resolveRunOptions } from '../../../src/api/orchestrator-arguments.ts';
-import { RunOrchestrator } from '../../../src/api/run-orchestrator.ts';
-import { buildExecutionConfig } from '../../../src/features/issue-runs/options/execution-config-and-workflow-changes.ts';
-import { commitsOf, EXEC, git, IssueWorld, it, NumberedWorld, settingsOf, titled } from './support.ts';
+import { resolveRunOptions } from '../../src/api/orchestrator-arguments.ts';
+import { RunOrchestrator } from '../../src/api/run-orchestrator.ts';
+import { buildExecutionConfig } from '../../src/features/issue-runs/options/execution-config-and-workflow-changes.ts';
+import {
+  commitsOf,
+  EXEC,
+  git,
+  IssueWorld,
+  it,
+  NumberedWorld,
+  settingsOf,
+  titled,
+} from '../features/issue-runs/support.ts';
 
 describe.concurrent('RunOrchestrator.run', () => {
   it('gives results, maps, configuration and log; an issue that fails is data', async ({ world }) => {

@@ -1,21 +1,21 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
-import { openEngine } from '../../src/api/open-engine-with-features.ts';
-import { loadSettings } from '../../src/config/load-settings.ts';
-import type { Action, EngineContext } from '../../src/engine/context.ts';
-import { carryOutCommand } from '../../src/engine/control-tickets-and-plans.ts';
-import { runWorker } from '../../src/engine/run-daemon-tick-and-worker.ts';
-import { workspaceFor } from '../../src/engine/work-out-workspace-and-repository.ts';
-import type { EngineEvent } from '../../src/model/events.ts';
-import { Plan } from '../../src/model/plan-schema.ts';
-import { Ticket } from '../../src/model/ticket-schema.ts';
-import { storeAt } from '../store/postgres/support.ts';
-import { type Database, scratchDatabase } from '../support/postgres.ts';
-import { git } from '../support/repo.ts';
-import { waitFor } from '../support/wait-for.ts';
-import { within } from '../support/within.ts';
-import { World } from '../support/world.ts';
+import { openEngine } from '../../../src/api/open-engine-with-features.ts';
+import { loadSettings } from '../../../src/config/load-settings.ts';
+import type { Action, EngineContext } from '../../../src/engine/context.ts';
+import { carryOutCommand } from '../../../src/engine/control-tickets-and-plans.ts';
+import { runWorker } from '../../../src/engine/run-daemon-tick-and-worker.ts';
+import { workspaceFor } from '../../../src/engine/work-out-workspace-and-repository.ts';
+import type { EngineEvent } from '../../../src/model/events.ts';
+import { Plan } from '../../../src/model/plan-schema.ts';
+import { Ticket } from '../../../src/model/ticket-schema.ts';
+import { storeAt } from '../../store/postgres/support.ts';
+import { type Database, scratchDatabase } from '../../support/postgres.ts';
+import { git } from '../../support/repo.ts';
+import { waitFor } from '../../support/wait-for.ts';
+import { within } from '../../support/within.ts';
+import { World } from '../../support/world.ts';
 
 /** A machine of its own: home, clone and roots are shared with no other. */
 class TestMachine {
@@ -39,7 +39,7 @@ class TestMachine {
   async open(): Promise<void> {
     const { world } = this;
     const env = world.env as Record<string, string>;
-    const packageDir = new URL('../..', import.meta.url).pathname;
+    const packageDir = new URL('../../..', import.meta.url).pathname;
     const settings = await loadSettings({ cwd: world.dir, env, packageDir });
     const listen = (event: EngineEvent) => {
       if (event.type === 'problem') this.problems.push(event.message);

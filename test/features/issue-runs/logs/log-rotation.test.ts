@@ -9,8 +9,8 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect } from 'vitest';
-import { rotateLogs } from '../../../src/features/issue-runs/logs/read-and-rotate-logs.ts';
-import { EXEC_FLAGS, git, IssueWorld, it, writeOldLog } from './support.ts';
+import { rotateLogs } from '../../../../src/features/issue-runs/logs/read-and-rotate-logs.ts';
+import { EXEC_FLAGS, git, IssueWorld, it, writeOldLog } from '../support.ts';
 
 const FEW = { maxSizeMB: 10, maxFiles: 1 };
 const nothing = () => false;

@@ -1,12 +1,12 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { TABLE } from '../../../src/config/settings-table.ts';
+import { TABLE } from '../../../../src/config/settings-table.ts';
 import {
   applyRules,
   type LabelRule,
   rulesWithout,
-} from '../../../src/features/issue-runs/options/phases-models-and-label-rules.ts';
-import { DEFAULT_PHASES, ISSUE_PHASES, OPTIONAL_PHASES } from '../../../src/model/issue-phases.ts';
+} from '../../../../src/features/issue-runs/options/phases-models-and-label-rules.ts';
+import { DEFAULT_PHASES, ISSUE_PHASES, OPTIONAL_PHASES } from '../../../../src/model/issue-phases.ts';
 
 const rules = structuredClone(TABLE['run.rules'].default) as unknown as LabelRule[];
 const base = { phases: DEFAULT_PHASES, qualityLoop: false, autoDetectPhases: true, rules };

@@ -1,9 +1,9 @@
 import { existsSync } from 'node:fs';
 import { describe, expect } from 'vitest';
-import type { RunInit } from '../../../src/api/run-orchestrator.ts';
-import { RunOrchestrator } from '../../../src/api/run-orchestrator.ts';
-import { RunLines } from '../../../src/report/issue-runs/progress-lines.ts';
-import { EXEC, IssueWorld, inCode, it, settingsOf } from './support.ts';
+import type { RunInit } from '../../src/api/run-orchestrator.ts';
+import { RunOrchestrator } from '../../src/api/run-orchestrator.ts';
+import { RunLines } from '../../src/report/issue-runs/progress-lines.ts';
+import { EXEC, IssueWorld, inCode, it, settingsOf } from '../features/issue-runs/support.ts';
 
 describe('callbacks that fail', () => {
   const sync = () => {

@@ -1,7 +1,7 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect } from 'vitest';
-import { IssueWorld, it, linesOf, refusal, type World } from './support.ts';
+import { IssueWorld, it, linesOf, refusal, type World } from '../support.ts';
 
 interface Shown {
   config: Record<string, unknown>;

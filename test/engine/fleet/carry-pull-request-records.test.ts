@@ -3,13 +3,13 @@ import { expect } from 'vitest';
 import {
   keepForgeRecord,
   restoreForgeRecord,
-} from '../../src/engine/fleet/store-output-and-sessions-for-other-machines.ts';
-import { forgeJournal } from '../../src/features/pull-requests/ticket-on-github.ts';
-import { machineIn } from '../../src/machine/machine-files-and-locks.ts';
-import type { KeptSession, SessionFiles } from '../../src/store/store-interface.ts';
-import { ticket } from '../model/build.ts';
-import { it } from '../support/index.ts';
-import { partsOf } from './parts.ts';
+} from '../../../src/engine/fleet/store-output-and-sessions-for-other-machines.ts';
+import { forgeJournal } from '../../../src/features/pull-requests/ticket-on-github.ts';
+import { machineIn } from '../../../src/machine/machine-files-and-locks.ts';
+import type { KeptSession, SessionFiles } from '../../../src/store/store-interface.ts';
+import { ticket } from '../../model/build.ts';
+import { it } from '../../support/index.ts';
+import { partsOf } from '../parts.ts';
 
 it('another machine knows which feedback was answered, and what was pushed', async ({ world }) => {
   const here = await partsOf(world);

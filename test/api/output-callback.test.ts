@@ -1,5 +1,5 @@
 import { describe, expect } from 'vitest';
-import { EXEC, EXEC_FLAGS, IssueWorld, inCode, it } from './support.ts';
+import { EXEC, EXEC_FLAGS, IssueWorld, inCode, it } from '../features/issue-runs/support.ts';
 
 /** What differs from run to run: times, and the run's own name. */
 const alike = (lines: string[]) =>

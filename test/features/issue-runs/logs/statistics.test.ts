@@ -1,10 +1,10 @@
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect } from 'vitest';
-import type { RunInit } from '../../../src/api/run-orchestrator.ts';
-import { RunOrchestrator } from '../../../src/api/run-orchestrator.ts';
-import { buildExecutionConfig } from '../../../src/features/issue-runs/options/execution-config-and-workflow-changes.ts';
-import { EXEC, EXEC_FLAGS, it, NumberedWorld, settingsOf, titled, writeOldLog } from './support.ts';
+import type { RunInit } from '../../../../src/api/run-orchestrator.ts';
+import { RunOrchestrator } from '../../../../src/api/run-orchestrator.ts';
+import { buildExecutionConfig } from '../../../../src/features/issue-runs/options/execution-config-and-workflow-changes.ts';
+import { EXEC, EXEC_FLAGS, it, NumberedWorld, settingsOf, titled, writeOldLog } from '../support.ts';
 
 describe.concurrent('what a run counts', () => {
   it('calls groups a batch, in log and stats', { tags: 'full' }, async ({ world }) => {

@@ -1,9 +1,17 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect } from 'vitest';
-import type { RunOptions } from '../../../src/features/issue-runs/request-and-result-types.ts';
-import type { IssueInfo } from '../../../src/issues/issues-and-tasks-from-caller.ts';
-import { EXEC_FLAGS, git, IssueWorld, it, lower, NumberedWorld, type World } from './support.ts';
+import type { RunOptions } from '../../src/features/issue-runs/request-and-result-types.ts';
+import type { IssueInfo } from '../../src/issues/issues-and-tasks-from-caller.ts';
+import {
+  EXEC_FLAGS,
+  git,
+  IssueWorld,
+  it,
+  lower,
+  NumberedWorld,
+  type World,
+} from '../features/issue-runs/support.ts';
 
 const worktree = (world: World) => join(world.dir, 'worktrees', 'feature', '1-issue-1');
 
