@@ -12,10 +12,9 @@ import {
   unknownPlan,
 } from '../model/plans/latest-plans-and-unknown-name-errors.ts';
 import { planOf, ticketOf } from '../model/plans/plans-view.ts';
-import { legalCommands } from '../model/state/commands.ts';
 import { answerCommands, asShown, isToRetry } from '../model/state/explain-ticket.ts';
 import { nearest } from '../model/text/nearest-word.ts';
-import { isCancelled, newerRunOf, type Ticket } from '../model/ticket.ts';
+import { isCancelled, legalCommands, newerRunOf, type Ticket } from '../model/ticket.ts';
 import type { Store } from '../store/store-interface.ts';
 import type { Io } from './io.ts';
 import { type GlobalOptions, openEngine } from './open-settings-store-and-engine.ts';

@@ -147,3 +147,22 @@ export function noLongerAsks(ref: TicketRef, gate: Attempt | undefined, key = ''
 export function sameHold(a: Hold | null, b: Hold | null): boolean {
   return a?.kind === b?.kind && a?.reason === b?.reason && a?.until === b?.until;
 }
+
+type CommandName = 'pause' | 'stop' | 'resume' | 'skip' | 'retry' | 'respond' | 'cancel';
+
+const LEGAL: Record<TicketStatus, readonly CommandName[]> = {
+  queued: ['pause', 'stop', 'skip'],
+  ready: ['pause', 'stop', 'skip', 'retry'],
+  running: ['pause', 'stop', 'skip'],
+  paused: ['resume', 'skip', 'retry'],
+  complete: [],
+  failed: ['retry', 'skip'],
+  needs_attention: ['respond', 'retry', 'skip', 'pause'],
+};
+
+/** What a person may do to a ticket now. Cancelling is possible for everything that is not complete, and not listed. */
+export function legalCommands(ticket: Ticket): CommandName[] {
+  const legal = LEGAL[ticket.status].filter((name) => name !== 'respond' || ticket.hold?.kind === 'gate');
+  // Pausing again finishes a stop that was interrupted.
+  return ticket.status === 'paused' && openAttempt(ticket) ? [...legal, 'pause', 'stop'] : legal;
+}

@@ -10,11 +10,17 @@ import { refKey, type TicketRef } from '../model/ids-and-branch-names.ts';
 import { addUsage, isUnpriced, noUsage } from '../model/limits/usage-cost-and-estimate.ts';
 import type { Plan } from '../model/plan.ts';
 import { ticketsOf } from '../model/plans/plans-view.ts';
-import { legalCommands } from '../model/state/commands.ts';
 import { asShown, runCommand } from '../model/state/explain-ticket.ts';
 import { endOfCharacter } from '../model/text/clean-escape-quote-plural.ts';
 import { shellWord } from '../model/text/quote-values-for-shell.ts';
-import { type Attempt, attemptKey, isCancelled, openAttempt, type Ticket } from '../model/ticket.ts';
+import {
+  type Attempt,
+  attemptKey,
+  isCancelled,
+  legalCommands,
+  openAttempt,
+  type Ticket,
+} from '../model/ticket.ts';
 import { decisionsOf, phaseOf, type Workflow } from '../model/workflow.ts';
 import type { BoardReader } from '../report/board/read-board.ts';
 import { enginesIn } from '../report/engines-of-tickets.ts';

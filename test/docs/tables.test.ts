@@ -10,8 +10,7 @@ import { ACCESS } from '../../src/model/agent-and-adapter-types.ts';
 import { LEASE_MS, RENEW_MS } from '../../src/model/lease-and-claim-messages.ts';
 import { PLAN_STATUSES, Plan, PlanBase, PlanEntry } from '../../src/model/plan-schema.ts';
 import { NOT_RETRYABLE } from '../../src/model/state/attempt-end-types-and-waits.ts';
-import { legalCommands } from '../../src/model/state/commands.ts';
-import { ERROR_CLASSES } from '../../src/model/ticket.ts';
+import { ERROR_CLASSES, legalCommands } from '../../src/model/ticket.ts';
 import {
   ATTEMPT_STATUSES,
   HOLD_KINDS,

@@ -14,9 +14,16 @@ import { IllegalMoveError, ifUsable, ignoring, orError, WorkspaceError } from '.
 import { refKey, type TicketRef } from '../../model/ids-and-branch-names.ts';
 import { howToFree } from '../../model/lease-and-claim-messages.ts';
 import { CANCEL, isGivenUp, type Plan, sharesWorkspace } from '../../model/plan.ts';
-import { legalCommands } from '../../model/state/commands.ts';
 import { plural } from '../../model/text/clean-escape-quote-plural.ts';
-import { isCancelled, isOver, newerRunOf, openAttempt, saysStatus, type Ticket } from '../../model/ticket.ts';
+import {
+  isCancelled,
+  isOver,
+  legalCommands,
+  newerRunOf,
+  openAttempt,
+  saysStatus,
+  type Ticket,
+} from '../../model/ticket.ts';
 import type { WorkspaceSpec } from '../../workspaces/workspaces.ts';
 import { findLanded } from '../landed/find-landed-work.ts';
 import { checkPlan } from './check-plan.ts';

@@ -2,8 +2,8 @@ import { IllegalMoveError } from '../errors.ts';
 import type { Decided } from '../events.ts';
 import { refKey, type TicketRef } from '../ids-and-branch-names.ts';
 import { onceEnded } from '../lease-and-claim-messages.ts';
-import type { Attempt, Ticket, TicketStatus } from '../ticket.ts';
-import { attemptKey, isCancelled, noLongerAsks, openAttempt, saysStatus } from '../ticket.ts';
+import type { Attempt, Ticket } from '../ticket.ts';
+import { attemptKey, isCancelled, legalCommands, noLongerAsks, openAttempt, saysStatus } from '../ticket.ts';
 import { decisionsOf, phaseOf, type Workflow } from '../workflow.ts';
 import { editOpen, enterAnew, historyEntry, settle, withEntry } from './enter-and-leave-phases.ts';
 
@@ -22,22 +22,6 @@ export type TicketCommand =
   | { type: 'cancel'; by: string };
 
 type CommandOf<T extends TicketCommand['type']> = Extract<TicketCommand, { type: T }>;
-
-const LEGAL: Record<TicketStatus, readonly TicketCommand['type'][]> = {
-  queued: ['pause', 'stop', 'skip'],
-  ready: ['pause', 'stop', 'skip', 'retry'],
-  running: ['pause', 'stop', 'skip'],
-  paused: ['resume', 'skip', 'retry'],
-  complete: [],
-  failed: ['retry', 'skip'],
-  needs_attention: ['respond', 'retry', 'skip', 'pause'],
-};
-
-export function legalCommands(ticket: Ticket): TicketCommand['type'][] {
-  const legal = LEGAL[ticket.status].filter((name) => name !== 'respond' || ticket.hold?.kind === 'gate');
-  // Pausing again finishes a stop that was interrupted.
-  return ticket.status === 'paused' && openAttempt(ticket) ? [...legal, 'pause', 'stop'] : legal;
-}
 
 /** The state after a person's command; throws IllegalMoveError, naming the legal ones, and then nothing changed. */
 export function command(workflow: Workflow, ticket: Ticket, cmd: TicketCommand, now: string): Ticket {

@@ -5,8 +5,7 @@ import { countUnpriced, totalUsage } from '../../model/limits/usage-cost-and-est
 import type { Worker } from '../../model/place-tickets-on-workers.ts';
 import type { Plan } from '../../model/plan.ts';
 import { newestFirst } from '../../model/plans/latest-plans-and-unknown-name-errors.ts';
-import { legalCommands } from '../../model/state/commands.ts';
-import { type Attempt, inStateSince, openAttempt, type Ticket } from '../../model/ticket.ts';
+import { type Attempt, inStateSince, legalCommands, openAttempt, type Ticket } from '../../model/ticket.ts';
 import type { Holder, StoreView } from '../../store/store-interface.ts';
 import type { BoardSection, PlanStatus, TicketStatus } from '../plan-and-ticket-status.ts';
 import { BOARD_SECTIONS, type StatusInput, sectionOf, statusOf } from '../plan-and-ticket-status.ts';

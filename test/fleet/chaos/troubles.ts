@@ -102,24 +102,36 @@ export class TroubleMaker {
     }
   }
 
-  /** Stops the worker with the most free slots for a part of its lease, and pauses and retries a ticket that is dispatched to it. */
+  /** Pauses and retries a ticket between its dispatch and its claim. Not every stopped worker gets one meanwhile. */
   async #pauseDispatched(): Promise<void> {
+    for (let tries = 0; tries < 4; tries++) {
+      if (!(await this.#pauseOnStoppedWorker())) continue;
+      this.paused += 1;
+      return;
+    }
+  }
+
+  /** Stops the worker with the most free slots for a part of its lease, and looks for a ticket that is dispatched to it. */
+  async #pauseOnStoppedWorker(): Promise<boolean> {
     const { fleet, machines, leaseMs } = this.#options;
     const { store } = fleet;
     const isOf = ({ dir }: Machine, { repos }: Worker) =>
       repos.some((path) => path.startsWith(`${dir.toLowerCase()}/`));
-    await store.refresh();
     const tickets = () => [...store.glance().tickets.values()];
     const ids = (machine: Machine) =>
       store.fleet.workers().flatMap((worker) => (isOf(machine, worker) ? worker.id : []));
     const driven = (machine: Machine) =>
       tickets().filter(({ claim, dispatch }) => claim && ids(machine).includes(dispatch?.to ?? '')).length;
-    // One that schedules would dispatch nothing while it is stopped.
-    const scheduler = await this.#schedulerPid();
+    // Nothing is dispatched while a killed or stopped scheduler still has its lease.
+    const scheduler = await waitFor('a scheduler that works', async () => {
+      const pid = await this.#schedulerPid();
+      return machines.all.find(({ worker }) => worker?.pid === pid);
+    });
+    await store.refresh();
     const [machine] = machines.present
-      .filter(({ worker }) => worker?.pid !== scheduler)
+      .filter((each) => each !== scheduler)
       .sort((a, b) => driven(a) - driven(b));
-    if (!machine) return;
+    if (!machine) return false;
     const frozenMs = leaseMs / 2;
     const until = performance.now() + frozenMs;
     machines.freeze(machine, frozenMs);
@@ -138,9 +150,9 @@ export class TroubleMaker {
         const { code, err } = await fleet.cli(command, found.planId, found.ticketId);
         if (code !== 0) throw new Error(`${command} ${found.planId} ${found.ticketId}: ${err}`);
       }
-      this.paused += 1;
-      return;
+      return true;
     }
+    return false;
   }
 
   /** Lets whoever drives a ticket meet an error that it does not expect, before it starts an agent. Then a person retries the ticket. */

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { IllegalMoveError } from '../../../src/model/errors.ts';
-import { command, legalCommands, type TicketCommand } from '../../../src/model/state/commands.ts';
-import { attemptKey, isCancelled, type Ticket } from '../../../src/model/ticket.ts';
+import { command, type TicketCommand } from '../../../src/model/state/commands.ts';
+import { attemptKey, isCancelled, legalCommands, type Ticket } from '../../../src/model/ticket.ts';
 import { TICKET_STATUSES } from '../../../src/model/ticket-schema.ts';
 import { at, attempt, CLAIM, history, NOW, running, script, ticket, workflow } from '../build.ts';
 

@@ -6,10 +6,10 @@ import {
   isOverload,
   MAX_INTERRUPTIONS,
 } from '../../../src/model/state/attempt-end-types-and-waits.ts';
-import { command, legalCommands, type TicketCommand } from '../../../src/model/state/commands.ts';
+import { command, type TicketCommand } from '../../../src/model/state/commands.ts';
 import { isDue, next } from '../../../src/model/state/next-step-or-rest.ts';
 import { reduce, type TicketEvent } from '../../../src/model/state/reduce.ts';
-import { ERROR_CLASSES, openAttempt, type Ticket } from '../../../src/model/ticket.ts';
+import { ERROR_CLASSES, legalCommands, openAttempt, type Ticket } from '../../../src/model/ticket.ts';
 import { type Phase, retryOf, type Workflow } from '../../../src/model/workflow.ts';
 import { CLAIM, NOW, ticket } from '../build.ts';
 import { always, checkEngine, checkHistory, checkStored, checkTicket, same } from '../invariants.ts';
