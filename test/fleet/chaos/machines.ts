@@ -55,7 +55,7 @@ export class Machines {
     return this.#all.filter(({ isAway, worker }) => !isAway && worker?.alive);
   }
 
-  async add(runs: Machine['runs'] = 'worker'): Promise<void> {
+  async add(runs: Machine['runs'] = 'worker'): Promise<Machine> {
     const { fleet } = this.#options;
     this.#made += 1;
     const name = `machine-${this.#made}`;
@@ -69,6 +69,7 @@ export class Machines {
     const machine = { name, dir, proxy, runs, worker: undefined, isAway: true };
     this.#all.push(machine);
     await this.#start(machine);
+    return machine;
   }
 
   async #start(machine: Machine): Promise<void> {
@@ -89,17 +90,19 @@ export class Machines {
     machine.isAway = false;
   }
 
-  /** `kill -9`. A worker that is not to come back is replaced by one on a new machine. */
-  kill(machine: Machine, back: { afterMs: number } | 'never'): void {
+  /** `kill -9`. A worker that is not to come back is replaced by one on a new machine. Returns the machine that works afterwards. */
+  kill(machine: Machine, back: { afterMs: number } | 'never'): Promise<Machine> {
     const absence = this.#leaves(machine);
     const ended = machine.worker?.kill('SIGKILL');
-    this.inBackground(async () => {
+    const next = async () => {
       await ended;
       if (back === 'never') return this.add(machine.runs);
       await delay(back.afterMs);
       await this.#start(machine);
       absence.to = Date.now();
-    });
+      return machine;
+    };
+    return this.inBackground(next);
   }
 
   /** Stops the process of a worker for a time, with all its timers. */
@@ -107,7 +110,7 @@ export class Machines {
     const absence = this.#leaves(machine);
     const { worker } = machine;
     if (worker) process.kill(worker.pid, 'SIGSTOP');
-    this.inBackground(async () => {
+    void this.inBackground(async () => {
       await delay(ms);
       if (worker?.alive) process.kill(worker.pid, 'SIGCONT');
       this.#returns(machine, absence);
@@ -118,7 +121,7 @@ export class Machines {
   cut(machine: Machine, ms: number): void {
     const absence = this.#leaves(machine);
     machine.proxy.isSilent = true;
-    this.inBackground(async () => {
+    void this.inBackground(async () => {
       await delay(ms);
       machine.proxy.restore();
       this.#returns(machine, absence);
@@ -138,12 +141,14 @@ export class Machines {
   }
 
   /** Does something while the troubles go on; `settled` waits for it. */
-  inBackground(work: () => Promise<void>): void {
-    const done = work().catch((error: unknown) => {
+  inBackground<T>(work: () => Promise<T>): Promise<T> {
+    const result = work();
+    const done = result.catch((error: unknown) => {
       this.#failure ??= error;
     });
     this.#pending.add(done);
     void done.then(() => this.#pending.delete(done));
+    return result;
   }
 
   /** Rejects with what went wrong in the background. */

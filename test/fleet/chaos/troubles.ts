@@ -1,4 +1,4 @@
-import { refKey } from '../../../src/model/ids-and-branch-names.ts';
+import { refKey, type TicketRef } from '../../../src/model/ids-and-branch-names.ts';
 import type { Worker } from '../../../src/model/place-tickets-on-workers.ts';
 import type { FleetWorld } from '../../support/fleet.ts';
 import { pgCtl } from '../../support/postgres.ts';
@@ -23,17 +23,20 @@ const BACK_WITHIN = 1 / 4;
 /** How long a worker is stopped or cut off, in leases. */
 const AWAY = 1.5;
 
-/** All troubles of a run, in a random order: every third kill hits the scheduler. */
+/** How many of the kills are followed by a pause of what the next worker is given. */
+const PAUSES = 3;
+
+/** All troubles of a run, in a random order: every third of the other kills hits the scheduler. */
 export function troublesBy(random: () => number, kills: number): Trouble[] {
-  const killed = Array.from({ length: kills }, (_, index) =>
-    index % 3 === 0 ? ('kill the scheduler' as const) : ('kill a worker' as const),
-  );
+  const killed = Array.from({ length: kills }, (_, index) => {
+    if (index < PAUSES) return 'pause what is dispatched';
+    return index % 3 === 0 ? 'kill the scheduler' : 'kill a worker';
+  });
   const others: Trouble[] = [
     ...(['stop a worker', 'stop a worker', 'stop the scheduler', 'cut a connection'] as const),
     ...(['cut a connection', 'restart fast', 'restart immediate'] as const),
     ...(['deliver twice', 'deliver twice', 'deliver twice'] as const),
     ...(['throw at the claim', 'throw at the start', 'throw at the start'] as const),
-    ...(['pause what is dispatched', 'pause what is dispatched', 'pause what is dispatched'] as const),
   ];
   return [...killed, ...others]
     .map((trouble) => ({ trouble, place: random() }))
@@ -87,7 +90,8 @@ export class TroubleMaker {
         await fleet.database.query(DELIVER_AGAIN);
         return;
       case 'pause what is dispatched':
-        return this.#pauseDispatched();
+        this.kills += 1;
+        return this.#pauseDispatched(machine);
       case 'throw at the claim':
       case 'throw at the start':
         return this.#throwInDrive(trouble === 'throw at the claim');
@@ -95,64 +99,54 @@ export class TroubleMaker {
       case 'kill the scheduler':
         this.kills += 1;
         if (machine.runs === 'daemon') this.killedDaemons += 1;
-        return machines.kill(
+        void machines.kill(
           machine,
           this.kills % 2 === 1 ? 'never' : { afterMs: random() * BACK_WITHIN * leaseMs },
         );
     }
   }
 
-  /** Pauses and retries a ticket between its dispatch and its claim. Not every stopped worker gets one meanwhile. */
-  async #pauseDispatched(): Promise<void> {
-    for (let tries = 0; tries < 4; tries++) {
-      if (!(await this.#pauseOnStoppedWorker())) continue;
+  /** Kills a worker for good, and pauses and retries a ticket that is dispatched to the machine in its place, before it is claimed. */
+  async #pauseDispatched(killed: Machine): Promise<void> {
+    const { fleet, machines, leaseMs } = this.#options;
+    const { store } = fleet;
+    // With all its slots free it gets the next ticket. While it is stopped, it does not claim that.
+    const machine = await machines.kill(killed, 'never');
+    const own = await waitFor('the worker that takes tickets', async () => {
+      await store.refresh();
+      const isOwn = ({ repos }: Worker) =>
+        repos.some((path) => path.startsWith(`${machine.dir.toLowerCase()}/`));
+      return store.fleet.workers().find(isOwn)?.id;
+    });
+    // Late in a run, the tickets that may start are few.
+    for (let tries = 0; tries < 3; tries += 1) {
+      await waitFor('the machine is back', () => !machine.isAway);
+      const frozenMs = leaseMs / 2;
+      machines.freeze(machine, frozenMs);
+      const ref = await this.#dispatchedTo(own, performance.now() + frozenMs);
+      if (!ref) continue;
+      for (const command of ['pause', 'retry']) {
+        const { code, err } = await fleet.cli(command, ref.planId, ref.ticketId);
+        if (code !== 0) throw new Error(`${command} ${refKey(ref)}: ${err}`);
+      }
       this.paused += 1;
       return;
     }
   }
 
-  /** Stops the worker with the most free slots for a part of its lease, and looks for a ticket that is dispatched to it. */
-  async #pauseOnStoppedWorker(): Promise<boolean> {
-    const { fleet, machines, leaseMs } = this.#options;
-    const { store } = fleet;
-    const isOf = ({ dir }: Machine, { repos }: Worker) =>
-      repos.some((path) => path.startsWith(`${dir.toLowerCase()}/`));
-    const tickets = () => [...store.glance().tickets.values()];
-    const ids = (machine: Machine) =>
-      store.fleet.workers().flatMap((worker) => (isOf(machine, worker) ? worker.id : []));
-    const driven = (machine: Machine) =>
-      tickets().filter(({ claim, dispatch }) => claim && ids(machine).includes(dispatch?.to ?? '')).length;
-    // Nothing is dispatched while a killed or stopped scheduler still has its lease.
-    const scheduler = await waitFor('a scheduler that works', async () => {
-      const pid = await this.#schedulerPid();
-      return machines.all.find(({ worker }) => worker?.pid === pid);
-    });
-    await store.refresh();
-    const [machine] = machines.present
-      .filter((each) => each !== scheduler)
-      .sort((a, b) => driven(a) - driven(b));
-    if (!machine) return false;
-    const frozenMs = leaseMs / 2;
-    const until = performance.now() + frozenMs;
-    machines.freeze(machine, frozenMs);
+  /** A ticket that is dispatched to a worker and not claimed; undefined: none was until then. */
+  async #dispatchedTo(worker: string, until: number): Promise<TicketRef | undefined> {
+    const { store } = this.#options.fleet;
     while (performance.now() < until) {
       await store.refresh();
-      const own = ids(machine);
-      const found = tickets().find(
+      const found = [...store.glance().tickets.values()].find(
         ({ dispatch, claim, status }) =>
-          status !== 'paused' && claim === null && dispatch?.at != null && own.includes(dispatch.to),
+          status !== 'paused' && claim === null && dispatch?.at != null && dispatch.to === worker,
       );
-      if (!found) {
-        await delay(50);
-        continue;
-      }
-      for (const command of ['pause', 'retry']) {
-        const { code, err } = await fleet.cli(command, found.planId, found.ticketId);
-        if (code !== 0) throw new Error(`${command} ${found.planId} ${found.ticketId}: ${err}`);
-      }
-      return true;
+      if (found) return found;
+      await delay(50);
     }
-    return false;
+    return undefined;
   }
 
   /** Lets whoever drives a ticket meet an error that it does not expect, before it starts an agent. Then a person retries the ticket. */
@@ -172,7 +166,7 @@ export class TroubleMaker {
       const { status, error } = store.ticket(found);
       return status === 'needs_attention' && error?.includes(THROWN);
     };
-    machines.inBackground(async () => {
+    void machines.inBackground(async () => {
       const what = `a throw for ${planId} ${ticketId}`;
       await waitFor(what, isHeld, { timeoutMs: 120_000, state: () => JSON.stringify(store.ticket(found)) });
       // The database may be restarting.
