@@ -8,12 +8,14 @@ const MAX_FILES_IN_FOLDER = 30;
 const MAX_CYCLES_SHOWN = 10;
 /** The library may take the process's own as what a parameter is when the caller says nothing, and nowhere else. */
 const PRESETS = /(?<=[{,(]\s*)(?:cwd = process\.cwd\(\)|env = process\.env)(?=\s*[,}])/g;
+const TOUCH =
+  /\bprocess\.(?:exit|stdin\b|stdout\b|stderr\b|argv\b|env\b|cwd\b|chdir\b)|\} = process\s*;|'node:process'|^[^/*]*\bconsole\./m;
 /** The text of a program that another process runs. */
 const FOREIGN = ['agents/pi-extension.ts'];
 const IMPORT = /(?:from|import)\s*\(?\s*'(\.[^']+)'/g;
 /** Imports, files and exports in a form that the rules below do not read. */
 const ODD_IMPORT =
-  /(?:^(?:import|export|\})[^'"`\n]*?\bfrom|^import|\bimport\()\s*(?:\/[*/]|["`]|'(?:\.[^']*(?<!\.tsx?|\.json|\.css)'|signalbox\b))/m;
+  /(?:^(?:import|export|\})[^'"`\n]*?\bfrom|^import|\bimport\()\s*(?:\/[*/]|["`]|'(?:\.[^']*(?<!\.tsx?|\.json|\.css)'|[/#]|signalbox\b))/m;
 const COMPUTED_IMPORT = /\bimport\s*\(\s*[^'"`/\s]|\bcreateRequire\b|\brequire\s*\(|\.getBuiltinModule\b/;
 const ODD_EXPORT = /^export (?:default|declare|(?:const|let) [{[]|\{[^}]*\}(?!\s*from))/m;
 const ODD_FILE = /\.[cm]ts$|\.[cm]?jsx?$/;
@@ -27,7 +29,8 @@ export function roomProblems(src) {
     .sort();
   const files = all.filter((name) => /\.tsx?$/.test(name));
   const texts = new Map(files.map((file) => [file, readFileSync(join(src, file), 'utf8')]));
-  const imports = new Map(files.map((file) => [file, importsOf(file)]));
+  const targets = new Map(files.map((file) => [file, importsOf(file)]));
+  const imports = new Map(files.map((file) => [file, targets.get(file).filter((to) => texts.has(to))]));
   return {
     oddForms: [
       ...all
@@ -36,6 +39,12 @@ export function roomProblems(src) {
       ...files.filter((file) => !FOREIGN.includes(file)).flatMap(oddForms),
     ],
     upward: [...edges()].filter(([from, to]) => !mayUse(roomOf(from), roomOf(to))).map(say),
+    outward: files.flatMap((file) =>
+      targets
+        .get(file)
+        .filter(isOutside)
+        .map((to) => say([file, to])),
+    ),
     betweenFeatures: [...edges()].filter(([from, to]) => crossesFeatures(from, to)).map(say),
     insideStore: [...edges()].filter(([from, to]) => entersStore(from, to)).map(say),
     inCycles: cycleProblems(),
@@ -55,7 +64,12 @@ export function roomProblems(src) {
         .split(sep)
         .join('/'),
     );
-    return [...new Set(targets)].filter((target) => texts.has(target));
+    return [...new Set(targets)];
+  }
+
+  /** The generated schemas are data. */
+  function isOutside(target) {
+    return target.startsWith('../') && !target.startsWith('../schemas/');
   }
 
   function* edges() {
@@ -63,7 +77,7 @@ export function roomProblems(src) {
   }
 
   function say([from, to]) {
-    return `src/${from} must not import src/${to}`;
+    return `src/${from} must not import ${join('src', to)}`;
   }
 
   function roomOf(file) {
@@ -174,7 +188,7 @@ export function roomProblems(src) {
   function startsProcesses(file) {
     return (
       !['machine', 'cli', 'rehearsal'].includes(roomOf(file)) &&
-      /from 'node:child_process'/.test(texts.get(file))
+      /(?:from |import\(\s*)'node:child_process'/.test(texts.get(file))
     );
   }
 
@@ -182,6 +196,6 @@ export function roomProblems(src) {
     const room = roomOf(file);
     if (room === 'cli' || room === 'rehearsal' || FOREIGN.includes(file)) return false;
     const text = room === 'api' ? texts.get(file).replace(PRESETS, '') : texts.get(file);
-    return /process\.(exit\(|stdout|stderr|env\b|cwd\()/.test(text);
+    return TOUCH.test(text);
   }
 }

@@ -18,6 +18,10 @@ describe('the rules of the rooms', () => {
     ['api', 'process.exit(1);', false],
     ['engine', 'export function f({ env = process.env } = {}) {}', false],
     ['cli', 'process.exit(1);', true],
+    ['engine', 'process.exitCode = 1;', false],
+    ['engine', 'const { env } = process;', false],
+    ['engine', "import { env } from 'node:process';", false],
+    ['engine', "  console.log('done');", false],
   ])('only the command line touches the process: in %s, %j is allowed: %s', (room, text, good) => {
     const touched = { touchesProcess: [`src/${room}/x.ts: only src/cli touches the process`] };
     expect(problems({ [`${room}/x.ts`]: text })).toEqual(good ? {} : touched);
@@ -49,8 +53,19 @@ describe('the rules of the rooms', () => {
     "const b = await import('../engine/' + name);",
     "const require = createRequire(import.meta.url);\nconst b = require('../engine/b.ts');",
     "const b = require('../engine/b.ts');",
+    "import { b } from '/opt/engine/b.ts';",
+    "import { b } from '#engine/b.ts';",
   ])('refuses a form that hides from the other rules: %j', (text) => {
     expect(problems({ 'model/a.ts': text }).oddForms).toHaveLength(1);
+  });
+
+  it('refuses an import of the page, of tests and of tools', () => {
+    const files = {
+      'model/a.ts': "import { b } from '../../page/b.tsx';\nimport type { C } from '../../tools/c.ts';",
+    };
+    expect(problems(files)).toEqual({
+      outward: ['src/model/a.ts must not import page/b.tsx', 'src/model/a.ts must not import tools/c.ts'],
+    });
   });
 
   it('lets a listed file load what is installed beside Signalbox', () => {
@@ -106,9 +121,11 @@ describe('the rules of the rooms', () => {
 
   it('lets one room start processes, and the command line hand over its terminal', () => {
     const text = "import { spawn } from 'node:child_process';";
-    const files = { 'git/a.ts': text, 'machine/run-process.ts': text, 'cli/b.ts': text };
+    const lazy = "const { spawn } = await import('node:child_process');";
+    const files = { 'git/a.ts': text, 'git/b.ts': lazy, 'machine/run-process.ts': text, 'cli/b.ts': text };
+    const problem = 'processes are started by src/machine/run-process.ts or as jobs';
     expect(problems(files)).toEqual({
-      startsProcesses: ['src/git/a.ts: processes are started by src/machine/run-process.ts or as jobs'],
+      startsProcesses: [`src/git/a.ts: ${problem}`, `src/git/b.ts: ${problem}`],
     });
   });
 
