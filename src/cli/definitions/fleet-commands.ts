@@ -45,7 +45,7 @@ owner's: no other role can change the schemas. Two at once wait for each other.`
   'fleet remove <worker>': {
     about: 'forget a worker that is gone',
     args: { worker: 'its id, as fleet status shows it' },
-    notes: 'Refused while its lease lives, since its agents may still run.',
+    notes: 'Refused while its lease is valid, since its agents may still run.',
     examples: ['fleet remove build-1-3fa92c'],
     load: async () => (await fleet()).fleetRemove,
   },

@@ -119,7 +119,7 @@ export const PROJECT_COMMANDS: Commands = {
     about: 'show the state of a ticket’s pull request',
     options: { '--for <event>': { about: 'what is waited for', choices: PULL_WAITS, default: 'review' } },
     notes:
-      'Prints merged, unmerged, closed, deleted, moved, conflict, changes, red, approved or open in the first line and what was said below it. Exits with 1 while there is nothing new, with 2 when GitHub cannot be asked; in a phase with 75 if that passes by itself.',
+      'Prints merged, unmerged, closed, deleted, moved, conflict, changes, red, approved or open in the first line and what was said below it. Exits with 1 while there is nothing new, with 2 when GitHub cannot be asked; in a phase with 75 if that problem is temporary.',
     examples: ['forge poll sprint-12 PROJ-101 --for review'],
   }),
   'forge push [plan] [ticket]': github('push-branch', {
@@ -151,7 +151,8 @@ export const PROJECT_COMMANDS: Commands = {
   }),
   'forge merge [plan] [ticket]': github('merge-pull-request', {
     about: 'merge a ticket’s pull request on GitHub, as the setting merge.method says',
-    notes: 'Merges only exactly the commits that are here. Prints the address of the pull request.',
+    notes:
+      'Refused unless the pull request has exactly the local commits. Prints the address of the pull request.',
   }),
   'forge budget': {
     about: 'show what is left of GitHub’s hourly budget, as of the last request',

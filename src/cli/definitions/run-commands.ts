@@ -108,7 +108,7 @@ spec could not be run, 130 after Ctrl-C.`,
       ...PLAIN,
     },
     json: 'print events as JSON lines',
-    notes: `One daemon per state directory. It starts work when a file changes, not on a timer.
+    notes: `One daemon per state directory. It starts work as soon as a file changes.
 Ctrl-C stops the agents; their tickets continue, in the same sessions, at the next start.`,
     examples: ['daemon --concurrency 4', 'daemon --detach', 'daemon --web', 'daemon status', 'daemon stop'],
     load: async () => (await daemon()).daemonStart,
