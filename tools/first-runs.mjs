@@ -26,8 +26,9 @@ export function firstRuns(dist, onExit) {
   const hook = join(scratch, 'hook.cjs');
   try {
     writeHome(scratch, resolve(dist));
-    writeFileSync(hook, hookText(join(resolve(dist), 'load.cjs'), onExit));
     return RUNS.map(({ name, argv: [file, ...args], shows, code = 0 }) => {
+      const loader = join(resolve(dist), file === 'cli.cjs' ? file : 'load.cjs');
+      writeFileSync(hook, hookText(loader, onExit));
       const { status, stdout, stderr } = start(
         process.execPath,
         ['--require', hook, join(resolve(dist), file), ...args],

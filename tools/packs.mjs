@@ -18,13 +18,12 @@ export function writePacks(dist, { version, entries, executables }) {
   mkdirSync(join(dist, 'packs'), { recursive: true });
   for (const name of entries) writeEntry(dist, name, executables.includes(name) ? 0o755 : 0o644);
   rmSync(join(dist, 'cli.js'));
-  writeFileSync(join(dist, 'cli.cjs'), launcher(version), { mode: 0o755 });
 
   const whole = writePack(dist, 'all', modules);
-  writeLoader(dist, [whole]);
+  writeLoaders(dist, version, [whole]);
   const runs = firstRuns(dist, NOTE_MODULES);
   const packs = [...together(modules, runs)].map(([name, members]) => writePack(dist, name, members));
-  writeLoader(dist, packs);
+  writeLoaders(dist, version, packs);
   // One after the other: each keeps what those before it had compiled.
   firstRuns(dist, KEEP_CODE);
   rmSync(join(dist, 'packs', whole.file));
@@ -74,20 +73,26 @@ function writeEntry(dist, name, mode) {
   writeFileSync(join(dist, name), text, { mode });
 }
 
-const launcher = (version) => `#!/usr/bin/env node
-'use strict';
-const first = process.argv[2];
+const versionOrLoad = (version) => `const first = process.argv[2];
 if (first === '--version' || first === '-V') require('node:fs').writeSync(1, ${JSON.stringify(`${version}\n`)});
-else require('./load.cjs').load('cli.js');
+else load('cli.js');
 `;
 
-function writeLoader(dist, packs) {
+/** The command has the loader inside: finding and opening another file takes half a millisecond. */
+function writeLoaders(dist, version, packs) {
   const homes = Object.fromEntries(packs.flatMap(({ names }, index) => names.map((name) => [name, index])));
-  writeFileSync(
-    join(dist, 'load.cjs'),
-    `'use strict';
+  const text = loader(
+    packs.map(({ file }) => file),
+    homes,
+  );
+  writeFileSync(join(dist, 'load.cjs'), text);
+  const command = `#!/usr/bin/env node\n${text}${versionOrLoad(version)}`;
+  writeFileSync(join(dist, 'cli.cjs'), command, { mode: 0o755 });
+}
+
+const loader = (files, homes) => `'use strict';
 const fs = require('node:fs');
-const files = ${JSON.stringify(packs.map(({ file }) => file))};
+const files = ${JSON.stringify(files)};
 const homes = ${JSON.stringify(homes)};
 const packs = new Map();
 const modules = new Map();
@@ -117,6 +122,4 @@ function open(home) {
   packs.set(home, pack);
   return pack;
 }
-`,
-  );
-}
+`;

@@ -126,8 +126,9 @@ function superseded(
   { why, next }: Explanation,
   newer: ReadonlyMap<string, string>,
 ): Explanation {
+  if (ticket.status === 'complete') return { why, next };
   const run = newer.get(refKey(ticket)) ?? newerRunOf(ticket);
-  if (run === undefined || ticket.status === 'complete') return { why, next };
+  if (run === undefined) return { why, next };
   const by = `superseded by ${run}`;
   return { why: why.includes(by) ? why : `${why}; ${by}`, next: `signalbox status --plan ${run}` };
 }

@@ -10,7 +10,11 @@ type Schema = Readonly<Data>;
 
 /** Checks a value, and returns it with its defaults and with extra fields set aside. `NO`: ask the zod schema. */
 type Read = (value: unknown) => unknown;
-type Readers = Readonly<Record<string, Read | undefined>>;
+/** A field of an object; `place`: among the keys of the template, behind them for others. */
+interface Field {
+  read: Read;
+  place: number;
+}
 const NO = Symbol('not plain');
 const never: Read = () => NO;
 
@@ -155,18 +159,18 @@ function record(schema: Schema): Read {
 function object(schema: Schema): Read {
   const required = (schema.required ?? []) as string[];
   const properties = Object.entries(schema.properties as Record<string, Schema>);
-  const fields: Readers = Object.assign(Object.create(null), mapValues(properties, compile));
   const presets = properties.filter(([key, field]) => field.default !== undefined || required.includes(key));
   // V8 makes objects slow to which many keys are added one by one, but not those that it reads from JSON.
   const template: Data = JSON.parse(JSON.stringify(mapValues(presets, (field) => field.default ?? null)));
+  const placed = Object.keys(template);
+  const fields: Record<string, Field | undefined> = Object.create(null);
+  for (const [key, field] of properties) {
+    const place = placed.indexOf(key);
+    fields[key] = { read: compile(field), place: place < 0 ? placed.length : place };
+  }
   // Defaults are shared by all objects that leave the field out, so they must not be changed.
-  for (const key of Object.keys(template))
-    if (template[key] instanceof Object) template[key] = Object.freeze(fields[key]?.(template[key]));
-  const places: Readonly<Record<string, number>> = Object.assign(
-    Object.create(null),
-    Object.fromEntries(Object.keys(template).map((key, at) => [key, at])),
-  );
-  const last = Object.keys(template).length;
+  for (const key of placed)
+    if (template[key] instanceof Object) template[key] = Object.freeze(fields[key]?.read(template[key]));
   // Counting loops, because this runs a thousand times before V8 compiles it, and `for … of` is slow until then.
   return (value) => {
     if (!isObject(value)) return NO;
@@ -178,14 +182,13 @@ function object(schema: Schema): Read {
     let inOrder = true;
     for (let at = 0; at < keys.length; at += 1) {
       const key = keys[at] as string;
-      const read = fields[key];
-      if (read) {
-        const field = read(value[key]);
-        if (field === NO) return NO;
-        result[key] = field;
-        const place = places[key] ?? last;
-        inOrder &&= place >= before;
-        before = place;
+      const field = fields[key];
+      if (field) {
+        const found = field.read(value[key]);
+        if (found === NO) return NO;
+        result[key] = found;
+        inOrder &&= field.place >= before;
+        before = field.place;
       } else hasExtra = true;
     }
     for (let at = 0; at < required.length; at += 1)

@@ -1,6 +1,7 @@
-import { statSync } from 'node:fs';
+import { readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { problemsError } from '../config/parse-yaml-and-place-problems.ts';
+import { ifPossible } from '../machine/files/read-and-remove-files.ts';
 import { scriptInstead } from '../model/actions.ts';
 import { InputError } from '../model/errors.ts';
 import { didYouMean } from '../model/text/nearest-word.ts';
@@ -9,9 +10,9 @@ import { checkLoaded } from './check/check-workflow.ts';
 import {
   findScript,
   findScriptInsteadOfAction,
+  isWorkflowName,
   readPrompt,
   type SearchPath,
-  workflowFiles,
 } from './find-workflows-prompts-scripts.ts';
 import { type ListedWorkflow, listWorkflows } from './load-and-list-workflows.ts';
 import { type PinnedWorkflow, pinWorkflow } from './pin-workflow-and-render-prompts.ts';
@@ -39,7 +40,7 @@ export async function resolveWorkflow(name: string, searchPath: SearchPath): Pro
   const { workflows, prompts, scripts } = searchPath;
   const key = JSON.stringify([name, workflows, prompts, scripts]);
   const kept = known.get(key);
-  if (kept && kept.stamp === (await stampOf(searchPath, kept.resolved)).stamp) return kept.resolved;
+  if (kept && kept.stamp === stampOf(searchPath, kept.resolved).stamp) return kept.resolved;
   const anew = running.get(key) ?? resolveAndKeep(key, name, searchPath).finally(() => running.delete(key));
   running.set(key, anew);
   return await anew;
@@ -48,7 +49,7 @@ export async function resolveWorkflow(name: string, searchPath: SearchPath): Pro
 async function resolveAndKeep(key: string, name: string, searchPath: SearchPath): Promise<ResolvedWorkflow> {
   const begun = Date.now();
   const resolved = await resolveAnew(name, searchPath);
-  const { stamp, newest } = await stampOf(searchPath, resolved);
+  const { stamp, newest } = stampOf(searchPath, resolved);
   // A file written while it was being read may have been read half; such an answer is given, but not kept.
   if (newest < begun - CLOCK_GRAIN_MS) known.set(key, { stamp, resolved });
   return resolved;
@@ -112,19 +113,17 @@ function scriptNames(phase: Phase): string[] {
 }
 
 /** Changes with every file that could change the answer, also one that appears in an earlier directory. */
-async function stampOf(
+function stampOf(
   searchPath: SearchPath,
   { prompts, workflow }: ResolvedWorkflow,
-): Promise<{ stamp: string; newest: number }> {
-  const files = await Promise.all(searchPath.workflows.map(workflowFiles));
+): { stamp: string; newest: number } {
+  const files = searchPath.workflows.flatMap((dir) =>
+    (ifPossible(() => readdirSync(dir)) ?? []).filter(isWorkflowName).map((name) => join(dir, name)),
+  );
   const inDirs = (dirs: readonly string[], names: object) =>
     dirs.flatMap((dir) => Object.keys(names).map((name) => join(dir, name)));
   const scripts = Object.fromEntries(workflow.phases.flatMap(scriptNames).map((name) => [name, '']));
-  const paths = [
-    ...files.flat(),
-    ...inDirs(searchPath.prompts, prompts),
-    ...inDirs(searchPath.scripts, scripts),
-  ];
+  const paths = [...files, ...inDirs(searchPath.prompts, prompts), ...inDirs(searchPath.scripts, scripts)];
   const stats = paths.map((path) => statSync(path, { throwIfNoEntry: false }));
   const marks = stats.map((stat) => (stat ? [stat.ino, stat.size, stat.mtimeMs, stat.ctimeMs] : null));
   const newest = Math.max(0, ...stats.map((stat) => stat?.mtimeMs ?? 0));

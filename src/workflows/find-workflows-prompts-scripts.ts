@@ -86,9 +86,14 @@ export async function namesIn(dirs: readonly string[]): Promise<string[]> {
 export async function workflowFiles(dir: string): Promise<string[]> {
   const names = (await entriesOf(dir)).filter((entry) => !entry.isDirectory()).map((entry) => entry.name);
   return names
-    .filter((name) => /\.ya?ml$/.test(name))
+    .filter(isWorkflowName)
     .sort()
     .map((name) => join(dir, name));
+}
+
+/** Whether a file of this name is read as a workflow. */
+export function isWorkflowName(name: string): boolean {
+  return !name.startsWith('.') && /\.ya?ml$/.test(name);
 }
 
 async function findFile(kind: string, name: string, dirs: readonly string[]): Promise<string | undefined> {

@@ -1,6 +1,7 @@
 import { renameSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { type Context, createTurns, type Repository } from '../git/context-and-locks.ts';
+import type { ConfigEntry } from '../git/environment-and-config.ts';
 import { rememberTrunk } from '../git/fetch-and-find-trunk.ts';
 import { findRepo } from '../git/find-repository.ts';
 import { isAncestor } from '../git/history.ts';
@@ -70,6 +71,15 @@ export type { BasedOn } from './resolve-base.ts';
 
 export type { Scratch, ScratchSpec } from './scratch-worktree.ts';
 export type { BranchSpec, PrerequisiteOnOrigin, WorkspaceSpec } from './workspace-spec.ts';
+
+/** Whether the config plainly names the user, and nothing else does: then git need not be asked who commits. */
+function namesUser(config: readonly ConfigEntry[], env: Context['env']): boolean {
+  const isOther = (name: string) => /^(author\.|committer\.|GIT_AUTHOR_|GIT_COMMITTER_)/.test(name);
+  if ([...config.map(({ key }) => key), ...Object.keys(env)].some(isOther)) return false;
+  return ['user.name', 'user.email'].every((wanted) =>
+    /\w/.test(config.findLast(({ key }) => key === wanted)?.value ?? ''),
+  );
+}
 
 /** Everything that is done with repositories and worktrees; each call is described where it is defined. */
 export interface Workspaces extends ReturnType<typeof callsOf> {
@@ -171,6 +181,7 @@ function callsOf(context: Context) {
     /** Why nothing can be committed in a repository: git's message about a missing name or e-mail address. */
     async identityProblem(path: string) {
       const at = await context.repo(path);
+      if (namesUser(await git.config(at), context.env)) return undefined;
       const asked = ['GIT_AUTHOR_IDENT', 'GIT_COMMITTER_IDENT'].map((name) =>
         git(['var', name], { at, ok: [0, 128] }),
       );

@@ -48,7 +48,7 @@ describe('the packs of a build', () => {
 
   it('loads no library for a status', () => {
     const hook = join(dir, 'names.cjs');
-    const loader = JSON.stringify(join(dir, 'dist', 'load.cjs'));
+    const loader = JSON.stringify(join(dir, 'dist', 'cli.cjs'));
     writeFileSync(
       hook,
       `process.once('exit', () => process.stderr.write([...require(${loader}).modules.keys()].join(' ')));`,
@@ -60,7 +60,7 @@ describe('the packs of a build', () => {
 
   it('reads only what a command needs, and loads what starts programs only where one is started', () => {
     const hook = join(dir, 'packs.cjs');
-    const loader = JSON.stringify(join(dir, 'dist', 'load.cjs'));
+    const loader = JSON.stringify(join(dir, 'dist', 'cli.cjs'));
     const read = `[...require(${loader}).packs.values()].map(({ filename }) => require('node:path').basename(filename))`;
     writeFileSync(
       hook,
