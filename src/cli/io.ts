@@ -136,7 +136,7 @@ export function outWrapped(io: Pick<Io, 'out' | 'columns'>, lines: Lines): void 
 export function confirmed(io: Io, question: string): boolean {
   if (!io.tty || !io.stdin.isTTY()) return false;
   const columns = io.columns?.();
-  // The answer stands behind it.
+  // The answer is typed on the last line, behind the question.
   const lines = wrapLines([`${question} [y/N]`], columns && columns - ANSWER_COLUMNS);
   if (lines.length > 1) io.out(lines.slice(0, -1));
   return /^y(es)?$/i.test(answerOf(io, lines.at(-1) ?? '') ?? '');

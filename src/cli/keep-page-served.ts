@@ -59,7 +59,7 @@ export function keepPageServed(options: {
       child = undefined;
       if (isClosed) return;
       if (performance.now() - began > LONGEST_PAUSE_MS) pause = FIRST_PAUSE_MS;
-      // Another process serves it: it is looked after now and then.
+      // Another process serves the page: check from time to time whether it still does.
       if (served?.running) pause = LONGEST_PAUSE_MS;
       else onEnded(signal ?? `code ${code ?? 'unknown'}`, pause);
       timer = setTimeout(start, pause);

@@ -40,7 +40,7 @@ const A_PERSON = 'a person';
 const STOP_TIMEOUT_MS = 30_000;
 /** How long a command waits for a worker of a fleet that does not answer: one that notices a pause renews its lease at once. */
 const SILENT_MS = 1_500;
-/** How long an answer waits for a check that cannot be seen from here, and of which only the end of a lease may tell. */
+/** How long an answer waits for a check whose process cannot be seen from here: it may be over only when a lease ends. */
 const UNSEEN_MS = 5_000;
 /** How long a skip or cancel may take after the ticket's processes have ended. */
 const NEXT_STEP_MS = 10_000;
@@ -140,7 +140,7 @@ export function isInsideJob({ job, machine: { stateDir } }: InsideJob): boolean 
   return isMarked || isBelowJob(stateDir);
 }
 
-/** What tells whether this process belongs to a job. */
+/** What shows whether this process belongs to a job. */
 interface InsideJob {
   job?: string | undefined;
   machine: Pick<EngineContext['machine'], 'stateDir'>;
@@ -242,7 +242,7 @@ export async function waitUntilStopped(
 ): Promise<Ticket> {
   const { store, holder } = engine;
   for (;;) {
-    // On a fleet: whether its machine is still heard of.
+    // On a fleet, this shows whether the lease of its machine is still renewed.
     if (store.fleet) await store.refresh();
     const ticket = store.ticket(ref);
     const live = ticket.claim !== null && holder.isLive(ticket.claim);

@@ -117,7 +117,7 @@ async function driveClaimed(engine: EngineContext, drive: Drive): Promise<void> 
   await recordCheckoutState({ engine, ticket: writer.ticket, workspace });
 }
 
-/** How the attempt of a worker ends that was not heard of until its lease was over. Its watchdog has ended the job. */
+/** The end of an attempt whose worker let its lease run out. The watchdog of that worker has ended the job. */
 const GONE = { type: 'interrupted', reason: 'its worker was gone', deliberate: true } as const;
 
 /** Whether a worker of another machine had the ticket until now, in the middle of an attempt. */

@@ -20,7 +20,7 @@ import { type Pinned, pinnedFor, workflowNameOf } from './pinned-workflow.ts';
 import { needsIn } from './schedule-on-fleet.ts';
 
 interface WorkerOptions extends Pick<Worker, 'slots' | 'labels' | 'version'> {
-  /** Ends the jobs of this worker: it was not heard of for so long that others may have its tickets. Resolves when they have ended. */
+  /** Ends the jobs of this worker after its lease ran out: other workers may have its tickets. Resolves when the jobs have ended. */
   endJobs(): Promise<void>;
 }
 

@@ -179,7 +179,7 @@ function freeOfOthers(repo: string, worktreeRoot: string, branch: string): strin
   return existsSync(own) || isOfAnother(repo, path) ? own : path;
 }
 
-/** Whether a path is a worktree of another repository, as far as git's own file in it tells. */
+/** Whether a path is a worktree of another repository, by the `.git` file in it. */
 function isOfAnother(repo: string, path: string): boolean {
   if (!existsSync(path) || !statIfVisible(join(repo, '.git'))?.isDirectory()) return false;
   const [, gitDir] = /^gitdir: (\/.*)\/worktrees\/[^/]+\n$/.exec(readText(join(path, '.git')) ?? '') ?? [];

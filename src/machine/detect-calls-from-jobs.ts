@@ -133,7 +133,7 @@ function jobProcesses(stateDir: string): string[] {
   const isJob = (pid: string): boolean => {
     const found = known.get(pid);
     if (found !== undefined) return found;
-    // Stands while the way up is walked: a pid may be reused meanwhile, and the way could be a circle.
+    // The answer until the parents are checked: a reused pid could make them a circle.
     known.set(pid, false);
     const parent = parents.get(pid);
     const result = parent !== undefined && isJob(parent);

@@ -44,7 +44,7 @@ let starts = 0;
 
 /**
  * Starts a short program by a shell that is kept for the next one. A shell forks in a fraction of a millisecond; this process, with
- * its memory, needs several and stands still meanwhile. Undefined where no shell could start it as Node does.
+ * its memory, needs several and is blocked meanwhile. Undefined where no shell could start it as Node does.
  */
 export function launch(program: Program, watcher: Watcher): Started | undefined {
   starts += 1;

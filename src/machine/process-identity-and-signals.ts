@@ -104,7 +104,7 @@ export async function killMarked(mark: string, since = 0, except?: number): Prom
 export interface ProcessIdentity {
   /** Name of the computer, for people. */
   host: string;
-  /** Names the computer whatever it is called; records of version 0.1 have none. */
+  /** Identifies the computer, also after its name changed; records of version 0.1 have none. */
   machine?: string | undefined;
   boot: string;
   /** The namespace in which the pid counts; records of version 0.1 have none. */

@@ -34,7 +34,7 @@ export const Claim = z.object({
   token: z.string(),
   /** Name of the computer, for people. */
   host: z.string(),
-  /** Names the computer whatever it is called. */
+  /** Identifies the computer, also after its name changed. */
   machine: OptionalText,
   /** Changes at reboot, so that a reused pid of an earlier boot is never believed. */
   boot: z.string().default(''),

@@ -163,7 +163,7 @@ function isFile(path: string): boolean {
   return statSync(path, { throwIfNoEntry: false })?.isFile() === true;
 }
 
-/** The text without the sections and lines that may hold a login. Signing goes too: its keys are hidden. */
+/** The text without the sections and lines that may hold a login. Settings for signing are removed, too, because the keys are hidden. */
 export function withoutLogins(text: string): string {
   const kept: string[] = [];
   let secret = false;

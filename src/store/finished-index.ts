@@ -14,7 +14,7 @@ import type { Layout } from './state-paths-and-read-plans.ts';
 
 const HEAD = 'signalbox finished plans, version 3: ';
 const HEAD_BYTES = 96;
-/** Where the head says when all plans in the file were last checked. What is before it (count, pid, time of writing) tells one file from another. */
+/** Offset of the time at which all plans in the file were last checked. The part before it (count, pid, time of writing) identifies the file. */
 const CHECKED_AT = 80;
 const CHECKED_BYTES = HEAD_BYTES - CHECKED_AT - 1;
 /** Of the checksum before the ids of tickets. */

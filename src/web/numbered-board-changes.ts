@@ -11,7 +11,7 @@ const MAX_GONE = 2_000;
 type Row = { kind: 'plan'; row: PlanRow } | { kind: 'ticket'; row: BoardRow };
 type Kept = Row & { seq: number; text: string };
 
-/** What a reader does not have yet. */
+/** Changes that a reader has not got yet. */
 export interface News {
   id: string;
   head?: BoardHead;

@@ -63,7 +63,7 @@ const finishedRows = ofFinishedPlans(planRows);
 /** A change of a finished plan that nothing has reported is seen within this time. */
 const FULL_CHECK_MS = 60_000;
 
-/** What is made of each finished plan. It is read again only after a change: there may be thousands, and pages ask while tickets run. */
+/** Keeps a result for each finished plan until the plan changes: there may be thousands, and pages ask while tickets run. */
 function ofFinishedPlans<T>(make: (view: StoreView) => T): (store: Store) => T[] {
   const stores = new WeakMap<Store, { made: Map<string, T>; cursor?: string; checkedAt: number }>();
   return (store) => {

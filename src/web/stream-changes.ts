@@ -54,7 +54,7 @@ export function streamChanges(
     if (!isReady) return;
     const hasSent = sendNews();
     const isOld = board.oldSince !== null;
-    // What a reader hears is current for it until a beat says otherwise.
+    // A reader takes every change for current unless a beat says that the state cannot be read.
     if (isOld !== wasOld || (isOld && hasSent)) sendBeat();
     wasOld = isOld;
   };

@@ -194,7 +194,7 @@ async function setWorkAside(at: TicketPlace): Promise<string | undefined> {
     keepAt: `${keptBelow(ticket)}/work`,
     message: `Uncommitted work of ${refKey(ticket)} when it was cancelled`,
   };
-  // A repository that is gone or broken keeps no one from giving up; what cannot be released is named.
+  // `cancel` works also if the repository is gone or broken; it names what it cannot release.
   const kept = await orError(WorkspaceError, () => engine.workspaces.setAside(spec));
   return kept instanceof WorkspaceError ? kept.message : kept;
 }

@@ -1,6 +1,6 @@
 const MAX_NAME = 80;
 
-/** A session's name as tmux will have it: it turns dots and colons into "_", and everything that means something to it goes. */
+/** A session's name as tmux will have it: dots and colons become "_", and characters with a meaning in tmux are removed. */
 export function sessionName(text: string): string {
   const name = text
     .normalize('NFC')

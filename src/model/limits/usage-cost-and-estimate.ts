@@ -95,7 +95,7 @@ function round(value: number): number {
   return Math.round(value * 1e10) / 1e10;
 }
 
-/** Fewer earlier attempts say nothing about the next one. */
+/** Fewer earlier attempts are too few for an estimate. */
 const MIN_EARLIER = 3;
 /** The latest tickets are the most like the next. */
 const MAX_EARLIER_TICKETS = 10;

@@ -14,7 +14,7 @@ interface Kept {
 interface Options {
   /** Whether problems of the plan are needed. */
   isWanted(planId: string): boolean;
-  /** What is wrong with a plan whatever else there is. */
+  /** A problem that is reported before all others. */
   first(plan: Plan): PlanProblem | undefined;
 }
 

@@ -47,7 +47,7 @@ export function command(workflow: Workflow, ticket: Ticket, cmd: TicketCommand, 
       if (ticket.claim && openAttempt(ticket)) throw attemptStillOpen(ticket, 'resume');
       return settle(ticket, now, { status: cmd.ready ? 'ready' : 'queued' });
     case 'retry':
-      // Its process has ended, and what that came to is read now.
+      // Its process has ended during the shortage; the result is read now.
       if (ticket.hold?.kind === 'shortage' && openAttempt(ticket))
         return settle(ticket, now, { status: cmd.ready ? 'ready' : 'queued' });
       if (mayHaveProcess(ticket)) throw attemptStillOpen(ticket, 'retry');

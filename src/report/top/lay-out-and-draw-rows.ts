@@ -139,7 +139,7 @@ const PLAIN = style(false);
 
 function markOf({ status, section }: BoardRow, style: Style, isSilent: boolean): string {
   if (isSilent) return style.yellow('●');
-  // What was given up needs no one.
+  // A cancelled ticket needs no person.
   return section === 'done' && status !== 'complete' ? style.dim('✗') : statusMark(status, style);
 }
 

@@ -40,7 +40,7 @@ port.on('message', async (question) => {
 });
 `;
 
-/** Its connection is given back after this time without a question. */
+/** Its connection is closed after this time without a query. */
 const IDLE_MS = 20_000;
 
 type Answer<R> = { rows: R[] } | { error: { code?: string; severity?: string; message: string } };

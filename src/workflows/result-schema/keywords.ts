@@ -202,7 +202,7 @@ function charactersIn(value: unknown): number {
   return [...(value as string)].length;
 }
 
-/** 0.3 is three times 0.1, whatever the machine makes of it. */
+/** Tolerates rounding: 0.3 counts as three times 0.1. */
 function isMultiple(value: number, unit: number): boolean {
   const times = value / unit;
   return Math.abs(times - Math.round(times)) <= Math.abs(times) * Number.EPSILON * 4;
