@@ -52,7 +52,10 @@ export const TABLE = {
           texts,
           'Variables of Signalbox’s own environment that it gets, by name or pattern (`AWS_*`).',
         ),
-        account: field(text, 'Agents with the same one wait for the same usage limit; default its own name.'),
+        account: field(
+          text,
+          'Agents with the same account wait for the same usage limit; default: the agent’s name.',
+        ),
         fallback: field(
           text,
           'Agent that takes over phases that allow it, while this one waits for a usage limit.',
@@ -77,7 +80,7 @@ export const TABLE = {
       }),
     ),
     {},
-    'Agents by name. claude, codex, opencode, pi, gemini and rehearsal need no entry; one changes only what it says.',
+    'Agents by name. claude, codex, opencode, pi, gemini and rehearsal need no entry; an entry changes only the fields that it has.',
     { runs: true },
   ),
   pollInterval: row(seconds, 10, 'Default polling interval in seconds.'),
@@ -97,7 +100,7 @@ export const TABLE = {
   'fleet.leaseSeconds': row(
     whole({ min: 10 }),
     60,
-    'How long a silent process of a fleet counts as alive. The same on all machines.',
+    'How long a silent process of a fleet counts as alive. Use the same value on all machines.',
   ),
   'fleet.merge': row(
     boolean,
@@ -150,7 +153,7 @@ export const TABLE = {
   caches: row(
     list(inside),
     ['node_modules', '.venv', 'target', 'vendor/bundle', '.gradle'],
-    'Directories that stay warm when a worktree is used again.',
+    'Ignored directories that a reused worktree keeps.',
   ),
   slots: row(whole({ min: 0 }), 4, 'Maximum number of warm worktrees per repository; 0 turns them off.'),
   checks: row(
@@ -168,7 +171,7 @@ export const TABLE = {
     runs: true,
     flag: '--pr',
   }),
-  'merge.method': row(choice(['merge', 'squash', 'rebase']), 'merge', 'How GitHub merges them.', {
+  'merge.method': row(choice(['merge', 'squash', 'rebase']), 'merge', 'How GitHub merges pull requests.', {
     flag: '--method',
   }),
   'merge.waitSeconds': row(
@@ -180,7 +183,7 @@ export const TABLE = {
   'forge.cacheSeconds': row(
     number({ min: 0, max: 3600 }),
     50,
-    'Seconds for which GitHub’s answer about pull requests serves all tickets that wait.',
+    'How long, in seconds, an answer of GitHub about pull requests is reused for all tickets that wait.',
   ),
   'forge.reserve': row(
     whole({ min: 0 }),

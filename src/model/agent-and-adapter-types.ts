@@ -17,7 +17,7 @@ export interface AgentConfig {
   model: string | null;
   /** Variables of the engine's own environment that it gets, by name or pattern. */
   envAllow?: string[] | undefined;
-  /** Agents with the same one share a usage limit; without one it is the agent's name. */
+  /** Agents with the same account share a usage limit. Default: the agent's name. */
   account?: string | undefined;
   /** Who takes over while it is under a usage limit. */
   fallback?: string | undefined;

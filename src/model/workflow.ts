@@ -22,7 +22,7 @@ const IfTrue = z.literal(true).optional();
 export const Retry = z.strictObject({
   max: Repetitions.describe('How often a failed attempt is repeated before the failure edge'),
   delaySeconds: z.number().min(0).default(0).describe('Wait before the first repetition'),
-  factor: z.number().min(1).default(2).describe('Each further wait is this much longer'),
+  factor: z.number().min(1).default(2).describe('Each further wait is this many times as long'),
   maxDelaySeconds: Seconds.default(600).describe('No wait is longer than this'),
 });
 
@@ -31,9 +31,7 @@ export const Expect = z.strictObject({
     .union([z.literal(true), z.number().int().positive()])
     .optional()
     .describe('At least this many commits ahead of the base'),
-  own: IfTrue.describe(
-    'What phases before it committed does not count; what its own earlier visits did, does',
-  ),
+  own: IfTrue.describe('Commits of earlier phases do not count; those of earlier visits of this phase do'),
   clean: IfTrue.describe('No uncommitted or untracked file'),
   files: z.array(z.string()).min(1).optional().describe('Each pattern matches a file changed since the base'),
 });
@@ -170,7 +168,7 @@ export const PollPhase = z.strictObject({
   intervalSeconds: Seconds.optional().describe('Polling interval; default pollInterval'),
   timeoutSeconds: Seconds.optional().describe('Longest wait in all; default one day'),
   notify: OptionalFlag.describe(
-    'true: it waits for what a person has to do, who is notified once; default no',
+    'true: it waits for something that a person has to do, and notifies them once; default no',
   ),
   maxRetries: attempts.maxRetries,
   retry: attempts.retry,
@@ -192,7 +190,7 @@ export const GatePhase = z.strictObject({
   onFailure: edges.onFailure,
   on: z.record(z.string(), PhaseId).describe('Next phase by decision'),
   found: OptionalTexts.describe(
-    'Those of `on` that only the script or action can give; a person cannot answer with them',
+    'Decisions of `on` that only the script or action can report; a person cannot answer with them',
   ),
 });
 export const TerminalPhase = z.strictObject({
@@ -221,7 +219,7 @@ export const Workflow = z.strictObject({
   name: z
     .string()
     .regex(/^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$/, 'a workflow name holds letters, digits, "_" and "-"')
-    .describe('What tickets call it'),
+    .describe('The name that tickets use'),
   description: z.string().default('').describe('For people'),
   tags: z.array(z.string()).default([]).describe('For people'),
   phases: z.array(Phase).min(1).describe('The first one is where a ticket starts'),

@@ -65,7 +65,8 @@ export const TEMPLATE_VARIABLES: readonly TemplateVariable[] = [
   {
     name: 'feedback',
     type: 'string or null',
-    meaning: 'What the phase that sent the ticket back here had to say: review findings, a person’s message',
+    meaning:
+      'What the phase that sent the ticket back here found: review findings, failed checks, a person’s message',
   },
   {
     name: 'unit',
@@ -74,12 +75,12 @@ export const TEMPLATE_VARIABLES: readonly TemplateVariable[] = [
     fields: {
       id: 'Its id in tasks.md',
       work: 'Its tasks with their details, as a list',
-      context: 'What they stand in: titles and details of their parents',
+      context: 'Titles and details of the parents of these tasks',
       requirements: 'The text of the requirements that they name',
       design: 'The parts of the design that fit them',
-      verify: 'Commands that the spec names to see whether it is done, one in a line',
+      verify: 'Commands of the spec that verify the unit, one per line',
       files: 'The files of the spec',
-      earlier: 'What earlier units said that later ones should know',
+      earlier: 'What earlier units reported under `Learned:`',
       owners: 'Names to assign it to',
       others: 'Units that are to be assigned with it, each under its id; empty unless --assign all was given',
       skills: 'The setting specs.skills',
