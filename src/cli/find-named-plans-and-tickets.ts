@@ -121,19 +121,14 @@ export function ticketNamed(
     const [only] = ids;
     if (only !== undefined && ids.length === 1 && READ_ONLY_COMMANDS.has(command))
       return { ref: { planId, ticketId: only }, rest: [] };
-    const complete = takesComplete
-      ? []
-      : store.tickets(planId).flatMap(({ status, ticketId }) => (status === 'complete' ? ticketId : []));
-    const open = ids.filter((id) => !complete.includes(id));
-    const meant = open.length > 0 ? open : ids;
-    const shown = meant.slice(0, MAX_CANDIDATES);
+    const commands = takesComplete
+      ? ids.map((id) => `signalbox ${command} ${planId} ${id}`)
+      : store
+          .tickets(planId)
+          .map(asShown)
+          .flatMap((ticket) => commandsFor(command, store.plan(planId), [ticket]));
     throw new InputError('usage', `Which ticket of "${planId}"?`, {
-      hint: [
-        ...shown.map((id) => `signalbox ${command} ${planId} ${id}`),
-        ...(meant.length > shown.length
-          ? [`and ${meant.length - shown.length} more: signalbox status ${planId}`]
-          : []),
-      ].join('\n'),
+      hint: listed(commands, `signalbox status ${planId}`) || `To see them: signalbox status ${planId}`,
     });
   }
   const view = store.glance();
@@ -195,13 +190,16 @@ function missingName(io: Io, store: Store, command: string, message: string): In
       own.map(asShown).sort((a, b) => running(b) - running(a)),
     );
   });
-  const more = commands.length - MAX_CANDIDATES;
-  const shown = [
-    ...commands.slice(0, MAX_CANDIDATES),
-    ...(more > 0 ? [`and ${more} more: signalbox status`] : []),
-  ];
   const none = `To see them: signalbox status\nHelp: signalbox ${command} --help`;
-  return new InputError('usage', message, { hint: shown.length > 0 ? shown.join('\n') : none });
+  return new InputError('usage', message, { hint: listed(commands, 'signalbox status') || none });
+}
+
+/** The first of these commands, a line each, and how to see the others. */
+function listed(commands: readonly string[], others: string): string {
+  const more = commands.length - MAX_CANDIDATES;
+  return [...commands.slice(0, MAX_CANDIDATES), ...(more > 0 ? [`and ${more} more: ${others}`] : [])].join(
+    '\n',
+  );
 }
 
 /** The command for each of these tickets that takes it now; for commands that also take plans, that of the plan. */

@@ -28,14 +28,31 @@ export interface Fit {
   lead: number;
 }
 
-/** The table if it fits, else a block per row: the first cells, then a line for each other cell. */
+/**
+ * The table if it fits, else the table with the reasons below the rows, else a block per row: the first cells, then a line for
+ * each other cell.
+ */
 export function fittingTable(
   header: readonly string[],
   rows: readonly (readonly string[])[],
   { style, columns, lead }: Fit & { style: Style },
 ): string[] {
   const whole = table(header, rows, style);
-  if (columns === undefined || whole.every((line) => width(line) <= columns)) return whole;
+  if (columns === undefined) return whole;
+  const fits = (lines: readonly string[]) => lines.every((line) => width(line) <= columns);
+  if (fits(whole)) return whole;
+  const last = header.length - 1;
+  const short = table(
+    header.slice(0, last),
+    rows.map((row) => row.slice(0, last)),
+    style,
+  );
+  if (header[last] === 'why' && last > lead && fits(short)) {
+    const below = ['', ...rows.map((row) => row[last] ?? '')].map((text) =>
+      text === '' ? [] : foldProse(text, columns - INDENT.length),
+    );
+    return short.flatMap((line, at) => [line, ...(below[at] ?? []).map((each) => INDENT + each)]);
+  }
   const first = rows.map((row) => row.slice(0, lead));
   const [, ...heads] = table(header.slice(0, lead), first, style);
   const { head: names, body } = filled(

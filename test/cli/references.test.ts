@@ -96,6 +96,8 @@ describe.concurrent('a ticket', () => {
     const half = { a: { status: 'complete', currentPhase: 'complete' }, b: FAILED } as const;
     world.plan('half', { tickets: half });
     expect((await world.cli('retry', 'half')).err).toContain('?\n   signalbox retry half b\n');
+    expect((await world.cli('skip', 'half')).err).toContain('?\n   signalbox skip half b <phase>\n');
+    expect((await world.cli('respond', 'half')).err).toContain('?\n   To see them: signalbox status half\n');
     expect((await world.cli('merge', 'half', 'a')).err).not.toContain('Which ticket');
     expect((await world.cli('run', '--task')).err).toContain('Option "--task <text>" needs a value.');
     expect((await world.cli('skip', 'c')).err).toContain(

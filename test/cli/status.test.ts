@@ -107,6 +107,7 @@ describe.concurrent('status', () => {
     expect(detailed.match(/branch ticket.p.a$/gm)).toEqual(['branch ticket/p/a']);
     expect((await world.cli('status', '--failed')).out).toBe('Nothing needs you here.\n');
     expect((await world.cli('status', '--waiting')).out).toBe('Nothing waits here.\n');
+    expect((await world.cli('status', '--waiting', 'p')).out).toBe('Nothing waits in p.\n');
   });
 
   it('has one row for two tickets that failed for the same reason', async ({ world }) => {

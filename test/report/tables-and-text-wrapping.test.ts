@@ -33,6 +33,17 @@ describe('a table that has to fit', () => {
     );
   });
 
+  it('has the reason of a row below it where the rest fits', () => {
+    const header = HEADER.filter((name) => name !== 'pull request');
+    const rows = ROWS.map((row) => row.filter((_, at) => at !== 4));
+    expect(fittingTable(header, rows, { style: plain, columns: 60, lead: 3 })).toEqual([
+      '   issue  time  branch',
+      '✓  #100   7s    feature/100-cache',
+      '✗  #101   12s   feature/101-the-age-of-answers',
+      '   Phase exec failed: nothing was committed',
+    ]);
+  });
+
   it('has a block for each row where it does not', () => {
     expect(fitted(60)).toEqual([
       '✓  #100   7s',

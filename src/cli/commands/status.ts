@@ -126,9 +126,10 @@ async function show(io: Io, options: StatusOptions, words: readonly (string | un
     ...(index > 0 ? [''] : []),
     ...planLines(each, io.style, now, { detailed: named !== undefined, only }),
   ]);
-  if (named) return out(lines);
   const isEmpty = only !== undefined && lines.length === 0;
-  if (isEmpty) lines.push(only === 'waiting' ? 'Nothing waits here.' : 'Nothing needs you here.');
+  const place = named ? ` in ${named.planId}` : ' here';
+  if (isEmpty) lines.push(`${only === 'waiting' ? 'Nothing waits' : 'Nothing needs you'}${place}.`);
+  if (named) return out(lines);
   for (const problem of problemsWithoutPlan(view))
     lines.push(`${io.style.red('✗')} ${oneLine(sayProblem(problem), 400)}`);
   const hidden = countHidden(

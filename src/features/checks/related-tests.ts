@@ -51,7 +51,7 @@ export function planRelated(root: string, changed: readonly string[]): RelatedPl
   }
   const plan: RelatedPlan = { checks: [], notes: [] };
   for (const { runner, files } of groups.values()) {
-    const argv = argvFor(runner, files);
+    const argv = argvFor(runner, files, relative(root, runner.dir));
     if (typeof argv === 'string') plan.notes.push(argv);
     else plan.checks.push(checkOf(runner, argv));
   }
@@ -96,10 +96,11 @@ function runnerFinder(root: string): (file: string) => Runner | undefined {
   };
 }
 
-/** The arguments, or the reason why there is nothing to run. */
-function argvFor(runner: Runner, files: readonly string[]): string[] | string {
+/** The arguments, or the reason why there is nothing to run. `dir` is the runner’s, from the worktree. */
+function argvFor(runner: Runner, files: readonly string[], dir: string): string[] | string {
   const { name, command } = runner;
-  const none = `None of the files changed in ${runner.dir} is a test that ${name} could run.`;
+  const inDir = dir === '' ? '' : ` in ${dir}`;
+  const none = `No changed file${inDir} is a test that ${name} can run.`;
   if (name === 'go') {
     return [...command, 'test', ...new Set(files.map(goPackage))];
   }
@@ -107,12 +108,12 @@ function argvFor(runner: Runner, files: readonly string[]): string[] | string {
     const tests = new Set(files.flatMap((file) => pythonTests(runner.dir, file)));
     return (
       named(command, [...tests]) ??
-      `No test in ${runner.dir} is named after what has changed there; the whole run before the verdict covers it.`
+      `No test${inDir} is named after a changed file; the checks that follow cover it.`
     );
   }
   if (name === 'vitest' || name === 'jest') {
     const code = files.filter((file) => CODE.test(file));
-    if (code.length === 0) return `No code that ${name} knows has changed in ${runner.dir}.`;
+    if (code.length === 0) return `No changed file${inDir} is code that ${name} knows.`;
     if (code.length > MAX_FILES) return [...command, ...(name === 'vitest' ? ['run'] : [])];
     const options =
       name === 'vitest'

@@ -202,7 +202,8 @@ function waiting(ticket: Ticket, plan: Plan, around: Surroundings): Explanation 
   const then = (what: string) => (around.engine ? what : `${what}, with: ${runCommand(plan)}`);
   if (hold?.kind === 'limit') {
     const now = around.engine ? `; to try now: signalbox retry ${ticket.planId} ${ticket.ticketId}` : '';
-    return { why: `usage limit: ${hold.reason}`, next: `${then('continues at the reset')}${now}` };
+    const why = /usage limit/i.test(hold.reason) ? hold.reason : `usage limit: ${hold.reason}`;
+    return { why, next: `${then('continues at the reset')}${now}` };
   }
   if (hold?.kind === 'overload')
     return { why: `provider overloaded: ${hold.reason}`, next: then('is tried again') };

@@ -4,7 +4,7 @@ import { isSuperseded, type Ticket } from '../../model/ticket.ts';
 import { isSuccess } from '../../model/verdict-criteria-and-missing-checks.ts';
 import { ReportedWaits } from '../event-line.ts';
 import { oneLine } from '../printable-text.ts';
-import { untilText, usageText, whichAttempt, wholeSeconds } from '../style-and-phrases.ts';
+import { untilText, usageText, whichAttempt, wholeSeconds, withoutOutput } from '../style-and-phrases.ts';
 
 const HEARTBEAT_MS = 60_000;
 /** So many are named below a heartbeat. */
@@ -152,8 +152,10 @@ export class RunLines {
     this.#say(`● ${name}: ${phase} ${how}`);
     if (event.note) this.#about(ticketId, event.note);
     if (well) this.#remarks(ticketId, phase);
-    if (outcome !== null && outcome !== 'success' && outcome !== 'failure') this.#detail(ticketId, outcome);
-    this.#detail(ticketId, error?.message ?? '');
+    const verdict = outcome === 'success' || outcome === 'failure' ? '' : (outcome ?? '');
+    for (const text of [verdict, withoutOutput(error?.message ?? '')].filter(Boolean))
+      if (how === '✗') this.#about(ticketId, text);
+      else this.#detail(ticketId, text);
     this.#detail(ticketId, usageText(usage));
   }
 
@@ -161,7 +163,7 @@ export class RunLines {
     if (this.#details && text !== '') this.#about(ticketId, text);
   }
 
-  /** Remarks are always shown, details are not. */
+  /** Remarks and why a phase failed are always shown, details are not. */
   #remarks(ticketId: string, phase: string | null): void {
     for (const text of this.#options.remarksOf?.(ticketId, phase) ?? []) this.#about(ticketId, text);
   }

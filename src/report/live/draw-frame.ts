@@ -34,8 +34,6 @@ const MIN_COLUMNS = 24;
 const MIN_LINES_WITH_COST = 5;
 /** A shorter text is left out. */
 const MIN_TEXT_COLUMNS = 8;
-/** Below this, a wait is shown without its time of day, so that its length and reason are not cut. */
-const LONG_TEXT_COLUMNS = 40;
 const MAX_PHASE_COLUMNS = 24;
 /** `1.2k · $0.01` */
 const brief = (usage: string): string => usage.replace(' tokens · ', ' · ');
@@ -154,7 +152,8 @@ function foldWaits(rows: readonly LiveRow[]): LiveRow[] {
     const longest = same.find((each) => each.since === since) ?? row;
     const name = plural(same.length, 'ticket');
     const text = `${row.text}: ${names}`;
-    return [{ ...row, tickets: same.length, name, phase, since, time: longest.time, usage: '', text }];
+    const short = row.short && `${row.short}: ${names}`;
+    return [{ ...row, tickets: same.length, name, phase, since, time: longest.time, usage: '', text, short }];
   });
 }
 
@@ -195,7 +194,8 @@ function layOutRows(rows: readonly LiveRow[], size: { width: number; name: numbe
     const fits = row.kind !== 'gate' || cells(row.text) <= rest - gap.length - usage;
     const used = fits ? shown(row.usage) : '';
     const text = rest - (used === '' ? 0 : gap.length + usage);
-    const said = row.short && text < LONG_TEXT_COLUMNS ? row.short : row.text;
+    // The time of day is left out first, so that length and reason of a wait are not cut.
+    const said = row.short && cells(row.text) > text ? row.short : row.text;
     if (text >= MIN_TEXT_COLUMNS) parts.push(padOrCut(oneLine(said, 1000), text));
     if (used !== '') parts.push(style.dim(padOrCut(used, usage, 'right')));
     return parts.join(gap).trimEnd();

@@ -89,6 +89,14 @@ describe('explain', () => {
       },
     ],
     [
+      'at a limit that names itself',
+      ticket({ status: 'ready', hold: hold('limit', 'Usage limit of claude') }),
+      {
+        why: 'Usage limit of claude',
+        next: 'continues at the reset; to try now: signalbox retry p t',
+      },
+    ],
+    [
       'after a failure',
       ticket({ status: 'ready', hold: hold('backoff', 'attempt 1 failed: x') }),
       { why: 'attempt 1 failed: x', next: 'is tried again' },

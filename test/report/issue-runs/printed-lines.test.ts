@@ -57,7 +57,8 @@ describe('plain progress', () => {
     at(60, spec('100').end({ ms: (5 * MINUTE + 12) * 1000 }));
     at(61, spec('102').end({ status: 'failure', outcome: 'failure', ms: 1000 }));
     at(62, attemptOf('101', 'exec').start());
-    at(63, attemptOf('101', 'exec').end({ status: 'failure', outcome: 'failure', ms: 1000 }));
+    const error = { class: 'evidence', message: 'nothing was committed\nIt printed:\nno' };
+    at(63, attemptOf('101', 'exec').end({ status: 'failure', outcome: 'failure', error, ms: 1000 }));
     at(64, status('101', 'failed'));
     at(65, status('100', 'complete'));
     lines.close();
@@ -71,6 +72,7 @@ describe('plain progress', () => {
       '● #102: spec ✗',
       '● #101: exec started',
       '● #101: exec ✗',
+      '  #101   nothing was committed',
       '✗ Issue #101 failed (4m 7s): Phase exec failed',
       'Progress: #100 ⏳ #101 ✗ #102 ⏳',
       '✓ Issue #100 completed (5m 12s)',
@@ -91,8 +93,11 @@ describe('plain progress', () => {
     expect(writes.slice(1)).toEqual([
       '◌ #101 waits for #100 (not complete yet), 77 (failed)',
       '● #100: qa ✗',
+      '  #100   AC_NOT_MET',
       '● #100: qa ✗',
+      '  #100   fail',
       '● #100: qa ✗',
+      '  #100   reject',
       '● #100: qa ✓ (1s)',
       '◌ #101 waits: the plan stops at the first failure, and #100 failed',
     ]);

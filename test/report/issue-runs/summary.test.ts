@@ -141,10 +141,10 @@ describe('what a run came to', () => {
   it('can be read in 40 columns, its commands copied', () => {
     expect(said(40).split('\n')).toEqual([
       '',
-      '✗  #101   1s',
-      '   branch  feature/101-age',
-      '   why     Phase exec failed: the agent',
-      '           ended with exit code 3.',
+      '   issue  time  branch',
+      '✗  #101   1s    feature/101-age',
+      '   Phase exec failed: the agent ended',
+      '   with exit code 3.',
       '',
       '0 of 1 done · 1 needs you · 2s',
       '#101: continue with:',
