@@ -5,12 +5,13 @@ import { inLocalTime, OWN_COLOUR_MARK } from './style-and-phrases.ts';
 /** What is printed: a text is one line, a list has several. */
 export type Lines = string | readonly string[];
 
-/** Line ends of any kind, with the white space around them. */
-const BREAKS = /\s*[\n\v\f\r\u0085\u2028\u2029]\s*/g;
+const BREAK = /[\n\v\f\r\u0085\u2028\u2029]/;
+/** White space is matched as a whole: a pattern for line ends with spaces around them takes minutes for a megabyte of spaces. */
+const SPACES = /[\s\u0085]+/g;
 /** Other control characters, and marks that show a text in another order than it is written. */
 // biome-ignore lint/suspicious/noControlCharactersInRegex: finding them is the point
 const CONTROLS = /[\u0000-\u0008\u000e-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]/g;
-const UNSAFE = new RegExp(`${BREAKS.source}|${CONTROLS.source}`);
+const UNSAFE = new RegExp(`${BREAK.source}|${CONTROLS.source}`);
 /** The sequences that `style` makes. */
 const COLOURS = new RegExp(`\\u001b\\[(\\d+);${OWN_COLOUR_MARK}m`);
 
@@ -20,7 +21,10 @@ const COLOURS = new RegExp(`\\u001b\\[(\\d+);${OWN_COLOUR_MARK}m`);
  */
 export function printable(line: string, color = false): string {
   if (!UNSAFE.test(line)) return line;
-  const clean = (text: string) => withoutSequences(text).replace(BREAKS, ' ').replace(CONTROLS, '');
+  const clean = (text: string) =>
+    withoutSequences(text)
+      .replace(SPACES, (spaces) => (BREAK.test(spaces) ? ' ' : spaces))
+      .replace(CONTROLS, '');
   return color
     ? line
         .split(COLOURS)

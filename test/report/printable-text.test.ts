@@ -2,6 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { oneLine, printable, safeJson } from '../../src/report/printable-text.ts';
 import { style } from '../../src/report/style-and-phrases.ts';
+import { within } from '../support/within.ts';
 
 // biome-ignore lint/suspicious/noControlCharactersInRegex: that is what must not be there
 const ACTS = /[\u0000-\u0008\u000a-\u001f\u007f-\u009f\u2028-\u202e\u2066-\u2069]/;
@@ -57,6 +58,13 @@ describe('printable', () => {
     expect(printable('a\r\n  b\u2028c')).toBe('a b c');
     expect(printable('a\u001b]0;title\u0007b\u001b[2Jc\u009b1Ad')).toBe('abcd');
     expect(printable("a('\u001b]0;HIDDEN_OSC()\u0007')")).toBe("a('HIDDEN_OSC()')");
+  });
+
+  it('takes no time for the endless white space that a model may print', () => {
+    const began = performance.now();
+    for (const space of [' ', '\t', '\u00a0', '\n ', '\u0085'])
+      expect(printable(`a${space.repeat(200_000)}b`)).toHaveLength(/[\n\u0085]/.test(space) ? 3 : 200_002);
+    expect(performance.now() - began).toBeLessThan(within(3_000));
   });
 });
 
