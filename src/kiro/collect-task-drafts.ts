@@ -296,9 +296,9 @@ function sectionAt(
 }
 
 const MARKED_ID =
-  /^((?:\p{L}+[\s#:_-]*)?[A-Z]{0,4}-?\d[\d.]*[a-z]?[*_]*)\s*[([]?[✅✔☑✓]\ufe0f?[)\]]?(?=[\s:.)–—-]|$)/u;
+  /^([*_]*(?:\p{L}+[\s#:_-]*)?[A-Z]{0,4}-?\d[\d.]*[a-z]?[*_]*(?::[*_]*|\s+[–—-])?)\s*[([]?[✅✔☑✓]\ufe0f?[)\]]?(?=[\s:.)–—-]|$)/u;
 
-/** A heading without emoji and punctuation before its first word; a check mark there or after the id is moved to the end. */
+/** A heading without emoji and punctuation before its first word; a check mark there or in front of the title is moved to the end. */
 export function wordsOf(heading: string): string {
   const words = heading.replace(/^[^\p{L}\p{N}[*_<(~]+/u, '');
   const unmarked = words.replace(MARKED_ID, '$1');

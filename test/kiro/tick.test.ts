@@ -74,6 +74,7 @@ describe('tick', () => {
   it.each([
     ['### ✅ Task 1: A', '### Task 1: A'],
     ['### Task 1 ✅: A', '### Task 1: A'],
+    ['### Task 1: ✅ A', '### Task 1: A'],
     ['### ✅ Task 1: a ✓ there', '### Task 1: a ✓ there'],
   ])('takes back a check mark that nobody vouches for: %s', (line, wanted) => {
     expect(takeBack(`${line}\n`, { engine: [] })).toBe(`${wanted}\n`);
