@@ -91,6 +91,10 @@ describe('reading', () => {
     expect(() => state.store.ticket({ planId: 'p', ticketId: 'x' })).toThrow(
       expect.objectContaining({ code: 'ticket/unknown', hint: 'Its tickets: a, b.' }),
     );
+    state.plan('q', []);
+    expect(() => state.store.ticket({ planId: 'q', ticketId: 'x' })).toThrow(
+      expect.objectContaining({ hint: 'It has none.' }),
+    );
   });
 });
 

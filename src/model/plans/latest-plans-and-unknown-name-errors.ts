@@ -82,7 +82,8 @@ export function unknownTicket(
   known: readonly string[],
   details: Record<string, unknown>,
 ): InputError {
-  const hint = `${perhaps(ticketId, known)}Its tickets: ${known.slice(0, MAX_TICKETS).join(', ')}.`;
+  const names = known.length > 0 ? `Its tickets: ${known.slice(0, MAX_TICKETS).join(', ')}.` : 'It has none.';
+  const hint = `${perhaps(ticketId, known)}${names}`;
   return new InputError('ticket/unknown', `Plan "${planId}" has no ticket "${ticketId}".`, { hint, details });
 }
 
