@@ -38,27 +38,43 @@ export function explained(error: unknown): string {
   return hint ? `${messageOf(error)} ${hint}` : messageOf(error);
 }
 
-const SHORTAGES: ReadonlyArray<readonly [RegExp, string]> = [
-  [/\bE[MN]FILE\b|too many open files/i, 'too many files are open'],
-  [/\bEAGAIN\b|resource temporarily unavailable|cannot fork/i, 'no further process can be started'],
+/** What the computer is short of, by the code of a system error, and by the words of programs. */
+const SHORTAGES: ReadonlyArray<readonly [codes: string, words: RegExp, what: string]> = [
+  ['EMFILE|ENFILE', /too many open files/i, 'too many files are open'],
+  ['EAGAIN', /resource temporarily unavailable|cannot fork/i, 'no further process can be started'],
   // The limit of a program's own heap stays the same, however long is waited.
-  [/\bENOMEM\b|cannot allocate memory|(?<!heap )out of memory/i, 'there is not enough memory'],
-  [/\b(?:ENOSPC|EDQUOT)\b|no space left on device|disk quota exceeded/i, 'the disk is full'],
-  // Git says no more than this when a file that it has opened cannot be filled.
+  ['ENOMEM', /cannot allocate memory|(?<!heap )out of memory/i, 'there is not enough memory'],
   [
-    /unable to write new[ _]index file|could not write (?:new )?index|couldn't write '[^'\n]*\.lock'|unable to write file [^:\n]+$/im,
+    'ENOSPC|EDQUOT',
+    // For files that it has opened and cannot fill, git does not name the reason.
+    /no space left on device|disk quota exceeded|unable to write new[ _]index file|could not write (?:new )?index|couldn't write '[^'\n]*\.lock'|unable to write file [^:\n]+$/im,
     'the disk is full',
   ],
 ];
 
+/** A code as programs print it: `EMFILE: too many open files`, `spawn git EMFILE`, `code: 'EMFILE'`. It is not part of a name. */
+const printedCode = (codes: string) =>
+  new RegExp(`code:? ['"]?(?:${codes})\\b|(?<![\\w./"'-])(?:${codes})(?=:|\\.?\\s*$)`, 'm');
+
 /** What this computer is short of, where that made something fail: it may help to wait. */
 export function shortageOf(error: unknown): string | undefined {
   for (let each = error; each instanceof Error; each = each.cause) {
-    const text = `${each.message}\n${'stderr' in each ? each.stderr : ''}`;
-    const [, what] = SHORTAGES.find(([pattern]) => pattern.test(text)) ?? [];
+    const what = shortageBy(each);
     if (what) return `${what}: ${withoutCode(messageOf(error))}`;
   }
   return undefined;
+}
+
+/** The message of a system error has the path of a file, whose name may contain any word. */
+function shortageBy(error: NodeJS.ErrnoException): string | undefined {
+  const { code, syscall, message } = error;
+  const text = `${message}\n${'stderr' in error ? error.stderr : ''}`;
+  const found = SHORTAGES.find(([codes, words]) =>
+    syscall === undefined
+      ? words.test(text) || printedCode(codes).test(text)
+      : codes.split('|').includes(code ?? ''),
+  );
+  return found?.[2];
 }
 
 /** Node's words about a failed call, such as `EMFILE: too many open files, open 'a'` and `spawn git EMFILE`, without the code. */

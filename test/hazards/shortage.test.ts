@@ -1,7 +1,9 @@
 import { spawnSync } from 'node:child_process';
 import { mkdirSync, readdirSync, writeFileSync } from 'node:fs';
+import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect } from 'vitest';
+import { readText } from '../../src/machine/files/read-and-remove-files.ts';
 import { shortageOf } from '../../src/model/errors.ts';
 import type { Ticket } from '../../src/model/ticket.ts';
 import { shell } from '../cli/support.ts';
@@ -336,6 +338,9 @@ describe('a shortage', () => {
       ['spawn /bin/sh EAGAIN', 'no further process can be started'],
       ['sh: 0: Cannot fork', 'no further process can be started'],
       ['ENOMEM: not enough memory, read', 'there is not enough memory'],
+      ["{ errno: -24, code: 'EMFILE', syscall: 'open' }", 'too many files are open'],
+      ['npm error code ENOSPC', 'the disk is full'],
+      [' ERR_PNPM_ENOSPC  ENOSPC: no space left on device, write', 'the disk is full'],
       ['fatal: Out of memory, malloc failed', 'there is not enough memory'],
       ['error: unable to write file x: No space left on device', 'the disk is full'],
       ['error: unable to write file x', 'the disk is full'],
@@ -356,7 +361,25 @@ describe('a shortage', () => {
       'fatal: not a git repository',
       'error: unable to write file x: Permission denied',
       'FATAL ERROR: Reached heap limit Allocation failed - JavaScript heap out of memory',
+      'The base branch fix-EMFILE does not exist.',
+      'There is no workflow "ENOSPC".',
+      '/worktrees/EAGAIN: not empty',
+      'error: could not apply 1234567... Handle ENOMEM in the cache',
     ])
       expect(shortageOf(new Error(other))).toBeUndefined();
+  });
+
+  it('is none because of the name of a file', async ({ world }) => {
+    const name = 'fix-enospc-emfile-eagain-enomem-no space left on device';
+    const missing = await readFile(join(world.dir, name, 'a')).catch((error: unknown) => error);
+    expect(missing).toMatchObject({ code: 'ENOENT', message: expect.stringContaining(name) });
+    expect(shortageOf(missing)).toBeUndefined();
+    expect(shortageOf(new Error('outer', { cause: missing }))).toBeUndefined();
+    expect(readText(join(world.dir, name))).toBeUndefined();
+
+    world.agent('agent', 'commit');
+    world.workflow('work', [BUILD]);
+    world.plan('p', { tickets: { 'fix-enospc': {} } });
+    expect((await world.cli('run', 'p')).code).toBe(0);
   });
 });
