@@ -21,7 +21,7 @@ export const TICKET_COMMANDS: Commands = {
       '--waiting': 'only tickets that wait',
       '--watch': 'show it again every two seconds, until Ctrl-C',
     },
-    json: 'print JSON: an array of {plan, tickets} of all plans, or one of them with --plan',
+    json: 'print JSON: an array of {plan, tickets, problems} of all plans, or one of them if a plan is named',
     notes: 'Inside a repository its open plans, elsewhere all open plans, the newest first.',
     examples: ['status', 'status sprint-12', 'status PROJ-101', 'status --failed', 'status --json'],
     load: async () => (await import('../commands/status.ts')).status,

@@ -77,7 +77,7 @@ export interface IssueResult {
 
 /** What a run would do with one issue. */
 export interface PlannedIssue {
-  /** Id of the issue; `number` is 0 for one without. */
+  /** Id of the issue; `issueNumber` is 0 if it has no number. */
   issue: string;
   issueNumber: number;
   title: string;
