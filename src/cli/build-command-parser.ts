@@ -1,12 +1,9 @@
 import { Command, Option } from 'commander';
 import { InputError } from '../model/errors.ts';
 import { nearest } from '../model/text/nearest-word.ts';
+import { FUNCTIONS } from './command-functions.ts';
 import type { CommandDefinition, OptionDefinition } from './definitions/command-definition.ts';
-import { FLEET_COMMANDS } from './definitions/fleet-commands.ts';
-import { PLAN_COMMANDS } from './definitions/plan-and-workflow-commands.ts';
-import { PROJECT_COMMANDS } from './definitions/project-and-workflow-step-commands.ts';
-import { RUN_COMMANDS } from './definitions/run-commands.ts';
-import { TICKET_COMMANDS } from './definitions/ticket-commands.ts';
+import { COMMANDS } from './definitions/commands-and-their-options.ts';
 import { type Io, wordsOf } from './io.ts';
 
 /** Used if there is no terminal. */
@@ -73,20 +70,16 @@ export function createProgram(io: Io, version: string): Command {
     args: { shell: 'bash, zsh, fish' },
     json: 'print the words as JSON',
     examples: ['completion bash >> ~/.bashrc', 'completion fish > ~/.config/fish/completions/signalbox.fish'],
-    load: async () => (await import('./commands/completion.ts')).completion(program),
   };
-  const all = Object.entries({
-    ...RUN_COMMANDS,
-    ...TICKET_COMMANDS,
-    ...PLAN_COMMANDS,
-    ...PROJECT_COMMANDS,
-    ...FLEET_COMMANDS,
-    'completion <shell>': completion,
-  }).map(([usage, definition]) => ({ words: usage.split(' '), definition }));
+  const load = async () => (await import('./commands/completion.ts')).completion(program);
+  const functions: Functions = { ...FUNCTIONS, completion: load };
+  const all = Object.entries<CommandDefinition>({ ...COMMANDS, 'completion <shell>': completion }).map(
+    ([usage, definition]) => ({ words: usage.split(' '), definition }),
+  );
   const inHelp = [...GROUP_OF.keys()];
   const place = ({ words: [name = ''] }: (typeof all)[number]) => [...inHelp, name].indexOf(name);
   for (const { words, definition } of all.sort((a, b) => place(a) - place(b)))
-    addCommand(program, words, definition, { io, heading: GROUP_OF.get(words[0] ?? '') });
+    addCommand(program, words, definition, { io, functions, heading: GROUP_OF.get(words[0] ?? '') });
   return program;
 }
 
@@ -146,12 +139,14 @@ function fullName(command: Command): string {
   return command.parent ? `${fullName(command.parent)} ${command.name()}` : command.name();
 }
 
+type Functions = Readonly<Record<string, (() => Promise<unknown>) | undefined>>;
+
 /** Adds a command below the group that it belongs to, which must be defined before it. */
 function addCommand(
   program: Command,
   words: readonly string[],
-  { about, args = {}, options = {}, json = 'print JSON', notes, load, ...given }: CommandDefinition,
-  { io, heading }: { io: Io; heading: string | undefined },
+  { about, args = {}, options = {}, json = 'print JSON', notes, ...given }: CommandDefinition,
+  { io, functions, heading }: { io: Io; functions: Functions; heading: string | undefined },
 ): void {
   const [path, names] = [words.filter(isName), words.filter((word) => !isName(word))];
   const group = path
@@ -173,6 +168,7 @@ function addCommand(
   for (const name of names) command.argument(name, args[name.replace(/\W/g, '')]);
   for (const [flags, option] of Object.entries(options))
     command.addOption(optionOf(flags, typeof option === 'string' ? { about: option } : option));
+  const load = functions[path.join(' ')];
   if (!load) return;
   command.option('--json', json).action(async () => {
     const run = (await load()) as (io: Io, options: object, ...args: unknown[]) => unknown;

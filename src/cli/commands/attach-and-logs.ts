@@ -16,6 +16,7 @@ import { wrapLines } from '../../report/tables-and-text-wrapping.ts';
 import { readerRedactor } from '../../sandbox/secret-redactors-and-fingerprints.ts';
 import { loadSchemas } from '../../store/open-for-reading.ts';
 import type { Store } from '../../store/store-interface.ts';
+import type { OptionsOf } from '../definitions/commands-and-their-options.ts';
 import { planOrTicketNamed, plansHere } from '../find-named-plans-and-tickets.ts';
 import { exitOf, type Io, inherited, outJson, untilSignal } from '../io.ts';
 import { type GlobalOptions, openSettings, openState } from '../open-settings-store-and-engine.ts';
@@ -77,13 +78,7 @@ function shape(planId: string, { session, socket }: TmuxRecord, { panes, attache
   return { planId, session, socket, attached, windows };
 }
 
-interface Options extends GlobalOptions {
-  phase?: string;
-  follow?: boolean;
-  untilRest?: boolean;
-  failed?: boolean;
-  full?: boolean;
-}
+type Options = OptionsOf<'logs'>;
 
 export async function logs(
   io: Io,

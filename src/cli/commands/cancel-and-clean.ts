@@ -9,23 +9,20 @@ import { isCancelled } from '../../model/ticket.ts';
 import { oneLine } from '../../report/printable-text.ts';
 import { ticketsAsGitHasThem, workLine } from '../../report/status-text.ts';
 import type { Style } from '../../report/style-and-phrases.ts';
+import type { OptionsOf } from '../definitions/commands-and-their-options.ts';
 import { planOrTicketNamed } from '../find-named-plans-and-tickets.ts';
 import { answer, confirmed, type Io, outJson, outWrapped } from '../io.ts';
-import type { GlobalOptions } from '../open-settings-store-and-engine.ts';
 import { openEngine, openRunner } from '../open-settings-store-and-engine.ts';
 
 /** Maximum number of ignored files to name; there may be thousands. */
 const MAX_NAMED_FILES = 5;
 
-interface Options extends GlobalOptions {
-  yes?: boolean;
-  all?: boolean;
-}
+type Options = OptionsOf<'clean'>;
 
 /** Gives up a plan, or a ticket of one. */
 export async function cancel(
   io: Io,
-  options: GlobalOptions & { yes?: boolean },
+  options: OptionsOf<'cancel'>,
   first: string | undefined,
   second: string | undefined,
 ): Promise<void> {

@@ -12,6 +12,7 @@ import { type Attempt, isCancelled, type Ticket } from '../../model/ticket.ts';
 import { nextStep, sayTicketMoved } from '../../report/next-step-after-command.ts';
 import { usageOfAttempts } from '../../report/style-and-phrases.ts';
 import type { Store } from '../../store/store-interface.ts';
+import type { OptionsOf } from '../definitions/commands-and-their-options.ts';
 import { openNamed, planNamed, planOrTicketNamed, ticketNamed } from '../find-named-plans-and-tickets.ts';
 import { answer, confirmed, type Io } from '../io.ts';
 import { type GlobalOptions, openEngine, openState } from '../open-settings-store-and-engine.ts';
@@ -23,11 +24,7 @@ export async function pause(io: Io, options: GlobalOptions, ...words: Words): Pr
   return act(io, options, words, 'pause');
 }
 
-interface RetryOptions extends GlobalOptions {
-  latest?: boolean;
-  failed?: boolean;
-  yes?: boolean;
-}
+type RetryOptions = OptionsOf<'retry'>;
 
 export async function retry(io: Io, options: RetryOptions, ...words: Words): Promise<void> {
   const latest = options.latest === true;
@@ -154,7 +151,7 @@ export async function resumePlan(io: Io, options: GlobalOptions, word: string): 
 /** Runs of issues and specs continue here, unless a daemon has them. Other plans continue where they are run. */
 export async function resume(
   io: Io,
-  options: GlobalOptions & { answer?: string },
+  options: OptionsOf<'resume'>,
   planId: string | undefined,
   ticketId: string | undefined,
 ): Promise<void> {

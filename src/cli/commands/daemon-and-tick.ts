@@ -13,6 +13,7 @@ import { isAtWork } from '../../model/place-tickets-on-workers.ts';
 import { safeJson } from '../../report/printable-text.ts';
 import type { Fleet, Store } from '../../store/store-interface.ts';
 import { positiveInteger } from '../check-option-values.ts';
+import type { OptionsOf } from '../definitions/commands-and-their-options.ts';
 import { answer, type Io } from '../io.ts';
 import { type KeptPage, keepPageServed } from '../keep-page-served.ts';
 import {
@@ -27,14 +28,7 @@ import {
 } from '../open-settings-store-and-engine.ts';
 import { type EventView, eventView, signalCode, untilStopped } from '../show-events-until-stopped.ts';
 
-interface Options extends GlobalOptions {
-  concurrency?: string;
-  agent?: string;
-  verbose?: boolean;
-  plain?: boolean;
-  detach?: boolean;
-  web?: boolean;
-}
+type Options = OptionsOf<'daemon'>;
 
 export async function daemonStart(io: Io, options: Options): Promise<void> {
   const flags = flagsOf(options);

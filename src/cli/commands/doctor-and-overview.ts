@@ -32,12 +32,13 @@ import type { Style } from '../../report/style-and-phrases.ts';
 import { fittingTable, foldProse } from '../../report/tables-and-text-wrapping.ts';
 import { checkAll } from '../../workflows/check/check-workflow.ts';
 import { createWorkspaces } from '../../workspaces/workspaces.ts';
+import type { OptionsOf } from '../definitions/commands-and-their-options.ts';
 import { plansHere } from '../find-named-plans-and-tickets.ts';
 import { type Io, outJson, outWrapped } from '../io.ts';
 import type { GlobalOptions } from '../open-settings-store-and-engine.ts';
 import { openState, storeAddress } from '../open-settings-store-and-engine.ts';
 
-export async function doctor(io: Io, options: GlobalOptions & { agents?: boolean }): Promise<void> {
+export async function doctor(io: Io, options: OptionsOf<'doctor'>): Promise<void> {
   const { settings, configError } = await settingsOrDefaults(io, options);
   const agents = options.agents ? await surveyAgents({ settings, env: io.env }) : undefined;
   const findings = agents

@@ -19,16 +19,12 @@ import type { Env } from '../../machine/paths-and-user-home.ts';
 import { processStart } from '../../machine/process-identity-and-signals.ts';
 import { InputError, orError, WorkspaceError } from '../../model/errors.ts';
 import { createWorkspaces } from '../../workspaces/workspaces.ts';
+import type { OptionsOf } from '../definitions/commands-and-their-options.ts';
 import { answer, exitOf, type Io, inherited } from '../io.ts';
-import { type GlobalOptions, openSettings, trusted } from '../open-settings-store-and-engine.ts';
+import { openSettings, trusted } from '../open-settings-store-and-engine.ts';
 import { notStarted } from './list-and-resume-sessions.ts';
 
-interface Options extends GlobalOptions {
-  repo?: string;
-  workflow?: string;
-  agent?: string;
-  dryRun?: boolean;
-}
+type Options = OptionsOf<'interactive'>;
 
 export async function interactive(io: Io, options: Options): Promise<void> {
   const settings = await openSettings(io, options);

@@ -13,14 +13,12 @@ import { refKey, type TicketRef } from '../../model/ids-and-branch-names.ts';
 import type { Attempt } from '../../model/ticket.ts';
 import { type Lines, oneLine } from '../../report/printable-text.ts';
 import { table } from '../../report/tables-and-text-wrapping.ts';
+import type { OptionsOf } from '../definitions/commands-and-their-options.ts';
 import { ticketNamed } from '../find-named-plans-and-tickets.ts';
 import { exitOf, type Io, inherited, outJson, outWrapped } from '../io.ts';
-import type { GlobalOptions } from '../open-settings-store-and-engine.ts';
 import { openEngine, openState } from '../open-settings-store-and-engine.ts';
 
-interface Options extends GlobalOptions {
-  phase?: string;
-}
+type Options = OptionsOf<'sessions'>;
 
 export async function listSessions(
   io: Io,

@@ -28,6 +28,7 @@ import { isOver, saysStatus, type Ticket } from '../../model/ticket.ts';
 import { oneLine } from '../../report/printable-text.ts';
 import { mergeCommand } from '../../report/status-text.ts';
 import { clock } from '../../report/style-and-phrases.ts';
+import type { OptionsOf } from '../definitions/commands-and-their-options.ts';
 import { planOrTicketNamed, plansHere } from '../find-named-plans-and-tickets.ts';
 import { type Io, outJson, outWrapped } from '../io.ts';
 import {
@@ -39,13 +40,7 @@ import {
 import { signalCode, untilStopped } from '../show-events-until-stopped.ts';
 import { inPhase, outStep, ticketHere } from './workspace-checks-integrate-diff.ts';
 
-interface Options extends GlobalOptions {
-  dryRun?: boolean;
-  pr?: boolean;
-  method?: string;
-  wait?: string;
-  all?: boolean;
-}
+type Options = OptionsOf<'merge'>;
 
 export async function merge(io: Io, options: Options, ...words: (string | undefined)[]): Promise<void> {
   const isNamed = words[0] !== undefined;

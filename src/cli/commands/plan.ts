@@ -12,6 +12,7 @@ import { sayProblem } from '../../report/style-and-phrases.ts';
 import { table, wrapLines } from '../../report/tables-and-text-wrapping.ts';
 import { openAndOnePlan } from '../../store/store-interface.ts';
 import { invalid, oneOf, positiveInteger } from '../check-option-values.ts';
+import type { OptionsOf } from '../definitions/commands-and-their-options.ts';
 import { openNamed, planNamed } from '../find-named-plans-and-tickets.ts';
 import { answer, type Io, outJson, outWrapped, readStandardInput, saySoon } from '../io.ts';
 import {
@@ -116,7 +117,7 @@ export async function planArchive(io: Io, options: GlobalOptions, word: string):
   answer(io, options, plan, `Plan ${id} is ${plan.status}.`);
 }
 
-export async function planDelete(io: Io, options: GlobalOptions & { force?: boolean }, word: string) {
+export async function planDelete(io: Io, options: OptionsOf<'plan delete'>, word: string) {
   const { engine, id } = await openNamed(io, options, 'plan delete', word);
   const { deletePlan } = await import('../../features/plans/approve-archive-cancel-delete.ts');
   await deletePlan(engine, id, options.force === true);
@@ -182,28 +183,7 @@ export async function planRemove(io: Io, options: GlobalOptions, word: string, t
   answer(io, options, { removed: `${planId}/${ticketId}` }, `${ticketId} is no longer in ${planId}.`);
 }
 
-interface Flags extends GlobalOptions {
-  from?: string[];
-  unit?: string;
-  name?: string;
-  base?: string;
-  worktreeRoot?: string;
-  concurrency?: string;
-  title?: string;
-  description?: string;
-  descriptionFile?: string;
-  criteria?: string[];
-  blockedBy?: string[];
-  path?: string[];
-  url?: string;
-  order?: string;
-  repo?: string;
-  workflow?: string;
-  agent?: string;
-  branch?: string;
-  worktree?: string;
-  workerLabels?: string;
-}
+type Flags = OptionsOf<'plan new'> & OptionsOf<'plan edit'>;
 
 const OF_PLANS = ['name', 'base', 'worktreeRoot', 'concurrency'];
 const OF_BOTH = ['repo', 'workflow', 'agent', 'workerLabels', 'json', 'config', 'debug'];

@@ -2,18 +2,11 @@ import type { Listed } from '../../issues/work-item.ts';
 import { InputError } from '../../model/errors.ts';
 import { shellWord } from '../../model/text/quote-values-for-shell.ts';
 import { positiveInteger } from '../check-option-values.ts';
+import type { OptionsOf } from '../definitions/commands-and-their-options.ts';
 import { errorLines, type Io, outJson, saySoon } from '../io.ts';
-import { type GlobalOptions, openSettings } from '../open-settings-store-and-engine.ts';
+import { openSettings } from '../open-settings-store-and-engine.ts';
 
-interface Options extends GlobalOptions {
-  repo?: string;
-  team?: string;
-  milestone?: string;
-  label?: string[];
-  state?: 'open' | 'closed' | 'all';
-  limit?: string;
-  unit?: 'parent' | 'leaf';
-}
+type Options = OptionsOf<'import'>;
 
 const LISTS = ['github', 'linear'];
 

@@ -19,38 +19,13 @@ import { safeJson } from '../../report/printable-text.ts';
 import { specProblemText, specSummary, specText, summaryFacts } from '../../report/spec-text.ts';
 import { openTmuxView, type TmuxView } from '../../report/tmux/tmux-view.ts';
 import { baseCheckFlag, invalid, oneOf, positiveInteger } from '../check-option-values.ts';
+import type { OptionsOf } from '../definitions/commands-and-their-options.ts';
 import { type Io, outJson } from '../io.ts';
-import {
-  type GlobalOptions,
-  limitsOf,
-  openRunner,
-  openState,
-  ownCommand,
-} from '../open-settings-store-and-engine.ts';
+import { limitsOf, openRunner, openState, ownCommand } from '../open-settings-store-and-engine.ts';
 import { type EventView, eventView, signalCode, untilStopped } from '../show-events-until-stopped.ts';
 import { continueInBackground } from './daemon-and-tick.ts';
 
-export interface SpecRunOptions extends GlobalOptions {
-  delay?: string;
-  maxIterations?: string;
-  maxAttempts?: string;
-  timeout?: string;
-  backend?: string;
-  assignBackend?: string;
-  assign?: string;
-  workdir?: string;
-  base?: string;
-  inPlace?: boolean;
-  onFailure?: string;
-  fresh?: boolean;
-  dryRun?: boolean;
-  detach?: boolean;
-  tmux?: boolean;
-  tmuxSession?: string;
-  baseCheck?: boolean;
-  verbose?: boolean;
-  plain?: boolean;
-}
+export type SpecRunOptions = OptionsOf<'spec'>;
 
 export async function runSpec(
   dir: string,
@@ -167,7 +142,7 @@ async function follow(
 /** Continues a spec run here, with an answer to what it asked. */
 export async function resumeSpec(
   planId: string,
-  given: SpecRunOptions & { answer?: string },
+  given: SpecRunOptions & OptionsOf<'resume'>,
   io: Io,
 ): Promise<void> {
   const { shown } = (await openState(io, given, (state) => state.plan(planId))).view;

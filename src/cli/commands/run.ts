@@ -19,6 +19,7 @@ import { safeJson } from '../../report/printable-text.ts';
 import { ticketsAsGitHasThem } from '../../report/status-text.ts';
 import { readableTicket, type Store } from '../../store/store-interface.ts';
 import { baseCheckFlag, positiveInteger } from '../check-option-values.ts';
+import type { OptionsOf } from '../definitions/commands-and-their-options.ts';
 import { type Io, outJson, outWrapped, readStandardInput } from '../io.ts';
 import {
   type GlobalOptions,
@@ -277,11 +278,7 @@ function tasksOf(texts: readonly string[], io: Io): string[] {
 }
 
 /** Continues an issue run with its own mode and output. */
-export async function resumeIssues(
-  planId: string,
-  globals: GlobalOptions & { plain?: boolean },
-  io: Io,
-): Promise<void> {
+export async function resumeIssues(planId: string, globals: OptionsOf<'resume'>, io: Io): Promise<void> {
   const settings = await openSettings(io, globals);
   trusted(settings);
   const [{ RunOrchestrator }, store] = await Promise.all([

@@ -6,19 +6,12 @@ import { InputError } from '../../model/errors.ts';
 import { plural } from '../../model/text/clean-escape-quote-plural.ts';
 import { specProblemText, specText } from '../../report/spec-text.ts';
 import { oneOf } from '../check-option-values.ts';
+import type { OptionsOf } from '../definitions/commands-and-their-options.ts';
 import { type Io, outJson } from '../io.ts';
 import { openEngine, openSettings } from '../open-settings-store-and-engine.ts';
-import type { SpecRunOptions } from './run-spec.ts';
 import { inPhase, outStep, ticketHere } from './workspace-checks-integrate-diff.ts';
 
-interface Options extends SpecRunOptions {
-  spec?: string;
-  unit?: string;
-  includeOptional?: boolean;
-  only?: string;
-  from?: string;
-  skip?: string;
-}
+type Options = OptionsOf<'spec'>;
 
 /** The exit code for problems in a spec, and for everything else that keeps one from running. */
 const UNUSABLE = 5;

@@ -14,6 +14,7 @@ import { oneLine } from '../../report/printable-text.ts';
 import { wholeSeconds } from '../../report/style-and-phrases.ts';
 import { table, wrapLines } from '../../report/tables-and-text-wrapping.ts';
 import { reportHtml, reportMarkdown, reportText } from '../../report/work-report.ts';
+import type { OptionsOf } from '../definitions/commands-and-their-options.ts';
 import { planNamed, plansHere } from '../find-named-plans-and-tickets.ts';
 import { type Io, outJson } from '../io.ts';
 import {
@@ -23,7 +24,7 @@ import {
   openSettings,
 } from '../open-settings-store-and-engine.ts';
 
-export async function stats(io: Io, options: GlobalOptions & { csv?: boolean }): Promise<void> {
+export async function stats(io: Io, options: OptionsOf<'stats'>): Promise<void> {
   const settings = await openSettings(io, options);
   const { store, view } = await openNamedStore(io, options, settings, (state) => state.view());
   const { logPath } = settings.run;
@@ -96,14 +97,7 @@ function cell(value: string | number): string {
   return /[",]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
 }
 
-interface ReportOptions extends GlobalOptions {
-  since?: string;
-  md?: boolean;
-  html?: boolean;
-  plan?: string;
-  repo?: string;
-  all?: boolean;
-}
+type ReportOptions = OptionsOf<'report'>;
 
 /** Shows what happened since a time, and what a person has to do. */
 export async function report(io: Io, options: ReportOptions): Promise<void> {

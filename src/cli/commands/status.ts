@@ -18,18 +18,12 @@ import { type Lines, oneLine, printable } from '../../report/printable-text.ts';
 import { asGitHasIt, planLines, ticketLines } from '../../report/status-text.ts';
 import { sayProblem } from '../../report/style-and-phrases.ts';
 import { openAndOnePlan } from '../../store/store-interface.ts';
+import type { OptionsOf } from '../definitions/commands-and-their-options.ts';
 import { planOrTicketNamed, plansHere } from '../find-named-plans-and-tickets.ts';
 import { type Io, outJson, outWrapped, untilSignal } from '../io.ts';
-import type { GlobalOptions } from '../open-settings-store-and-engine.ts';
 import { openState } from '../open-settings-store-and-engine.ts';
 
-interface StatusOptions extends GlobalOptions {
-  plan?: string;
-  all?: boolean;
-  failed?: boolean;
-  waiting?: boolean;
-  watch?: boolean;
-}
+type StatusOptions = OptionsOf<'status'>;
 
 const WATCH_MS = 2_000;
 

@@ -5,14 +5,12 @@ import { BoardReader, type BoardSource } from '../../report/board/read-board.ts'
 import { printBoard } from '../../report/top/draw-board.ts';
 import { readerRedactor } from '../../sandbox/secret-redactors-and-fingerprints.ts';
 import type { Store } from '../../store/store-interface.ts';
+import type { OptionsOf } from '../definitions/commands-and-their-options.ts';
 import { planNamed, plansHere } from '../find-named-plans-and-tickets.ts';
 import { type Io, outJson } from '../io.ts';
-import type { GlobalOptions } from '../open-settings-store-and-engine.ts';
 import { openLiveStore, openSettings } from '../open-settings-store-and-engine.ts';
 
-interface TopOptions extends GlobalOptions {
-  all?: boolean;
-}
+type TopOptions = OptionsOf<'top'>;
 
 export async function top(io: Io, options: TopOptions, word: string | undefined): Promise<void> {
   const settings = await openSettings(io, options);

@@ -15,21 +15,15 @@ import { readerRedactor } from '../../sandbox/secret-redactors-and-fingerprints.
 import { type RunningServer, serve } from '../../web/serve.ts';
 import { replaceToken, TokenKeeper, tokenFile } from '../../web/token-and-sessions.ts';
 import { invalid } from '../check-option-values.ts';
+import type { OptionsOf } from '../definitions/commands-and-their-options.ts';
 import type { Io } from '../io.ts';
 import { OF_DAEMON } from '../keep-page-served.ts';
-import { type GlobalOptions, openEngine } from '../open-settings-store-and-engine.ts';
+import { openEngine } from '../open-settings-store-and-engine.ts';
 import { openInBrowser } from '../show-in-pager-or-browser.ts';
 
 declare const __VERSION__: string;
 
-interface WebOptions extends GlobalOptions {
-  port?: string;
-  host?: string;
-  readOnly?: boolean;
-  newToken?: boolean;
-  open?: boolean;
-  qr?: boolean;
-}
+type WebOptions = OptionsOf<'web'>;
 
 const DEFAULT_PORT = 4747;
 /** Where the default port is taken, these are tried after it. */

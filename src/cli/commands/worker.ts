@@ -3,19 +3,13 @@ import { InputError } from '../../model/errors.ts';
 import { plural } from '../../model/text/clean-escape-quote-plural.ts';
 import { safeJson } from '../../report/printable-text.ts';
 import { positiveInteger } from '../check-option-values.ts';
+import type { OptionsOf } from '../definitions/commands-and-their-options.ts';
 import { answer, type Io } from '../io.ts';
-import type { GlobalOptions } from '../open-settings-store-and-engine.ts';
 import { limitsOf, openRunner, storeAddress } from '../open-settings-store-and-engine.ts';
 import { eventView } from '../show-events-until-stopped.ts';
 import { settingsRefresher, startInBackground } from './daemon-and-tick.ts';
 
-interface Options extends GlobalOptions {
-  slots?: string;
-  labels?: string;
-  verbose?: boolean;
-  plain?: boolean;
-  detach?: boolean;
-}
+type Options = OptionsOf<'worker'>;
 
 declare const __VERSION__: string;
 

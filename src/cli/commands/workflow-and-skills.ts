@@ -13,6 +13,7 @@ import { findWorkflows, resolveWorkflow } from '../../workflows/find-and-check-w
 import { findPrompt, type SearchPath } from '../../workflows/find-workflows-prompts-scripts.ts';
 import { installSkills, listSkills } from '../../workflows/install-skills.ts';
 import { type LoadedWorkflow, listWorkflows, loadWorkflow } from '../../workflows/load-and-list-workflows.ts';
+import type { OptionsOf } from '../definitions/commands-and-their-options.ts';
 import { answer, type Io, outJson, outWrapped } from '../io.ts';
 import { type GlobalOptions, openSettings } from '../open-settings-store-and-engine.ts';
 
@@ -61,7 +62,7 @@ export async function workflowShow(io: Io, options: GlobalOptions, name: string)
 
 export async function workflowGraph(
   io: Io,
-  options: GlobalOptions & { mermaid?: boolean },
+  options: OptionsOf<'workflow graph'>,
   name: string,
 ): Promise<void> {
   const { workflow } = await resolveWorkflow(name, await searchPathOf(options, io));
@@ -128,11 +129,7 @@ async function searchPathOf(options: GlobalOptions, io: Io): Promise<SearchPath>
   return (await openSettings(io, options)).searchPath;
 }
 
-interface Options extends GlobalOptions {
-  dir?: string;
-  user?: boolean;
-  force?: boolean;
-}
+type Options = OptionsOf<'skills install'>;
 
 export async function skillsList(io: Io, options: Options): Promise<void> {
   const found = await listSkills((await openSettings(io, options)).searchPath.skills);

@@ -7,13 +7,14 @@ import { answerCommands } from '../../model/state/explain-ticket.ts';
 import { NO_CHECKS, NO_RELATED_TESTS_RAN } from '../../model/verdict-criteria-and-missing-checks.ts';
 import { mergeCommand, ticketsAsGitHasThem, whereWorkIs } from '../../report/status-text.ts';
 import type { Style } from '../../report/style-and-phrases.ts';
+import type { OptionsOf } from '../definitions/commands-and-their-options.ts';
 import { ticketNamed } from '../find-named-plans-and-tickets.ts';
 import { answer, type Io, outJson } from '../io.ts';
 import type { GlobalOptions } from '../open-settings-store-and-engine.ts';
 import { openEngine, openSettings } from '../open-settings-store-and-engine.ts';
 import { pageLines } from '../show-in-pager-or-browser.ts';
 
-export async function checks(io: Io, options: GlobalOptions & { related?: boolean }): Promise<void> {
+export async function checks(io: Io, options: OptionsOf<'checks'>): Promise<void> {
   const cwd = io.env.SIGNALBOX_WORKTREE ?? io.cwd;
   const { runChecks, reportChecks } = await import('../../features/checks/find-and-run-checks.ts');
   const found = options.related ? await relatedChecks(cwd, io) : await allChecks(options, cwd, io);
@@ -106,7 +107,7 @@ function report(io: Io, options: GlobalOptions, done: Done): void {
 
 export async function diff(
   io: Io,
-  options: GlobalOptions & { stat?: boolean },
+  options: OptionsOf<'diff'>,
   ...words: (string | undefined)[]
 ): Promise<void> {
   const engine = await openEngine(io, options, 'diff');

@@ -1,5 +1,3 @@
-import type { Io } from '../io.ts';
-
 /** Commands by their words and arguments: `plan new <plan>`. The parser, the help and the completion of shells are made from them. */
 export type Commands = Readonly<Record<string, CommandDefinition>>;
 
@@ -16,8 +14,6 @@ export interface CommandDefinition {
   notes?: string;
   /** Command lines; `signalbox` is put in front unless it is in them. Default: the usage with names for plan and ticket. */
   examples?: readonly string[];
-  /** Loads the function that does the work. A group of commands has none. */
-  load?: () => Promise<CommandFunction>;
 }
 
 export interface OptionDefinition {
@@ -30,9 +26,6 @@ export interface OptionDefinition {
   choices?: readonly string[];
   default?: string;
 }
-
-/** Gets the options, global ones included, then the arguments in their order. */
-type CommandFunction = (io: Io, options: never, ...args: never[]) => unknown;
 
 /** Arguments of commands that workflows call: the engine names the ticket in the environment. */
 export const TICKET_OF_PHASE = {

@@ -1,9 +1,7 @@
 import type { Commands } from './command-definition.ts';
 
-const fleet = () => import('../commands/fleet.ts');
-
 /** Commands for a store that many machines share. */
-export const FLEET_COMMANDS: Commands = {
+export const FLEET_COMMANDS = {
   fleet: {
     about: 'share plans between machines, in PostgreSQL',
     examples: ['fleet init postgres://owner@db.local/sb'],
@@ -21,7 +19,6 @@ export const FLEET_COMMANDS: Commands = {
     notes: `One worker per state directory. It drives only repositories that its own settings name under "repos".
 Ctrl-C lets the running phases end, and other workers continue the tickets; a second Ctrl-C stops the agents.`,
     examples: ['worker --slots 4 --labels linux,gpu', 'worker --detach'],
-    load: async () => (await import('../commands/worker.ts')).worker,
   },
   'fleet init [address]': {
     about: 'create or migrate the schemas of a store, and print the rights that its users need',
@@ -29,38 +26,32 @@ Ctrl-C lets the running phases end, and other workers continue the tickets; a se
     notes: `The password comes from PGPASSWORD, PGPASSFILE, or the address in SIGNALBOX_STORE. The login has to be the
 owner's: no other role can change the schemas. Two at once wait for each other.`,
     examples: ['PGPASSFILE=~/.pgpass signalbox fleet init postgres://owner@db.local/sb', 'fleet init --json'],
-    load: async () => (await fleet()).fleetInit,
   },
   'fleet status': {
     about: 'show the workers of a fleet and what they drive',
     examples: ['fleet status', 'fleet status --json'],
-    load: async () => (await fleet()).fleetStatus,
   },
   'fleet drain <worker>': {
     about: 'let a worker end: it takes no more tickets, and others continue those it has',
     args: { worker: 'its id, as fleet status shows it' },
     examples: ['fleet drain build-1-3fa92c'],
-    load: async () => (await fleet()).fleetDrain,
   },
   'fleet remove <worker>': {
     about: 'forget a worker that is gone',
     args: { worker: 'its id, as fleet status shows it' },
     notes: 'Refused while its lease is valid, since its agents may still run.',
     examples: ['fleet remove build-1-3fa92c'],
-    load: async () => (await fleet()).fleetRemove,
   },
   'fleet import [plans...]': {
     about: 'move plans of the state directory into the store of the fleet',
     args: { plans: 'ids of plans (default: all that are not archived)' },
     notes: 'A plan that is being worked on is refused. The files stay, as an archived plan.',
     examples: ['fleet import night-42'],
-    load: async () => (await fleet()).moveBetweenStores('import'),
   },
   'fleet export <plans...>': {
     about: 'move plans of the fleet back into files of the state directory',
     args: { plans: 'ids of plans' },
     notes: 'A plan that is being worked on is refused. In the store it stays as an archived plan.',
     examples: ['fleet export night-42'],
-    load: async () => (await fleet()).moveBetweenStores('export'),
   },
-};
+} as const satisfies Commands;

@@ -1,14 +1,11 @@
 import type { Commands } from './command-definition.ts';
 
-const plan = () => import('../commands/plan.ts');
-const workflow = () => import('../commands/workflow-and-skills.ts');
-
 const FOR_BOTH = {
   '--repo <path>': 'git repository',
   '-w, --workflow <name>': 'workflow',
   '-a, --agent <name>': 'agent of phases that name none',
   '--worker-labels <names>': 'on a fleet: labels that a worker must have, separated by commas',
-};
+} as const;
 const FOR_TICKETS = {
   '-t, --title <text>': 'one line',
   '-d, --description <text>': 'what is to be done',
@@ -26,29 +23,26 @@ const FOR_TICKETS = {
   '--worktree <dir>': 'its worktree',
   '--url <url>': 'link to the tracker',
   '--order <n>': 'lower starts first',
-};
+} as const;
 
 /** Commands that make plans, and what plans are made of. */
-export const PLAN_COMMANDS: Commands = {
+export const PLAN_COMMANDS = {
   plan: {
     about: 'make, show, check and approve plans',
     examples: ['plan check sprint-12', 'plan approve sprint-12'],
   },
-  'plan list': { about: 'list all plans', load: async () => (await plan()).planList },
-  'plan show <plan>': { about: 'show a plan with its tickets', load: async () => (await plan()).planShow },
+  'plan list': { about: 'list all plans' },
+  'plan show <plan>': { about: 'show a plan with its tickets' },
   'plan check <plan>': {
     about: 'find everything that is wrong with a plan',
-    load: async () => (await plan()).planCheck,
   },
-  'plan approve <plan>': { about: 'make a draft active', load: async () => (await plan()).planApprove },
+  'plan approve <plan>': { about: 'make a draft active' },
   'plan archive <plan>': {
     about: 'put a plan away; nothing is deleted',
-    load: async () => (await plan()).planArchive,
   },
   'plan delete <plan>': {
     about: 'delete a plan that has nothing unmerged',
     options: { '--force': 'also when branches are not merged; branches and uncommitted work are kept' },
-    load: async () => (await plan()).planDelete,
   },
   'plan new <plan>': {
     about: 'make a draft plan from issues, Markdown files or a spec directory',
@@ -67,7 +61,6 @@ export const PLAN_COMMANDS: Commands = {
       'plan new sprint-12 --from 100 101 docs/issues/cache.md',
       'plan new limits --from .kiro/specs/rate-limits --workflow local',
     ],
-    load: async () => (await plan()).planNew,
   },
   'plan add <plan> <ticket>': {
     about: 'add a ticket to a plan',
@@ -77,7 +70,6 @@ export const PLAN_COMMANDS: Commands = {
       'plan add sprint-12 cache --title "Cache answers" --blocked-by 100',
       'plan add sprint-12 docs -t "Describe it" --criteria "in README"',
     ],
-    load: async () => (await plan()).planAdd,
   },
   'plan edit <plan> [ticket]': {
     about: 'change a ticket that is not running, or a plan',
@@ -96,12 +88,10 @@ export const PLAN_COMMANDS: Commands = {
       'plan edit sprint-12 cache --blocked-by ""',
       'plan edit sprint-12 --workflow local',
     ],
-    load: async () => (await plan()).planEdit,
   },
   'plan remove <plan> <ticket>': {
     about: 'remove a ticket that has not begun from its plan',
     examples: ['plan remove sprint-12 cache'],
-    load: async () => (await plan()).planRemove,
   },
   interactive: {
     about: 'plan with an agent in its own terminal interface',
@@ -114,7 +104,6 @@ export const PLAN_COMMANDS: Commands = {
     json: 'the same as JSON',
     notes: 'Agents that can plan: pi, claude, codex, opencode and gemini.',
     examples: ['interactive', 'interactive --repo ~/src/teatime --agent claude'],
-    load: async () => (await import('../commands/interactive.ts')).interactive,
   },
   'import <source...>': {
     about: 'print work items as JSON, for scripts',
@@ -140,7 +129,6 @@ export const PLAN_COMMANDS: Commands = {
       'import linear --team ENG --limit 20',
       'import .kiro/specs/my-feature --unit leaf',
     ],
-    load: async () => (await import('../commands/print-work-items.ts')).importItems,
   },
   workflow: {
     about: 'list, show, check and draw workflows',
@@ -149,30 +137,26 @@ export const PLAN_COMMANDS: Commands = {
   'workflow list': {
     about: 'list the workflows a ticket can name, and where each comes from',
     examples: ['workflow list', 'workflow list --json'],
-    load: async () => (await workflow()).workflowList,
   },
   'workflow show <name>': {
     about: 'print a workflow’s phases, prompts and scripts',
     args: { name: 'the workflow' },
     examples: ['workflow show local', 'workflow show local --json'],
-    load: async () => (await workflow()).workflowShow,
   },
   'workflow check [file]': {
     about: 'find everything wrong with workflows and their prompts, before anything runs',
     args: { file: 'a workflow file or name (default: all of them)' },
     notes: 'Exits with 1 when there is a problem.',
     examples: ['workflow check', 'workflow check my-workflow.yaml'],
-    load: async () => (await workflow()).workflowCheck,
   },
   'workflow graph <name>': {
     about: 'draw a workflow’s phases and edges',
     args: { name: 'the workflow' },
     options: { '--mermaid': 'as a Mermaid flowchart' },
     examples: ['workflow graph local', 'workflow graph local --mermaid > local.mmd'],
-    load: async () => (await workflow()).workflowGraph,
   },
   skills: { about: 'skills for agents that drive Signalbox', examples: ['skills install'] },
-  'skills list': { about: 'list the available skills', load: async () => (await workflow()).skillsList },
+  'skills list': { about: 'list the available skills' },
   'skills install [names...]': {
     about: 'copy skills to where agents look for them: .claude/skills and .agents/skills',
     args: { names: 'default: all of them' },
@@ -182,6 +166,5 @@ export const PLAN_COMMANDS: Commands = {
       '--force': 'replace what was changed there',
     },
     examples: ['skills install', 'skills install --user'],
-    load: async () => (await workflow()).skillsInstall,
   },
-};
+} as const satisfies Commands;

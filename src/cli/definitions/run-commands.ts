@@ -1,9 +1,6 @@
 import { runFlags } from '../../config/run-flags.ts';
 import { type Commands, TICKET_OF_PHASE } from './command-definition.ts';
 
-const daemon = () => import('../commands/daemon-and-tick.ts');
-const spec = () => import('../commands/spec.ts');
-
 const PLAIN = { '--plain': 'one line per event, also on a terminal' };
 const BASE_CHECK = { '--no-base-check': 'do not run the checks on the base before work starts' };
 const VERBOSE = { '-v, --verbose': 'show what agents say and do' };
@@ -16,7 +13,7 @@ const SELECTED_TASKS = {
 };
 
 /** Commands that run work. */
-export const RUN_COMMANDS: Commands = {
+export const RUN_COMMANDS = {
   'run [what...]': {
     about: 'run issues, tasks or a plan until done',
     args: { what: 'a plan and some of its tickets, or issues: numbers, #12, URLs, ENG-12, Markdown files' },
@@ -36,7 +33,6 @@ Exit code 0 when everything is complete, 1 when not, 130 after Ctrl-C.`,
       'run docs/issues/cache.md --agent rehearsal   # no key, no network',
       'run sprint-12 PROJ-101 --verbose             # one of its tickets',
     ],
-    load: async () => (await import('../commands/run.ts')).run,
   },
   'spec [dir]': {
     about: 'run a Kiro spec’s tasks one unit at a time, until done',
@@ -75,13 +71,11 @@ spec could not be run, 130 after Ctrl-C.`,
       'spec .kiro/specs/my-feature --only 2,3.1 --dry-run',
       'spec check .kiro/specs/my-feature',
     ],
-    load: async () => (await spec()).specRun,
   },
   'spec tick [plan] [ticket]': {
     about: 'tick the boxes of a unit that is done, and commit that',
     args: TICKET_OF_PHASE,
     examples: ['spec tick spec-my-feature 2.1'],
-    load: async () => (await spec()).specTick,
   },
   'spec check <dir>': {
     about: 'print a spec’s tasks, units, order and dependencies, and find problems before anything runs',
@@ -95,7 +89,6 @@ spec could not be run, 130 after Ctrl-C.`,
       'spec check .kiro/specs/my-feature',
       'spec check .kiro/specs/my-feature --unit leaf --from 2.1',
     ],
-    load: async () => (await spec()).specCheck,
   },
   daemon: {
     about: 'run all active plans until stopped',
@@ -111,19 +104,16 @@ spec could not be run, 130 after Ctrl-C.`,
     notes: `One daemon per state directory. It starts work as soon as a file changes.
 Ctrl-C stops the agents; their tickets continue, in the same sessions, at the next start.`,
     examples: ['daemon --concurrency 4', 'daemon --detach', 'daemon --web', 'daemon status', 'daemon stop'],
-    load: async () => (await daemon()).daemonStart,
   },
   'daemon status': {
     about: 'show whether a daemon is running',
     notes: 'Exits with 1 when none is running.',
-    load: async () => (await daemon()).daemonStatus,
   },
-  'daemon stop': { about: 'stop the daemon and its agents', load: async () => (await daemon()).daemonStop },
+  'daemon stop': { about: 'stop the daemon and its agents' },
   tick: {
     about: 'start what can start now, wait for it, and exit',
     options: { ...VERBOSE, ...PLAIN },
     json: 'print events as JSON lines',
-    load: async () => (await daemon()).tick,
   },
   'merge [plan] [ticket]': {
     about: 'merge complete tickets that pass the checks together',
@@ -144,6 +134,5 @@ Exits with 1 when a ticket was sent back or left out, and with --dry-run when a 
       'merge sprint-12 --pr --method squash',
       'merge --all',
     ],
-    load: async () => (await import('../commands/merge-and-forge.ts')).merge,
   },
-};
+} as const satisfies Commands;

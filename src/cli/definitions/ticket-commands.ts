@@ -1,8 +1,5 @@
 import type { Commands } from './command-definition.ts';
 
-const ticket = () => import('../commands/control-tickets-and-plans.ts');
-const sessions = () => import('../commands/list-and-resume-sessions.ts');
-
 /** The words that name a ticket. */
 const TICKET = { plan: '@last is the latest; left out where only one open plan has the ticket' };
 
@@ -10,7 +7,7 @@ const TICKET = { plan: '@last is the latest; left out where only one open plan h
 const LATEST = { plan: '@last is the latest' };
 
 /** Commands that show plans and tickets, and what a person does to them. */
-export const TICKET_COMMANDS: Commands = {
+export const TICKET_COMMANDS = {
   'status [plan] [ticket]': {
     about: 'show plans and tickets, and why they wait',
     args: { plan: 'one plan in detail', ticket: 'one ticket with all its attempts' },
@@ -24,7 +21,6 @@ export const TICKET_COMMANDS: Commands = {
     json: 'print JSON: an array of {plan, tickets, problems} of all plans, or one of them if a plan is named',
     notes: 'Inside a repository its open plans, elsewhere all open plans, the newest first.',
     examples: ['status', 'status sprint-12', 'status PROJ-101', 'status --failed', 'status --json'],
-    load: async () => (await import('../commands/status.ts')).status,
   },
   'top [plan]': {
     about: 'show a live board of all tickets, what needs you first',
@@ -34,7 +30,6 @@ export const TICKET_COMMANDS: Commands = {
     notes:
       'Inside a repository its open plans, elsewhere all open plans. The key ? shows the keys. In a pipe it prints one frame.',
     examples: ['top', 'top sprint-12', 'top --all', 'top --json'],
-    load: async () => (await import('../commands/top.ts')).top,
   },
   'logs [plan] [ticket]': {
     about: 'show what happened in a plan or a ticket',
@@ -55,7 +50,6 @@ export const TICKET_COMMANDS: Commands = {
       'logs sprint-12 --failed',
       'logs sprint-12 PROJ-101 -f',
     ],
-    load: async () => (await import('../commands/attach-and-logs.ts')).logs,
   },
   'attach [plan]': {
     about: 'go to the tmux windows of a plan’s latest run',
@@ -64,14 +58,12 @@ export const TICKET_COMMANDS: Commands = {
     },
     json: 'print the session and its windows instead',
     examples: ['attach', 'attach sprint-12'],
-    load: async () => (await import('../commands/attach-and-logs.ts')).attach,
   },
   'diff [plan] [ticket]': {
     about: 'show a ticket’s work, uncommitted changes included',
     options: { '--stat': 'only the files and how much changed' },
     args: { plan: 'default: the latest', ticket: 'may be left out where there is only one' },
     examples: ['diff', 'diff PROJ-101', 'diff sprint-12 PROJ-101 --stat'],
-    load: async () => (await import('../commands/workspace-checks-integrate-diff.ts')).diff,
   },
   web: {
     about: 'serve a page with everything, live, on this machine',
@@ -85,7 +77,6 @@ export const TICKET_COMMANDS: Commands = {
     },
     json: 'print one JSON line when it is served: {url, pid, tokenFile, running}',
     examples: ['web', 'web --open', 'web --read-only', 'web --host 192.168.1.20 --qr'],
-    load: async () => (await import('../commands/web.ts')).web,
   },
   report: {
     about: 'what happened since you last looked, and what needs you',
@@ -99,12 +90,10 @@ export const TICKET_COMMANDS: Commands = {
     },
     json: 'print JSON: {since, until, period, sentence, sections}',
     examples: ['report', 'report --since 18:00', 'report --all --html > report.html'],
-    load: async () => (await import('../commands/stats-and-report.ts')).report,
   },
   'pause [plan] [ticket]': {
     about: 'pause a ticket: its agent stops now, everything is kept',
     args: TICKET,
-    load: async () => (await ticket()).pause,
   },
   'retry [plan] [ticket]': {
     about: 'run the failed phase again, counters at zero',
@@ -115,19 +104,16 @@ export const TICKET_COMMANDS: Commands = {
       '-y, --yes': 'with --failed: do not ask',
     },
     examples: ['retry sprint-12 PROJ-101', 'retry PROJ-101', 'retry --failed @last'],
-    load: async () => (await ticket()).retry,
   },
   'skip [plan] [ticket] [phase]': {
     about: 'continue at another phase',
     args: TICKET,
     examples: ['skip sprint-12 PROJ-101 self_review', 'skip PROJ-101 self_review'],
-    load: async () => (await ticket()).skip,
   },
   'respond [plan] [ticket] [decision] [message...]': {
     about: 'answer a gate',
     args: TICKET,
     examples: ['respond sprint-12 PROJ-101 approve "looks good"', 'respond PROJ-101 approve'],
-    load: async () => (await ticket()).respond,
   },
   'resume [plan] [ticket]': {
     about: 'continue what was paused, stopped or halted',
@@ -139,13 +125,11 @@ export const TICKET_COMMANDS: Commands = {
       '--plain': 'of a run: one line per event, also on a terminal',
     },
     examples: ['resume sprint-12'],
-    load: async () => (await ticket()).resume,
   },
   'stop [plan] [ticket]': {
     about: 'stop a ticket, or a plan with all that runs in it',
     notes: 'resume continues it. To give it up instead: cancel.',
     examples: ['stop sprint-12'],
-    load: async () => (await ticket()).stop,
   },
   'cancel [plan] [ticket]': {
     about: 'give up a ticket, or a plan with all that is not done',
@@ -155,24 +139,20 @@ export const TICKET_COMMANDS: Commands = {
     options: { '-y, --yes': 'do not ask; needed without a terminal' },
     json: 'print JSON: {plan, tickets}, each ticket with what is left of it',
     examples: ['cancel sprint-12', 'cancel sprint-12 PROJ-101 --yes'],
-    load: async () => (await import('../commands/cancel-and-clean.ts')).cancel,
   },
   'pause-plan <plan>': {
     about: 'stop what runs for a plan and start nothing more',
     args: LATEST,
-    load: async () => (await ticket()).pausePlan,
   },
   'resume-plan <plan>': {
     about: 'continue a paused plan',
     args: LATEST,
-    load: async () => (await ticket()).resumePlan,
   },
   'sessions [plan] [ticket]': {
     about: 'list the agent sessions of a ticket',
     args: TICKET,
     options: { '--phase <phase>': 'only of this phase' },
     examples: ['sessions sprint-12 PROJ-101 --phase implement'],
-    load: async () => (await sessions()).listSessions,
   },
   'resume-session [plan] [ticket] [session]': {
     about: 'continue an agent session yourself',
@@ -181,6 +161,5 @@ export const TICKET_COMMANDS: Commands = {
     options: { '--phase <phase>': 'the latest session of this phase' },
     json: 'print what would be started, and start nothing',
     examples: ['resume-session PROJ-101', 'resume-session sprint-12 PROJ-101 --phase qa'],
-    load: async () => (await sessions()).resumeSession,
   },
-};
+} as const satisfies Commands;
