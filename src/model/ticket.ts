@@ -43,7 +43,7 @@ export function openAttempt(ticket: Ticket): Attempt | undefined {
 }
 
 /**
- * Since when a ticket is where every view shows it. A poll or gate has waited since its attempt started, however often it was
+ * The time from which all views count how long a ticket is in its state. A poll or gate has waited since its attempt started, however often it was
  * checked; a running phase takes as long as all attempts of its visit, without the time before in which it failed or waited.
  */
 export function inStateSince(ticket: Ticket): string | null {
