@@ -64,6 +64,9 @@ async function readRemotes(options: GhOptions) {
 }
 
 async function askGh(options: GhOptions, origin: string | undefined): Promise<RepositoryName> {
+  const none = unknown(`${options.cwd} has no remote on GitHub, so a plain issue number is not enough.`);
+  // Without any remote, neither gh nor a login would help.
+  if (origin === undefined) throw none;
   const result = await runGh(['repo', 'view', '--json', 'nameWithOwner,url'], options);
   if (result.code === 0) {
     const { nameWithOwner, url } = asRecord(parseJson(result.stdout));
@@ -73,9 +76,7 @@ async function askGh(options: GhOptions, origin: string | undefined): Promise<Re
     if (name) return name;
   }
   const failure = ghFailure(result, { what: 'the repository of this directory' });
-  // Without any remote, a login would not help either.
-  if (origin !== undefined && failure.failure !== 'unknown' && failure.failure !== 'not-found') throw failure;
-  throw unknown(`${options.cwd} has no remote on GitHub, so a plain issue number is not enough.`);
+  throw failure.failure === 'unknown' || failure.failure === 'not-found' ? none : failure;
 }
 
 function unknown(message: string): InputError {

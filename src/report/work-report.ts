@@ -279,7 +279,8 @@ function oddities(tickets: readonly Ticket[], isNew: (time: string | null) => bo
 /** What people did, in order; the same done to tickets of a plan within a minute is one entry. Messages to agents are left out. */
 function decided(events: readonly StoredEvent[], now: number): Item[] {
   const commands = events
-    .flatMap((event) => (event.type === 'command' ? event : []))
+    // A pause with an end is a step of another command, such as `cancel`.
+    .flatMap((event) => (event.type === 'command' && !('goesOnBy' in event.detail) ? event : []))
     .sort((a, b) => Date.parse(a.at) - Date.parse(b.at))
     .map((event) => {
       const { decision, phase } = event.detail;

@@ -41,7 +41,7 @@ describe.concurrent('--qa-gate with pull requests', () => {
     const run = await issues.run();
     await gated(world, run, '1');
     expect(bench.pulls()).toMatchObject([{ number: 3, state: 'OPEN' }]);
-    await first.says('◌ #1 waits: READY_FOR_MERGE');
+    await first.says('◌ #1 waits: Approve? READY_FOR_MERGE');
     await first.kill('SIGKILL');
     const second = issues.start('resume', run);
     await second.says('Progress: #1 ⏳ #2 ⏳');

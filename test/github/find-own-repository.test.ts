@@ -101,11 +101,14 @@ describe('the repository of a plain number', () => {
     expect(problems[0]?.hint).toContain('owner/repo#12');
   });
 
-  it('is refused without any remote for that reason, also where gh is not logged in', async () => {
+  it('is refused without any remote for that reason, also where gh is not logged in or missing', async () => {
     const { fake, options } = checkout('/srv/git/web.git');
     fake.fail({ call: 'repo view', times: null, stderr: 'To get started, please run: gh auth login\n' });
     expect((await fetchItems(['1'], options)).problems[0]?.message).toContain('not logged in');
     git(options.cwd, 'remote', 'remove', 'origin');
-    expect((await fetchItems(['1'], options)).problems[0]?.message).toContain('has no remote on GitHub');
+    for (const gh of [options.gh, '/nowhere/gh'])
+      expect((await fetchItems(['1'], { ...options, gh })).problems[0]?.message).toContain(
+        'has no remote on GitHub',
+      );
   });
 });

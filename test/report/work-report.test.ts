@@ -149,18 +149,19 @@ describe('the report', () => {
     expect(text).not.toContain('p/old');
   });
 
-  it('lists what people did in order, one entry for all tickets of a plan', () => {
+  it('lists what people did in order, one entry for all tickets of a plan, without the steps of a command', () => {
     const at = (seconds: number) => new Date(Date.UTC(2026, 0, 1, 10, 0, seconds)).toISOString();
     const did = (planId: string, ticketId: string, seconds: number): StoredEvent => ({
       ...{ type: 'command', command: 'cancel', by: 'ann', detail: {} },
       ...{ planId, ticketId, v: 1, at: at(seconds) },
     });
+    const step = { ...did('q', 'x', 29), command: 'pause', detail: { goesOnBy: at(59) } };
     const report = workReport({
       plans: [],
       since: Date.parse(at(0)),
       now: Date.parse(at(59)),
       period: '',
-      events: [did('q', 'x', 30), did('p', 'a', 1), did('p', 'b', 2), did('p', 'c', 2)],
+      events: [step, did('q', 'x', 30), did('p', 'a', 1), did('p', 'b', 2), did('p', 'c', 2)],
       diffstat: () => null,
       checkPhases: () => undefined,
       printedAt: () => null,
