@@ -112,13 +112,8 @@ export function openRun(
   const began = performance.now();
   const numbers = new Map<string, number | null>();
   const feed = onProgress && progressFeed(onProgress, (id) => numbers.get(id) ?? null);
-  const problem = (planId: string, message: string): EngineEvent => ({
-    type: 'problem',
-    planId,
-    ticketId: null,
-    path: null,
-    message,
-  });
+  const problem = (planId: string, message: string) =>
+    ({ type: 'problem', planId, ticketId: null, message, path: null }) as const;
   const listen = (event: EngineEvent) => {
     events.push(event);
     feed?.(event);

@@ -127,13 +127,8 @@ export class RunningTickets {
     const error = asStorageErrorIn(caught, this.#engine.machine.stateDir);
     if (isFatal(error)) return this.#untilWritable(key, error);
     const shortage = shortageOf(error);
-    if (!this.#lost.has(key))
-      this.#engine.listen({
-        type: 'problem',
-        ...ref,
-        message: shortage ? triedAgain(shortage) : messageOf(error),
-        path: null,
-      });
+    const message = shortage ? triedAgain(shortage) : messageOf(error);
+    if (!this.#lost.has(key)) this.#engine.listen({ type: 'problem', ...ref, message, path: null });
     // What is recorded of it is true, and what runs for it continues.
     if (shortage) return this.#rest(key);
     try {

@@ -4,7 +4,7 @@ import { basename, dirname, join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { realOf } from '../machine/files/read-and-remove-files.ts';
 import { findExecutable } from '../machine/find-and-probe-program.ts';
-import { run } from '../machine/run-process.ts';
+import { type ProgramResult, run } from '../machine/run-process.ts';
 import { shortageIn, shortageOf, WorkspaceError } from '../model/errors.ts';
 import {
   CONFIG_KEYS,
@@ -39,12 +39,6 @@ interface GitOptions {
   config?: ReadonlyArray<readonly [string, string]>;
 }
 
-export interface GitResult {
-  code: number;
-  stdout: string;
-  stderr: string;
-}
-
 /** What holds for all calls of one caller. */
 export interface CallLimits {
   /** Once aborted, calls have `graceMs` to end. */
@@ -70,7 +64,7 @@ export class GitError extends WorkspaceError {
 }
 
 export interface Git {
-  (args: readonly string[], options: GitOptions): Promise<GitResult>;
+  (args: readonly string[], options: GitOptions): Promise<ProgramResult>;
   /** Several commands, each after the one before has succeeded, and what each printed; `input` is for the first. */
   sequence(commands: ReadonlyArray<readonly string[]>, options: Omit<GitOptions, 'ok'>): Promise<string[]>;
   /**
@@ -79,7 +73,7 @@ export interface Git {
    */
   script(text: string, parameters: readonly string[], options: Omit<GitOptions, 'ok'>): Promise<string>;
   /** For the one call that has to find the repository first. */
-  discover(args: readonly string[], cwd: string): Promise<GitResult>;
+  discover(args: readonly string[], cwd: string): Promise<ProgramResult>;
   /** The git directories of a checkout; undefined when the directory is none. */
   locate(workTree: string): Promise<GitLocation | undefined>;
   /** Marks a repository as the user's own; see turn-off-drivers-added-by-agents.ts. */
@@ -248,7 +242,7 @@ interface RunOptions {
   limits: CallLimits;
 }
 
-async function runGit(command: string, args: readonly string[], options: RunOptions): Promise<GitResult> {
+async function runGit(command: string, args: readonly string[], options: RunOptions): Promise<ProgramResult> {
   const { cwd, env, input, encoding, limits } = options;
   if (limits.strict) limits.signal?.throwIfAborted();
   const timeoutMs = options.timeoutMs ?? limits.timeoutMs ?? TIMEOUT_MS;

@@ -1,9 +1,10 @@
+import type { ProgramResult } from '../machine/run-process.ts';
 import { parseJson } from '../model/text/parse-json-and-find-places.ts';
 import type { JsonObject } from '../model/text/values-of-unknown-type.ts';
 import { asArray, asRecord, asText } from '../model/text/values-of-unknown-type.ts';
 import { askRepository, nodesOf } from './gh/graphql.ts';
 import { type RepositoryName, repositoryText } from './gh/repository-name.ts';
-import { GhError, type GhOptions, type GhResult, ghProblem, runSlowGh, trySlowGh } from './gh/run-gh.ts';
+import { GhError, type GhOptions, ghProblem, runSlowGh, trySlowGh } from './gh/run-gh.ts';
 
 export type PullState = 'OPEN' | 'CLOSED' | 'MERGED';
 
@@ -121,7 +122,7 @@ export async function editPullRequest(change: EditPullRequest, options: GhOption
 function patch(
   { repository, number, bodyFile, base }: EditPullRequest,
   options: GhOptions,
-): Promise<GhResult> {
+): Promise<ProgramResult> {
   const { host, owner, name } = repository;
   return runSlowGh(
     [

@@ -31,13 +31,18 @@ export interface RunOptions {
   isFrequent?: boolean | undefined;
 }
 
-export interface RunEnd {
+/** What a program that ended by itself has printed. */
+export interface ProgramResult {
+  code: number;
+  stdout: string;
+  stderr: string;
+}
+
+export interface RunEnd extends Omit<ProgramResult, 'code'> {
   /** Null when it did not end by itself. */
   code: number | null;
   /** The signal that ended it. */
   signal: NodeJS.Signals | null;
-  stdout: string;
-  stderr: string;
   /** Why it was killed. */
   stopped?: 'timeout' | 'output' | 'abort' | undefined;
   /** Why it could not be started. */

@@ -13,11 +13,12 @@ import {
   listWorktrees,
 } from '../git/inspect-worktrees.ts';
 import type { GitLocation } from '../git/locate-git-directories.ts';
-import { type Git, GitError, type GitResult, retryRaces } from '../git/run-git.ts';
+import { type Git, GitError, retryRaces } from '../git/run-git.ts';
 import { withLock } from '../machine/file-lock.ts';
 import { ifPossible } from '../machine/files/read-and-remove-files.ts';
 import { isInside } from '../machine/paths-and-user-home.ts';
 import { processesIn } from '../machine/process-identity-and-signals.ts';
+import type { ProgramResult } from '../machine/run-process.ts';
 import { orError, shortageOf, WorkspaceError } from '../model/errors.ts';
 import { commitsOnlyHere } from './find-work-lost-with-worktree.ts';
 import { MADE_MEANWHILE, pathTaken, refuseInside } from './find-worktree-obstacles.ts';
@@ -155,7 +156,7 @@ export async function checkOut(context: Context, at: GitLocation, wanted: Checko
 const CARRIED = /^[MADTU]\t/m;
 
 /** Writes files with git. Where it is short of something for that, `git switch` only says so and succeeds. */
-async function fill(git: Git, at: GitLocation, args: readonly string[]): Promise<GitResult> {
+async function fill(git: Git, at: GitLocation, args: readonly string[]): Promise<ProgramResult> {
   const result = await git(args, { at, write: true, ok: [0, 1, 128] });
   const failed = new GitError(args, result);
   const isWhole = result.code === 0 && !CARRIED.test(result.stdout);

@@ -3,7 +3,8 @@ import { trustedAccess } from '../git/fetch-and-find-trunk.ts';
 import { isAncestor } from '../git/history.ts';
 import type { GitLocation } from '../git/locate-git-directories.ts';
 import { branchRef, checkBranch, requireTip } from '../git/refs.ts';
-import { GitError, type GitResult } from '../git/run-git.ts';
+import { GitError } from '../git/run-git.ts';
+import type { ProgramResult } from '../machine/run-process.ts';
 import { orError, WorkspaceError } from '../model/errors.ts';
 import { refusePushToTrunk } from './delete-branches-and-protect-trunk.ts';
 
@@ -165,7 +166,7 @@ export async function pushUrl(repo: Repository): Promise<string> {
 function refused(
   { branch }: PushSpec,
   repo: GitLocation,
-  { code, stdout, stderr }: GitResult,
+  { code, stdout, stderr }: ProgramResult,
 ): WorkspaceError {
   const [, summary] = /^!\t[^\t]*\t(.*)$/m.exec(stdout) ?? [];
   const details = { branch, code, stderr: stderr.slice(-4000) };

@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs';
 import type { Env } from '../../machine/paths-and-user-home.ts';
-import { type RunEnd, type RunOptions, run } from '../../machine/run-process.ts';
+import { type ProgramResult, type RunEnd, type RunOptions, run } from '../../machine/run-process.ts';
 import { orError, SignalboxError, type SignalboxErrorOptions } from '../../model/errors.ts';
 import { capital, cleanLine } from '../../model/text/clean-escape-quote-plural.ts';
 import { GITHUB, type RepositoryName, repositoryText } from './repository-name.ts';
@@ -42,12 +42,6 @@ export interface GhOptions extends Pick<RunOptions, 'signal'> {
   gh: string;
 }
 
-export interface GhResult {
-  code: number;
-  stdout: string;
-  stderr: string;
-}
-
 /** Keeps gh from asking, colouring, paging and printing debug lines. */
 const QUIET = {
   GH_PROMPT_DISABLED: '1',
@@ -60,7 +54,7 @@ const QUIET = {
 };
 
 /** Runs gh to its end, whatever its exit code; throws a GhError when it could not be run or did not end in time. */
-export async function runGh(args: readonly string[], options: GhOptions): Promise<GhResult> {
+export async function runGh(args: readonly string[], options: GhOptions): Promise<ProgramResult> {
   const end = await run(options.gh, args, { ...options, env: { ...options.env, ...QUIET } });
   if (end.stopped === 'abort') options.signal?.throwIfAborted();
   const { code, stdout, stderr } = end;
@@ -80,12 +74,12 @@ export async function requireLogin(host: string, options: GhOptions): Promise<vo
 /** For calls that change something or read a lot. */
 const SLOW_MS = 60_000;
 
-export function runSlowGh(args: readonly string[], options: GhOptions): Promise<GhResult> {
+export function runSlowGh(args: readonly string[], options: GhOptions): Promise<ProgramResult> {
   return runGh(args, { timeoutMs: SLOW_MS, ...options });
 }
 
 /** The same for a change that is verified afterwards: a call without an answer may have had an effect. */
-export function trySlowGh(args: readonly string[], options: GhOptions): Promise<GhResult | GhError> {
+export function trySlowGh(args: readonly string[], options: GhOptions): Promise<ProgramResult | GhError> {
   return orError(GhError, () => runSlowGh(args, options));
 }
 
@@ -161,7 +155,7 @@ const SERVER = /HTTP 5\d\d|something went wrong|bad gateway|timedout/i;
 const LOGGED_OUT = 4;
 
 /** What kind of failure it is: by type, by status, and only then by what gh says. */
-function kindOf(result: GhResult, { type, message, answer }: FailureContext): GhFailure {
+function kindOf(result: ProgramResult, { type, message, answer }: FailureContext): GhFailure {
   const typed = TYPES[type ?? ''];
   if (typed) return typed;
   // Names in quotes are the user's: a repository called saml-login is no refusal.
@@ -177,7 +171,7 @@ function kindOf(result: GhResult, { type, message, answer }: FailureContext): Gh
 }
 
 /** Says in one sentence why GitHub gave no answer, and what to do about it. */
-export function ghFailure(result: GhResult, context: FailureContext = {}): GhError {
+export function ghFailure(result: ProgramResult, context: FailureContext = {}): GhError {
   const failure = kindOf(result, context);
   const host = context.host ?? GITHUB;
   const said = (context.message && cleanLine(context.message)) || firstLine(result.stderr);
@@ -259,7 +253,7 @@ function firstLine(text: string): string {
 }
 
 /** A failed call: a known trouble in its own words, else what gh was to do (`could not list …`) and what it said. */
-export function ghProblem(result: GhResult, repository: RepositoryName, what: string): GhError {
+export function ghProblem(result: ProgramResult, repository: RepositoryName, what: string): GhError {
   const known = ghFailure(result, { host: repository.host, what: repositoryText(repository) });
   if (known.failure !== 'unknown') return known;
   const message = `The GitHub CLI ${what}: ${String(known.details.said || 'it said nothing.')}`;

@@ -161,13 +161,8 @@ export function followLogs(
       else log.update();
     } catch (error) {
       logs.set(planId, null);
-      report({
-        type: 'problem',
-        planId,
-        ticketId: null,
-        path: null,
-        message: `the run's log: ${messageOf(error)}`,
-      });
+      const message = `the run's log: ${messageOf(error)}`;
+      report({ type: 'problem', planId, ticketId: null, message, path: null });
     }
   };
 }
