@@ -90,6 +90,12 @@ describe.concurrent('web', () => {
     writeFileSync(file, JSON.stringify({ ...JSON.parse(readFileSync(file, 'utf8')), outside }));
     const third = await world.cli('web');
     expect(third.out).toContain(`Other machines reach it at ${outside.join(' or ')}\n`);
+    // One with flags of its own takes nothing from the first.
+    const other = world.invoke(['web', '--port', '0', '--read-only']);
+    await other.says('The page is at');
+    expect((await world.cli('web')).out).toContain(url);
+    await other.kill('SIGTERM');
+    expect((await world.cli('web')).out).toContain(url);
     await web.kill('SIGTERM');
   });
 

@@ -39,8 +39,8 @@ export async function web(io: Io, options: WebOptions): Promise<void> {
   refuseInsideJob(engine);
   if (options.newToken) replaceToken(settings.home);
   const isPlain = options.port === undefined && options.host === undefined && !options.readOnly;
-  const running = isPlain ? runningServer(machine.webServer) : undefined;
-  if (running) {
+  const running = runningServer(machine.webServer);
+  if (running && isPlain) {
     show(io, options, engine, { ...running, isOther: true });
     if (options.open) await openWithToken(io, settings.home, running.url);
     return;
@@ -48,9 +48,12 @@ export async function web(io: Io, options: WebOptions): Promise<void> {
   const { host = LOOPBACK } = options;
   const server = await listen(io, options, engine, { host, port });
   const { url, outside } = server;
-  // A home without any plan has no state directory yet.
-  makeDirectory(settings.stateDir);
-  writeAtomic(machine.webServer, `${JSON.stringify({ ...ownIdentity(), url, outside }, null, 1)}\n`);
+  // The first one stays known: it would not be found any more when this one has ended.
+  if (!running) {
+    // A home without any plan has no state directory yet.
+    makeDirectory(settings.stateDir);
+    writeAtomic(machine.webServer, `${JSON.stringify({ ...ownIdentity(), url, outside }, null, 1)}\n`);
+  }
   show(io, options, engine, { url, outside, pid: process.pid, isOther: false });
   const stopped = new Promise<void>((resolve) => {
     const unhook = io.signals.on(['SIGINT', 'SIGTERM', 'SIGHUP'], () => {
