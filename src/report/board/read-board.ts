@@ -139,7 +139,7 @@ export class BoardReader {
   /** The last lines of a ticket's log; of one on another machine, what is known. `onMore` is called when that has changed. */
   logTail(ref: TicketRef, onMore: () => void = () => undefined): readonly string[] {
     const ticket = readableTicket(this.#source.store, ref);
-    const attempt = ticket && (openAttempt(ticket) ?? ticket.phaseHistory.at(-1));
+    const attempt = ticket && attemptWithLog(ticket);
     if (!ticket || !attempt) return [];
     this.#shownTail = tailKey(ticket, attempt);
     const tail = this.#tail(ticket, attempt);
@@ -226,6 +226,12 @@ export class BoardReader {
     const own = phase && 'idleSeconds' in phase ? phase.idleSeconds : undefined;
     return own ?? (agent === null ? null : this.#source.settings.timeouts.agentIdleSeconds);
   }
+}
+
+/** The open attempt, or the last one. An open gate prints nothing: what led to it is shown. */
+function attemptWithLog({ phaseHistory }: Ticket): Attempt | undefined {
+  const isWork = ({ asks, completedAt }: Attempt) => asks === undefined || completedAt !== null;
+  return phaseHistory.findLast(isWork) ?? phaseHistory.at(-1);
 }
 
 function tailKey(ticket: TicketRef, attempt: Attempt): string {

@@ -272,7 +272,7 @@ export function choosePhase(state: TopState, row: BoardRow, phases: readonly str
 function pressInPhases(state: TopState, mode: Extract<Mode, { kind: 'phase' }>, key: string): Pressed {
   const { phases, chosen, ref } = mode;
   const choose = (step: 1 | -1) => ({
-    state: { ...state, mode: { ...mode, chosen: beside(phases, chosen, step) } },
+    state: { ...state, mode: { ...mode, chosen: beside(phases, chosen, step) }, notice: null },
   });
   if (isKey('right', key) || isKey('down', key)) return choose(1);
   if (isKey('left', key) || isKey('up', key)) return choose(-1);

@@ -121,6 +121,7 @@ describe('keys of the board', () => {
     const early = press(['\r'], ALL, asked);
     expect(early.effects).toEqual([]);
     expect(early.state.notice?.lines).toEqual(['Choose a phase first, with ← and →.']);
+    expect(press(['\u001b[C'], ALL, early.state).state.notice).toBe(null);
     expect(press(['\u001b[C', '\u001b[C', '\r'], ALL, asked).effects).toEqual([
       { type: 'command', ref: { planId: 'p', ticketId: 'a' }, wish: { type: 'skip', phase: 'done' } },
     ]);
