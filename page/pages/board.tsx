@@ -7,7 +7,7 @@ import {
   SECTION_NAMES,
   type BoardSection as Section,
 } from '../../src/report/plan-and-ticket-status.ts';
-import { enginesText, rounded, waitTime } from '../../src/report/style-and-phrases.ts';
+import { clock, enginesText, rounded, waitTime } from '../../src/report/style-and-phrases.ts';
 import { hasWords, sectionWords } from '../../src/report/top/filter-and-group-rows.ts';
 import type { BoardRow } from '../../src/web/api-schemas.ts';
 import { keyOf } from '../live/board-state.ts';
@@ -91,9 +91,9 @@ function Head() {
           {enginesText(engines)}
         </span>
       </p>
-      {limits.map(({ account, until, reason }) => (
+      {limits.map(({ account, until }) => (
         <p key={account} class="limit">
-          <b>{account}</b>: {localTimes(reason)}, over in{' '}
+          Usage limit of <b>{account}</b> until {clock(until, now.value)}, in{' '}
           <span class="number">{waitTime(Date.parse(until) - now.value)}</span>
         </p>
       ))}

@@ -76,7 +76,12 @@ export function TicketPage({ planId, ticketId }: { planId: string; ticketId: str
         ))}
       </nav>
       {view === 'phases' && <Phases page={data} row={row} path={path} />}
-      {view === 'diff' && <DiffView path={path} version={news} />}
+      {view === 'diff' &&
+        (data.attempts.length === 0 ? (
+          <Empty>It has not started. Its changes appear here when it does.</Empty>
+        ) : (
+          <DiffView path={path} version={news} />
+        ))}
       {view === 'about' && <About page={data} />}
     </article>
   );
@@ -95,7 +100,7 @@ function TicketHead({ page, row }: { page: Page; row: BoardRow }) {
   return (
     <header class="page-head">
       <p class="crumbs">
-        <a href="/">Board</a> / <a href={at('plans', plan.id)}>{plan.name}</a> / {ticket.ticketId}
+        <a href="/plans">Plans</a> / <a href={at('plans', plan.id)}>{plan.name}</a> / {ticket.ticketId}
       </p>
       <h1>
         <Mark status={row.status} /> {ticket.title}
@@ -111,6 +116,7 @@ function TicketHead({ page, row }: { page: Page; row: BoardRow }) {
           </>
         )}
         {row.usage && ` · ${usageText(row.usage, row.unpriced)}`}
+        {!row.usage && row.unpriced > 0 && ` · ${costText(null, row.unpriced)}`}
         {row.machine && ` · on ${row.machine}`}
         {row.pullRequest && (
           <>

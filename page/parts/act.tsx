@@ -7,6 +7,8 @@ import { Problem } from './small.tsx';
 export interface Wish {
   /** What the button says. */
   name: string;
+  /** What the button of the dialog says, if it is not the name. */
+  confirm?: string;
   /** The question of the dialog; it names the ticket or plan. */
   question: string;
   path: string;
@@ -105,7 +107,7 @@ function Ask({ wish }: { wish: Wish }) {
             class={wish.isGrave ? 'grave primary' : 'primary'}
             disabled={isSent || !canAct.value}
           >
-            {wish.name}
+            {wish.confirm ?? wish.name}
           </button>
         </div>
       </form>

@@ -119,7 +119,7 @@ export function SumTable({
             <tr key={sum.name}>
               <th scope="row">{linkOf ? <a href={linkOf(sum.name)}>{sum.name}</a> : sum.name}</th>
               <td class="cost-cell">
-                <span class="cost-bar" style={{ width: `${(sum.usd / most) * 100}%` }} />
+                <span class="cost-bar" style={{ width: `calc((100% - 12px) * ${sum.usd / most})` }} />
                 <span class="number">{costText(sum.usd, sum.unpriced)}</span>
               </td>
               <td class="number">{sum.tokens === null ? 'unknown' : rounded(sum.tokens)}</td>

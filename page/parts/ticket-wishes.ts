@@ -17,6 +17,7 @@ export function ticketWish(ref: Ref, name: Name, phases: readonly string[] = [])
     case 'skip':
       return {
         name: 'Continue at…',
+        confirm: 'Continue',
         question: `Continue ${who} at which phase?`,
         path,
         choose: { field: 'phase', label: 'Phase', options: phases },

@@ -136,7 +136,9 @@ export function TranscriptView({ path, news }: { path: string; news: unknown }) 
       {/* biome-ignore lint/a11y/noNoninteractiveTabindex: a region that scrolls must be reachable by keyboard */}
       <section class="scroller" ref={scroller} onScroll={onScroll} tabIndex={0} aria-label="Transcript">
         <p class="edge">
-          {from === 0 ? (
+          {window.size === 0 ? (
+            `Nothing was printed${window.ended ? '.' : ' yet.'}`
+          ) : from === 0 ? (
             'Beginning'
           ) : (
             <button type="button" class="quiet" onClick={earlier}>
@@ -147,14 +149,14 @@ export function TranscriptView({ path, news }: { path: string; news: unknown }) 
         {window.pieces.map((piece) => (
           <PieceView key={piece.from} piece={piece} />
         ))}
-        {window.atEnd && <p class="edge">{window.ended ? 'End' : 'Still running'}</p>}
+        {window.atEnd && window.size > 0 && <p class="edge">{window.ended ? 'End' : 'Still running'}</p>}
       </section>
     </div>
   );
 }
 
 function placeText(from: number, to: number, { size }: TranscriptWindow): string {
-  if (size === 0) return 'nothing was printed';
+  if (size === 0) return '';
   const kb = (bytes: number) =>
     bytes < 1e6 ? `${Math.ceil(bytes / 1e3)} kB` : `${(bytes / 1e6).toFixed(1)} MB`;
   return from === 0 && to >= size ? kb(size) : `${kb(from)} to ${kb(to)} of ${kb(size)}`;

@@ -1,6 +1,7 @@
 import axeCore from 'axe-core';
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect } from 'vitest';
+import { attempt } from '../model/build.ts';
 import { it } from '../support/index.ts';
 import { fillRichly } from '../web/rich-world.ts';
 import { TestSite } from '../web/site.ts';
@@ -89,6 +90,43 @@ describe('every page', () => {
       await page.setViewportSize(SCREEN);
     }
     expect(problems).toEqual([]);
+    await context.close();
+    await site.close();
+  });
+
+  it('shows usage limits with their end, bars in proportion to costs, and what is empty as empty', async ({
+    world,
+  }) => {
+    fillRichly(world);
+    const resetAt = new Date(Date.now() + 2 * 3_600_000).toISOString();
+    const limited = attempt('implement', 'limit', { agent: 'pi', resetAt });
+    world.plan('limited', { workflow: 'ship', tickets: { a: { phaseHistory: [limited] } } });
+    const site = await TestSite.open(world, { version: VERSION });
+    const { page, context } = await visit(browser, site);
+    await page.getByText(/^Usage limit of pi until .+, in 1 h 59 m/).waitFor();
+    const open = (path: string) => page.goto(`${site.server.url}${path}`);
+    await open('costs?by=plan');
+    await page.getByRole('heading', { name: 'Per plan' }).waitFor();
+    const wrong = await page.evaluate(() => {
+      const rows = [...document.querySelectorAll('.sums')].map((table) =>
+        [...table.querySelectorAll('.cost-cell')].map((cell) => ({
+          usd: Number(cell.textContent?.replace('$', '')),
+          width: cell.querySelector('.cost-bar')?.getBoundingClientRect().width ?? 0,
+        })),
+      );
+      const most = (figures: number[]) => Math.max(...figures);
+      return rows.flatMap((all) => {
+        const [usd, width] = [most(all.map((each) => each.usd)), most(all.map((each) => each.width))];
+        return all.filter((each) => Math.abs(each.width / width - each.usd / usd) > 0.01);
+      });
+    });
+    expect(wrong).toEqual([]);
+    await open('plans/auth/tickets/AUTH-3?attempt=review%231%231');
+    await page.getByText('Nothing was printed.').waitFor();
+    expect(await page.getByText('Beginning', { exact: true }).count()).toBe(0);
+    await open('plans/auth/tickets/AUTH-4?view=diff');
+    await page.getByText('It has not started. Its changes appear here when it does.').waitFor();
+    expect(await page.locator('.problem').count()).toBe(0);
     await context.close();
     await site.close();
   });

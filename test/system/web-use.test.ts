@@ -72,7 +72,7 @@ describe('decisions', () => {
     await waitFor('the stop', () => world.ticket('auth', 'AUTH-4').status === 'paused');
     await page.locator('.page-head').getByRole('button', { name: 'Continue at…' }).click();
     await page.getByRole('dialog').getByRole('combobox').selectOption('review');
-    await confirm(page, 'Continue at…');
+    await confirm(page, 'Continue');
     await waitFor('the phase', () => world.ticket('auth', 'AUTH-4').currentPhase === 'review');
     await press('Cancel');
     await waitFor('the end', () => world.ticket('auth', 'AUTH-4').cancelledAt !== undefined);
