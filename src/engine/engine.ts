@@ -119,12 +119,13 @@ export class Engine {
       if (!this.#failure) this.#tidy();
       await this.#notifier?.settled();
       await fleet?.scheduler.end();
-      await fleet?.worker?.end();
     } finally {
       machine.storage.end();
       unwatch();
       await holder.stop();
     }
+    // A worker that has a lease stays in the list.
+    await fleet?.worker?.end();
     if (this.#failure) throw this.#failure;
   }
 
@@ -226,7 +227,8 @@ export class Engine {
       const readiness = ticket.phaseHistory.length === 0 ? this.#readiness.of(plan) : 'ready';
       if (readiness === 'unknown') waiting.push(delivery);
       else if (readiness !== 'ready') {
-        const hold = { ...readiness.hold, until: readiness.again };
+        const reason = `Worker ${worker.id}: ${readiness.hold.reason}`;
+        const hold = { ...readiness.hold, reason, until: readiness.again };
         await this.#ifPossible(ref, () =>
           this.#giveBack(ticket, (latest) => settle(latest, this.#engine.now(), { status: 'ready', hold })),
         );

@@ -9,8 +9,13 @@ import type { EngineContext, StartRequest } from './context.ts';
 /** How long a passed preflight is valid in a daemon. A failed one is repeated at the next poll: a person may have fixed it. */
 const READY_VALID_MS = 600_000;
 
-/** Refuses to start tickets that would fail after agents were paid. Other findings are only reported. */
+/** Refuses to start tickets that would fail after agents were paid. On a fleet, each worker checks whether it is ready. */
 export async function requireReady(engine: EngineContext, request: StartRequest): Promise<void> {
+  if (!engine.store.fleet) await requireReadyHere(engine, request);
+}
+
+/** Other findings are only reported. */
+async function requireReadyHere(engine: EngineContext, request: StartRequest): Promise<void> {
   const findings = (await engine.preflight?.(engine, request)) ?? [];
   const bad = findings.filter(({ level }) => level === 'bad');
   if (bad.length === 0) return report(engine, request.plan.id, findings.map(sentence));
@@ -86,7 +91,7 @@ export class PlanReadiness {
     let reason: string | null = null;
     try {
       const tickets = await this.#takenFrom(plan, all);
-      await requireReady(
+      await requireReadyHere(
         { ...engine, listen: (event) => this.#once(plan.id, event) },
         { plan, tickets, signal: this.#stop.signal },
       );

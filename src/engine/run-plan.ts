@@ -57,8 +57,7 @@ export async function runPlan(engine: EngineContext, options: RunOptions): Promi
 async function checkAndRun(engine: EngineContext, options: RunOptions): Promise<RunResult> {
   const { planId, ticketIds } = options;
   const { fleet } = engine.store;
-  // On a fleet, each worker checks whether it is ready.
-  if (!options.isReady && !fleet) {
+  if (!options.isReady) {
     const plan = engine.store.plan(planId);
     const wanted = engine.store
       .tickets(plan)

@@ -35,6 +35,8 @@ export interface Needs {
   host: string | null;
   /** The clone with that work, if the plan names its path: every worker of that computer that uses the clone can continue. */
   clone: string | null;
+  /** The worker that did not begin it, such as one without its agent: each of the others has a turn before that one. */
+  refusedBy: string | null;
 }
 
 /** The labels of a phase count from the ticket's start: a worker drives it as far as it can. */
@@ -59,7 +61,8 @@ export function needsOf(
   const name = path && plan.repositories?.[path];
   const repos = [path, name].flatMap((each) => (each ? [repositoryName(each)] : []));
   const clone = path?.startsWith('/') ? repositoryName(path) : null;
-  return { repos, labels: [...labels], clone, ...placeOfWork(before ?? ticket) };
+  const refusedBy = ticket.phaseHistory.length === 0 ? (ticket.dispatch?.to ?? null) : null;
+  return { repos, labels: [...labels], clone, refusedBy, ...placeOfWork(before ?? ticket) };
 }
 
 /** The worker that has a ticket's worktree, and the computer that has the only copy of its work. */
@@ -135,9 +138,12 @@ export class Placement {
 
   /** The worker with the most free slots; undefined if none has one. A check without a slot always finds a place. */
   place(needs: Needs, slot: boolean): string | undefined {
-    const [best] = fitting(this.#workers, needs).sort(
-      (a, b) => this.#freeOf(b) - this.#freeOf(a) || (a.id < b.id ? -1 : 1),
-    );
+    const { refusedBy } = needs;
+    const rank = (worker: Worker) =>
+      refusedBy === null
+        ? this.#freeOf(worker)
+        : Number(this.#freeOf(worker) > 0) + Number(worker.id > refusedBy) / 2;
+    const [best] = fitting(this.#workers, needs).sort((a, b) => rank(b) - rank(a) || (a.id < b.id ? -1 : 1));
     if (!best || (slot && this.#freeOf(best) <= 0)) return undefined;
     if (slot) this.#used.set(best.id, (this.#used.get(best.id) ?? 0) + 1);
     return best.id;

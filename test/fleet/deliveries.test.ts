@@ -122,6 +122,23 @@ it('a job that is delivered twice, and one of an earlier dispatch, start nothing
   expect(await worker.kill('SIGINT')).toMatchObject({ code: 0 });
 });
 
+it('a ticket that a worker cannot begin is taken by another one', { tags: 'full' }, async () => {
+  const fleet = await fleetWith('commit');
+  const { world } = fleet;
+  world.config({ pollInterval: 1 });
+  const ready = fleet.machine();
+  world.config({ agents: { agent: { command: join(world.dir, 'nowhere') } } });
+  const lacking = await fleet.worker(fleet.machine(), ['--slots', '9']);
+  world.plan('p', { tickets: { a: {} } });
+  await fleet.upload('p');
+  await fleet.until('the reason', () =>
+    /^Worker \S+: Agent agent: /.test(ticketOf(fleet).hold?.reason ?? ''),
+  );
+  const able = await fleet.worker(ready, ['--slots', '1']);
+  await fleet.reaches('p', 'a', 'complete');
+  for (const worker of [lacking, able]) expect(await worker.kill('SIGINT')).toMatchObject({ code: 0 });
+});
+
 it('a drive that throws holds its own ticket alone, and a retry runs it under the next number', {
   tags: 'full',
 }, async () => {

@@ -41,6 +41,7 @@ it('two workers run a plan while a foreground run watches', async () => {
       code: 0,
       err: expect.stringContaining('No more tickets'),
     });
+  await fleet.until('no worker in the list', (store) => store.fleet.workers().length === 0);
 });
 
 it('a worker that is alone fills its only slot again at once', async () => {

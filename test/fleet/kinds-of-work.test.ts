@@ -1,3 +1,4 @@
+import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { FleetWorld } from '../support/fleet.ts';
 
@@ -11,6 +12,8 @@ it('a task is run by a worker, watched or left alone, while a daemon schedules',
   const daemon = world.start(['daemon', '--plain'], fleet.env());
   await fleet.until('the daemon to schedule', (store) => store.holder('test').daemon() !== undefined);
   const worker = await fleet.worker(fleet.machine(), ['--slots', '1']);
+  // Only the worker needs the agent.
+  world.config({ agents: { agent: { command: join(world.dir, 'nowhere') } } });
   const task = (...more: string[]) =>
     world.invoke(['run', '--task', 'Fix the typo', '--phases', 'exec', ...more], fleet.env(), world.repo)
       .ended;

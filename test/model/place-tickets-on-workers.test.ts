@@ -60,3 +60,18 @@ describe('a ticket whose work could not be handed over', () => {
     expect(whyNoWorker([worker('a', 'vm2')], free)).toBeUndefined();
   });
 });
+
+it('a ticket that a worker did not begin is offered to each of the others before it comes back', () => {
+  const workers = ['a', 'b', 'c'].map((id) => ({ ...worker(id, 'vm'), slots: id === 'a' ? 9 : 1 }));
+  const refusedBy = (to: string) =>
+    needsOf(
+      plan({ repo: 'acme/api', tickets: [] }),
+      ticket({ status: 'ready', dispatch: { number: 1, at: null, to, slot: true } }),
+      { repositoryName: (name) => name },
+    );
+  const next = (to: string, used = {}) =>
+    new Placement(workers, new Map(Object.entries(used))).place(refusedBy(to), true);
+  expect(['a', 'b', 'c'].map((to) => next(to))).toEqual(['b', 'c', 'a']);
+  expect(next('a', { b: 1 })).toBe('c');
+  expect(next('a', { b: 1, c: 1 })).toBe('a');
+});

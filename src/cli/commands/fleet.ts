@@ -76,7 +76,7 @@ export async function fleetStatus(io: Io, options: GlobalOptions): Promise<void>
     version,
     `${drives.length}/${slots}`,
     labels.join(','),
-    `${seenSecondsAgo}s ago`,
+    Number.isFinite(seenSecondsAgo) ? `${seenSecondsAgo}s ago` : '–',
     drives.join(' '),
   ]);
   const header = ['worker', 'state', 'version', 'slots', 'labels', 'seen', 'drives'];

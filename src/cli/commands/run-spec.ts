@@ -50,9 +50,7 @@ export async function runSpec(
     },
     async (signal) => {
       const isDetached = options.detach === true;
-      // On a fleet, each worker checks whether it is ready.
-      if (!engine.store.fleet)
-        await requireReady(engine, { plan, tickets: left, pinned: prepared.pinned, isDetached, signal });
+      await requireReady(engine, { plan, tickets: left, pinned: prepared.pinned, isDetached, signal });
       return signal.aborted ? signalCode(signal.reason) : null;
     },
   );
@@ -154,8 +152,7 @@ export async function resumeSpec(
   const view = await eventView(io, { ...options, withPlan: false });
   const { engine, windows } = await openWithWindows(view, options, io);
   const plan = engine.store.plan(planId);
-  if (!engine.store.fleet)
-    await requireReady(engine, { plan, tickets: startableTickets(engine.store.tickets(plan)) });
+  await requireReady(engine, { plan, tickets: startableTickets(engine.store.tickets(plan)) });
   if (options.answer !== undefined) await answerHalt(engine, planId, options.answer);
   const { name } = await takeSpec(engine, planId);
   await follow(engine, planId, { view, windows: windows(name, planId) }, options, io);

@@ -121,7 +121,8 @@ function claim(workflow: Workflow, ticket: Ticket, event: EventOf<'claim'>, now:
   const begun = begin(workflow, { ...answered(ticket), claim, workflowHash }, now);
   // A ticket that starts at a terminal, or at an unknown phase, has nothing to run.
   const idle = phaseOf(workflow, begun.currentPhase ?? '')?.type === 'terminal';
-  if (idle || isOver(begun) || begun.hold?.kind === 'broken') return { ...begun, claim: null };
+  const isBroken = begun.status === 'needs_attention' && begun.hold?.kind === 'broken';
+  if (idle || isOver(begun) || isBroken) return { ...begun, claim: null };
   return settle(begun, now, { status: 'running' });
 }
 

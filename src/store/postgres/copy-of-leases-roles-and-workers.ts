@@ -57,7 +57,8 @@ export class Leases {
       const process = identity === null ? undefined : (JSON.parse(identity) as ProcessIdentity);
       const seen = process !== undefined && isSeenAlive(process);
       const leaseLeft = seen === false ? 0 : Math.max(0, (left ?? 0) - ago);
-      const silentFor = (lease_ms ?? 0) - (left ?? 0) + ago;
+      // Holders are forgotten after a day.
+      const silentFor = lease_ms === null || left === null ? Number.POSITIVE_INFINITY : lease_ms - left + ago;
       return { ...facts, pid: process?.pid ?? 0, isElsewhere: seen === undefined, leaseLeft, silentFor };
     });
     return all.sort((a, b) => (a.id < b.id ? -1 : 1));

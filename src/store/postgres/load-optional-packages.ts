@@ -46,16 +46,14 @@ export async function loadPeer<T>(name: Peer, packageDir: string): Promise<T> {
 export function findPeer(name: Peer, packageDir: string): string | InputError {
   const require = createRequire(join(packageDir, 'package.json'));
   const { wanted, fits } = PEERS[name];
-  try {
-    const { version } = JSON.parse(readFileSync(require.resolve(`${name}/package.json`), 'utf8')) as {
-      version: string;
-    };
-    if (fits(version)) return require.resolve(name);
-    return refusal(`${name} ${version} is installed, and Signalbox was tested with ${wanted}.`, packageDir);
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'MODULE_NOT_FOUND') throw error;
-    return refusal(`A store in PostgreSQL needs the package ${name}.`, packageDir);
-  }
+  // Some versions do not export their package.json, so it cannot be resolved as a module.
+  const manifest = (require.resolve.paths(name) ?? [])
+    .map((modules) => join(modules, name, 'package.json'))
+    .find(existsSync);
+  if (manifest === undefined) return refusal(`A store in PostgreSQL needs the package ${name}.`, packageDir);
+  const { version } = JSON.parse(readFileSync(manifest, 'utf8')) as { version: string };
+  if (fits(version)) return require.resolve(name);
+  return refusal(`${name} ${version} is installed, and Signalbox was tested with ${wanted}.`, packageDir);
 }
 
 function refusal(message: string, packageDir: string): InputError {

@@ -52,6 +52,11 @@ describe('claim', () => {
     });
   });
 
+  it('takes a ticket that no worker could begin before', () => {
+    const hold = { kind: 'broken', reason: 'r', until: NOW };
+    expect(apply(ticket({ status: 'ready', hold }), claim)).toMatchObject({ status: 'running', hold: null });
+  });
+
   it('takes a gate whose deadline has come', () => {
     const hold = { kind: 'gate', reason: 'r', until: NOW };
     expect(apply(open('ask', { status: 'needs_attention', hold, claim: null }), claim)).toMatchObject({

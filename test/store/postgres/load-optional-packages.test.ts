@@ -16,7 +16,9 @@ function installed(isProject: boolean, beside: Record<string, string> = {}): str
   if (isProject) writeFileSync(join(root, 'package.json'), '{}');
   for (const [name, version] of Object.entries(beside)) {
     mkdirSync(join(modules, name));
-    writeFileSync(join(modules, name, 'package.json'), JSON.stringify({ name, version, main: 'index.js' }));
+    // As in pg 8.16.0, which does not export its package.json.
+    const description = { name, version, exports: { '.': './index.js' } };
+    writeFileSync(join(modules, name, 'package.json'), JSON.stringify(description));
     writeFileSync(join(modules, name, 'index.js'), '');
   }
   return join(modules, 'signalbox');
@@ -46,7 +48,8 @@ it('takes the versions that were tested, and no others', () => {
     message: 'pg-boss 12.38.0 is installed, and Signalbox was tested with ~12.35.0.',
     hint: `Install it: npm install --global ${PACKAGES}`,
   });
-  expect(findPeer('pg', installed(false, { pg: '9.0.0' }))).toBeInstanceOf(InputError);
+  for (const version of ['8.16.0', '9.0.0'])
+    expect(findPeer('pg', installed(false, { pg: version }))).toBeInstanceOf(InputError);
 });
 
 it('finds the ones that this repository has', () => {
