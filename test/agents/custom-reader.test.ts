@@ -44,6 +44,9 @@ describe('the custom reader', () => {
     ['Payment required: credit balance is too low', 'exit', undefined],
     ['connection refused by the test server', 'exit', undefined],
     ['3 of 529 tests failed', 'exit', undefined],
+    ['FAIL src/rate-limit.test.ts', 'exit', undefined],
+    ['Cannot find module "./rate_limiter/index"', 'exit', undefined],
+    ['You hit the rate limit. Wait.', 'limit', null],
     ['429', 'limit', null],
     ['expected 200, received 429', 'exit', undefined],
   ])('reads the provider’s trouble in %j', (said, kind, seconds) => {

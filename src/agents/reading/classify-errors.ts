@@ -29,7 +29,8 @@ const OVERLOADED =
 const GENERAL: [ErrorClass, RegExp][] = [
   [
     'limit',
-    /hit your .{0,40}limit|(?:usage|session|weekly|daily|monthly|hour) limit|rate.?limit|limit reached|too many requests/i,
+    // Not the name of a file, such as `rate-limit.test.ts`.
+    /hit your .{0,40}limit|(?:usage|session|weekly|daily|monthly|hour) limit|rate.?limit(?![\w-]*[./]\w)|limit reached|too many requests/i,
   ],
   [
     'auth',
