@@ -39,7 +39,9 @@ export function explained(error: unknown): string {
 }
 
 /** What the computer is short of, by the code of a system error, and by the words of programs. */
-const SHORTAGES: ReadonlyArray<readonly [codes: string, words: RegExp, what: string]> = [
+const SHORTAGES: ReadonlyArray<readonly [codes: string | null, words: RegExp, what: string]> = [
+  // Its code is that of a full disk.
+  [null, /limit for number of file watchers/i, 'no further file can be watched'],
   ['EMFILE|ENFILE', /too many open files/i, 'too many files are open'],
   ['EAGAIN', /resource temporarily unavailable|cannot fork/i, 'no further process can be started'],
   // The limit of a program's own heap stays the same, however long is waited.
@@ -71,8 +73,8 @@ function shortageBy(error: NodeJS.ErrnoException): string | undefined {
   const text = `${message}\n${'stderr' in error ? error.stderr : ''}`;
   const found = SHORTAGES.find(([codes, words]) =>
     syscall === undefined
-      ? words.test(text) || printedCode(codes).test(text)
-      : codes.split('|').includes(code ?? ''),
+      ? words.test(text) || (codes !== null && printedCode(codes).test(text))
+      : codes?.split('|').includes(code ?? ''),
   );
   return found?.[2];
 }

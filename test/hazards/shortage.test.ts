@@ -340,6 +340,10 @@ describe('a shortage', () => {
       ['ENOMEM: not enough memory, read', 'there is not enough memory'],
       ["{ errno: -24, code: 'EMFILE', syscall: 'open' }", 'too many files are open'],
       ['npm error code ENOSPC', 'the disk is full'],
+      [
+        "Error: ENOSPC: System limit for number of file watchers reached, watch '/a'",
+        'no further file can be watched',
+      ],
       [' ERR_PNPM_ENOSPC  ENOSPC: no space left on device, write', 'the disk is full'],
       ['fatal: Out of memory, malloc failed', 'there is not enough memory'],
       ['error: unable to write file x: No space left on device', 'the disk is full'],
