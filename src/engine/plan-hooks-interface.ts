@@ -20,6 +20,11 @@ import type { TicketWorkspace } from './work-out-workspace-and-repository.ts';
 export interface PlanHooks<P extends CommonPlan = Plan> {
   /** The agent for phases that name none; goes before the ticket's and the plan's. */
   agent?(plan: P, ticket: Ticket): string | undefined;
+  /**
+   * Other agents that such a phase may get, as long as that is not decided, with the setting that names each. They are checked before
+   * work starts, too.
+   */
+  possibleAgents?(plan: P, ticket: Ticket): { agent: string; setting: string }[];
   /** Called after the ticket is claimed. A hold releases the ticket until the hold ends. */
   mayDrive?(plan: P, ticket: Ticket, workspace: TicketWorkspace): Promise<Hold | null>;
   /** Called before a worktree is created: the worktree with another starting point, or null to leave it as it is. */

@@ -4,7 +4,7 @@ import { agentReadiness } from '../../agents/check-installed-agents.ts';
 import { type DoctorFinding, finding } from '../../config/doctor/check-programs.ts';
 import { findAgent } from '../../config/resolve-agents.ts';
 import { agentOf } from '../../engine/choose-agent-within-limits.ts';
-import type { EngineContext, StartRequest } from '../../engine/context.ts';
+import { type EngineContext, hooksOf, type StartRequest } from '../../engine/context.ts';
 import { knownPinned, workflowNameOf } from '../../engine/pinned-workflow.ts';
 import { type TicketWorkspace, workspaceFor } from '../../engine/work-out-workspace-and-repository.ts';
 import { KnownRepositories, ownRepository } from '../../github/find-own-repository.ts';
@@ -188,22 +188,32 @@ async function agentFindings(
   works: readonly Work[],
 ): Promise<DoctorFinding[]> {
   const { settings, env, machine } = engine;
-  const agents = new Map<string, { allow: Set<string>; cwd: string }>();
+  const agents = new Map<string, { allow: Set<string>; cwd: string; setting: string | null }>();
   for (const { ticket, workspace, phases } of works) {
     for (const phase of phases) {
       if (phase.type !== 'agent') continue;
-      const name = agentOf(engine, phase, ticket, plan);
-      const seen = agents.get(name) ?? { allow: new Set(), cwd: workspace.repo };
-      for (const variable of phase.env ?? []) seen.allow.add(variable);
-      agents.set(name, seen);
+      const own = { agent: agentOf(engine, phase, ticket, plan), setting: null };
+      const others = phase.agent === undefined ? hooksOf(engine, plan).possibleAgents?.(plan, ticket) : [];
+      for (const { agent, setting } of [own, ...(others ?? [])]) {
+        const seen = agents.get(agent) ?? { allow: new Set(), cwd: workspace.repo, setting };
+        for (const variable of phase.env ?? []) seen.allow.add(variable);
+        agents.set(agent, seen);
+      }
     }
   }
-  const findings = [...agents].map(async ([name, { allow, cwd }]) => {
+  const findings = [...agents].map(async ([name, { allow, cwd, setting }]) => {
     try {
       const agent = findAgent(settings.agents, name);
       const given = { settings, env, allow: [...allow], now: engine.now() };
       const here = existsSync(cwd) ? cwd : settings.packageDir;
-      return await agentReadiness(agent, { ...given, cwd: here, versionsFile: machine.programVersions });
+      const found = await agentReadiness(agent, {
+        ...given,
+        cwd: here,
+        versionsFile: machine.programVersions,
+      });
+      return setting === null
+        ? found
+        : found.map((each) => ({ ...each, what: `${each.what} of ${setting}` }));
     } catch (error) {
       if (!(error instanceof InputError)) throw error;
       return [finding('bad', `agent ${name}`, error.message, error.hint)];

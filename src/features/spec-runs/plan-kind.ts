@@ -20,6 +20,7 @@ export const specKind: PlanKind<SpecRunPlan> = {
     const files = new SpecFiles(context);
     return {
       agent: (_plan, ticket) => ownerAgent(context, ticket),
+      possibleAgents: (_plan, ticket) => possibleAgents(context, ticket),
       mayDrive: (plan, _ticket, { branch }) => waitForLock(context, plan, branch),
       handOver: (plan, _ticket, workspace) => bringPending(context, plan, workspace),
       variables: (plan, ticket) => ({
@@ -41,6 +42,12 @@ export const specKind: PlanKind<SpecRunPlan> = {
 function ownerAgent({ settings }: EngineContext, { context: { owner } }: Ticket): string | undefined {
   const { owners } = settings.specs;
   return typeof owner === 'string' && Object.hasOwn(owners, owner) ? owners[owner] : undefined;
+}
+
+/** An agent may give a unit without an owner to any of them. */
+function possibleAgents({ settings }: EngineContext, { context: { owner } }: Ticket) {
+  const owners = owner === undefined ? Object.entries(settings.specs.owners) : [];
+  return owners.map(([name, agent]) => ({ agent, setting: `specs.owners.${name}` }));
 }
 
 /**

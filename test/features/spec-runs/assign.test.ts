@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { describe, expect } from 'vitest';
-import { it, put, runSpec, stateFile, story, tasks, writeSpec } from './support.ts';
+import { git, it, put, runSpec, stateFile, story, tasks, writeSpec } from './support.ts';
 
 const answers = (...results: unknown[]) =>
   results.map((result, index) => ({
@@ -63,6 +63,22 @@ describe.concurrent('contract 8: an assignment', () => {
       ['assign', 'rehearsal'],
       ['implement', 'painter'],
     ]);
+  });
+
+  it('is not asked for before the agents of all owners are there', async ({ world }) => {
+    world.config({
+      specs: { owners: { ui: 'painter' } },
+      agents: { painter: { command: 'no-such-painter' } },
+    });
+    const dir = writeSpec(world, tasks('One'), { assigned: false });
+    const refused = await world.cli('spec', dir, '--no-tmux');
+    expect(refused.err).toContain(
+      '❌ Agent painter of specs.owners.ui: no-such-painter not found on PATH.\n',
+    );
+    expect(refused.code).toBe(5);
+    expect(git(world.repo, 'branch', '--list', 'spec/*')).toBe('');
+    writeSpec(world, tasks('One'), { commit: false });
+    expect((await runSpec(world, dir)).code).toBe(0);
   });
 
   it('that a person wrote into the state file is not asked for again', { tags: 'full' }, async ({
