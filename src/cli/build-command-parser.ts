@@ -116,6 +116,9 @@ function unknownSubcommand(command: Command, found: string): string | undefined 
   return isMeant ? `unknown command "${word}"` : undefined;
 }
 
+/** Commands for specs and for issues have two names for one flag. */
+const OTHER_NAME: Readonly<Record<string, string>> = { '--agent': '--backend', '--backend': '--agent' };
+
 /** The flag or command that is like a word; a flag may have been meant as a command. */
 function suggestion(command: Command, word: string): string | undefined {
   const commands = (group: Command) => group.commands.map((each) => each.name());
@@ -126,7 +129,8 @@ function suggestion(command: Command, word: string): string | undefined {
   const name = word.replace(/^-+/, '');
   const root = rootOf(command);
   const flags = [command, root].flatMap(({ options }) => options.flatMap(({ long }) => long ?? []));
-  const flag = commands(root).includes(name) ? undefined : nearest(word, flags);
+  const other = flags.find((each) => each === OTHER_NAME[word]);
+  const flag = commands(root).includes(name) ? undefined : (other ?? nearest(word, flags));
   const near = flag ? undefined : nearest(name, commands(root));
   return flag ?? (near && `${fullName(root)} ${near}`);
 }

@@ -3,6 +3,7 @@ import type { SpecResult } from '../features/spec-runs/spec-result.ts';
 import type { Unit } from '../kiro/group-tasks-into-units.ts';
 import type { Spec } from '../kiro/read-spec.ts';
 import type { SpecProblem, SpecTask } from '../kiro/task-and-problem-types.ts';
+import { isGivenUp } from '../model/plan.ts';
 import { NO_REASON } from '../model/state/attempt-end-types-and-waits.ts';
 import { currentHold } from '../model/state/explain-ticket.ts';
 import { plural } from '../model/text/clean-escape-quote-plural.ts';
@@ -129,6 +130,7 @@ function uncheckedText({ unchecked }: SpecResult): string {
 /** The result of a spec run: a row per unit, the changes, and how to continue. */
 export function specSummary(result: SpecResult, colors: Style, columns?: number): string[] {
   const { tickets, plan, halted, counts, changes, usage, unpriced, ms } = result;
+  const failed = isGivenUp(plan) ? 0 : counts.failed;
   const now = Date.now();
   const shown = columns === undefined ? worthShowing(tickets) : tickets;
   const all = shown.map((ticket) => ({
@@ -177,7 +179,13 @@ export function specSummary(result: SpecResult, colors: Style, columns?: number)
       halted.reason === NO_REASON ? 'halted and gave no reason' : `asks: ${oneLine(halted.reason, 1000)}`;
     lines.push(`${colors.yellow('!')} ${halted.ticketId} ${asks}`);
     lines.push(`Continue with: signalbox resume ${plan.id} --answer "…"`);
-  } else if (result.exitCode === 1) lines.push('The same command continues from here.');
+  } else if (plan.status === 'paused') lines.push(`Stopped. Continue with: signalbox resume ${plan.id}`);
+  else if (failed > 0)
+    lines.push(
+      `To see why: signalbox logs --failed ${plan.id}`,
+      `To retry the ${failed === 1 ? 'failed unit' : `${failed} failed units`}: signalbox resume ${plan.id}`,
+    );
+  else if (result.exitCode === 1) lines.push('The same command continues from here.');
   if (!halted && result.exitCode !== 0) lines.push(`Details: signalbox status --plan ${plan.id}`);
   return wrapLines(lines, columns);
 }

@@ -142,6 +142,10 @@ describe.concurrent('a command line that cannot be understood', () => {
     ],
     [['plan', 'edit'], 'Missing required argument "plan".\n   Help: signalbox plan edit --help'],
     [
+      ['run', '--backend', 'rehearsal'],
+      'Unknown option "--backend".\n   Did you mean: --agent\n   Help: signalbox run --help',
+    ],
+    [
       ['status', '--paln', 'x'],
       'Unknown option "--paln".\n   Did you mean: --plan\n   Help: signalbox status --help',
     ],

@@ -37,7 +37,11 @@ it('the end of a spec folds what is done, and has what needs a person last', () 
     '✗  1         failed    T1     no tests',
     '',
     '12 of 16 units done · 1 failed · 3 to do · 14 attempts in this run · 1.0s',
+    'To see why: signalbox logs --failed spec-tea',
+    'To retry the failed unit: signalbox resume spec-tea',
     'Details: signalbox status --plan spec-tea',
   ]);
-  expect(specSummary(result, style(false))).toHaveLength(21);
+  expect(specSummary(result, style(false))).toHaveLength(23);
+  const paused = { ...result, plan: { ...result.plan, status: 'paused' as const } };
+  expect(specSummary(paused, style(false))).toContain('Stopped. Continue with: signalbox resume spec-tea');
 });

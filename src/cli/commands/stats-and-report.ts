@@ -7,11 +7,10 @@ import { countedIssues, logsOfRepository, runStats } from '../../features/issue-
 import { ifWritable } from '../../machine/files/make-directory-and-handle-storage-errors.ts';
 import { noteFact, readFacts } from '../../machine/files/write-atomic-and-note-facts.ts';
 import { InputError, messageOf } from '../../model/errors.ts';
-import { costText } from '../../model/limits/usage-cost-and-estimate.ts';
 import { plural } from '../../model/text/clean-escape-quote-plural.ts';
 import { keepReport, makeReport, periodOf, timeOf } from '../../report/gather-plans-and-write-reports.ts';
 import { oneLine } from '../../report/printable-text.ts';
-import { wholeSeconds } from '../../report/style-and-phrases.ts';
+import { usageText, wholeSeconds } from '../../report/style-and-phrases.ts';
 import { table, wrapLines } from '../../report/tables-and-text-wrapping.ts';
 import { reportHtml, reportMarkdown, reportText } from '../../report/work-report.ts';
 import type { OptionsOf } from '../definitions/commands-and-their-options.ts';
@@ -50,13 +49,9 @@ export async function stats(io: Io, options: OptionsOf<'stats'>): Promise<void> 
   io.out(table(['', 'count', 'success', 'average'], rows, io.style));
   const failures = Object.entries(found.failures).map(([name, count]) => `${name} ${count}`);
   if (failures.length > 0) io.out(`failures: ${failures.join(', ')}`);
-  const facts = [
-    ...(found.tokens === null ? [] : [`tokens: ${found.tokens}`]),
-    ...(found.costUsd === null && found.unpriced === 0
-      ? []
-      : [`cost: ${costText(found.costUsd, found.unpriced).replace(/^cost /, '')}`]),
-  ];
-  if (facts.length > 0) io.out(facts.join(', '));
+  const { tokens, costUsd, unpriced } = found;
+  const used = usageText({ inputTokens: tokens, outputTokens: null, costUsd }, unpriced);
+  if (used) io.out(`used: ${used}`);
 }
 
 function csv(

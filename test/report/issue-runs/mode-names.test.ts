@@ -21,7 +21,9 @@ describe.concurrent('a chain', () => {
     expect(issues.log(run).config).toMatchObject({ ...mode, mode: 'chain', concurrency: 1 });
     const { byMode } = JSON.parse((await issues.cli('stats', '--json')).out);
     expect(byMode).toEqual({ chain: expect.objectContaining({ total: 2, passed: 2 }) });
-    expect((await issues.cli('stats')).out).toMatch(/^ {2}chain +2 +100%/m);
+    const stats = (await issues.cli('stats')).out;
+    expect(stats).toMatch(/^ {2}chain +2 +100%/m);
+    expect(stats).toMatch(/^used: \d+\.\dk tokens · \$0\.00$/m);
     expect((await issues.cli('stats', '--csv')).out).toMatch(/\bchain\b.*\n.*\bchain\b/);
     expect(header(issues, run)).toEqual([`${run}: 2 issues, chain`, '  #1  Issue 1', '  #2  Issue 2']);
   });
