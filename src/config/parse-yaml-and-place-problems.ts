@@ -178,10 +178,10 @@ export function tidy(problems: readonly Problem[], first: string): Problem[] {
 }
 
 /** Turns an error about a file into a problem of that file, with the place the error knows. */
-export function problemFrom(error: unknown, file: string, place = { line: 1, column: 1 }): Problem {
+export function problemFrom(error: unknown, file: string): Problem {
   if (!(error instanceof InputError)) throw error;
   const { line, column } = error.details as { line?: number; column?: number };
-  const at = line !== undefined && column !== undefined ? { line, column } : place;
+  const at = line !== undefined && column !== undefined ? { line, column } : { line: 1, column: 1 };
   const prefix = `${file}:${at.line}:${at.column}: `;
   const message = error.message.startsWith(prefix) ? error.message.slice(prefix.length) : error.message;
   return { file, ...at, message, ...(error.hint ? { hint: error.hint } : {}) };

@@ -182,8 +182,8 @@ export function withoutOutput(text: string): string {
 const UTC_TIME = /\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z/g;
 
 /** Stored texts have times in UTC; people read those of their own clock. */
-export function inLocalTime(text: string, now = Date.now()): string {
-  return text.replace(UTC_TIME, (iso) => clock(iso, now));
+export function inLocalTime(text: string): string {
+  return text.replace(UTC_TIME, (iso) => clock(iso, Date.now()));
 }
 
 /** A problem of the store with its file, unless the message names it. */

@@ -33,27 +33,21 @@ export interface NotifyPlace {
 
 const TIMEOUT_MS = 10_000;
 
-export interface PlaceOptions {
-  platform?: NodeJS.Platform;
-  http?: Partial<HttpOptions>;
-}
-
 /** The places that the settings name and that exist here. */
-export function placesOf(engine: EngineContext, options: PlaceOptions = {}): NotifyPlace[] {
+export function placesOf(engine: EngineContext): NotifyPlace[] {
   const { notify } = engine.settings;
-  const { platform = process.platform, http = {} } = options;
   const places: NotifyPlace[] = [];
   const { bell } = engine;
   if (notify.bell && bell)
     places.push({ name: 'bell', label: 'the terminal’s bell', send: async () => bell() });
-  if (notify.desktop) places.push(desktop(engine, platform));
+  if (notify.desktop) places.push(desktop(engine));
   if (notify.command !== null) places.push(command(engine, notify.command));
-  if (notify.webhook !== null) places.push(webhook(notify.webhook, http));
+  if (notify.webhook !== null) places.push(webhook(notify.webhook));
   return places;
 }
 
-function desktop(engine: EngineContext, platform: NodeJS.Platform): NotifyPlace {
-  const program = platform === 'darwin' ? 'osascript' : 'notify-send';
+function desktop(engine: EngineContext): NotifyPlace {
+  const program = process.platform === 'darwin' ? 'osascript' : 'notify-send';
   const send = async ({ text }: Notice, signal: AbortSignal) => {
     // Texts are arguments, never part of a script.
     const script = ['on run argv', 'display notification (item 1 of argv) with title "Signalbox"', 'end run'];
@@ -112,9 +106,9 @@ function programOptions({ settings: { userHome }, env }: EngineContext) {
   return { cwd: existsSync(userHome) ? userHome : '/', env, timeoutMs: TIMEOUT_MS };
 }
 
-function webhook(url: string, http: Partial<HttpOptions>): NotifyPlace {
+function webhook(url: string): NotifyPlace {
   const send = (notice: Notice, signal: AbortSignal) =>
-    postJson(url, { ...notice, text: escapeForChat(notice.text) }, { ...http, signal });
+    postJson(url, { ...notice, text: escapeForChat(notice.text) }, { signal });
   return { name: 'webhook', label: `the webhook ${maskedUrl(url)}`, send };
 }
 

@@ -9,7 +9,7 @@ import { answerCommands, sayOutcome } from '../../model/state/explain-ticket.ts'
 import { cleanLine } from '../../model/text/clean-escape-quote-plural.ts';
 import { type Attempt, attemptKey, isCancelled, openAttempt, type Ticket } from '../../model/ticket.ts';
 import type { StoreView, Wanted } from '../../store/store-interface.ts';
-import type { Notice, NotifyPlace, Occasion, PlaceOptions } from './destinations.ts';
+import type { Notice, NotifyPlace, Occasion } from './destinations.ts';
 import { placesOf, sayFailure } from './destinations.ts';
 
 /** Completed plans are reported for 7 days, at most 100 of them. */
@@ -30,9 +30,9 @@ export class Notifier implements Notifications {
   readonly #abort = new AbortController();
   #tails = new Map<string, Promise<void>>();
 
-  constructor(engine: EngineContext, options: PlaceOptions = {}) {
+  constructor(engine: EngineContext) {
     this.#engine = engine;
-    this.#places = placesOf(engine, options);
+    this.#places = placesOf(engine);
     this.#start = this.#places.length > 0 ? engine.now() : '';
   }
 
@@ -141,13 +141,13 @@ function withLink(notice: Notice, publicUrl: string | null): Notice {
 }
 
 /** Sends one notice to every place, to see whether they are reached. Nothing is remembered of it. */
-export async function tryPlaces(engine: EngineContext, options: PlaceOptions = {}) {
+export async function tryPlaces(engine: EngineContext) {
   const text = 'Signalbox can reach you here.';
   const about = { plan: 'test', ticket: null, title: text, phase: null, reason: null };
   const notice: Notice = { event: 'test', text, ...about, at: engine.now() };
   const signal = AbortSignal.timeout(MAX_SEND_WAIT_MS);
   return Promise.all(
-    placesOf(engine, options).map(async (place) => {
+    placesOf(engine).map(async (place) => {
       const { name, label } = place;
       try {
         await place.send(notice, signal);

@@ -22,7 +22,6 @@ export interface DraftRequest {
   edit?: PlanEdit;
   unit?: 'parent' | 'leaf';
   createdBy: string;
-  signal?: AbortSignal;
 }
 
 export interface Drafted {
@@ -61,7 +60,6 @@ export async function draftPlan(engine: EngineContext, request: DraftRequest): P
     env: engine.env,
     gh: engine.settings.ghCommand,
     ...(request.unit ? { unit: request.unit } : {}),
-    ...(request.signal ? { signal: request.signal } : {}),
   });
   if (problems[0]) throw sourceError(problems);
   const openItems = items.filter(({ state }) => state === 'open');
