@@ -51,7 +51,7 @@ export async function stats(io: Io, options: OptionsOf<'stats'>): Promise<void> 
   if (failures.length > 0) io.out(`failures: ${failures.join(', ')}`);
   const { tokens, costUsd, unpriced } = found;
   const used = usageText({ inputTokens: tokens, outputTokens: null, costUsd }, unpriced);
-  if (used) io.out(`used: ${used}`);
+  if (used) io.out(`usage: ${used}`);
 }
 
 function csv(
