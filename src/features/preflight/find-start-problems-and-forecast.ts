@@ -14,6 +14,7 @@ import { ACTIONS, type ActionName, scriptInstead } from '../../model/actions.ts'
 import { InputError, ifUsable, SignalboxError, WorkspaceError } from '../../model/errors.ts';
 import { groupBy } from '../../model/group-and-remember.ts';
 import { refKey } from '../../model/ids-and-branch-names.ts';
+import { mayFallBack } from '../../model/limits/decide-agent-start.ts';
 import { estimate, type Forecast } from '../../model/limits/usage-cost-and-estimate.ts';
 import type { Plan } from '../../model/plan.ts';
 import type { Attempt, Ticket } from '../../model/ticket.ts';
@@ -182,26 +183,56 @@ function isOnGithub(step: ActionName | undefined): boolean {
   return step !== undefined && ACTIONS[step].isOnGithub === true;
 }
 
+/** An agent that phases ask for. */
+interface AskedAgent {
+  /** Variables that phases let it have. */
+  allow: Set<string>;
+  cwd: string;
+  /** What names it, unless the plan, a ticket or a phase does. */
+  setting: string | null;
+  /** It is needed only while another one waits for a usage limit. */
+  isSpare: boolean;
+}
+
+function fallbacksOf(agents: EngineContext['settings']['agents'], name: string) {
+  const found: { agent: string; setting: string }[] = [];
+  const fallbackOf = (agent: string) => (Object.hasOwn(agents, agent) ? agents[agent]?.fallback : undefined);
+  let [from, to] = [name, fallbackOf(name)];
+  while (to !== undefined && to !== name && !found.some(({ agent }) => agent === to)) {
+    found.push({ agent: to, setting: `agents.${from}.fallback` });
+    [from, to] = [to, fallbackOf(to)];
+  }
+  return found;
+}
+
 async function agentFindings(
   engine: EngineContext,
   { plan }: StartRequest,
   works: readonly Work[],
 ): Promise<DoctorFinding[]> {
   const { settings, env, machine } = engine;
-  const agents = new Map<string, { allow: Set<string>; cwd: string; setting: string | null }>();
+  const agents = new Map<string, AskedAgent>();
+  const ask = (name: string, asked: Omit<AskedAgent, 'allow'>, variables: readonly string[] = []) => {
+    const known = agents.get(name);
+    const agent =
+      known && !(known.isSpare && !asked.isSpare) ? known : { ...asked, allow: known?.allow ?? new Set() };
+    for (const variable of variables) agent.allow.add(variable);
+    agents.set(name, agent);
+  };
   for (const { ticket, workspace, phases } of works) {
     for (const phase of phases) {
       if (phase.type !== 'agent') continue;
+      const cwd = workspace.repo;
       const own = { agent: agentOf(engine, phase, ticket, plan), setting: null };
       const others = phase.agent === undefined ? hooksOf(engine, plan).possibleAgents?.(plan, ticket) : [];
       for (const { agent, setting } of [own, ...(others ?? [])]) {
-        const seen = agents.get(agent) ?? { allow: new Set(), cwd: workspace.repo, setting };
-        for (const variable of phase.env ?? []) seen.allow.add(variable);
-        agents.set(agent, seen);
+        ask(agent, { cwd, setting, isSpare: false }, phase.env);
+        for (const spare of mayFallBack(phase) ? fallbacksOf(settings.agents, agent) : [])
+          ask(spare.agent, { cwd, setting: spare.setting, isSpare: true }, phase.env);
       }
     }
   }
-  const findings = [...agents].map(async ([name, { allow, cwd, setting }]) => {
+  const findings = [...agents].map(async ([name, { allow, cwd, setting, isSpare }]) => {
     try {
       const agent = findAgent(settings.agents, name);
       const given = { settings, env, allow: [...allow], now: engine.now() };
@@ -211,9 +242,11 @@ async function agentFindings(
         cwd: here,
         versionsFile: machine.programVersions,
       });
-      return setting === null
-        ? found
-        : found.map((each) => ({ ...each, what: `${each.what} of ${setting}` }));
+      return found.map((each) => ({
+        ...each,
+        what: setting === null ? each.what : `${each.what} of ${setting}`,
+        level: isSpare ? 'warn' : each.level,
+      }));
     } catch (error) {
       if (!(error instanceof InputError)) throw error;
       return [finding('bad', `agent ${name}`, error.message, error.hint)];

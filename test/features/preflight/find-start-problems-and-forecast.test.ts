@@ -58,6 +58,25 @@ describe.concurrent('before a plan is run', () => {
     expectNothing(world);
   });
 
+  it('an agent that is only a fallback is a warning, where a phase allows it', async ({ world }) => {
+    world.config({
+      agents: {
+        agent: { adapter: 'custom', command: world.agent('agent', 'commit'), fallback: 'spare' },
+        spare: { adapter: 'custom', command: '/nowhere/spare', fallback: 'agent' },
+      },
+    });
+    world.workflow('work', [BUILD]);
+    world.workflow('own', [{ ...BUILD, fallback: false }]);
+    world.plan('p', { tickets: { a: { agent: 'agent' } } });
+    world.plan('q', { workflow: 'own', tickets: { a: { agent: 'agent' } } });
+    const warning = 'Agent spare of agents.agent.fallback: /nowhere/spare not found.';
+    const { code, out, err } = await world.cli('run', 'p');
+    expect(out + err).toContain(warning);
+    expect(code).toBe(0);
+    const other = await world.cli('run', 'q');
+    expect(other.out + other.err).not.toContain('spare');
+  });
+
   it('an agent that no setting knows is an error', async ({ world }) => {
     world.agent('agent', 'commit');
     world.workflow('work', [BUILD]);
