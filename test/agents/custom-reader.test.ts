@@ -45,6 +45,7 @@ describe('the custom reader', () => {
     ['connection refused by the test server', 'exit', undefined],
     ['3 of 529 tests failed', 'exit', undefined],
     ['FAIL src/rate-limit.test.ts', 'exit', undefined],
+    ['at src/rate-limit-store.ts:3', 'exit', undefined],
     ['Cannot find module "./rate_limiter/index"', 'exit', undefined],
     ['You hit the rate limit. Wait.', 'limit', null],
     ['429', 'limit', null],
