@@ -45,6 +45,9 @@ const UNSEEN_MS = 5_000;
 /** How long a skip or cancel may take after the ticket's processes have ended. */
 const NEXT_STEP_MS = 10_000;
 
+/** Pausing, resuming and cancelling need no workflow: its file may be missing or on another machine. */
+const UNREAD = { workflow: { name: '', description: '', tags: [], phases: [] }, hash: '' };
+
 /** Carries out a person's command and returns when its effect is complete: after a pause, the ticket's processes have ended. */
 export async function carryOutCommand(
   engine: EngineContext,
@@ -64,11 +67,10 @@ export async function carryOutCommand(
   if (stops) refuseInSession(engine, before);
   else if (before.status === 'paused') refuseUnseen(engine, before);
   const latest = wish.type === 'retry' && wish.latest === true;
-  const { workflow, hash } = await pinnedFor(
-    engine,
-    latest ? { ...before, workflowHash: null } : before,
-    plan,
-  );
+  const needsWorkflow = wish.type === 'retry' || wish.type === 'skip' || wish.type === 'respond';
+  const { workflow, hash } = needsWorkflow
+    ? await pinnedFor(engine, latest ? { ...before, workflowHash: null } : before, plan)
+    : UNREAD;
   const cmd = commandOf(engine, wish, by, isUnblocked(engine, plan, ref));
   if (wish.type === 'skip' && before.status === 'running') {
     // Checked first, so that an unknown phase does not stop anything.

@@ -240,3 +240,16 @@ it.concurrent('plan check tells of work that nothing could be merged into, befor
   world.plan('q', { base: commit, workflow: 'minimal', tickets: { a: {} } });
   expect((await world.cli('plan', 'check', 'q')).code).toBe(0);
 });
+
+it.concurrent('a ticket is paused, resumed and cancelled where the file of its workflow is not', async ({
+  world,
+}) => {
+  world.plan('p', { workflow: 'elsewhere', tickets: { a: {} } });
+  const statusAfter = async (...args: string[]) => {
+    expect(await world.cli(...args)).toMatchObject({ code: 0 });
+    return world.ticket('p', 'a').status;
+  };
+  expect(await statusAfter('pause', 'p', 'a')).toBe('paused');
+  expect(await statusAfter('resume', 'p', 'a')).toBe('ready');
+  expect(await statusAfter('cancel', 'p', 'a', '--yes')).toBe('failed');
+});
