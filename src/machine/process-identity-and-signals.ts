@@ -16,6 +16,7 @@ import { hostname } from 'node:os';
 import { sep } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { shortageOf } from '../model/errors.ts';
+import type { Claim } from '../model/lease-and-claim-messages.ts';
 import { ifPossible, readText } from './files/read-and-remove-files.ts';
 import { run, runSync } from './run-process.ts';
 
@@ -101,17 +102,7 @@ export async function killMarked(mark: string, since = 0, except?: number): Prom
 }
 
 /** Identifies a process: a pid is reused and valid in one namespace, so start time, boot and namespace belong to it. */
-export interface ProcessIdentity {
-  /** Name of the computer, for people. */
-  host: string;
-  /** Identifies the computer, also after its name changed; records of version 0.1 have none. */
-  machine?: string | undefined;
-  boot: string;
-  /** The namespace in which the pid counts; records of version 0.1 have none. */
-  pids?: string | undefined;
-  pid: number;
-  started: string;
-}
+export type ProcessIdentity = Pick<Claim, 'host' | 'machine' | 'boot' | 'pids' | 'pid' | 'started'>;
 
 /** What Linux says of a process, from its third field on, the state; undefined where there is no such process. */
 export function statFields(pid: number | string): string[] | undefined {

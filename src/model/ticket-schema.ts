@@ -34,11 +34,11 @@ export const Claim = z.object({
   token: z.string(),
   /** Name of the computer, for people. */
   host: z.string(),
-  /** Identifies the computer, also after its name changed. */
+  /** Identifies the computer, also after its name changed; records of version 0.1 have none. */
   machine: OptionalText,
   /** Changes at reboot, so that a reused pid of an earlier boot is never believed. */
   boot: z.string().default(''),
-  /** The namespace in which the pid counts. */
+  /** The namespace in which the pid counts; records of version 0.1 have none. */
   pids: OptionalText,
   pid: z.number().int(),
   /** Process start time as the platform reports it; a reused pid has another one. */

@@ -2,6 +2,7 @@ import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { repositoryOf } from '../../config/find-config-and-state.ts';
 import type { EngineContext } from '../../engine/context.ts';
+import type { RunLog } from '../../features/issue-runs/logs/read-and-rotate-logs.ts';
 import type { Rate } from '../../features/issue-runs/logs/run-stats.ts';
 import { countedIssues, logsOfRepository, runStats } from '../../features/issue-runs/logs/run-stats.ts';
 import { ifWritable } from '../../machine/files/make-directory-and-handle-storage-errors.ts';
@@ -30,7 +31,7 @@ export async function stats(io: Io, options: OptionsOf<'stats'>): Promise<void> 
   const { logs, unreadable } = logsOfRepository(io.cwd, { logPath, view, holder: store.holder('stats') });
   if (!options.json)
     for (const { file, reason } of unreadable) io.err(`! ${file} could not be read: ${reason}`);
-  if (options.csv) return io.out(csv(logs.map((log) => ({ ...log, issues: countedIssues(log) }))));
+  if (options.csv) return io.out(csv(logs));
   const found = runStats(logs, unreadable);
   if (options.json) return outJson(io, found);
   if (found.runs === 0) return io.out('No finished runs of issues are known here yet.');
@@ -54,12 +55,10 @@ export async function stats(io: Io, options: OptionsOf<'stats'>): Promise<void> 
   if (used) io.out(`usage: ${used}`);
 }
 
-function csv(
-  logs: readonly { runId: string; config: { mode: string }; issues: readonly CsvIssue[] }[],
-): string[] {
+function csv(logs: readonly RunLog[]): string[] {
   const head = ['run', 'mode', 'issue', 'status', 'seconds', 'tokens', 'costUsd', 'failure'];
   const lines = logs.flatMap((log) =>
-    log.issues.map((issue) =>
+    countedIssues(log).map((issue) =>
       [
         log.runId,
         log.config.mode,
@@ -75,14 +74,6 @@ function csv(
     ),
   );
   return [head.join(','), ...lines];
-}
-
-interface CsvIssue {
-  id: string;
-  status: string;
-  durationSeconds: number;
-  usage: { inputTokens: number | null; outputTokens: number | null; costUsd: number | null } | null;
-  failureCategory?: string;
 }
 
 /** Quoted if needed; a text that a spreadsheet would take for a formula gets an apostrophe. */

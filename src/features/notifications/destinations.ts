@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Settings } from '../../config/settings-table.ts';
 import type { EngineContext } from '../../engine/context.ts';
-import { run } from '../../machine/run-process.ts';
+import { type RunOptions, run } from '../../machine/run-process.ts';
 import { messageOf } from '../../model/errors.ts';
 import { maskedUrl } from '../../model/text/find-and-redact-secrets.ts';
 
@@ -77,13 +77,7 @@ function command(engine: EngineContext, line: string): NotifyPlace {
   return { name: 'command', label: 'the command', send };
 }
 
-interface SendOptions {
-  cwd: string;
-  env: Record<string, string>;
-  input: string;
-  timeoutMs: number;
-  signal: AbortSignal;
-}
+type SendOptions = Pick<RunOptions, 'cwd' | 'env' | 'input' | 'signal'> & { timeoutMs: number };
 
 const TAIL_BYTES = 1_000;
 

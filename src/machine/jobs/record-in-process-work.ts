@@ -4,6 +4,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { ifWritable } from '../files/make-directory-and-handle-storage-errors.ts';
 import { readJson } from '../files/read-and-remove-files.ts';
 import { markedProcesses, ownIdentity, ownNamespace } from '../process-identity-and-signals.ts';
+import type { ProgramResult } from '../run-process.ts';
 import { type EndReason, MARKER, readJob, recordExit, reserveRoom } from './start-and-read-job.ts';
 import { stopJob } from './stop-job.ts';
 
@@ -21,10 +22,7 @@ export function beginInProcess(dir: string, { argv, cwd }: { argv: readonly stri
 }
 
 /** Writes the exit record last, as the supervisor does. If the disk is full, only this process has the result. */
-export function endInProcess(
-  dir: string,
-  { code, stdout, stderr }: { code: number; stdout: string; stderr: string },
-): void {
+export function endInProcess(dir: string, { code, stdout, stderr }: ProgramResult): void {
   ifWritable(() => write(dir, 'stdout', stdout));
   ifWritable(() => write(dir, 'stderr', stderr));
   ifWritable(() => recordExit(dir, { code }));
