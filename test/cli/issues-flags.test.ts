@@ -109,7 +109,9 @@ describe.concurrent('the flags of a run of issues', () => {
     const flags = ['--phases', 'exec,qa', '--no-smart-tests'];
     const looped = await issues.cli('run', 'a.md', ...flags, '--quality-loop', '--max-iterations', '2');
     expect(looped.code).toBe(1);
-    expect(looped.out).toContain('● a: exec started (round 2)');
+    expect(looped.out).toContain(
+      '● a: qa ✗\n  a   AC_NOT_MET: Nothing is printed.\n● a: exec started (round 2)',
+    );
     expect(looped.out).toMatch(/✗ Issue a failed \(\d+s\): Phase qa failed\n/);
     const [run = ''] = issues.runs();
     expect(world.ticket(run, 'a').phaseHistory.filter(({ phase }) => phase === 'qa')).toHaveLength(2);

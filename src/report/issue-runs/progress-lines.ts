@@ -21,7 +21,7 @@ interface RunLinesOptions {
   msOf(ticketId: string): number;
   /** Why an issue failed, in a few words. */
   reasonOf(ticketId: string): string;
-  /** Remarks about a phase that succeeded, or about an issue that is complete. */
+  /** Remarks about a phase that succeeded, or about the verdict on an issue. */
   remarksOf?(ticketId: string, phase: string | null): readonly string[];
   /** How to answer the gate of an issue, a line each. */
   howToAnswer?(ticketId: string): readonly string[];
@@ -153,7 +153,9 @@ export class RunLines {
     if (event.note) this.#about(ticketId, event.note);
     if (well) this.#remarks(ticketId, phase);
     const verdict = outcome === 'success' || outcome === 'failure' ? '' : (outcome ?? '');
-    for (const text of [verdict, withoutOutput(error?.message ?? '')].filter(Boolean))
+    const known = well ? [] : (this.#options.remarksOf?.(ticketId, null) ?? []);
+    const reason = known.find((text) => verdict && text.startsWith(verdict)) ?? verdict;
+    for (const text of [reason, withoutOutput(error?.message ?? '')].filter(Boolean))
       if (how === '✗') this.#about(ticketId, text);
       else this.#detail(ticketId, text);
     this.#detail(ticketId, usageText(usage));
