@@ -124,12 +124,12 @@ export function TranscriptView({ path, news }: { path: string; news: unknown }) 
           type="button"
           class="quiet"
           onClick={toStart}
-          disabled={from === 0 && window.pieces.length === 1}
+          disabled={window.size === 0 || (from === 0 && window.pieces.length === 1)}
         >
           To the beginning
         </button>
         <span class="hint number">{placeText(from, to, window)}</span>
-        <button type="button" class="quiet" onClick={toEnd}>
+        <button type="button" class="quiet" onClick={toEnd} disabled={window.size === 0}>
           To the end
         </button>
       </div>
