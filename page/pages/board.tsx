@@ -16,6 +16,7 @@ import { address, setQuery } from '../live/route.ts';
 import { bySection, linesOf } from '../logic/fold-rows.ts';
 import { ActButton } from '../parts/act.tsx';
 import {
+  Age,
   Command,
   Empty,
   Loading,
@@ -228,9 +229,11 @@ const Row = memo(({ row }: { row: BoardRow }) => {
       </div>
       <div class="where">
         <a href={`/plans/${encodeURIComponent(planId)}`}>{planName}</a>
-        <span class="phase">
-          {phase ?? ''} {times.length > 0 && <small>({times.join(', ')})</small>}
-        </span>
+        {section !== 'done' && (
+          <span class="phase">
+            {phase ?? ''} {times.length > 0 && <small>({times.join(', ')})</small>}
+          </span>
+        )}
         <small>
           {[agent, machine && `on ${machine}`].filter(Boolean).join(' ')}
           {pullRequest && (
@@ -244,7 +247,7 @@ const Row = memo(({ row }: { row: BoardRow }) => {
         </small>
       </div>
       <div class="figures">
-        <Since time={row.since} about="since" />
+        <Age row={row} />
         <small class="number">
           {usage && `${rounded((usage.inputTokens ?? 0) + (usage.outputTokens ?? 0))} tok`}
         </small>

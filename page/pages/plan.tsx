@@ -11,7 +11,7 @@ import { bySection } from '../logic/fold-rows.ts';
 import { ActButton } from '../parts/act.tsx';
 import { SumTable } from '../parts/charts.tsx';
 import { Graph } from '../parts/graph.tsx';
-import { Command, Empty, Loading, localTimes, Mark, Problem, Since, TicketLink } from '../parts/small.tsx';
+import { Age, Command, Empty, Loading, localTimes, Mark, Problem, TicketLink } from '../parts/small.tsx';
 import { PLAN_WISHES } from '../parts/ticket-wishes.ts';
 import { Timeline } from '../parts/timeline.tsx';
 import { Progress } from './plans.tsx';
@@ -106,10 +106,10 @@ export function PlanPage({ id }: { id: string }) {
                 <p class="why">{row.why !== row.phase && localTimes(row.why)}</p>
               </div>
               <div class="where">
-                <span class="phase">{row.phase}</span>
+                <span class="phase">{row.section !== 'done' && row.phase}</span>
               </div>
               <div class="figures">
-                <Since time={row.since} about="since" />
+                <Age row={row} />
                 <small class="number">
                   {(row.usage || row.unpriced > 0) && costText(row.usage?.costUsd ?? null, row.unpriced)}
                 </small>

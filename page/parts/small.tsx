@@ -55,6 +55,17 @@ export function Since({ time, about }: { time: string | null; about?: string }) 
   );
 }
 
+/** How long a ticket has been in its state. Of one that has ended, a bare time would read as how long it took. */
+export function Age({ row: { since, status } }: { row: BoardRow }) {
+  if (since === null) return null;
+  return (
+    <span>
+      <Since time={since} about="since" />
+      {(status === 'complete' || status === 'failed') && ' ago'}
+    </span>
+  );
+}
+
 export function TimeOfDay({ time }: { time: string }) {
   return (
     <time class="number" dateTime={time}>

@@ -104,6 +104,11 @@ describe('every page', () => {
     const site = await TestSite.open(world, { version: VERSION });
     const { page, context } = await visit(browser, site);
     await page.getByText(/^Usage limit of pi until .+, in 1 h 59 m/).waitFor();
+    await page
+      .locator('#done .figures')
+      .first()
+      .getByText(/^\dh \d+m ago$/)
+      .waitFor();
     const open = (path: string) => page.goto(`${site.server.url}${path}`);
     await open('costs?by=plan');
     await page.getByRole('heading', { name: 'Per plan' }).waitFor();
