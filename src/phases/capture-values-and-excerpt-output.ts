@@ -103,6 +103,6 @@ export function lastWords(text: string): string {
   return whole
     .map((line) => line.trim())
     .join(' ')
-    .replace(/^❌ /, '')
+    .replace(/^[❌✗] /, '')
     .slice(0, 300);
 }

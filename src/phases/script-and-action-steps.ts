@@ -120,8 +120,9 @@ export function exitFailure(result: StepResult, kind: 'exit' | 'refused' = 'exit
     ? `was killed by ${result.exit.signal}`
     : `exited with code ${result.exit.code}`;
   const last = lastWords(result.stderrTail) || lastWords(result.stdoutTail);
-  // A refusal has its reason as text, and an action has no exit code that people know.
-  const message = last && kind === 'exit' && !result.isAction ? `${how}: ${last}` : last || how;
+  // A refusal has its reason as text, an action has no exit code that people know, and failed checks name their own.
+  const isWhole = kind !== 'exit' || result.isAction || / exited with code \d+$/.test(last);
+  const message = isWhole ? last || how : [how, last].filter(Boolean).join(': ');
   return { ...failure(kind, message), output: outputOf(result) };
 }
 

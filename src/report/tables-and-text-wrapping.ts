@@ -47,7 +47,8 @@ export function fittingTable(
     rows.map((row) => row.slice(0, last)),
     style,
   );
-  if (header[last] === 'why' && last > lead && fits(short)) {
+  const isTable = rows.some((row) => row.slice(lead, last).some((cell) => cell !== ''));
+  if (header[last] === 'why' && isTable && fits(short)) {
     const below = ['', ...rows.map((row) => row[last] ?? '')].map((text) =>
       text === '' ? [] : foldProse(text, columns - INDENT.length),
     );

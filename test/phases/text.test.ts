@@ -9,6 +9,7 @@ describe('lastWords', () => {
       'noise\n❌ GitHub answered with 502.\n   Try again in a moment.\n',
       'GitHub answered with 502. Try again in a moment.',
     ],
+    ['✗ npm test exited with code 1\n', 'npm test exited with code 1'],
     ['head\n  one\n  two\n', 'head one two'],
     ['head\n  one\n  two\n  three\n', 'three'],
     ['  alone\n', 'alone'],

@@ -78,4 +78,16 @@ describe('checks that found nothing to run', () => {
     expect(out).not.toContain('No checks');
     expect((await world.cli('report')).out).toMatch(/on branch .* · checks passed\n/);
   });
+
+  it('are named once where they fail', async ({ world }) => {
+    world.config({ checks: ['exit 3'] });
+    world.agent('agent', 'commit');
+    world.workflow('work', [
+      { id: 'build', type: 'agent', prompt: 'Build.', onSuccess: 'verify' },
+      { id: 'verify', type: 'action', action: 'checks' },
+    ]);
+    world.plan('p', { tickets: { a: {} } });
+    await world.cli('run', 'p');
+    expect(world.ticket('p', 'a').error).toBe('verify: exit 3 exited with code 3');
+  });
 });
