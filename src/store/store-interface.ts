@@ -295,13 +295,16 @@ export interface Store {
   /** Throws where the store was there before and is gone: a directory that was moved away must not look like one without plans. */
   refuseIfGone(): void;
 
-  create(plan: Plan, tickets: readonly Ticket[]): Promise<void>;
+  create<P extends Plan, T extends Ticket>(
+    plan: Exact<P, Plan>,
+    tickets: readonly Exact<T, Ticket>[],
+  ): Promise<void>;
   /** Applies `change` to the latest state, alone. Returning the same object writes nothing. */
-  updatePlan<R extends Plan>(
+  updatePlan<R extends Plan, T extends Ticket>(
     id: string,
     change: (plan: Plan) => Exact<R, Plan>,
     /** Tickets that the change lists and that do not exist yet. No reader sees one of them without its entry in the plan. */
-    added?: readonly Ticket[],
+    added?: readonly Exact<T, Ticket>[],
   ): Promise<Plan>;
   updateTicket<R extends Ticket>(
     ref: TicketRef,
@@ -310,7 +313,7 @@ export interface Store {
   /** Deletes a ticket that its plan no longer lists. */
   removeTicket(ref: TicketRef): Promise<void>;
   /** Replaces a ticket that cannot be read by its last good state. */
-  restoreTicket(ticket: Ticket): Promise<void>;
+  restoreTicket<T extends Ticket>(ticket: Exact<T, Ticket>): Promise<void>;
   deletePlan(id: string): Promise<void>;
 
   /**

@@ -57,6 +57,23 @@ describe('types of plans and tickets', () => {
     expect(changes).toBeDefined();
   });
 
+  it('know no misspelt field in what is stored anew', () => {
+    const plan = { ...makePlan({ id: 'p' }), nmae: 'new' };
+    const ticket = { ...makeTicket(), stauts: 'ready' };
+    const writes = (store: Store) => [
+      store.create(makePlan({ id: 'p' }), [makeTicket()]),
+      // @ts-expect-error
+      store.create(plan, []),
+      // @ts-expect-error
+      store.create(makePlan({ id: 'p' }), [ticket]),
+      // @ts-expect-error
+      store.updatePlan('p', (latest) => latest, [ticket]),
+      // @ts-expect-error
+      store.restoreTicket(ticket),
+    ];
+    expect(writes).toBeDefined();
+  });
+
   it('let another program register a kind with fields of its own', () => {
     interface NightlyPlan extends CommonPlan {
       kind: 'nightly';
