@@ -236,7 +236,8 @@ async function claimOnFleet(
   };
   const taken = await writer.claim(hash, {
     lost,
-    mayTake: (latest) => isWanted(latest) && mayTake(latest, now()),
+    // The scheduler has decided that it is due: the clock of this machine may be behind.
+    mayTake: (latest) => isWanted(latest) && (number === undefined ? mayTake(latest, now()) : isOpen(latest)),
     update: (ref, change) => fleet.claim(ref, { hasRoom, change }),
   });
   if (!taken && number !== undefined)
@@ -266,11 +267,12 @@ function hasSlotInRepository(
 }
 
 function mayTake(ticket: Ticket, now: string): boolean {
-  const waiting =
-    ticket.status === 'needs_attention' && ticket.hold?.kind === 'gate' && ticket.hold.until !== null;
-  const possible =
-    waiting || ticket.status === 'queued' || ticket.status === 'ready' || ticket.status === 'running';
-  return possible && (ticket.status === 'queued' || isDue(ticket, now));
+  return isOpen(ticket) && (ticket.status === 'queued' || isDue(ticket, now));
+}
+
+function isOpen({ status, hold }: Ticket): boolean {
+  const isWaiting = status === 'needs_attention' && hold?.kind === 'gate' && hold.until !== null;
+  return isWaiting || status === 'queued' || status === 'ready' || status === 'running';
 }
 
 /** A ticket that cannot be claimed waits for a person, with the reason. One that another engine drives stays as it is. */

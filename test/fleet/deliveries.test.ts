@@ -42,6 +42,7 @@ async function workerHere(
   { world, database }: FleetWorld,
   hooks: PlanHooks,
   beforeRole: (store: PgStore) => Promise<void> = async () => undefined,
+  behindMs = 0,
 ) {
   const env = world.env as Record<string, string>;
   const packageDir = new URL('../..', import.meta.url).pathname;
@@ -49,6 +50,7 @@ async function workerHere(
   const store = await storeAt(database.address);
   const engine = openEngine({ settings, env, by: 'worker', store, handsOver: true });
   engine.kinds = new Map([[null, hooks]]);
+  engine.now = () => new Date(Date.now() - behindMs).toISOString();
   const { takeRole } = store.fleet;
   store.fleet.takeRole = async (...asked) => {
     await beforeRole(store);
@@ -137,6 +139,22 @@ it('a ticket that a worker cannot begin is taken by another one', { tags: 'full'
   const able = await fleet.worker(ready, ['--slots', '1']);
   await fleet.reaches('p', 'a', 'complete');
   for (const worker of [lacking, able]) expect(await worker.kill('SIGINT')).toMatchObject({ code: 0 });
+});
+
+it('a ticket is taken with its first dispatch also by a worker whose clock is behind', {
+  tags: 'full',
+}, async () => {
+  const fleet = await fleetWith('commit');
+  const daemon = fleet.world.start(['daemon', '--plain'], fleet.env());
+  await fleet.until('the daemon', (store) => store.holder('test').daemon() !== undefined);
+  const { end } = await workerHere(fleet, {}, undefined, 30_000);
+  const hold = { kind: 'backoff', reason: 'it failed', until: new Date().toISOString() } as const;
+  fleet.world.plan('p', { tickets: { a: { status: 'ready', hold } } });
+  await fleet.upload('p');
+  await fleet.reaches('p', 'a', 'complete');
+  expect(ticketOf(fleet).dispatch?.number).toBe(1);
+  await end();
+  expect(await daemon.kill('SIGINT')).toMatchObject({ code: 0 });
 });
 
 it('a drive that throws holds its own ticket alone, and a retry runs it under the next number', {
