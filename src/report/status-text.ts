@@ -31,7 +31,10 @@ import {
   usageText,
   whichAttempt,
 } from './style-and-phrases.ts';
-import { FOLDED_DONE_FROM, FOLDED_FAILED_FROM, FOLDED_FROM, table } from './tables-and-text-wrapping.ts';
+import { cut, FOLDED_DONE_FROM, FOLDED_FAILED_FROM, FOLDED_FROM, table } from './tables-and-text-wrapping.ts';
+
+/** The name of a run is the list of its issues. */
+const MAX_NAME_CELLS = 60;
 
 export function planLines(
   { plan, tickets, problems }: PlanStatus,
@@ -58,7 +61,7 @@ export function planLines(
   ].filter(Boolean);
   const title =
     plan.name && plan.name !== plan.id
-      ? `${style.bold(oneLine(plan.name))} (${plan.id})`
+      ? `${style.bold(cut(oneLine(plan.name), MAX_NAME_CELLS))} (${plan.id})`
       : style.bold(plan.id);
   const lines = [
     title,

@@ -177,3 +177,10 @@ for (const [index, [what, status, times, why, next]] of CHAINS.entries())
     expect(shown?.tickets[1]).toMatchObject({ why: expect.stringContaining(why), next });
     expect(shown?.tickets.at(-1)?.next).toBe(next);
   });
+
+it('shortens the name of a run with many issues', () => {
+  const name = Array.from({ length: 40 }, (_, at) => `#${at + 100}`).join(' ');
+  const status = { plan: plan({ id: 'run-1', name }), tickets: [], problems: [] };
+  const [title] = planLines(status, style(false), Date.parse(NOW), { detailed: false });
+  expect(title).toMatch(/^#100 .{20,56}#\d{3}… \(run-1\)$/);
+});

@@ -142,7 +142,9 @@ function exhaust(workflow: Workflow, ticket: Ticket, phase: Phase, most: number,
   const visit = ticket.visits[phase.id] ?? 0;
   const cause = causeOf(ticket);
   const first = cause && (/[.!?…]$/.test(cause) ? `${cause} ` : `${cause}. `);
-  const message = `${first}Phase "${phase.id}" was entered ${visit} times; at most ${most} ${most === 1 ? 'is' : 'are'} allowed.`;
+  const limit = `Phase "${phase.id}" was entered ${visit} times; at most ${most} ${most === 1 ? 'is' : 'are'} allowed.`;
+  // Without a loop, a failure explains itself.
+  const message = cause && ticket.error && most === 1 ? cause : `${first}${limit}`;
   const error = { class: 'visits', message };
   const entry: Attempt = { ...historyEntry(ticket, phase.id, 'failure', now), outcome: 'failure', error };
   const noted = { ...withEntry(ticket, entry), error: message };

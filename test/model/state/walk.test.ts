@@ -96,6 +96,11 @@ describe('enter', () => {
     expect(both.error).toBe(`${error}. Phase "a" was entered 4 times; at most 2 are allowed.`);
   });
 
+  it('names a failure alone where one visit is allowed', () => {
+    const error = 'free: npm test exited with code 1';
+    expect(enter(flow, running('free', { visits: { c: 1 }, error }), 'c', NOW).error).toBe(error);
+  });
+
   it('names the outcome that sent a ticket back where nothing has failed', () => {
     const entry = { phase: 'free', status: 'success', startedAt: NOW, completedAt: NOW, outcome: 'again' };
     const phaseHistory = [Attempt.parse({ ...entry, output: 'Add a test!\nIt is short.' })];
