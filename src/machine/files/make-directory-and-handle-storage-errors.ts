@@ -55,6 +55,9 @@ const REASONS: Record<string, string> = {
   EPERM: 'permission denied',
   EMFILE: 'too many files are open',
   ENFILE: 'too many files are open',
+  EIO: 'the disk reports an error',
+  ESTALE: 'its file system does not answer',
+  ENOTCONN: 'its file system does not answer',
 };
 
 /** Whether the permission to write is missing. */
@@ -97,7 +100,9 @@ const shortOfFiles = (error: unknown) =>
 
 function howToFix(code: string, setting: string): string {
   if (code.endsWith('FILE')) return 'Raise the limit on open files (ulimit -n) or close other programs';
-  const way = ['EROFS', 'EACCES', 'EPERM'].includes(code) ? 'Make it writable' : 'Make room';
+  const isGone = ['EIO', 'ESTALE', 'ENOTCONN'].includes(code);
+  const isRefused = ['EROFS', 'EACCES', 'EPERM'].includes(code);
+  const way = isGone ? 'Check its disk' : isRefused ? 'Make it writable' : 'Make room';
   return `${way} or choose another ${setting}`;
 }
 

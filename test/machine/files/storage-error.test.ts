@@ -11,6 +11,8 @@ it.each([
   ['ENOSPC', 'the disk is full', 'Make room or'],
   ['EROFS', 'it is on a read-only file system', 'Make it writable or'],
   ['EACCES', 'permission denied', 'Make it writable or'],
+  ['EIO', 'the disk reports an error', 'Check its disk or'],
+  ['ESTALE', 'its file system does not answer', 'Check its disk or'],
 ])('%s is told with a way out that helps', (code, reason, way) => {
   const told = asStorageError(Object.assign(new Error('x'), { code }), '/state') as SignalboxError;
   expect(told.message).toContain(reason);
