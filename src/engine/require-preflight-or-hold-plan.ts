@@ -43,6 +43,8 @@ interface Answer {
   /** Null: nothing keeps its tickets from starting. */
   reason: string | null;
   until: number;
+  /** How many tickets the plan had. One that was added since may need other agents. */
+  tickets: number;
 }
 
 /** Those of a plan's tickets that this process may drive at all. */
@@ -67,7 +69,8 @@ export class PlanReadiness {
   /** Whether tickets of a plan may begin. Starts the check where that is not known, and asks again when it is over. */
   of(plan: Plan): Readiness {
     if (!this.#engine.preflight) return 'ready';
-    const known = this.#answers.get(plan.id);
+    const last = this.#answers.get(plan.id);
+    const known = last && last.tickets >= plan.tickets.length ? last : undefined;
     if ((known?.until ?? 0) < Date.now() && !this.#running.has(plan.id) && !this.#stop.signal.aborted)
       this.#running.set(plan.id, this.#check(plan));
     if (!known) return 'unknown';
@@ -101,7 +104,7 @@ export class PlanReadiness {
       else if (!this.#stop.signal.aborted) report(engine, plan.id, [messageOf(error)]);
     }
     const ms = reason === null ? READY_VALID_MS : engine.settings.pollInterval * 1000;
-    this.#answers.set(plan.id, { reason, until: Date.now() + ms });
+    this.#answers.set(plan.id, { reason, until: Date.now() + ms, tickets: plan.tickets.length });
     this.#running.delete(plan.id);
     this.#onAnswer();
   }

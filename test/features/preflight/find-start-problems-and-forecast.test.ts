@@ -210,6 +210,30 @@ describe.concurrent('in a daemon', () => {
     await daemon.kill('SIGTERM');
   });
 
+  it('a ticket that is added to a plan at work is checked before it starts', async ({ world }) => {
+    world.agent('agent', 'go; commit');
+    world.config({
+      pollInterval: 0.2,
+      agents: { gone: { adapter: 'custom', command: '/nowhere/agent' } },
+    });
+    world.workflow('work', [BUILD]);
+    world.workflow('reviewed', [
+      { ...BUILD, onSuccess: 'review' },
+      { id: 'review', type: 'agent', agent: 'gone', prompt: 'Review.' },
+    ]);
+    world.plan('p', { tickets: { a: {} } });
+    const daemon = world.invoke(['daemon']);
+    await world.call('start', { ticket: 'p/a' });
+    const added = ['plan', 'add', 'p', 'b', '--title', 'B', '--agent', 'agent', '--workflow', 'reviewed'];
+    expect((await world.cli(...added)).code).toBe(0);
+    const held = await world.reaches('p', 'b', ({ hold }) => hold);
+    expect(held.hold?.reason).toContain('Agent gone: /nowhere/agent not found.');
+    expect(held.phaseHistory).toEqual([]);
+    world.go();
+    await world.reaches('p', 'a', 'complete');
+    await daemon.kill('SIGTERM');
+  });
+
   it('tick starts what is ready and holds the rest', async ({ world }) => {
     world.agent('agent', 'go; commit');
     world.config({ agents: { gone: { adapter: 'custom', command: '/nowhere/agent' } } });
