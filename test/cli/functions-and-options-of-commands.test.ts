@@ -1,5 +1,6 @@
-import { expectTypeOf, it } from 'vitest';
-import type { OptionsOf } from '../../src/cli/definitions/commands-and-their-options.ts';
+import { expect, expectTypeOf, it } from 'vitest';
+import { FUNCTIONS } from '../../src/cli/command-functions.ts';
+import { COMMANDS, type OptionsOf } from '../../src/cli/definitions/commands-and-their-options.ts';
 
 // `npm run typecheck` fails where one of these does not hold.
 it('the options that a command gets are those of its definition', () => {
@@ -13,4 +14,10 @@ it('the options that a command gets are those of its definition', () => {
   expectTypeOf<OptionsOf<'import'>['unit']>().toEqualTypeOf<'parent' | 'leaf' | undefined>();
   // @ts-expect-error
   expectTypeOf<OptionsOf<'plan edti'>>().toBeObject();
+});
+
+it('every command that has no commands below it has a function', () => {
+  const all = Object.keys(COMMANDS).map((usage) => usage.replace(/ [<[].*/, ''));
+  const single = all.filter((words) => !all.some((other) => other.startsWith(`${words} `)));
+  expect(single.filter((words) => !Object.hasOwn(FUNCTIONS, words))).toEqual([]);
 });
