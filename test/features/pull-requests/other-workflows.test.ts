@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect } from 'vitest';
 import { cliIn, type Shown } from '../../cli/support.ts';
-import { git, it, variants, type World } from '../../support/index.ts';
+import { git, it, variants, type World, waitFor } from '../../support/index.ts';
 import { Hub, path } from './hub.ts';
 
 const DEMO = fileURLToPath(new URL('../../../rehearsals/demo-project', import.meta.url));
@@ -89,12 +89,11 @@ describe('manual-pr', () => {
     for (const id of ['ok', 'gone', 'quick']) await hub.waits(id, 'await_pr');
     const opening = 'gh pr create --repo acme/web --base main --head ticket/p/ok';
     const saying = `there is no pull request for the branch yet; open it: ${opening}`;
-    let shown: Shown['tickets'][number] | undefined;
     // While a look is under way the ticket is not on hold.
-    while (!shown?.hold) {
+    const shown = await waitFor('the hold of ok', async () => {
       const { tickets } = JSON.parse((await hub.cli('status', 'p', '--json')).out) as Shown;
-      shown = tickets.find(({ ticketId }) => ticketId === 'ok');
-    }
+      return tickets.find(({ ticketId, hold }) => ticketId === 'ok' && hold);
+    });
     expect([shown.why, shown.next]).toEqual([`await_pr: ${saying}`, 'continues once that is done']);
     expect(hub.pulls()).toEqual([]);
     // Paused, so that it is not looked at between its opening and its merge.
