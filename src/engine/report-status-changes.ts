@@ -8,11 +8,10 @@ import { type EngineContext, emit } from './context.ts';
 
 /** Whether status and hold are the same, so that the change is not reported. */
 function sameStatus(before: Pick<Ticket, 'status' | 'hold'>, after: Ticket): boolean {
-  return (
-    before.status === after.status &&
-    before.hold?.kind === after.hold?.kind &&
-    before.hold?.until === after.hold?.until
-  );
+  const [was, is] = [before.hold, after.hold];
+  if (before.status !== after.status || was?.kind !== is?.kind) return false;
+  // The next check of a worker that lacks something is no news.
+  return was?.kind === 'broken' ? was.reason === is?.reason : was?.until === is?.until;
 }
 
 /** The event that shows a ticket's status. */

@@ -136,6 +136,9 @@ it('a ticket that a worker cannot begin is taken by another one', { tags: 'full'
   await fleet.until('the reason', () =>
     /^Worker \S+: Agent agent: /.test(ticketOf(fleet).hold?.reason ?? ''),
   );
+  await fleet.until('more tries', () => (ticketOf(fleet).dispatch?.number ?? 0) > 3);
+  const reasons = fleet.store.events('p').filter((event) => 'hold' in event && event.hold?.kind === 'broken');
+  expect(reasons).toHaveLength(1);
   const able = await fleet.worker(ready, ['--slots', '1']);
   await fleet.reaches('p', 'a', 'complete');
   for (const worker of [lacking, able]) expect(await worker.kill('SIGINT')).toMatchObject({ code: 0 });
