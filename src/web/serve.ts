@@ -202,7 +202,7 @@ class Site {
     const { pathname, searchParams } = new URL(url, 'http://localhost');
     if (pathname !== API && !pathname.startsWith('/api/'))
       return this.#page(request, response, { pathname, searchParams, origin });
-    const found = findRoute(method === 'HEAD' ? 'get' : method.toLowerCase(), pathname);
+    const found = findRoute(method.toLowerCase(), pathname);
     if (found === undefined) throw new Refusal(404, 'web/unknown', 'There is nothing at this address.');
     if (found === 'wrong method') throw new Refusal(405, 'web/method', `${method} is not possible here.`);
     const route: Route = ROUTES[found.name];
@@ -345,7 +345,7 @@ class Site {
       'cache-control': 'no-store',
       ...(zipped ? { 'content-encoding': 'gzip' } : {}),
     });
-    response.end(request.method === 'HEAD' ? undefined : (zipped ?? bytes));
+    response.end(zipped ?? bytes);
   }
 
   #refuse(request: IncomingMessage, response: ServerResponse, error: unknown): void {

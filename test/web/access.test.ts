@@ -228,6 +228,8 @@ describe.concurrent('a request is refused', () => {
     expect((await site.send(`/api/v1/${'x'.repeat(5000)}`)).status).toBe(400);
     expect((await site.send(`/api/v1/${'x'.repeat(20_000)}`)).status).toBe(431);
     expect((await site.send('/', { method: 'PUT' })).status).toBe(405);
+    // The stream of changes would never end, and keep one of the places.
+    expect((await site.send('/api/v1/live', { method: 'HEAD' })).status).toBe(405);
     expect(site.errors).toEqual([]);
     await site.close();
   });
