@@ -1,4 +1,4 @@
-import { dirname, resolve } from 'node:path';
+import { dirname, join, resolve } from 'node:path';
 import { defaultHost, ownRepository } from '../github/find-own-repository.ts';
 import { GITHUB, githubKey, parseRepository } from '../github/gh/repository-name.ts';
 import type { GhOptions } from '../github/gh/run-gh.ts';
@@ -62,8 +62,8 @@ export async function fetchItems(
 
 function refuseSpecs(references: readonly SpecReference[]): Fetched {
   const problems = references.map(({ path, text }) => {
-    const message = `${path} is a directory; specs cannot be fetched as issues.`;
-    const hint = 'Name the Markdown files in it one by one.';
+    const message = `${path} is a directory, not an issue.`;
+    const hint = `Name its Markdown files: ${join(text, '*.md')}. A spec runs alone, with \`signalbox spec\`.`;
     return problemOf(text, new InputError('source/spec', message, { hint }));
   });
   return { found: [], problems };

@@ -231,6 +231,12 @@ describe.concurrent('a name that is no plan', () => {
     const { err } = await world.invoke(['run', 'alpha-1'], {}, world.repo).ended;
     // The key of a tracker that looks like it was not meant.
     expect(err).toMatch(/ issue reference\.\n {3}Did you mean: signalbox run issues\/alpha-1\.md\n/);
+    const folder = await world.invoke(['run', 'issues'], {}, world.repo).ended;
+    expect(folder.err).toMatch(
+      /issues is a directory, not an issue\.\n {3}Name its Markdown files: issues\/\*\.md\. /,
+    );
+    const missing = await world.invoke(['run', 'alpah.md'], {}, world.repo).ended;
+    expect(missing.err).toMatch(/There is no file .*alpah\.md\.\n {3}Check the path\.\n$/);
   });
 
   it('shows the plans that there are, also before names of tickets', async ({ world }) => {

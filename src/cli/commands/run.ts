@@ -86,7 +86,7 @@ async function closeIfFleet(store: Store): Promise<void> {
 
 /** Refuses a name that is neither a plan nor an issue, and shows the plans. */
 async function refuseUnknown(text: string, plans: () => readonly { id: string }[], io: Io): Promise<void> {
-  if (idProblem(text) !== undefined) return;
+  if (idProblem(text) !== undefined || /\.md$/i.test(text)) return;
   const { parseReference } = await import('../../issues/issue-references.ts');
   try {
     parseReference(text, { cwd: io.cwd });
