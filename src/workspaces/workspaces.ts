@@ -25,7 +25,6 @@ import {
   diffWork,
   gatherEvidence,
   headAt,
-  isSpecStateFile,
   shortStats,
   takeFingerprint,
 } from './evidence-and-diff.ts';
@@ -150,11 +149,6 @@ function callsOf(context: Context) {
       const options = { at: await context.repo(path), ok: [0, 2, 128] };
       const { code, stdout } = await git(['remote', 'get-url', 'origin'], options);
       return code === 0 ? stdout.trim().replace(/^(https?:\/\/)[^@/]*@/i, '$1') : undefined;
-    },
-    /** True when the user's checkout has uncommitted or untracked files. */
-    async isDirty(path: string) {
-      const status = await readStatus(git, await context.repo(path), { all: true });
-      return [...status.changed, ...status.untracked].some((file) => !isSpecStateFile(file));
     },
     /** Starts what the first worktree of a repository will wait for. Errors are reported when one is created. */
     warm({ repo, base }: { repo: string; base: string | null }) {

@@ -37,7 +37,7 @@ async function useAll({ repo, spec }: All, workspaces: Opened): Promise<void> {
   await workspaces.diff(two, base.commit);
   await workspaces.changedFiles(two.path, base.commit);
   write(repo, { 'a.txt': 'touched\n' });
-  await workspaces.isDirty(repo);
+  await workspaces.evidence(repo, base.commit);
   write(repo, { 'a.txt': 'a\n' });
   await workspaces.commitPaths({ path: two.path, files: ['a.txt'], message: 'a' });
   await workspaces.rewind({ ...two, to: base.commit, keepAt: 'refs/signalbox/kept/two', message: 'kept' });
@@ -75,7 +75,7 @@ describe('filters and merge drivers of the repository’s own config', () => {
     const included = join(all.root, 'included');
     writeFileSync(included, '');
     git(all.repo, 'config', 'include.path', included);
-    await workspaces.isDirty(all.repo);
+    await workspaces.evidence(all.repo, all.first);
     writeFileSync(included, `[filter "planted"]\n\tclean = ${program}\n`);
     await useAll(all, workspaces);
     git(all.repo, 'config', 'extensions.worktreeConfig', 'true');

@@ -68,7 +68,7 @@ it('runs no hook and no program that somebody planted in the shared config', asy
   await workspaces.evidence(two.path, base.commit);
   await workspaces.fingerprint(two.path);
   await workspaces.diff(two, base.commit);
-  await workspaces.isDirty(repo);
+  await workspaces.evidence(repo, base.commit);
   const safe = ['-c', 'core.hooksPath=/dev/null', '-c', 'core.fsmonitor=false', '-c', 'commit.gpgSign=false'];
   git(two.path, ...safe, 'add', '--all');
   git(two.path, ...safe, 'commit', '--quiet', '-m', 'x');
@@ -145,7 +145,7 @@ it('is not led to another directory by core.worktree', { tags: 'full' }, async (
 
   git(repo, 'config', 'extensions.worktreeConfig', 'false');
   git(repo, 'config', 'core.worktree', join(root, 'victim'));
-  expect(await workspaces.isDirty(repo)).toBe(false);
+  expect((await workspaces.evidence(repo, base.commit)).dirty).toEqual([]);
   expect((await failure(createWorkspaces({ env }).checkRepo(repo))).code).toBe('workspace/core-worktree');
 });
 

@@ -81,26 +81,26 @@ describe('checkRepo', () => {
       env: { ...env, GIT_DIR: join(root, 'other/.git'), GIT_WORK_TREE: root },
     });
     expect((await redirected.checkRepo(repo)).root).toBe(repo);
-    expect(await redirected.isDirty(repo)).toBe(false);
+    expect((await redirected.evidence(repo, git(repo, 'rev-parse', 'HEAD').trim())).dirty).toEqual([]);
   });
 });
 
-describe('isDirty', () => {
-  it('is true for changed, staged, deleted and untracked files and false for ignored ones', async () => {
-    const { repo, workspaces } = bench();
-    commit(repo, { '.gitignore': 'ignored\n' });
-    write(repo, { ignored: 'x' });
-    expect(await workspaces.isDirty(repo)).toBe(false);
-    write(repo, { new: 'x' });
-    expect(await workspaces.isDirty(repo)).toBe(true);
-    git(repo, 'add', 'new');
-    expect(await workspaces.isDirty(repo)).toBe(true);
-    git(repo, 'rm', '--quiet', '--cached', 'new');
-    rmSync(join(repo, 'new'));
-    expect(await workspaces.isDirty(repo)).toBe(false);
-    rmSync(join(repo, 'a.txt'));
-    expect(await workspaces.isDirty(repo)).toBe(true);
-  });
+it('lists changed, staged, deleted and untracked files of a checkout, and no ignored ones', async () => {
+  const { repo, workspaces } = bench();
+  commit(repo, { '.gitignore': 'ignored\n' });
+  const head = git(repo, 'rev-parse', 'HEAD').trim();
+  const dirty = async () => (await workspaces.evidence(repo, head)).dirty;
+  write(repo, { ignored: 'x' });
+  expect(await dirty()).toEqual([]);
+  write(repo, { new: 'x' });
+  expect(await dirty()).toEqual(['new']);
+  git(repo, 'add', 'new');
+  expect(await dirty()).toEqual(['new']);
+  git(repo, 'rm', '--quiet', '--cached', 'new');
+  rmSync(join(repo, 'new'));
+  expect(await dirty()).toEqual([]);
+  rmSync(join(repo, 'a.txt'));
+  expect(await dirty()).toEqual(['a.txt']);
 });
 
 it('a clone is there as a whole or not at all, also after one that was cut off', async () => {
