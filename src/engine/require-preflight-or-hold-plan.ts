@@ -45,6 +45,8 @@ interface Answer {
   until: number;
   /** How many tickets the plan had. One that was added since may need other agents. */
   tickets: number;
+  /** Replaced when the settings change. */
+  agents: EngineContext['settings']['agents'];
 }
 
 /** Those of a plan's tickets that this process may drive at all. */
@@ -70,7 +72,8 @@ export class PlanReadiness {
   of(plan: Plan): Readiness {
     if (!this.#engine.preflight) return 'ready';
     const last = this.#answers.get(plan.id);
-    const known = last && last.tickets >= plan.tickets.length ? last : undefined;
+    const { agents } = this.#engine.settings;
+    const known = last?.agents === agents && last.tickets >= plan.tickets.length ? last : undefined;
     if ((known?.until ?? 0) < Date.now() && !this.#running.has(plan.id) && !this.#stop.signal.aborted)
       this.#running.set(plan.id, this.#check(plan));
     if (!known) return 'unknown';
@@ -90,6 +93,7 @@ export class PlanReadiness {
 
   async #check(plan: Plan): Promise<void> {
     const engine = this.#engine;
+    const { agents } = engine.settings;
     const all = startableTickets(engine.store.tickets(plan));
     let reason: string | null = null;
     try {
@@ -104,7 +108,7 @@ export class PlanReadiness {
       else if (!this.#stop.signal.aborted) report(engine, plan.id, [messageOf(error)]);
     }
     const ms = reason === null ? READY_VALID_MS : engine.settings.pollInterval * 1000;
-    this.#answers.set(plan.id, { reason, until: Date.now() + ms, tickets: plan.tickets.length });
+    this.#answers.set(plan.id, { reason, until: Date.now() + ms, tickets: plan.tickets.length, agents });
     this.#running.delete(plan.id);
     this.#onAnswer();
   }

@@ -234,6 +234,22 @@ describe.concurrent('in a daemon', () => {
     await daemon.kill('SIGTERM');
   });
 
+  it('a plan at work is checked again when the settings have changed', async ({ world }) => {
+    world.agent('agent', 'go; commit');
+    world.config({ pollInterval: 0.2 });
+    world.workflow('work', [BUILD]);
+    world.plan('p', { tickets: { a: {}, b: { blockedBy: ['a'] } } });
+    const daemon = world.invoke(['daemon']);
+    await world.call('start', { ticket: 'p/a' });
+    world.config({ pollInterval: 0.2, agents: { agent: { adapter: 'custom', command: '/nowhere/agent' } } });
+    await daemon.says('The settings have changed.');
+    world.go();
+    const held = await world.reaches('p', 'b', ({ hold }) => hold?.kind === 'broken');
+    expect(held.hold?.reason).toContain('Agent agent: /nowhere/agent not found.');
+    expect(held.phaseHistory).toEqual([]);
+    await daemon.kill('SIGTERM');
+  });
+
   it('tick starts what is ready and holds the rest', async ({ world }) => {
     world.agent('agent', 'go; commit');
     world.config({ agents: { gone: { adapter: 'custom', command: '/nowhere/agent' } } });
