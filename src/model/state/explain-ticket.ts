@@ -177,7 +177,8 @@ function running(ticket: Ticket, plan: Plan, around: Surroundings): Explanation 
   if (around.leaseMs === undefined || !ticket.claim) return { why, next: '' };
   return {
     why: [why, `held by ${sayOther(ticket.claim)}`].filter(Boolean).join('; '),
-    next: onceLeaseIsOver(around.leaseMs, runCommand(plan)),
+    // Another worker takes over what a silent one drives.
+    next: around.onFleet ? '' : onceLeaseIsOver(around.leaseMs, runCommand(plan)),
   };
 }
 

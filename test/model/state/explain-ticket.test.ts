@@ -155,6 +155,14 @@ describe('explain', () => {
     });
   });
 
+  it('running on another machine of a fleet: which one that is, and nothing to do', () => {
+    const around = { driven: true, engine: true, leaseMs: 20_000, onFleet: true };
+    const ticket = running('a', { phaseHistory: [attempt('a', 'running')] });
+    const why = 'a; held by another process (pid 1 on here)';
+    expect(explain(ticket, plan(), around)).toEqual({ why, next: '' });
+    expect(explain(ticket, plan(), { ...around, onFleet: false }).next).toContain('If it is gone');
+  });
+
   it('paused, while its engine cannot be seen: how long its lease is, and the command after that', () => {
     const paused = running('a', { status: 'paused', hold: hold('stopped', 'paused by me') });
     const said = (leaseMs: number) =>
