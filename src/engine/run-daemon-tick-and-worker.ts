@@ -1,7 +1,6 @@
 import { InputError } from '../model/errors.ts';
 import type { Claim } from '../model/lease-and-claim-messages.ts';
-import type { Worker } from '../model/place-tickets-on-workers.ts';
-import type { Fleet } from '../store/store-interface.ts';
+import { noFleet, type Worker } from '../model/place-tickets-on-workers.ts';
 import { type EngineContext, isFatal } from './context.ts';
 import { Engine, type EngineOptions } from './engine.ts';
 import { FleetMembership, reposOf } from './join-fleet-and-renew-lease.ts';
@@ -61,19 +60,10 @@ interface WorkerRun
   onJoined?: (id: string) => void;
 }
 
-/** The part of the store that workers need. */
-function requireFleet({ store }: EngineContext): Fleet {
-  if (store.fleet) return store.fleet;
-  throw new InputError(
-    'fleet/none',
-    'A worker needs a store that machines share, and plans are files here.',
-    { hint: 'Name the store with SIGNALBOX_STORE or --store; how to make one: signalbox fleet init --help' },
-  );
-}
-
 /** Drives tickets of a fleet on this machine, until it is drained or stopped. */
 export async function runWorker(engine: EngineContext, options: WorkerRun): Promise<void> {
-  const fleet = requireFleet(engine);
+  const { fleet } = engine.store;
+  if (!fleet) throw noFleet();
   const { slots, labels, version, drain, stop, checkEveryMs, refresh, onJoined } = options;
   if (reposOf(engine.settings).length === 0)
     throw new InputError('worker/repos', 'This worker has no repositories, so it could take no ticket.', {

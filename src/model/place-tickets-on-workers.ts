@@ -1,3 +1,4 @@
+import { InputError } from './errors.ts';
 import type { Plan } from './plan.ts';
 import type { Ticket } from './ticket.ts';
 import type { Workflow } from './workflow.ts';
@@ -152,4 +153,15 @@ export class Placement {
   #freeOf({ id, slots }: Worker): number {
     return slots - (this.#used.get(id) ?? 0);
   }
+}
+
+/** The refusal of a worker without a fleet. */
+export function noFleet(): InputError {
+  return new InputError(
+    'fleet/none',
+    'A worker needs a store that machines share, and plans are files here.',
+    {
+      hint: 'Name the store with SIGNALBOX_STORE or --store; how to make one: signalbox fleet init --help',
+    },
+  );
 }

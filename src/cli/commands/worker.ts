@@ -1,5 +1,6 @@
 import type { EngineContext } from '../../engine/context.ts';
 import { InputError } from '../../model/errors.ts';
+import { noFleet } from '../../model/place-tickets-on-workers.ts';
 import { plural } from '../../model/text/clean-escape-quote-plural.ts';
 import { safeJson } from '../../report/printable-text.ts';
 import { positiveInteger } from '../check-option-values.ts';
@@ -19,14 +20,7 @@ const LABEL = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/;
 export async function worker(io: Io, options: Options): Promise<void> {
   const slots = positiveInteger('--slots', options.slots);
   const labels = labelsOf(options.labels);
-  if (!storeAddress(io, options))
-    throw new InputError(
-      'fleet/none',
-      'A worker needs a store that machines share, and plans are files here.',
-      {
-        hint: 'Name the store with SIGNALBOX_STORE or --store; how to make one: signalbox fleet init --help',
-      },
-    );
+  if (!storeAddress(io, options)) throw noFleet();
   if (options.detach) return detach(io, options);
   const { runWorker } = await import('../../engine/run-daemon-tick-and-worker.ts');
   io.keepHeapSmall();
