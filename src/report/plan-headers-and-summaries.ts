@@ -12,7 +12,7 @@ import { unchecked } from '../model/verdict-criteria-and-missing-checks.ts';
 import type { Store } from '../store/store-interface.ts';
 import { ticketsIn } from './live/live-state.ts';
 import { oneLine } from './printable-text.ts';
-import { whereWorkIs, workLine } from './status-text.ts';
+import { gatheredOn, whereWorkIs, workLine } from './status-text.ts';
 import type { Style } from './style-and-phrases.ts';
 import { statusMark, usageOfAttempts, wholeSeconds, withoutOutput } from './style-and-phrases.ts';
 import {
@@ -69,7 +69,8 @@ export function summary(
   ];
   for (const problem of run.problems) lines.push(`${style.red('✗')} ${oneLine(problem, 300)}`);
   const open = run.tickets.filter((ticket) => ticket.status !== 'complete');
-  for (const command of fastForwardCommands(run.tickets))
+  const forward = fastForwardCommands(run.tickets.filter((each) => !each.landed || gatheredOn(each)));
+  for (const command of forward)
     lines.push(`Your checkout was left as it is. To bring the work into it: ${command}`);
   const failed = run.tickets.filter(isToRetry);
   const { id } = run.plan;
@@ -87,8 +88,10 @@ export function summary(
       lines.push(
         `${at > 0 ? '  or' : `To answer ${ticket.ticketId}`}: ${command}${command.startsWith(continues) ? '' : ` && ${continues}`}`,
       );
-  lines.push(...workLine(run.plan, run.tickets));
-  const toSee = run.tickets.find((ticket) => whereWorkIs(ticket)?.kind === 'branch');
+  const unmerged = run.tickets.filter((ticket) => (whereWorkIs(ticket)?.kind ?? 'merged') !== 'merged');
+  // What is merged needs one command, which is above.
+  if (forward.size === 0 || unmerged.length > 0) lines.push(...workLine(run.plan, run.tickets));
+  const toSee = unmerged.find((ticket) => whereWorkIs(ticket)?.kind === 'branch');
   if (toSee) lines.push(`To look at it: signalbox diff ${id} ${toSee.ticketId}`);
   // A run that was stopped inside a job has paused nothing: its plan may continue elsewhere.
   if (run.plan.status === 'paused') lines.push(`Stopped. Continue with: signalbox resume ${run.plan.id}`);

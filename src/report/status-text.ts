@@ -158,7 +158,7 @@ export function whereWorkIs(
 }
 
 /** The branch beside its base, which is checked out, that the work was merged into and that the base does not have yet. */
-function gatheredOn({ landed, base }: Ticket): string | undefined {
+export function gatheredOn({ landed, base }: Ticket): string | undefined {
   const beside = base && integrationBranch(base.ref.replace(/^origin\//, ''));
   return landed && landed.into === beside ? beside : undefined;
 }

@@ -210,7 +210,11 @@ describe.concurrent('work that was merged beside the checkout', () => {
     expect(told).toEqual([
       `Your checkout was left as it is. To bring the work into it: git -C ${world.repo} merge --ff-only signalbox/main`,
     ]);
-    expect(out).toContain('\nWork: 2 merged into signalbox/main → signalbox merge p\n');
+    expect(out).not.toContain('\nWork: ');
+    git(world.repo, 'merge', '--quiet', '--ff-only', 'signalbox/main');
+    const again = (await world.cli('run', 'p')).out;
+    expect(again).toContain('\nWork: 2 merged\n');
+    expect(again).not.toContain('Your checkout was left');
   });
 });
 
