@@ -181,6 +181,7 @@ describe.concurrent('text of others is safe in the output of', () => {
       workflow: NASTY,
       tickets: {
         a: { title: NASTY, status: 'paused', hold, currentPhase: NASTY },
+        c: { title: NASTY, currentPhase: NASTY },
         b: {
           title: NASTY,
           phaseHistory: [
@@ -205,7 +206,7 @@ describe.concurrent('text of others is safe in the output of', () => {
     'status a',
     'run p --dry-run',
     'respond p a yes',
-    'pause p a',
+    'pause p c',
     'top',
     'skip p a x',
     'retry p b',
@@ -214,6 +215,7 @@ describe.concurrent('text of others is safe in the output of', () => {
     const args = line.split(' ');
     planned(world);
     isSafe(await world.cli(...args));
+    planned(world);
     isSafeInColour(await onTerminal(world, ...args));
   });
 
