@@ -36,7 +36,7 @@ export interface Needs {
   host: string | null;
   /** The clone with that work, if the plan names its path: every worker of that computer that uses the clone can continue. */
   clone: string | null;
-  /** The worker that did not begin it, such as one without its agent: each of the others has a turn before that one. */
+  /** The worker that gave it back before it began, such as one without its agent: each of the others has a turn before that one. */
   refusedBy: string | null;
 }
 
@@ -62,7 +62,9 @@ export function needsOf(
   const name = path && plan.repositories?.[path];
   const repos = [path, name].flatMap((each) => (each ? [repositoryName(each)] : []));
   const clone = path?.startsWith('/') ? repositoryName(path) : null;
-  const refusedBy = ticket.phaseHistory.length === 0 ? (ticket.dispatch?.to ?? null) : null;
+  const { dispatch, phaseHistory } = ticket;
+  // One that has not answered yet may still be checking what it has.
+  const refusedBy = phaseHistory.length === 0 && dispatch?.at === null ? dispatch.to : null;
   return { repos, labels: [...labels], clone, refusedBy, ...placeOfWork(before ?? ticket) };
 }
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { needsOf, Placement, type Worker, whyNoWorker } from '../../src/model/place-tickets-on-workers.ts';
-import { plan, ticket } from './build.ts';
+import { NOW, plan, ticket } from './build.ts';
 
 const worker = (id: string, host: string): Worker => ({
   id,
@@ -61,17 +61,19 @@ describe('a ticket whose work could not be handed over', () => {
   });
 });
 
-it('a ticket that a worker did not begin is offered to each of the others before it comes back', () => {
+it('a ticket that a worker gave back before it began is offered to each of the others before it comes back', () => {
   const workers = ['a', 'b', 'c'].map((id) => ({ ...worker(id, 'vm'), slots: id === 'a' ? 9 : 1 }));
-  const refusedBy = (to: string) =>
+  const refusedBy = (to: string, at: string | null) =>
     needsOf(
       plan({ repo: 'acme/api', tickets: [] }),
-      ticket({ status: 'ready', dispatch: { number: 1, at: null, to, slot: true } }),
+      ticket({ status: 'ready', dispatch: { number: 1, at, to, slot: true } }),
       { repositoryName: (name) => name },
     );
-  const next = (to: string, used = {}) =>
-    new Placement(workers, new Map(Object.entries(used))).place(refusedBy(to), true);
+  const next = (to: string, used = {}, at: string | null = null) =>
+    new Placement(workers, new Map(Object.entries(used))).place(refusedBy(to, at), true);
   expect(['a', 'b', 'c'].map((to) => next(to))).toEqual(['b', 'c', 'a']);
   expect(next('a', { b: 1 })).toBe('c');
   expect(next('a', { b: 1, c: 1 })).toBe('a');
+  // It has not answered yet.
+  expect(next('a', {}, NOW)).toBe('a');
 });
