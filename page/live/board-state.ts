@@ -1,4 +1,10 @@
-import type { Board, BoardHead, BoardRow, Change, PlanRow } from '../../src/web/api-schemas.ts';
+import type {
+  Board,
+  BoardHead,
+  BoardRow,
+  Change,
+  PlanRow,
+} from '../../src/web/schemas-of-api-answers-events-and-bodies.ts';
 
 /** The board as the page has it: a snapshot and all changes since. */
 export interface BoardState {

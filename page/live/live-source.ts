@@ -1,4 +1,4 @@
-import type { Board, Change } from '../../src/web/api-schemas.ts';
+import type { Board, Change } from '../../src/web/schemas-of-api-answers-events-and-bodies.ts';
 import { parseJson } from '../logic/parse-json.ts';
 import { asSnapshot, type BoardState, fromSnapshot, withChange } from './board-state.ts';
 

@@ -1,5 +1,5 @@
 import { computed, signal } from '@preact/signals';
-import type { Change, Session } from '../../src/web/api-schemas.ts';
+import type { Change, Session } from '../../src/web/schemas-of-api-answers-events-and-bodies.ts';
 import { get } from './api.ts';
 import { type BoardState, fromSnapshot, keyOf, newlyAsking, withChange } from './board-state.ts';
 import { type Link, LiveSource, type News } from './live-source.ts';

@@ -1,4 +1,4 @@
-import type { BoardRow } from '../../src/web/api-schemas.ts';
+import type { BoardRow } from '../../src/web/schemas-of-api-answers-events-and-bodies.ts';
 import { at } from './api.ts';
 import { notifications } from './preferences.ts';
 import { go } from './route.ts';

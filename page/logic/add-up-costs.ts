@@ -1,6 +1,6 @@
 import { groupBy } from '../../src/model/group-and-remember.ts';
 import { rounded } from '../../src/report/style-and-phrases.ts';
-import type { Costs } from '../../src/web/api-schemas.ts';
+import type { Costs } from '../../src/web/schemas-of-api-answers-events-and-bodies.ts';
 
 type Row = Costs['rows'][number];
 export type Grouping = 'agent' | 'phase' | 'planId';

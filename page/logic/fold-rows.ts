@@ -1,7 +1,7 @@
 import { groupBy } from '../../src/model/group-and-remember.ts';
 import { questionsFirst } from '../../src/report/board/make-board.ts';
 import { BOARD_SECTIONS, type BoardSection } from '../../src/report/plan-and-ticket-status.ts';
-import type { BoardRow, PlanRow } from '../../src/web/api-schemas.ts';
+import type { BoardRow, PlanRow } from '../../src/web/schemas-of-api-answers-events-and-bodies.ts';
 
 /** Rows by section, questions first, then by plan, the newest first. Tickets of a plan stay in its order, as in `top`: the server sends rows in it. */
 export function bySection(

@@ -1,4 +1,4 @@
-import type { TicketPage } from '../../src/web/api-schemas.ts';
+import type { TicketPage } from '../../src/web/schemas-of-api-answers-events-and-bodies.ts';
 
 export type Question = NonNullable<TicketPage['gate']>;
 

@@ -1,4 +1,4 @@
-import type { Transcript, TranscriptEntry } from '../../src/web/api-schemas.ts';
+import type { Transcript, TranscriptEntry } from '../../src/web/schemas-of-api-answers-events-and-bodies.ts';
 
 /** A part of a transcript that is in the page. */
 export interface Piece {

@@ -9,7 +9,7 @@ import {
 } from '../../src/report/plan-and-ticket-status.ts';
 import { clock, enginesText, rounded, waitTime } from '../../src/report/style-and-phrases.ts';
 import { hasWords, sectionWords } from '../../src/report/top/filter-and-group-rows.ts';
-import type { BoardRow } from '../../src/web/api-schemas.ts';
+import type { BoardRow } from '../../src/web/schemas-of-api-answers-events-and-bodies.ts';
 import { keyOf } from '../live/board-state.ts';
 import { board, now } from '../live/live.ts';
 import { address, setQuery } from '../live/route.ts';

@@ -1,6 +1,6 @@
 import { costText } from '../../src/model/limits/usage-cost-and-estimate.ts';
 import { plural } from '../../src/model/text/clean-escape-quote-plural.ts';
-import type { Costs } from '../../src/web/api-schemas.ts';
+import type { Costs } from '../../src/web/schemas-of-api-answers-events-and-bodies.ts';
 import { at } from '../live/api.ts';
 import { board } from '../live/live.ts';
 import { address, setQuery } from '../live/route.ts';

@@ -2,7 +2,7 @@ import type { ComponentChildren } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
 import { costText } from '../../src/model/limits/usage-cost-and-estimate.ts';
 import { BOARD_SECTIONS } from '../../src/report/plan-and-ticket-status.ts';
-import type { Costs, PlanPage as Page } from '../../src/web/api-schemas.ts';
+import type { Costs, PlanPage as Page } from '../../src/web/schemas-of-api-answers-events-and-bodies.ts';
 import { at } from '../live/api.ts';
 import { board } from '../live/live.ts';
 import { useLoaded } from '../live/use-loaded.ts';

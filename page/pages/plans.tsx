@@ -1,4 +1,4 @@
-import type { PlanRow } from '../../src/web/api-schemas.ts';
+import type { PlanRow } from '../../src/web/schemas-of-api-answers-events-and-bodies.ts';
 import { at } from '../live/api.ts';
 import { board } from '../live/live.ts';
 import { useLoaded } from '../live/use-loaded.ts';

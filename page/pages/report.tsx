@@ -1,4 +1,4 @@
-import type { Report } from '../../src/web/api-schemas.ts';
+import type { Report } from '../../src/web/schemas-of-api-answers-events-and-bodies.ts';
 import { board } from '../live/live.ts';
 import { address, setQuery } from '../live/route.ts';
 import { useLoaded } from '../live/use-loaded.ts';

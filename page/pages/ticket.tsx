@@ -4,7 +4,7 @@ import { costText } from '../../src/model/limits/usage-cost-and-estimate.ts';
 import { noLongerAsks } from '../../src/model/ticket.ts';
 import { whyUnchecked } from '../../src/model/verdict-criteria-and-missing-checks.ts';
 import { duration, usageText } from '../../src/report/style-and-phrases.ts';
-import type { BoardRow, TicketPage as Page } from '../../src/web/api-schemas.ts';
+import type { BoardRow, TicketPage as Page } from '../../src/web/schemas-of-api-answers-events-and-bodies.ts';
 import { ApiError, at, post } from '../live/api.ts';
 import { board, canAct, latest, link, now } from '../live/live.ts';
 import { address, setQuery } from '../live/route.ts';

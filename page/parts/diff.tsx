@@ -1,5 +1,5 @@
 import { useState } from 'preact/hooks';
-import type { Diff } from '../../src/web/api-schemas.ts';
+import type { Diff } from '../../src/web/schemas-of-api-answers-events-and-bodies.ts';
 import { useLoaded } from '../live/use-loaded.ts';
 import { type DiffFile, filesOf } from '../logic/diff.ts';
 import { Empty, Loading } from './small.tsx';

@@ -1,5 +1,5 @@
 import { useMemo } from 'preact/hooks';
-import type { BoardRow } from '../../src/web/api-schemas.ts';
+import type { BoardRow } from '../../src/web/schemas-of-api-answers-events-and-bodies.ts';
 import { type GraphNode, layOut } from '../logic/graph-layout.ts';
 import { Empty, ticketAddress } from './small.tsx';
 

@@ -3,7 +3,7 @@ import { useState } from 'preact/hooks';
 import type { Attempt } from '../../src/model/ticket.ts';
 import { whyUnchecked } from '../../src/model/verdict-criteria-and-missing-checks.ts';
 import { clock, inLocalTime, wholeSeconds } from '../../src/report/style-and-phrases.ts';
-import type { BoardRow } from '../../src/web/api-schemas.ts';
+import type { BoardRow } from '../../src/web/schemas-of-api-answers-events-and-bodies.ts';
 import { type ApiError, at } from '../live/api.ts';
 import { now } from '../live/live.ts';
 import { coloured } from '../logic/ansi.ts';

@@ -1,6 +1,6 @@
 import { memo } from 'preact/compat';
 import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
-import type { TextWindow } from '../../src/web/api-schemas.ts';
+import type { TextWindow } from '../../src/web/schemas-of-api-answers-events-and-bodies.ts';
 import { ApiError, get } from '../live/api.ts';
 import { link } from '../live/live.ts';
 import { MAX_PIECES, PIECE_BYTES } from '../logic/transcript-window.ts';

@@ -1,4 +1,4 @@
-import type { BoardRow } from '../../src/web/api-schemas.ts';
+import type { BoardRow } from '../../src/web/schemas-of-api-answers-events-and-bodies.ts';
 import { at } from '../live/api.ts';
 import type { Wish } from './act.tsx';
 

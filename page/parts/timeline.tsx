@@ -1,5 +1,5 @@
 import { clock, duration } from '../../src/report/style-and-phrases.ts';
-import type { PlanPage, TicketPage } from '../../src/web/api-schemas.ts';
+import type { PlanPage, TicketPage } from '../../src/web/schemas-of-api-answers-events-and-bodies.ts';
 import { now } from '../live/live.ts';
 import { Empty, Mark, stateOf, ticketAddress } from './small.tsx';
 

@@ -1,6 +1,6 @@
 import { memo } from 'preact/compat';
 import { useCallback, useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
-import type { Transcript, TranscriptEntry } from '../../src/web/api-schemas.ts';
+import type { Transcript, TranscriptEntry } from '../../src/web/schemas-of-api-answers-events-and-bodies.ts';
 import { ApiError, get } from '../live/api.ts';
 import {
   nameOf,

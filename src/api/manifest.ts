@@ -1,4 +1,4 @@
-import { type ProjectManifest, readManifest } from '../config/project-manifest.ts';
+import { type ProjectManifest, readManifest } from '../config/read-or-detect-project-manifest.ts';
 import { surroundingsOf } from './orchestrator-arguments.ts';
 
 export { InputError, SignalboxError } from '../model/errors.ts';

@@ -2,7 +2,7 @@ import { mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { repositoryOf } from '../config/find-config-and-state.ts';
-import { readManifest } from '../config/project-manifest.ts';
+import { readManifest } from '../config/read-or-detect-project-manifest.ts';
 import { requireReady, startableTickets } from '../engine/require-preflight-or-hold-plan.ts';
 import { checkLogPlace, openRunLog } from '../features/issue-runs/logs/rewrite-run-log.ts';
 import { checkMerged, parseBatches } from '../features/issue-runs/options/check-options-and-parse-batches.ts';

@@ -13,7 +13,7 @@ import { dirname, join } from 'node:path';
 import { unlessCode } from '../machine/files/read-and-remove-files.ts';
 import { InputError } from '../model/errors.ts';
 import { packageDir, readConfigText } from './find-config-and-state.ts';
-import { detectManifest } from './project-manifest.ts';
+import { detectManifest } from './read-or-detect-project-manifest.ts';
 
 /** What `init` found. It decides what is asked. */
 export interface InitFacts {

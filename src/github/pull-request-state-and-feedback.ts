@@ -2,7 +2,7 @@ import type { PullOutcome, PullWait } from '../model/actions.ts';
 import { capital, cleanLine, cleanText, plural } from '../model/text/clean-escape-quote-plural.ts';
 import { shellWord } from '../model/text/quote-values-for-shell.ts';
 import { MARK } from './pull-request.ts';
-import { type Comment, mayComment, type Thread, type Watched } from './query-pull-requests.ts';
+import type { Comment, Thread, Watched } from './query-pull-requests.ts';
 
 export interface Standing {
   outcome: PullOutcome;
@@ -283,4 +283,13 @@ function cutBytes(text: string, most: number): string {
     .subarray(0, most)
     .toString('utf8')
     .replace(/\uFFFD+$/, '')}…`;
+}
+
+/** Every account may comment on a public repository; these belong to it. */
+const TRUSTED = new Set(['OWNER', 'MEMBER', 'COLLABORATOR']);
+
+/** Whether an author may write to the repository. Comments of others never reach an agent, and their reviews do not count. */
+function mayComment(comment: Comment, reviewers: readonly string[]): boolean {
+  if (comment.own || TRUSTED.has(comment.association)) return true;
+  return reviewers.some((login) => login.toLowerCase() === comment.author.toLowerCase());
 }

@@ -119,15 +119,6 @@ function readCheck(check: JsonObject) {
   return { id, name, url, state, result };
 }
 
-/** Every account may comment on a public repository; these belong to it. */
-const TRUSTED = new Set(['OWNER', 'MEMBER', 'COLLABORATOR']);
-
-/** Whether an author may write to the repository. Comments of others never reach an agent, and their reviews do not count. */
-export function mayComment(comment: Comment, reviewers: readonly string[]): boolean {
-  if (comment.own || TRUSTED.has(comment.association)) return true;
-  return reviewers.some((login) => login.toLowerCase() === comment.author.toLowerCase());
-}
-
 /** A branch whose pull request something waits for. */
 export interface Watch {
   branch: string;

@@ -4,7 +4,6 @@ import type { EngineContext } from '../engine/context.ts';
 import type { Plan } from '../model/plan.ts';
 import type { Redact } from '../model/text/find-and-redact-secrets.ts';
 import { BoardReader } from '../report/board/read-board.ts';
-import type { BODIES, Session } from './api-schemas.ts';
 import { actingFor, changePlan, changeTicket } from './carry-out-changes.ts';
 import {
   attemptOf,
@@ -20,6 +19,7 @@ import {
 } from './read-page-data.ts';
 import { readTranscript, readWindow } from './read-transcript.ts';
 import type { ROUTES, RouteName } from './routes.ts';
+import type { BODIES, Session } from './schemas-of-api-answers-events-and-bodies.ts';
 
 /** What the answers are made from. */
 export interface Answering {

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import type { StoredEvent } from '../model/events.ts';
-import type { Board, BoardHead, BoardRow, PlanRow } from './api-schemas.ts';
+import type { Board, BoardHead, BoardRow, PlanRow } from './schemas-of-api-answers-events-and-bodies.ts';
 
 /** Events that are kept for readers that were away for a moment. */
 const MAX_EVENTS = 2_000;

@@ -1,7 +1,7 @@
 import { z } from 'zod';
-import * as api from './api-schemas.ts';
 import { OWN_HEADER } from './check-request.ts';
 import { API, ROUTES, type Route } from './routes.ts';
+import * as api from './schemas-of-api-answers-events-and-bodies.ts';
 
 /** The OpenAPI description of the server. */
 export function openApi(): Record<string, unknown> {

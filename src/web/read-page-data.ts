@@ -30,7 +30,7 @@ import { allStatusJson, type PlanStatus, statusJson, statusOf } from '../report/
 import { mergeCommand, whereWorkIs } from '../report/status-text.ts';
 import { openAndOnePlan, type Store, type StoreView } from '../store/store-interface.ts';
 import { resolveWorkflow } from '../workflows/find-and-check-workflow.ts';
-import type { Costs, PlanPage, TicketPage } from './api-schemas.ts';
+import type { Costs, PlanPage, TicketPage } from './schemas-of-api-answers-events-and-bodies.ts';
 
 const MAX_DIFF_CHARS = 4 * 1024 * 1024;
 const DEFAULT_EVENTS = 500;

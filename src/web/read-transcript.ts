@@ -6,7 +6,7 @@ import { endOfCharacter, withoutSequences } from '../model/text/clean-escape-quo
 import { lineRedactor, type Redact } from '../model/text/find-and-redact-secrets.ts';
 import type { Attempt } from '../model/ticket.ts';
 import type { OutputSource } from '../report/find-attempt-output.ts';
-import type { TextWindow, Transcript, TranscriptEntry } from './api-schemas.ts';
+import type { TextWindow, Transcript, TranscriptEntry } from './schemas-of-api-answers-events-and-bodies.ts';
 
 /** Which part of a file: the one that ends before an offset (default: its end), or the one that begins at an offset. */
 export interface Wanted {

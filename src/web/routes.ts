@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import * as api from './api-schemas.ts';
+import * as api from './schemas-of-api-answers-events-and-bodies.ts';
 
 export const API = '/api/v1';
 

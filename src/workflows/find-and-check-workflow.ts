@@ -16,7 +16,7 @@ import {
 } from './find-workflows-prompts-scripts.ts';
 import { type ListedWorkflow, listWorkflows } from './load-and-list-workflows.ts';
 import { type PinnedWorkflow, pinWorkflow } from './pin-workflow-and-render-prompts.ts';
-import { readIncluded } from './templates/inspect-template.ts';
+import { readIncluded } from './templates/find-template-variables-and-faults.ts';
 
 interface ResolvedWorkflow extends PinnedWorkflow {
   hash: string;

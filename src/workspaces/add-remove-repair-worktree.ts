@@ -20,7 +20,7 @@ import { isInside } from '../machine/paths-and-user-home.ts';
 import { processesIn } from '../machine/process-identity-and-signals.ts';
 import type { ProgramResult } from '../machine/run-process.ts';
 import { orError, shortageOf, WorkspaceError } from '../model/errors.ts';
-import { commitsOnlyHere } from './find-work-lost-with-worktree.ts';
+import { commitsOnlyHere } from './find-hidden-work-lost-with-worktree.ts';
 import { MADE_MEANWHILE, pathTaken, refuseInside } from './find-worktree-obstacles.ts';
 import { canonical, makePath, noPlace } from './resolve-symlinks-make-and-remove-directories.ts';
 import { type Owner, readOwner, writeOwner } from './workspace-owner.ts';

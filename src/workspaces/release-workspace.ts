@@ -20,7 +20,7 @@ import { messageOf } from '../model/errors.ts';
 import { firstOf } from '../model/text/clean-escape-quote-plural.ts';
 import { shellWord } from '../model/text/quote-values-for-shell.ts';
 import { lockPlace, removeWorktree } from './add-remove-repair-worktree.ts';
-import { commitsOnlyHere, sayCommits } from './find-work-lost-with-worktree.ts';
+import { commitsOnlyHere, sayCommits } from './find-hidden-work-lost-with-worktree.ts';
 import { hadEnclave } from './private-git-directory.ts';
 import {
   canonical,

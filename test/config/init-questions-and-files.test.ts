@@ -10,7 +10,7 @@ import {
   makeProject,
   projectSettings,
 } from '../../src/config/init-questions-and-files.ts';
-import { detectManifest } from '../../src/config/project-manifest.ts';
+import { detectManifest } from '../../src/config/read-or-detect-project-manifest.ts';
 import { failure, runCommand, scratch } from './scratch.ts';
 
 const MADE = ['', 'config.yaml', 'state', 'logs', 'workflows', 'prompts', 'scripts', 'schemas'];

@@ -13,7 +13,7 @@ import { parseJson } from '../../page/logic/parse-json.ts';
 import { nextOffset, opened, rangeOf, withEarlier, withLater } from '../../page/logic/transcript-window.ts';
 import type { Attempt, Hold } from '../../src/model/ticket.ts';
 import { hasWords } from '../../src/report/top/filter-and-group-rows.ts';
-import type { Board, BoardRow, Transcript } from '../../src/web/api-schemas.ts';
+import type { Board, BoardRow, Transcript } from '../../src/web/schemas-of-api-answers-events-and-bodies.ts';
 import { attempt as attemptOf } from '../model/build.ts';
 
 const row = (ticketId: string, more: Partial<BoardRow> = {}): BoardRow => ({

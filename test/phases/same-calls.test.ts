@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { rehearsal } from '../../src/agents/rehearsal.ts';
 import type { PhaseOf } from '../../src/model/workflow.ts';
-import { AgentStream } from '../../src/phases/agent-stream.ts';
+import { AgentStream } from '../../src/phases/follow-and-stop-agent.ts';
 import type { PhaseContext } from '../../src/phases/phase-context.ts';
 import { bench, commit, write } from '../workspaces/helpers.ts';
 

@@ -3,8 +3,12 @@ import { appendFileSync, mkdirSync, readFileSync, rmSync, writeFileSync } from '
 import { join } from 'node:path';
 import { describe, expect } from 'vitest';
 import type { Ticket } from '../../src/model/ticket.ts';
-import type { PlanPage, TicketPage, Transcript } from '../../src/web/api-schemas.ts';
 import { ROUTES, type RouteName } from '../../src/web/routes.ts';
+import type {
+  PlanPage,
+  TicketPage,
+  Transcript,
+} from '../../src/web/schemas-of-api-answers-events-and-bodies.ts';
 import { CLI } from '../support/cli.ts';
 import { it, type World } from '../support/index.ts';
 import { within } from '../support/within.ts';

@@ -3,7 +3,11 @@ import { openEngine } from '../../src/api/open-engine-with-features.ts';
 import { loadSettings } from '../../src/config/load-settings.ts';
 import { BoardReader } from '../../src/report/board/read-board.ts';
 import { postgresStore } from '../../src/store/postgres/open-postgres.ts';
-import type { Board, TicketPage, Transcript } from '../../src/web/api-schemas.ts';
+import type {
+  Board,
+  TicketPage,
+  Transcript,
+} from '../../src/web/schemas-of-api-answers-events-and-bodies.ts';
 import { attempt } from '../model/build.ts';
 import { FleetWorld } from '../support/fleet.ts';
 import { it, waitFor } from '../support/index.ts';

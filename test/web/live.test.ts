@@ -3,13 +3,13 @@ import { describe, expect } from 'vitest';
 import { fromSnapshot, withChange } from '../../page/live/board-state.ts';
 import { bySection } from '../../page/logic/fold-rows.ts';
 import type { StoredEvent } from '../../src/model/events.ts';
+import { NumberedBoardChanges } from '../../src/web/numbered-board-changes.ts';
 import {
   type Board,
   Board as BoardSchema,
   type Change,
   Change as ChangeSchema,
-} from '../../src/web/api-schemas.ts';
-import { NumberedBoardChanges } from '../../src/web/numbered-board-changes.ts';
+} from '../../src/web/schemas-of-api-answers-events-and-bodies.ts';
 import { it, type World, waitFor } from '../support/index.ts';
 import { Stream, TestSite } from './site.ts';
 

@@ -128,7 +128,7 @@ export async function planDelete(io: Io, options: OptionsOf<'plan delete'>, word
 export async function planNew(io: Io, flags: Flags, planId: string): Promise<void> {
   const unit = flags.unit === undefined ? undefined : oneOf('--unit', flags.unit, ['parent', 'leaf']);
   const engine = await openEngine(io, flags, 'new');
-  const { draftPlan } = await import('../../features/plans/draft-plan.ts');
+  const { draftPlan } = await import('../../features/plans/draft-plan-from-issues-files-or-spec.ts');
   const named = await repositoryNamed(io, flags);
   const repo = flags.repo === undefined ? repositoryOf(io.cwd) : (named.repo ?? resolve(io.cwd, flags.repo));
   const { repo: _, ...edit } = planFields(flags, io);

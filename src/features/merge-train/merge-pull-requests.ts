@@ -16,8 +16,8 @@ import {
   type TrainCar,
 } from './collect-branches.ts';
 import { carsThatNeed, type Placed } from './find-passing-branches.ts';
-import type { CarWithPullRequest, Destination, Patience } from './recheck-pull-requests.ts';
-import { lastObjections, objections } from './recheck-pull-requests.ts';
+import type { CarWithPullRequest, Destination, Patience } from './reasons-not-to-merge-pull-requests.ts';
+import { lastObjections, objections } from './reasons-not-to-merge-pull-requests.ts';
 
 /** The pull requests of a train's cars, by branch. */
 export interface Pulls {

@@ -19,7 +19,7 @@ import { isReadyToMerge, type LeftOut, leaveOut, type Trainload } from './collec
 import { type Fault, findPassingCars, type Sorted } from './find-passing-branches.ts';
 import type { LandedPull, Landing, LandOptions, Pulls } from './merge-pull-requests.ts';
 import { findPulls, landPulls } from './merge-pull-requests.ts';
-import type { Patience } from './recheck-pull-requests.ts';
+import type { Patience } from './reasons-not-to-merge-pull-requests.ts';
 import { TrainChecks } from './train-checks.ts';
 
 interface Landed extends TicketRef {

@@ -13,7 +13,7 @@ import { unknownWorkflow } from '../../workflows/find-and-check-workflow.ts';
 import { readPrompt } from '../../workflows/find-workflows-prompts-scripts.ts';
 import { listSkills } from '../../workflows/install-skills.ts';
 import { listWorkflows } from '../../workflows/load-and-list-workflows.ts';
-import { readIncluded } from '../../workflows/templates/inspect-template.ts';
+import { readIncluded } from '../../workflows/templates/find-template-variables-and-faults.ts';
 import { renderPrompt } from '../../workflows/templates/render-template.ts';
 
 export interface PlanningWish {

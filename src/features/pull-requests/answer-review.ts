@@ -8,7 +8,7 @@ import type { Standing } from '../../github/pull-request-state-and-feedback.ts';
 import { unlessCode } from '../../machine/files/read-and-remove-files.ts';
 import { writeAtomic } from '../../machine/files/write-atomic-and-note-facts.ts';
 import { digest, refKey, type TicketRef } from '../../model/ids-and-branch-names.ts';
-import { openPullRequest } from './open-pull-request.ts';
+import { openPullRequest } from './push-and-open-pull-request.ts';
 import { livePull } from './push-and-sync-branch-merge-pull-request.ts';
 import { type ForgeWork, forgeWork, localTip } from './ticket-on-github.ts';
 

@@ -4,7 +4,7 @@ import { InputError, SignalboxError } from '../../model/errors.ts';
 import { plural } from '../../model/text/clean-escape-quote-plural.ts';
 import type { CaughtUp } from '../../workspaces/workspaces.ts';
 import { answerReview } from './answer-review.ts';
-import { openPullRequest } from './open-pull-request.ts';
+import { openPullRequest } from './push-and-open-pull-request.ts';
 import { mergeTicketPull, pushTicket, syncTicket } from './push-and-sync-branch-merge-pull-request.ts';
 import { isFinalRefusal, temporaryTroubleOf } from './temporary-and-final-errors.ts';
 import { reviewOf, watchPull } from './watch-pull-request.ts';

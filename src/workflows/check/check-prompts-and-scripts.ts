@@ -12,8 +12,12 @@ import {
 } from '../find-workflows-prompts-scripts.ts';
 import type { LoadedWorkflow } from '../load-and-list-workflows.ts';
 import { TEMPLATE_VARIABLES } from '../template-variables.ts';
-import type { TemplateFault, TemplatePlace, TemplateUse } from '../templates/inspect-template.ts';
-import { inspectTemplate } from '../templates/inspect-template.ts';
+import type {
+  TemplateFault,
+  TemplatePlace,
+  TemplateUse,
+} from '../templates/find-template-variables-and-faults.ts';
+import { inspectTemplate } from '../templates/find-template-variables-and-faults.ts';
 import { isTemplate, type TemplateKind } from '../templates/render-template.ts';
 import { reachability } from './check-edges.ts';
 

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { existsSync, lstatSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { detectManifest } from '../../config/project-manifest.ts';
+import { detectManifest } from '../../config/read-or-detect-project-manifest.ts';
 import type { GitLocation } from '../../git/locate-git-directories.ts';
 import type { Git } from '../../git/run-git.ts';
 import { readRegularText } from '../../machine/files/read-and-remove-files.ts';

@@ -8,7 +8,7 @@ import { GitError, retryRaces } from '../../git/run-git.ts';
 import { firstFree } from '../../machine/files/read-and-remove-files.ts';
 import { ignoring, orError, WorkspaceError } from '../../model/errors.ts';
 import { type Checkout, checkOut, removeWorktree } from '../add-remove-repair-worktree.ts';
-import { wouldLoseHiddenWork } from '../find-work-lost-with-worktree.ts';
+import { wouldLoseHiddenWork } from '../find-hidden-work-lost-with-worktree.ts';
 import {
   makePath,
   realDirectory,

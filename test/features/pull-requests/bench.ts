@@ -7,7 +7,7 @@ import { workspaceFor } from '../../../src/engine/work-out-workspace-and-reposit
 import {
   type OpenedPullRequest,
   openPullRequest,
-} from '../../../src/features/pull-requests/open-pull-request.ts';
+} from '../../../src/features/pull-requests/push-and-open-pull-request.ts';
 import { FakeGh, type FakePullRequest } from '../../support/gh/fake-gh.ts';
 import type { World } from '../../support/index.ts';
 import { git } from '../../support/index.ts';

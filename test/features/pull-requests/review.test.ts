@@ -1,5 +1,5 @@
 import { describe, expect } from 'vitest';
-import { openPullRequest } from '../../../src/features/pull-requests/open-pull-request.ts';
+import { openPullRequest } from '../../../src/features/pull-requests/push-and-open-pull-request.ts';
 import { type ReviewAnswer, reviewOf } from '../../../src/features/pull-requests/watch-pull-request.ts';
 import type { FakePullRequest, FakeReview } from '../../support/gh/fake-gh.ts';
 import { it } from '../../support/index.ts';

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { composeCommand, shellQuote } from '../../../src/model/text/quote-values-for-shell.ts';
-import { readIncluded } from '../../../src/workflows/templates/inspect-template.ts';
+import { readIncluded } from '../../../src/workflows/templates/find-template-variables-and-faults.ts';
 import { renderArg, renderCommand, renderPrompt } from '../../../src/workflows/templates/render-template.ts';
 import { directory } from '../helpers.ts';
 
