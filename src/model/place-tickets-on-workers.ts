@@ -110,6 +110,9 @@ export function whyNoWorker(workers: readonly Worker[], needs: Needs): string | 
   const silent = workers.filter(({ leaseLeft }) => leaseLeft <= 0).map(({ id }) => id);
   const start = `Start one: signalbox worker${labels.length > 0 ? ` --labels ${labels.join(',')}` : ''}`;
   if (live.length === 0) {
+    const draining = workers.filter(({ leaseLeft }) => leaseLeft > 0).map(({ id }) => id);
+    if (draining.length > 0)
+      return `no worker takes new tickets (draining: ${draining.join(', ')}). ${start}`;
     const gone = silent.length > 0 ? ` (not seen for longer than their lease: ${silent.join(', ')})` : '';
     return `no worker is running${gone}. ${start}`;
   }

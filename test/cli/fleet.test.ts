@@ -148,6 +148,9 @@ describe('commands on the store', () => {
     await kept.fleet?.join(holder, place);
     await says(run, 'no worker has the repository');
     await kept.fleet?.drain('w');
+    await says(run, 'no worker takes new tickets (draining: w). Start one: signalbox worker');
+    await holder.stop();
+    await kept.fleet?.remove('w');
     await waitFor('the same reason again', () => run.soFar.split(none).length === 3);
     run.kill('SIGINT');
     expect(await run.ended).toMatchObject({ code: 130 });
