@@ -13,7 +13,7 @@ const UNITS = new Map(
 /** `usage limit reached|1794773222`, `x-ratelimit-reset: 1794773222`; some give milliseconds. */
 const EPOCH = /(?:\||ratelimit-reset[\s"':=]+)(\d{10}|\d{13})\b/i;
 const AFTER =
-  /(?:(?:again|retry|reset)[^.\n]{0,40}?\b(?:in|after)|\bwait(?: for)?) (?:about |around )?((?:\d+(?:\.\d+)?[ \t]*[a-z]+[ ,]*(?:and )?){1,4})/i;
+  /(?:(?:again|back|retry|reset)[^.\n]{0,40}?\b(?:in|after)|\b(?:wait|back off)(?: for)?) (?:about |around )?((?:\d+(?:\.\d+)?[ \t]*[a-z]+[ ,]*(?:and )?){1,4})/i;
 const ONE = /an? /gi;
 /** As a header or field: `retry-after: 20`, `retry_after_ms=900`, `"retryDelay": "20s"`. */
 const FIELD =

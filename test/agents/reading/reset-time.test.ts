@@ -125,6 +125,8 @@ describe('resetFromProse', () => {
     ['try again in a second', '2026-11-15T18:37:04.000Z'],
     ['Please wait 45 seconds.', '2026-11-15T18:37:48.000Z'],
     ['wait for 2m', '2026-11-15T18:39:03.000Z'],
+    ['Please come back in 10 minutes.', '2026-11-15T18:47:03.000Z'],
+    ['back off for 15 seconds', '2026-11-15T18:37:18.000Z'],
     ['await 45 seconds', null],
     ['waited 45 seconds', null],
     ['retry_after_seconds: 12', '2026-11-15T18:37:15.000Z'],
