@@ -298,10 +298,13 @@ function sectionAt(
 const MARKED_ID =
   /^([*_]*(?:\p{L}+[\s#:_-]*)?[A-Z]{0,4}-?\d[\d.]*[a-z]?[*_]*(?::[*_]*|\s+[–—-])?)\s*[([]?[✅✔☑✓]\ufe0f?[)\]]?(?=[\s:.)–—-]|$)/u;
 
+/** `COMPLETED Task 6: Title`. */
+const DONE = /^(?:completed?|done|finished)[\s:–—-]+(?=tasks?[\s#:_-]*\d)/i;
+
 /** A heading without emoji and punctuation before its first word; a check mark there or in front of the title is moved to the end. */
 export function wordsOf(heading: string): string {
   const words = heading.replace(/^[^\p{L}\p{N}[*_<(~]+/u, '');
-  const unmarked = words.replace(MARKED_ID, '$1');
+  const unmarked = words.replace(DONE, '').replace(MARKED_ID, '$1');
   const isMarked = unmarked !== words || /[✅✔☑✓]/u.test(heading.slice(0, heading.length - words.length));
   return isMarked ? `${unmarked} ✅` : words;
 }

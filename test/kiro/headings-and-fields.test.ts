@@ -172,6 +172,7 @@ describe('a check mark in a heading', () => {
   it.each([
     ['### ✅ Task 1.2: X', '1.2: X'],
     ['### Task 1.2 ✅: X', '1.2: X'],
+    ['### COMPLETED Task 1.2: X', '1.2: X'],
     ['### Task 1.2 (✅): X', '1.2: X'],
     ['### Task 1.2: ✅ X', '1.2: X'],
     ['### Task 1.2 - ✅ X', '1.2: X'],

@@ -253,7 +253,7 @@ describe.concurrent('contract 9: a usage limit', () => {
     const run = world.start(['spec', dir, '--no-tmux', '--delay', '0', '--max-attempts', '1']);
     await world.until('home/state/plans/spec-limits/plan.json');
     await world.reaches('spec-limits', '1', (ticket) => ticket.hold?.kind === 'limit');
-    expect((await world.cli('status')).out).toContain('usage limit');
+    expect((await world.cli('status')).out).toMatch(/usage limit/i);
     expect((await run.ended).code).toBe(0);
     const ticket = world.ticket('spec-limits', '1');
     expect(story(ticket)).toContain('implement limit');
