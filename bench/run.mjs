@@ -72,7 +72,7 @@ const CASES = {
   fleet: (bench) => measureFleet(bench, FLEET),
   views: async (bench) => [
     ...(await measureTop(bench, { ...VIEWS, seconds: quick ? 5 : 60 })),
-    ...(await measureViews(bench, { ...VIEWS, dir: values.dir })),
+    ...(await measureViews(bench, VIEWS)),
   ],
 };
 const FLEET = quick

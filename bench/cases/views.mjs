@@ -1,16 +1,9 @@
 import { spawn } from 'node:child_process';
-import {
-  appendFileSync,
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  readFileSync,
-  rmSync,
-  writeFileSync,
-} from 'node:fs';
+import { appendFileSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer, get } from 'node:http';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
+import { forget, remember } from '../lib/process.mjs';
 import { row } from '../lib/rows.mjs';
 import { summary } from '../lib/stats.mjs';
 
@@ -25,18 +18,14 @@ const ARGS = [
 ];
 
 /** The page of `signalbox web` in Chromium, next to an empty page; and the memory of its server. */
-export async function measureViews(bench, { tickets, megabytes, events, rounds, dir }) {
-  const root = mkdtempSync(join(dir, 'signalbox-views-'));
-  try {
-    const home = join(root, 'home');
-    writePlan(home, tickets, megabytes);
-    return [
-      ...(await measurePage(bench, { root, home, tickets, megabytes, rounds })),
-      ...(await measureServer(bench, { root, home, events, rounds })),
-    ];
-  } finally {
-    rmSync(root, { recursive: true, force: true });
-  }
+export async function measureViews(bench, { tickets, megabytes, events, rounds }) {
+  const root = join(bench.sandbox.root, 'views');
+  const home = join(root, 'home');
+  writePlan(home, tickets, megabytes);
+  return [
+    ...(await measurePage(bench, { root, home, tickets, megabytes, rounds })),
+    ...(await measureServer(bench, { root, home, events, rounds })),
+  ];
 }
 
 function writePlan(home, tickets, megabytes) {
@@ -100,10 +89,14 @@ async function startServer(bench, { root, home }) {
     env,
     stdio: ['ignore', 'pipe', 'inherit'],
   });
+  remember(child);
   const line = await new Promise((resolve) => child.stdout.once('data', (chunk) => resolve(String(chunk))));
   const { url, tokenFile } = JSON.parse(line);
   const token = readFileSync(tokenFile, 'utf8').trim();
-  const end = () => new Promise((resolve) => child.once('exit', resolve).kill('SIGTERM'));
+  const end = async () => {
+    await new Promise((resolve) => child.once('exit', resolve).kill('SIGTERM'));
+    forget(child);
+  };
   return { url, token, pid: child.pid, end };
 }
 
